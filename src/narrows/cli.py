@@ -1,0 +1,436 @@
+"""The command line: verbs over the library."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+import numpy as np
+from tqdm import tqdm
+
+import narrows
+from narrows.engines import local
+from narrows.errors import DataError, ParameterError
+from narrows.families._base import Projector, Selector, _Additive
+from narrows.read import Dataset
+from narrows.read.chunk import Chunk, Options
+from narrows.store import load, save
+from narrows.text import Tfidf
+from narrows.write import format_of, writer
+
+METHODS: dict[str, Any] = {
+    name.lower(): method
+    for name in narrows.__all__
+    if isinstance(method := getattr(narrows, name), type) and issubclass(method, _Additive)
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command, and return its exit status: 0, 1 for data, 2 for usage, 130 for Ctrl-C."""
+    warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
+    try:
+        return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
+    except click.ClickException as error:
+        _say(error.format_message())
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted; nothing was written.")
+        return 130
+    except FileNotFoundError as error:
+        _say(f"{error.strerror or error}: {error.filename}")
+        return 2
+    except (ParameterError, ImportError) as error:
+        _say(str(error))
+        return 2
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except MemoryError as error:
+        _say(f"not enough memory for a state of this many classes and columns. {error}")
+        return 1
+    except (ValueError, TypeError, OSError) as error:
+        _say(str(error))
+        return 1
+
+
+def _say(message: str) -> None:
+    print("narrows:", " ".join(message.split()), file=sys.stderr)  # noqa: T201 - one line
+
+
+class _Number(click.ParamType):
+    """A whole number, or else a fraction."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        for kind in (int, float):
+            try:
+                return kind(value)
+            except ValueError:
+                continue
+        self.fail(f"{value!r} is not a number.", param, ctx)
+
+
+class _Priors(click.ParamType):
+    """A word, or a list of numbers with commas."""
+
+    name = "priors"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if not isinstance(value, str) or "," not in value:
+            return value
+        try:
+            return [float(part) for part in value.split(",")]
+        except ValueError:
+            self.fail(f"{value!r} is no list of numbers.", param, ctx)
+
+
+_METHOD_OPTIONS = (
+    click.option("--n-features", type=_Number(), help="Columns to keep: a number or a fraction."),
+    click.option("--energy", type=float, help="Keep the fewest columns with this share of score."),
+    click.option("--threshold", type=float, help="Keep the columns with at least this score."),
+    click.option("--n-components", type=int, help="Directions to keep."),
+    click.option("--priors", type=_Priors(), help="empirical, sqrt, balanced, or p1,p2,…"),
+    click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other one."),
+)
+_READ_OPTIONS = (
+    click.option("--label", help="CSV column, JSON key or npz array with the labels."),
+    click.option("--text", help="JSON key with the text."),
+    click.option("--split", metavar="NAME", help="Only JSON lines whose `split` is NAME."),
+    click.option("--width", type=click.IntRange(1), metavar="D", help="Number of columns."),
+    click.option(
+        "--zero-based/--one-based", default=None, help="svmlight columns count from 0 or 1."
+    ),
+    click.option("--chunk-rows", type=click.IntRange(1), default=10_000, show_default=True),
+)
+
+
+def _with(options: tuple[Any, ...]) -> Callable[[Any], Any]:
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+@click.version_option(package_name="narrows", message="narrows %(version)s")
+def cli() -> None:
+    """Supervised dimensionality reduction of large and streaming labelled data.
+
+    Files are known by their suffix: .svm .svmlight .libsvm .csv .jsonl (each may end in .gz) and
+    .npz; "-" is standard input or output. Results go to stdout, progress and errors to stderr.
+    Exit status: 0 done, 1 something wrong inside a file, 2 wrong usage, 130 interrupted.
+    """
+
+
+@cli.command()
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.option("--method", required=True, type=click.Choice(list(METHODS), case_sensitive=False))
+@click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
+@_with(_METHOD_OPTIONS)
+@_with(_READ_OPTIONS)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def fit(
+    inputs: tuple[str, ...], method: str, output: str, params: tuple[str, ...], **given: Any
+) -> None:
+    r"""Learn a reduction from labelled data and save it.
+
+    \b
+    narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
+    narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
+    """
+    as_json = given.pop("as_json")
+    options = _options(given, labels_required=True)
+    estimator = _estimator(method, given, params)
+    _check_output(output)
+    dataset = Dataset(inputs, options)
+    tfidf = None
+    if dataset.is_text:
+        dataset.keep()
+        tfidf = Tfidf()
+        for chunk in _progress(dataset, "counting terms"):
+            tfidf.update(chunk.X)
+        if not len(tfidf.terms):
+            raise DataError(inputs[0], "the texts hold no words.")
+    chunks = ((_rows(chunk, tfidf), chunk.y) for chunk in _progress(dataset, "learning"))
+    local.fit(estimator, chunks)
+    estimator.remember(dataset.source(tfidf))
+    if output == "-":
+        _save_to_stdout(estimator)
+    else:
+        save(estimator, output)
+    summary = {"model": output, **_summary(estimator)}
+    text = (
+        f"{summary['method']}: {summary['rows']:,} rows, {len(summary['classes'])} classes, "
+        f"{summary['columns']:,} columns -> {summary['dimensions']:,}; saved to {output}"
+    )
+    click.echo(json.dumps(summary) if as_json else text, err=output == "-")
+
+
+@cli.command()
+@click.argument("model")
+@click.argument("input", metavar="INPUT")
+@click.option("-o", "--output", required=True, help=".npz, .svm or .csv; - for CSV on stdout.")
+@_with(_READ_OPTIONS)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def transform(model: str, input: str, output: str, **given: Any) -> None:
+    r"""Reduce the rows of a file with a saved model.
+
+    \b
+    narrows transform model.narrows test.svm -o reduced.npz
+    narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
+    """
+    as_json = given.pop("as_json")
+    _check_output(output)
+    format_of(output)
+    estimator = load(model)
+    dataset = Dataset([input], _options_of_model(estimator, model, _options(given)))
+    source = estimator.source_
+    tfidf = None if source is None else source.tfidf
+    if dataset.is_text != (tfidf is not None):
+        made_of = ("numbers", "texts")
+        raise ParameterError(
+            f"{input}: {model} was fitted to {made_of[tfidf is not None]}, but this file holds "
+            f"{made_of[dataset.is_text]}."
+        )
+    rows = 0
+    names = [_shown(name) for name in estimator.get_feature_names_out()]
+    with writer(output, names) as out, warnings.catch_warnings():
+        # the reader has seen to it that the columns are those of the fit
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        for chunk in _progress(dataset, "reducing"):
+            reduced = estimator.transform(_rows(chunk, tfidf))
+            out.write(reduced, chunk.y)
+            rows += reduced.shape[0]
+    summary = {"output": output, "rows": rows, "dimensions": len(names)}
+    text = f"{rows:,} rows x {len(names):,} columns written to {output}"
+    click.echo(json.dumps(summary) if as_json else text, err=output == "-")
+
+
+@cli.command()
+@click.argument("model")
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Columns shown.")
+@click.option("--per-class", is_flag=True, help="Show the best columns of each class.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
+    """Show what a saved model has learnt."""
+    estimator = load(model)
+    if per_class and not hasattr(type(estimator), "class_scores_"):
+        raise ParameterError(f"{type(estimator).__name__} has no scores per class to show.")
+    summary = {"model": model, **_summary(estimator), "top": _top(estimator, top)}
+    if per_class:
+        summary["per_class"] = {
+            str(label): _ranked(estimator, scores, top)
+            for label, scores in zip(summary["classes"], estimator.class_scores_, strict=True)
+        }
+    click.echo(json.dumps(summary) if as_json else _described(summary))
+
+
+@cli.command()
+@click.option(
+    "-o", "--output", default="narrows-demo.png", show_default=True, help="File for the picture."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def demo(output: str, as_json: bool) -> None:
+    """Run the main job on handwritten digits: a table, and a picture."""
+    from narrows.evaluate import demo as digits
+    from narrows.evaluate.scores import table
+
+    _check_output(output)
+    scores = digits.run()
+    if as_json:
+        click.echo(json.dumps({"scores": [s.as_dict() for s in scores], "picture": output}))
+    else:
+        click.echo("Handwritten digits: 64 pixels, 10 classes; 1,347 to learn from, 450 held out\n")
+        click.echo(table(scores))
+    digits.picture(output)
+    if not as_json:
+        click.echo(f"\npicture written to {output}")
+
+
+# -- what the verbs share --------------------------------------------------------------------
+
+
+def _options(given: dict[str, Any], labels_required: bool = False) -> Options:
+    """Take the reading options out of `given`."""
+    names = ("label", "text", "split", "width", "zero_based", "chunk_rows")
+    return Options(**{name: given.pop(name) for name in names}, labels_required=labels_required)
+
+
+def _options_of_model(estimator: Any, model: str, options: Options) -> Options:
+    """Let files become the columns that the model was fitted to."""
+    source = estimator.source_
+    width, base = options.width, options.zero_based
+    if width not in (None, estimator.n_features_in_):
+        raise ParameterError(
+            f"--width {width}, but {model} was fitted to {estimator.n_features_in_} columns."
+        )
+    if source is not None and base is not None and source.zero_based not in (None, base):
+        counted = "zero" if source.zero_based else "one"
+        raise ParameterError(f"{model} was fitted to columns that are {counted}-based.")
+    names = getattr(estimator, "feature_names_in_", None)
+    return Options(
+        label=options.label or (source and source.label),
+        text=options.text or (source and source.text),
+        split=options.split,
+        width=estimator.n_features_in_,
+        zero_based=source.zero_based if base is None and source is not None else base,
+        columns=(source and source.columns) or (None if names is None else tuple(names)),
+        chunk_rows=options.chunk_rows,
+    )
+
+
+def _estimator(method: str, given: dict[str, Any], params: tuple[str, ...]) -> Any:
+    estimator = METHODS[method.lower()]()
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for pair in params:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError(f"--param {pair}: NAME=VALUE wanted.")
+        try:
+            chosen[name] = json.loads(value)
+        except ValueError:
+            chosen[name] = value
+    known = estimator.get_params()
+    for name in chosen:
+        if name not in known:
+            raise ParameterError(
+                f"{method} has no parameter {name!r}; it has {', '.join(sorted(known))}."
+            )
+    return estimator.set_params(**chosen)
+
+
+def _check_output(path: str) -> None:
+    """Raise before the work is done, not after, where its result could not be written."""
+    folder = os.path.dirname(path) or "."
+    if path != "-" and not os.path.isdir(folder):
+        raise ParameterError(f"{path}: there is no folder {folder}.")
+    if os.path.isdir(path):
+        raise ParameterError(f"{path}: a file wanted, but this is a folder.")
+
+
+def _progress(dataset: Dataset, what: str) -> Iterator[Chunk]:
+    """Go through the chunks, with a bar on a terminal where it takes more than a moment."""
+    with tqdm(
+        total=dataset.size or None,
+        desc=what,
+        unit="B",
+        unit_scale=True,
+        delay=0.5,
+        disable=None,
+        file=sys.stderr,
+    ) as bar:
+        for chunk in dataset:
+            yield chunk
+            bar.update(dataset.position - bar.n)
+
+
+def _rows(chunk: Chunk, tfidf: Tfidf | None) -> Any:
+    return chunk.X if tfidf is None else tfidf.transform(chunk.X)
+
+
+def _save_to_stdout(estimator: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.narrows")
+        save(estimator, path)
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+
+
+def _summary(estimator: Any) -> dict[str, Any]:
+    return {
+        "method": type(estimator).__name__,
+        "parameters": {name: _json(value) for name, value in estimator.get_params().items()},
+        "rows": estimator.n_samples_seen_,
+        "columns": estimator.n_features_in_,
+        "dimensions": len(estimator.get_feature_names_out()),
+        "classes": estimator.classes_.tolist(),
+        "class_count": estimator.class_count_.tolist(),
+    }
+
+
+def _json(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _top(estimator: Any, top: int) -> list[Any]:
+    """Columns by score, or for each direction the columns of largest weight."""
+    if isinstance(estimator, Selector):
+        return _ranked(estimator, estimator.scores_, top)
+    assert isinstance(estimator, Projector)
+    return [
+        {
+            "eigenvalue": float(eigenvalue),
+            "columns": _ranked(estimator, w, top, by=np.abs(w)),
+        }
+        for eigenvalue, w in zip(estimator.eigenvalues_, estimator.components_, strict=True)
+    ]
+
+
+def _ranked(
+    estimator: Any, values: np.ndarray, top: int, by: np.ndarray | None = None
+) -> list[dict[str, Any]]:
+    names = _column_names(estimator)
+    order = np.argsort(-(values if by is None else by), kind="stable")[:top]
+    return [
+        {
+            "column": int(k),
+            "name": f"x{k}" if names is None else str(names[k]),
+            "value": float(values[k]),
+        }
+        for k in order
+    ]
+
+
+def _column_names(estimator: Any) -> np.ndarray | None:
+    if hasattr(estimator, "feature_names_in_"):
+        return estimator.feature_names_in_
+    return None if estimator.source_ is None else estimator.source_.names
+
+
+def _shown(name: Any) -> str:
+    """A name as it may be printed: without line ends and control characters."""
+    return str(name) if str(name).isprintable() else repr(str(name))
+
+
+def _described(summary: dict[str, Any]) -> str:
+    counts = zip(summary["classes"], summary["class_count"], strict=True)
+    settings = ", ".join(f"{k}={v!r}" for k, v in summary["parameters"].items())
+    lines = [
+        f"{summary['method']}({settings})",
+        f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",
+        f"{len(summary['classes'])} classes: "
+        + ", ".join(f"{_shown(label)} ({count:,g})" for label, count in counts),
+        "",
+    ]
+    if summary["top"] and "columns" in summary["top"][0]:
+        for number, direction in enumerate(summary["top"], 1):
+            lines.append(f"direction {number}, eigenvalue {direction['eigenvalue']:.6g}")
+            lines += _listed(direction["columns"])
+    else:
+        lines += ["columns by score", *_listed(summary["top"])]
+    for label, ranked in summary.get("per_class", {}).items():
+        lines += ["", f"class {_shown(label)}, columns by score", *_listed(ranked)]
+    return "\n".join(lines)
+
+
+def _listed(ranked: list[dict[str, Any]]) -> list[str]:
+    names = [_shown(entry["name"]) for entry in ranked]
+    width = max(map(len, names), default=0)
+    return [
+        f"  {name:<{width}}  {entry['value']: .6g}"
+        for name, entry in zip(names, ranked, strict=True)
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

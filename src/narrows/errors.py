@@ -1,0 +1,31 @@
+"""The two errors that callers tell apart: a wrong setting, and wrong data in a file."""
+
+from __future__ import annotations
+
+import os
+
+
+class ParameterError(ValueError):
+    """A parameter is out of its range, or does not fit the data it is used on."""
+
+
+class DataError(ValueError):
+    """A file holds something that cannot be used.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    problem : str
+        What was wanted, what came, what to do.
+    line : int, optional
+        The line (of a text file) or row (of an array file), counted from 1.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], problem: str, line: int | None = None):
+        self.path, self.problem, self.line = os.fspath(path), problem, line
+        where = self.path if line is None else f"{self.path}:{line}"
+        super().__init__(f"{where}: {problem}")
+
+    def __reduce__(self) -> tuple:
+        return DataError, (self.path, self.problem, self.line)

@@ -1,0 +1,1 @@
+"""What is left of the classes after a reduction: scores and pictures."""

@@ -1,0 +1,1 @@
+"""One file a criterion: its formula, then its estimators."""

@@ -1,0 +1,124 @@
+"""Labels: from whatever scikit-learn takes as ``y`` to class names and a weighted indicator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+_NUMBERS, _TEXT = "biuf", "UO"
+
+
+def indicator(
+    X: Any, y: Any, sample_weight: Any = None, who: str = "ClassStats"
+) -> tuple[np.ndarray, sparse.csr_array]:
+    """Class names and the weighted indicator matrix of the labels of X.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix} of shape (n, d)
+        The samples; only their number is used.
+    y : array-like of shape (n,) or (n, 1), or {array, sparse matrix} of shape (n, c)
+        One label a sample, or a 0-1 indicator matrix in which a row marks every class it has.
+    sample_weight : array-like of shape (n,), optional
+        Weights >= 0; 1 where left out.
+    who : str
+        Named in errors.
+
+    Returns
+    -------
+    classes : ndarray of shape (c,)
+        The labels, sorted; the column numbers for an indicator matrix.
+    Y : csr_array of shape (n, c)
+        Y[i, j] is the weight of sample i where it belongs to class j, 0 elsewhere.
+
+    Raises
+    ------
+    ValueError
+        Labels missing, of mixed types, not whole numbers, not 0-1 in an indicator; weights
+        negative, not finite, or of another length.
+    """
+    if y is None:
+        raise ValueError(
+            f"{who} requires y to be passed, but the target y is None. "
+            "Pass one label a row, or a 0-1 indicator matrix."
+        )
+    if not sparse.issparse(y):
+        y = np.asarray(y)
+    if y.ndim == 2 and (sparse.issparse(y) or y.shape[1] != 1):
+        classes, Y = _from_matrix(y, who)
+    else:
+        classes, Y = _from_column(y, who)
+    check_consistent_length(X, Y)
+    if sample_weight is not None:
+        weight = _weights(sample_weight, Y.shape[0], who)
+        Y.data = Y.data * np.repeat(weight, np.diff(Y.indptr))
+    return classes, Y
+
+
+def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """All labels of `a` and `b`, sorted; ValueError where numbers would meet text."""
+    if not len(a) or not len(b):
+        return a if len(a) else b
+    if (a.dtype.kind in _NUMBERS) != (b.dtype.kind in _NUMBERS):
+        raise ValueError(
+            f"labels of one type wanted, but {a[0]!r} and {b[0]!r} came. "
+            "Turn all labels into text, or all into numbers."
+        )
+    return np.union1d(a, b)
+
+
+def _from_column(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "T":  # numpy's variable-width strings
+        labels = labels.astype(object)
+    if labels.dtype.kind not in _NUMBERS + _TEXT:
+        raise ValueError(f"{who}: labels must be numbers or text, but {labels.dtype} came.")
+    if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
+        raise ValueError(
+            f"{who}: Unknown label type: continuous. Labels must be whole numbers or text, "
+            "but y holds NaN or fractions. Cut a continuous target into classes first."
+        )
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError(f"{who}: labels must be whole numbers or text, but y holds infinity.")
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
+        odd = next(label for label in labels if not isinstance(label, str))
+        raise ValueError(
+            f"{who}: labels of one type wanted, but text and {odd!r} came. "
+            "Turn all labels into text, and fill or drop missing ones."
+        )
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"{who}: labels must be numbers or text of one type: {error}.") from None
+    n = len(labels)
+    Y = sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, len(classes)))
+    return classes, Y
+
+
+def _from_matrix(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
+    Y = sparse.csr_array(y, dtype=np.float64, copy=True)
+    Y.sum_duplicates()
+    Y.eliminate_zeros()
+    if not np.all(Y.data == 1):
+        raise ValueError(
+            f"{who}: a y of shape {Y.shape} is read as an indicator matrix and must hold "
+            "0 and 1 only. Pass a single column for one label a row."
+        )
+    return np.arange(Y.shape[1]), Y
+
+
+def _weights(sample_weight: Any, n: int, who: str) -> np.ndarray:
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(
+            f"{who}: sample_weight must have shape ({n},), one number a row, "
+            f"but {weight.shape} came."
+        )
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise ValueError(f"{who}: sample_weight must be finite and >= 0.")
+    return weight

@@ -1,0 +1,270 @@
+"""Labelled data from files, chunk by chunk: svmlight, npz, CSV, and JSON lines of text."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.errors import DataError, ParameterError
+from narrows.read import csv, jsonl, npz, svmlight
+from narrows.read.chunk import Chunk, Options
+from narrows.read.source import Source
+from narrows.text import Tfidf
+
+__all__ = ["Dataset", "Source", "iter_chunks"]
+
+# a reader turns a binary stream, its name and the options into chunks
+READERS: dict[str, Callable[[IO[bytes], str, Options], Iterator[Chunk]]] = {
+    ".svm": svmlight.read,
+    ".svmlight": svmlight.read,
+    ".libsvm": svmlight.read,
+    ".npz": npz.read,
+    ".csv": csv.read,
+    ".jsonl": jsonl.read,
+}
+BINARY = {".npz"}  # no .gz, no pipe
+
+
+def suffix_of(path: str) -> tuple[str, bool]:
+    """Return the suffix that names the format, and whether the file is gzipped."""
+    root, suffix = os.path.splitext(path.lower())
+    zipped = suffix == ".gz"
+    if zipped:
+        suffix = os.path.splitext(root)[1]
+    if suffix not in READERS or (zipped and suffix in BINARY):
+        known = ", ".join(READERS)
+        raise ParameterError(
+            f"{path}: unknown suffix; one of {known} wanted, with .gz after it if it is gzipped "
+            "text."
+        )
+    return suffix, zipped
+
+
+def iter_chunks(
+    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    label: str | None = None,
+    text: str | None = None,
+    split: str | None = None,
+    width: int | None = None,
+    zero_based: bool | None = None,
+    chunk_rows: int = 10_000,
+) -> Iterator[tuple[Any, Any]]:
+    """Read files as (X, y), a number of rows at a time; several files are one data set.
+
+    Parameters
+    ----------
+    inputs : path or sequence of paths
+        Of one format, known by its suffix: ``.svm .svmlight .libsvm .csv .jsonl`` (with
+        ``.gz`` too), ``.npz``. ``"-"`` is standard input, its format known by its first line.
+    label : str, optional
+        The CSV column, JSON key or npz array with the labels. In CSV ``class`` or ``label``,
+        in JSON ``label``, in npz ``y`` (or the parts of an indicator matrix) if left out.
+    text : str, optional
+        The JSON key with the text, ``text`` if left out.
+    split : str, optional
+        Keep only the JSON lines whose ``split`` is this.
+    width : int, optional
+        d, the number of columns. Without it svmlight rows are as wide as the largest column
+        number so far, so later chunks may be wider.
+    zero_based : bool, optional
+        Whether svmlight columns count from 0. If left out, the files are searched for a
+        column 0 first.
+    chunk_rows : int, default=10_000
+        Rows in a chunk, at most.
+
+    Yields
+    ------
+    X : csr_array or ndarray of shape (n, d), or list of str
+        A list for JSON lines of text.
+    y : ndarray of shape (n,), csr_array of shape (n, c), or None
+        None where the data hold no labels.
+
+    Raises
+    ------
+    ParameterError
+        An unknown suffix, mixed formats, a pipe that would have to be read twice.
+    DataError
+        Something wrong inside a file, named with the line.
+    FileNotFoundError
+        No such file.
+
+    Notes
+    -----
+    **Cost**: one pass, and a fast search before it for svmlight; the memory of one chunk.
+    """
+    if isinstance(inputs, str | os.PathLike):
+        inputs = [inputs]
+    dataset = Dataset(
+        [os.fspath(path) for path in inputs],
+        Options(label, text, split, width, zero_based, None, chunk_rows),
+    )
+    for chunk in dataset:
+        yield chunk.X, chunk.y
+
+
+class Dataset:
+    """Files of one format as one data set, which can be gone through again and again.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files, or "-" for standard input.
+    options : Options
+        How to read them.
+
+    Attributes
+    ----------
+    is_text : bool
+        Whether chunks hold texts instead of rows.
+    position, size : int
+        Bytes read so far of this pass, and in all (0 if unknown).
+    """
+
+    def __init__(self, paths: Sequence[str], options: Options):
+        for path in paths:
+            if path != "-" and not os.path.exists(path):
+                raise FileNotFoundError(2, "no such file", path)
+            if os.path.isdir(path):
+                raise ParameterError(f"{path}: a file wanted, but this is a folder.")
+        self.paths, self.options = list(paths), options
+        self.position = 0
+        self.size = sum(os.path.getsize(path) for path in paths if path != "-")
+        self._kept: IO[bytes] | None = None
+        self._columns: tuple[str, ...] | None = None
+        suffixes = {self._format(path)[0] for path in paths}
+        if len({READERS[suffix] for suffix in suffixes}) != 1:
+            raise ParameterError(
+                f"files of one format wanted, but {', '.join(sorted(suffixes))} came. "
+                "Run once for each, or convert them."
+            )
+        self._read = READERS[suffixes.pop()]
+        self.is_text = self._read is jsonl.read
+        if self._read is svmlight.read and options.zero_based is None:
+            self.options = options.with_base(self._has_column_zero())
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Go through all chunks; finite numbers and equal widths are seen to here."""
+        done = self.position = 0
+        for path in self.paths:
+            rows = 0
+            with self._open(path) as (stream, raw):
+                for chunk in self._read(stream, _name(path), self.options):
+                    rows += len(chunk.lines)
+                    self._columns = chunk.columns
+                    self._check(chunk, _name(path))
+                    self.position = done + raw.tell() if path != "-" else 0
+                    yield chunk
+            if not rows:
+                raise DataError(_name(path), "holds no rows; at least one is wanted.")
+            done += 0 if path == "-" else os.path.getsize(path)
+
+    def keep(self) -> None:
+        """Hold standard input in a temporary file, so that it can be gone through again."""
+        if "-" in self.paths and self._kept is None:
+            self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the data set
+            shutil.copyfileobj(sys.stdin.buffer, self._kept)
+
+    def source(self, tfidf: Tfidf | None = None) -> Source | None:
+        """What a model fitted to these files has to remember of them, after a pass."""
+        options = self.options
+        source = Source(
+            zero_based=options.zero_based if self._read is svmlight.read else None,
+            label=options.label,
+            text=options.text,
+            columns=self._columns,
+            tfidf=tfidf,
+        )
+        return None if source == Source() else source
+
+    def _has_column_zero(self) -> bool:
+        if "-" in self.paths:
+            raise ParameterError(
+                "standard input cannot be searched for a column 0 first: say whether its "
+                "svmlight columns are --zero-based or --one-based."
+            )
+        for path in self.paths:
+            with self._open(path) as (stream, _):
+                if svmlight.has_column_zero(stream):
+                    return True
+        return False
+
+    def _check(self, chunk: Chunk, name: str) -> None:
+        X, width = chunk.X, self.options.width
+        if isinstance(X, list):
+            return
+        if width is not None and X.shape[1] != width:
+            raise DataError(
+                name, f"rows of {width} columns wanted, but {X.shape[1]} came.", chunk.lines[0]
+            )
+        values = X.data if sparse.issparse(X) else X
+        if not np.isfinite(values).all():
+            bad = ~np.isfinite(values)
+            row = (
+                np.searchsorted(X.indptr, np.flatnonzero(bad)[0], side="right") - 1
+                if sparse.issparse(X)
+                else np.flatnonzero(bad.any(axis=1))[0]
+            )
+            raise DataError(name, "NaN or infinity; every value must be finite.", chunk.lines[row])
+
+    def _format(self, path: str) -> tuple[str, bool]:
+        if path != "-":
+            return suffix_of(path)
+        stream: Any = sys.stdin.buffer
+        return _sniff(stream.peek(1 << 16)), False
+
+    @contextmanager
+    def _open(self, path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        """Give the stream to read from, and the raw file under it, whose position tells."""
+        if path == "-":
+            stream: Any = self._kept or sys.stdin.buffer
+            if self._kept is not None:
+                stream.seek(0)
+            with _damage_named("standard input"):
+                yield stream, stream
+            return
+        _, zipped = suffix_of(path)
+        with open(path, "rb") as raw, _damage_named(path):
+            if zipped:
+                with gzip.open(raw, "rb") as stream:
+                    yield stream, raw
+            else:
+                yield raw, raw
+
+
+@contextmanager
+def _damage_named(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(name, f"damaged or cut short: {error}.") from None
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _sniff(head: bytes) -> str:
+    """Return the suffix of a format that starts like this."""
+    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
+    if line.startswith(b"{"):
+        return ".jsonl"
+    if re.fullmatch(rb"[-+.\deE]+(\s+\d+:\S+)*\s*(#.*)?", line):
+        return ".svm"
+    if b"," in line:
+        return ".csv"
+    raise ParameterError(
+        "standard input: JSON lines, svmlight or CSV with a header wanted, but it starts with "
+        f"{line[:40]!r}."
+    )

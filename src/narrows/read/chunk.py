@@ -1,0 +1,80 @@
+"""What goes into a reader, and what comes out of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from narrows.errors import DataError
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to read; each reader takes what concerns it. See `narrows.read.iter_chunks`."""
+
+    label: str | None = None
+    text: str | None = None
+    split: str | None = None
+    width: int | None = None
+    zero_based: bool | None = None
+    columns: tuple[str, ...] | None = None
+    chunk_rows: int = 10_000
+    labels_required: bool = False
+
+    def with_base(self, zero_based: bool) -> Self:
+        """Return the same with the svmlight base known."""
+        return replace(self, zero_based=zero_based)
+
+
+class Chunk(NamedTuple):
+    """Some rows, their labels if any, the line each row came from, the columns' names if any."""
+
+    X: Any
+    y: Any
+    lines: Sequence[int]
+    columns: tuple[str, ...] | None = None
+
+
+class Labels:
+    """Collects the labels of a file whose rows have all of them one, or none.
+
+    Parameters
+    ----------
+    name : str
+        The file, for errors.
+    required : bool
+        Whether rows without a label are an error.
+    """
+
+    def __init__(self, name: str, required: bool):
+        self.name, self.required = name, required
+        self.present: bool | None = None
+        self.kind: str | None = None
+
+    def check(self, label: Any, line: int) -> Any:
+        """Return `label`; DataError where it is unlike those before."""
+        if self.present is None:
+            self.present = label is not None
+        if (label is not None) != self.present or (label is None and self.required):
+            raise DataError(
+                self.name,
+                "no label, though a label is wanted in every row."
+                if label is None
+                else "a label, though rows before this one had none.",
+                line,
+            )
+        if label is not None:
+            kind = "text" if isinstance(label, str) else "a number"
+            if self.kind not in (None, kind):
+                raise DataError(
+                    self.name, f"label {label!r} is {kind}, labels before it were not.", line
+                )
+            self.kind = kind
+        return label
+
+    def array(self, labels: list[Any]) -> np.ndarray | None:
+        """Return what has been checked as an array, or None where there are no labels."""
+        return np.array(labels) if self.present else None

@@ -1,0 +1,75 @@
+"""NumPy archives: the parts of a CSR matrix or a dense `X`, and `y` where there are labels."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.errors import DataError
+from narrows.read.chunk import Chunk, Options
+from narrows.stats import blocks
+
+_DAMAGE = (
+    ValueError, TypeError, IndexError, AttributeError, OverflowError, EOFError, OSError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
+    """Yield chunks of rows; the whole archive is in memory meanwhile."""
+    try:
+        with np.load(stream, allow_pickle=False) as archive:
+            arrays = dict(archive)
+        X, y = _rows(arrays, stream), _labels(arrays, options.label)
+        if y is not None and y.shape[0] != X.shape[0]:
+            raise ValueError(f"{X.shape[0]} rows, but {y.shape[0]} labels.")
+    except KeyError as error:
+        raise DataError(
+            name,
+            f"no array named {error}; it holds {', '.join(arrays) or 'nothing'}. Wanted: X, or "
+            "data, indices, indptr and shape of a CSR matrix; and y for labels.",
+        ) from None
+    except _DAMAGE as error:
+        raise DataError(name, f"not an archive of rows, or a damaged one: {error}") from None
+    if y is None and options.labels_required:
+        raise DataError(name, f"no labels: no array named {options.label or 'y'!r}.")
+    for rows in blocks(X.shape[0], options.chunk_rows):
+        yield Chunk(X[rows], None if y is None else y[rows], range(rows.start + 1, rows.stop + 1))
+
+
+def _rows(arrays: Mapping[str, np.ndarray], stream: IO[bytes]) -> Any:
+    if "X" in arrays:
+        return _numbers(arrays["X"])
+    if "format" in arrays:  # scipy's save_npz
+        stream.seek(0)
+        return _numbers(sparse.csr_array(sparse.load_npz(stream)))
+    return _numbers(_csr(arrays, "data", "indices", "indptr", "shape"))
+
+
+def _labels(arrays: Mapping[str, np.ndarray], label: str | None) -> Any:
+    if label is not None:
+        return arrays.get(label)
+    if "yindptr" in arrays:
+        ones = np.ones(len(arrays["yindices"]))
+        return _csr({**arrays, "ones": ones}, "ones", "yindices", "yindptr", "yshape")
+    return arrays.get("y")
+
+
+def _csr(arrays: Mapping[str, np.ndarray], *parts: str) -> sparse.csr_array:
+    data, indices, indptr, shape = (arrays[part] for part in parts)
+    X = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+    X.check_format(full_check=True)
+    return X
+
+
+def _numbers(X: Any) -> Any:
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns, but its shape is {X.shape}.")
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"values must be numbers, but {X.dtype} came.")
+    return X if X.dtype.kind == "f" else X.astype(np.float64)

@@ -1,0 +1,1 @@
+"""Functions on arrays: they know nothing of labels or estimators."""

@@ -1,0 +1,541 @@
+"""ClassStats: the additive state of which every exact method is a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+from narrows.errors import ParameterError
+from narrows.interrupts import uninterrupted
+from narrows.labels import indicator, union
+
+Second = Literal["total", "class"] | None
+
+_BLOCK = 1 << 18  # numbers in a block of rows or columns: about what a core's cache holds
+_GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
+
+
+class ClassStats:
+    """Weights, sums and, on request, sums of squares of labelled rows, class by class.
+
+    A state adds up: ``a + b`` is the state of both data sets together, ``a - b`` takes one
+    out of the other again, ``g * a`` weighs a state by g >= 0. So merging, unlearning,
+    forgetting and streaming are additions, and neither batching nor order matters.
+
+    Sparse rows are kept as raw sums. Dense rows are kept about an origin, the first batch's
+    mean, because raw sums of squares lose every digit where the offset is large; what is
+    read (``sums``, ``squares``, ``means``) is always raw.
+
+    Parameters
+    ----------
+    n_features : int
+        d, the number of columns.
+    second : {None, "total", "class"}, default=None
+        Sums of squares: none, over all rows (d numbers), or for each class (c x d).
+    presence : bool, default=False
+        Count in how many rows a column is not zero, instead of adding values up. Explicit
+        zeros do not count.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (c,)
+        All labels ever seen, sorted. A class may have weight 0, after subtraction.
+    counts : ndarray of shape (c,)
+        N_j, the weight of each class.
+    n_samples : int
+        Rows seen. With an indicator matrix for y a row counts once here, and once for each
+        of its classes in `counts` and in every sum.
+
+    Notes
+    -----
+    Cost: O(nnz) to update from sparse rows, O(n d) from dense ones, with no array larger than
+    the state; memory 8 c d bytes, and 8 d or 8 c d more for second moments.
+
+    Examples
+    --------
+    >>> from narrows import ClassStats
+    >>> a = ClassStats.of([[1.0, 0.0], [3.0, 0.0]], ["x", "y"])
+    >>> b = ClassStats.of([[5.0, 2.0]], ["y"])
+    >>> both = a + b
+    >>> both.classes.tolist(), both.counts.tolist()
+    (['x', 'y'], [1.0, 2.0])
+    >>> both.means.tolist()
+    [[1.0, 0.0], [4.0, 1.0]]
+    """
+
+    def __init__(self, n_features: int, *, second: Second = None, presence: bool = False):
+        if second not in (None, "total", "class"):
+            raise ParameterError(
+                f'ClassStats: second must be None, "total" or "class", but {second!r} came.'
+            )
+        self.second: Second = second
+        self.presence = presence
+        self.n_samples = 0
+        self.classes = np.empty(0, dtype=np.int64)
+        self.counts = np.zeros(0)
+        self._sums = np.zeros((0, n_features))
+        # one row in all for "total", one a class for "class"; about the origin, like the sums
+        self._squares: Any = (
+            None if second is None else np.zeros((int(second == "total"), n_features))
+        )
+        self._origin: np.ndarray | None = None
+
+    # -- learning ---------------------------------------------------------------------------
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        second: Second = None,
+        presence: bool = False,
+    ) -> ClassStats:
+        """Return the state of the rows of X; the parameters are those of `update`."""
+        X = _rows(X)
+        return cls(X.shape[1], second=second, presence=presence).update(
+            X, y, sample_weight, check_input=False
+        )
+
+    def update(
+        self, X: Any, y: Any, sample_weight: Any = None, *, check_input: bool = True
+    ) -> ClassStats:
+        """Add rows, in place.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            n may be 0. Sparse matrices of any format, unsorted, with duplicates or explicit
+            zeros, give what the same numbers give as an array.
+        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
+            Labels, new ones at any time; or a 0-1 indicator matrix, of which every
+            (row, class) pair counts as a row of its own.
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0; a weight of 2 is a row that came twice.
+        check_input : bool, default=True
+            False where X is known to be finite, float32 or float64, and CSR if sparse.
+
+        Returns
+        -------
+        self : ClassStats
+
+        Raises
+        ------
+        ValueError
+            NaN or infinity, another number of columns, labels that do not fit. The state is
+            then as it was before.
+        """
+        if check_input:
+            X = _rows(X)
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"ClassStats: rows of {self.n_features} columns wanted, but {X.shape[1]} came. "
+                "Use widen() if the width of the data grew."
+            )
+        classes, Y = indicator(X, y, sample_weight)
+        if sparse.issparse(X) and self._origin is not None:
+            # raw sums of their own first: to centre sparse rows would fill them
+            batch = ClassStats(self.n_features, second=self.second, presence=self.presence)
+            return self._accumulate(batch.update(X, y, sample_weight, check_input=False))
+        if not sparse.issparse(X) and not self.presence and not len(self.classes) and len(X):
+            self._origin = X.mean(axis=0, dtype=np.float64)
+        row = self._grow(classes)
+        with uninterrupted():
+            if sparse.issparse(X):
+                self._add_sparse(X, Y, row)
+            else:
+                self._add_dense(X, Y, row)
+            self.counts[row] += Y.sum(axis=0)
+            self.n_samples += X.shape[0]
+        return self
+
+    def _add_sparse(self, X: sparse.csr_array, Y: sparse.csr_array, row: np.ndarray) -> None:
+        from narrows.solve.kernels import add_class_rows
+
+        if self.presence or self.second:
+            X = _canonical(X)
+        X_parts = X.indptr, X.indices, (X.data != 0 if self.presence else X.data)
+        label_row = row[Y.indices]
+        add_class_rows(*X_parts, Y.indptr, label_row, Y.data, self._sums)
+        if self._squares is not None:
+            square_row = label_row if self.second == "class" else np.zeros_like(label_row)
+            X_parts = X.indptr, X.indices, (X_parts[2].astype(np.float64) ** 2)
+            add_class_rows(*X_parts, Y.indptr, square_row, Y.data, self._squares)
+
+    def _add_dense(self, X: np.ndarray, Y: sparse.csr_array, row: np.ndarray) -> None:
+        sums = np.zeros((len(row), self.n_features))
+        squares = np.zeros((len(row) if self.second == "class" else 1, self.n_features))
+        # blocks of rows at least as many as there are classes: Y'B costs c d each time
+        size = max(1, _BLOCK // max(1, self.n_features), len(row))
+        for rows in blocks(len(X), size):
+            B = (X[rows] != 0).astype(np.float64) if self.presence else X[rows]
+            B = B.astype(np.float64, copy=False) if self._origin is None else B - self._origin
+            Y_t = Y[rows].T
+            sums += Y_t @ B
+            if self._squares is not None:
+                B2 = B * B
+                squares += Y_t @ B2 if self.second == "class" else Y_t.sum(axis=0) @ B2
+        self._sums[row] += sums
+        if self._squares is not None:
+            self._squares[row if self.second == "class" else [0]] += squares
+
+    def _grow(self, classes: np.ndarray) -> np.ndarray:
+        """Make room for `classes`, and say which row of the state each of them has."""
+        merged = union(self.classes, classes)
+        if len(merged) > len(self.classes):
+            old = np.searchsorted(merged, self.classes)
+            self.counts = _spread(self.counts, old, len(merged))
+            self._sums = _spread(self._sums, old, len(merged))
+            if self.second == "class":
+                self._squares = _spread(self._squares, old, len(merged))
+            self.classes = merged
+        return np.searchsorted(merged, classes)
+
+    # -- algebra ----------------------------------------------------------------------------
+
+    def copy(self) -> ClassStats:
+        """Return a state that shares no array with this one."""
+        return self._scaled(1.0)
+
+    def reduced(self, second: Second) -> ClassStats:
+        """Return a copy that holds only these second moments; "class" may become "total"."""
+        new = self.copy()
+        if second != self.second:
+            kept = None if second is None else new._squares.sum(axis=0, keepdims=True)
+            new.second, new._squares = second, kept
+        return new
+
+    def __add__(self, other: ClassStats) -> ClassStats:
+        return self.copy()._accumulate(other)
+
+    def __iadd__(self, other: ClassStats) -> Self:
+        return self._accumulate(other)
+
+    def __sub__(self, other: ClassStats) -> ClassStats:
+        return self.copy()._accumulate(other, -1.0)
+
+    def __isub__(self, other: ClassStats) -> Self:
+        return self._accumulate(other, -1.0)
+
+    def __mul__(self, weight: Any) -> ClassStats:
+        if not (isinstance(weight, Real) and 0 <= weight < np.inf):
+            raise ValueError(
+                f"ClassStats: a state is multiplied by a number >= 0, but {weight!r} came. "
+                "Use a - b to take rows out."
+            )
+        return self._scaled(float(weight))
+
+    __rmul__ = __mul__
+
+    def _scaled(self, weight: float) -> ClassStats:
+        new = ClassStats(self.n_features, second=self.second, presence=self.presence)
+        new.n_samples, new.classes = self.n_samples, self.classes
+        new.counts, new._sums = self.counts * weight, self._sums * weight
+        new._squares = None if self._squares is None else self._squares * weight
+        new._origin = self._origin  # never written to, so it can be shared
+        return new
+
+    def _accumulate(self, other: ClassStats, sign: float = 1.0) -> Self:
+        if not isinstance(other, ClassStats):
+            raise TypeError(
+                f"ClassStats: only states add up, but {type(other).__name__} came. "
+                "Use ClassStats.of(X, y) to make one of rows."
+            )
+        for what in ("n_features", "second", "presence"):
+            mine, theirs = getattr(self, what), getattr(other, what)
+            if mine != theirs:
+                raise ValueError(
+                    f"ClassStats: only states of one kind add up, but {what} is {mine!r} here "
+                    f"and {theirs!r} there."
+                    + (" Use widen() on the narrower one." if what == "n_features" else "")
+                )
+        if not len(self.classes):
+            self._origin = other._origin
+        sums, squares = other._about(self._origin)
+        before = dict(zip(self.classes.tolist(), self.counts.tolist(), strict=True))
+        for label, count in zip(other.classes.tolist(), other.counts.tolist(), strict=True):
+            if sign < 0 and before.get(label, 0.0) - count < -_GONE * count:
+                raise ValueError(
+                    f"ClassStats: class {label!r} has weight {before.get(label, 0.0):g} here, and "
+                    f"{count:g} was to be taken out. Subtract only what was added."
+                )
+        row = self._grow(other.classes)
+        weight = self.counts[row]
+        with uninterrupted():
+            self.counts[row] += sign * other.counts
+            self._sums[row] += sign * sums
+            if self._squares is not None:
+                self._squares[row if self.second == "class" else [0]] += sign * squares
+            self.n_samples += int(sign) * other.n_samples
+            if sign < 0:
+                self._reset(row[self.counts[row] <= _GONE * weight])
+        return self
+
+    def _reset(self, row: np.ndarray) -> None:
+        """Clear the rounding that subtraction leaves in classes that are gone."""
+        self.counts[row] = 0
+        self._sums[row] = 0
+        if self.second == "class":
+            self._squares[row] = 0
+        elif self.second == "total" and not self.counts.any():
+            self._squares[:] = 0
+
+    def _about(self, origin: np.ndarray | None) -> tuple[np.ndarray, Any]:
+        """Sums and squares about another origin: an exact shift."""
+        if origin is self._origin:
+            return self._sums, self._squares
+        zero = np.zeros(1)
+        delta = (zero if self._origin is None else self._origin) - (
+            zero if origin is None else origin
+        )
+        shift = self.counts[:, None] * delta
+        squares = self._squares
+        if squares is not None:
+            change = 2 * delta * self._sums + shift * delta
+            if self.second == "total":
+                change = change.sum(axis=0, keepdims=True)
+            squares = squares + change
+        return self._sums + shift, squares
+
+    def widen(self, n_features: int) -> ClassStats:
+        """Return the same state over more columns; the new ones are empty.
+
+        Parameters
+        ----------
+        n_features : int
+            The new width, at least the present one.
+        """
+        more = n_features - self.n_features
+        if more < 0:
+            raise ValueError(
+                f"ClassStats: widen() wants at least the present {self.n_features} columns, "
+                f"but {n_features} came."
+            )
+        new = self.copy()
+        new._sums = np.pad(new._sums, ((0, 0), (0, more)))
+        if new._squares is not None:
+            new._squares = np.pad(new._squares, ((0, 0), (0, more)))
+        if new._origin is not None:
+            new._origin = np.pad(new._origin, (0, more))
+        return new
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        """d, the number of columns."""
+        return self._sums.shape[1]
+
+    @property
+    def n(self) -> float:
+        """The total weight, sum_j N_j."""
+        return float(self.counts.sum())
+
+    @property
+    def sums(self) -> np.ndarray:
+        """S_j, the sum of the rows of each class, of shape (c, d); not to be written to."""
+        return _read_only(self._about(None)[0])
+
+    @property
+    def squares(self) -> np.ndarray | None:
+        """Sums of squares: None, of shape (d,) for "total", of shape (c, d) for "class"."""
+        squares = self._about(None)[1]
+        if squares is None:
+            return None
+        return _read_only(squares[0] if self.second == "total" else squares)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """m = sum_j S_j / n, of shape (d,); zeros where there is nothing."""
+        return self.centre(self.priors())
+
+    @property
+    def means(self) -> np.ndarray:
+        """m_j = S_j / N_j, of shape (c, d); zeros for a class of weight 0."""
+        means = self._sums * _ratio(1.0, self.counts)[:, None]
+        if self._origin is not None:
+            means[self.counts > 0] += self._origin
+        return means
+
+    def centre(self, p: np.ndarray) -> np.ndarray:
+        """m = sum_j p_j m_j for any priors p of shape (c,); of shape (d,)."""
+        centre = self._centre(p)
+        return centre if self._origin is None or not p.any() else centre + self._origin
+
+    def _centre(self, p: np.ndarray) -> np.ndarray:
+        return _ratio(p, self.counts) @ self._sums
+
+    def priors(self, kind: Any = "empirical") -> np.ndarray:
+        """p_j, the weight each class gets in a criterion.
+
+        Parameters
+        ----------
+        kind : {"empirical", "sqrt", "balanced"} or array-like
+            p_j proportional to N_j, to N_j^(1/2), to 1, or to the numbers given, one for each
+            class of positive weight, in the order of `classes`.
+
+        Returns
+        -------
+        p : ndarray of shape (c,)
+            Sums to 1; 0 for classes of weight 0.
+
+        Raises
+        ------
+        ParameterError
+            Another word, or numbers that are negative, not finite, all zero, or of another
+            number than the classes.
+        """
+        seen = self.counts > 0
+        p = np.zeros(len(self.counts))
+        if isinstance(kind, str):
+            if kind not in _PRIORS:
+                raise ParameterError(
+                    f'priors must be "empirical", "sqrt", "balanced" or an array, '
+                    f"but {kind!r} came."
+                )
+            p[seen] = self.counts[seen] ** _PRIORS[kind]
+        else:
+            given = np.asarray(kind, dtype=np.float64)
+            if given.shape != (seen.sum(),):
+                raise ParameterError(
+                    f"priors: one number for each of the {seen.sum()} classes wanted, "
+                    f"but shape {given.shape} came."
+                )
+            if not np.all(np.isfinite(given)) or np.any(given < 0) or not given.any():
+                raise ParameterError(
+                    f"priors must be finite, >= 0 and not all 0, but {given.tolist()} came."
+                )
+            p[seen] = given
+        return p / (p.sum() or 1.0)
+
+    def deviations(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield m_j - m for the classes with p_j > 0, a block of columns at a time.
+
+        Parameters
+        ----------
+        p : ndarray of shape (c,)
+            Priors; m is sum_j p_j m_j.
+
+        Yields
+        ------
+        columns : slice
+            A run of columns.
+        D : ndarray of shape (classes with p_j > 0, columns)
+            The caller's own to write to. Nothing of the size of the state is made.
+        """
+        live = p > 0
+        weight, prior = self.counts[live, None], p[live]
+        for columns in blocks(self.n_features, max(1, _BLOCK // max(1, live.sum()))):
+            D = self._sums[:, columns][live] / weight
+            D -= prior @ D
+            yield columns, D
+
+    def variances(self, p: np.ndarray) -> np.ndarray:
+        """diag C, the variance of each column, of shape (d,), never below 0.
+
+        Class j is reweighted to p_j first, which takes ``second="class"`` unless p is the
+        empirical one.
+        """
+        if self.second == "class":
+            by_row = _ratio(p, self.counts)
+        elif self.second == "total" and np.allclose(p * self.n, self.counts, rtol=1e-12, atol=0):
+            by_row = np.array([1 / (self.n or 1.0)])
+        else:
+            raise ValueError(
+                f"ClassStats: variances need second moments: second={self.second!r} is not "
+                'enough, use second="class" ("total" will do for empirical priors).'
+            )
+        return np.maximum(by_row @ self._squares - self._centre(p) ** 2, 0.0)
+
+    # -- storage ----------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `from_arrays`; numbers are kept to the bit."""
+        arrays = {
+            "classes": self.classes,
+            "counts": self.counts,
+            "sums": self._sums,
+            "n_samples": np.array(self.n_samples),
+            "presence": np.array(self.presence),
+        }
+        if self._squares is not None:
+            arrays[f"squares_{self.second}"] = self._squares
+        if self._origin is not None:
+            arrays["origin"] = self._origin
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> ClassStats:
+        """Return the state that `to_arrays` described."""
+        second: Second = None
+        if "squares_total" in arrays:
+            second = "total"
+        elif "squares_class" in arrays:
+            second = "class"
+        new = cls(arrays["sums"].shape[1], second=second, presence=bool(arrays["presence"]))
+        new.n_samples = int(arrays["n_samples"])
+        new.classes = np.array(arrays["classes"])
+        new.counts = np.array(arrays["counts"])
+        new._sums = np.array(arrays["sums"])
+        if second is not None:
+            new._squares = np.array(arrays[f"squares_{second}"])
+        if "origin" in arrays:
+            new._origin = np.array(arrays["origin"])
+        return new
+
+    def __repr__(self) -> str:
+        return (
+            f"ClassStats({self.n_samples} rows, {len(self.classes)} classes, "
+            f"{self.n_features} columns, second={self.second!r}, presence={self.presence})"
+        )
+
+
+_PRIORS = {"empirical": 1.0, "sqrt": 0.5, "balanced": 0.0}
+
+
+def blocks(n: int, size: int) -> Iterator[slice]:
+    """Yield slices of at most `size` that cover range(n)."""
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def _rows(X: Any) -> Any:
+    return check_array(
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=0,
+        estimator="ClassStats",
+    )
+
+
+def _canonical(X: sparse.csr_array) -> sparse.csr_array:
+    """X without duplicates, of which the sum, and not each, is squared or counted."""
+    if X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def _spread(a: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
+    """The rows of `a` at the places `rows` of an array of `size` rows, zeros elsewhere."""
+    new = np.zeros((size, *a.shape[1:]))
+    new[rows] = a
+    return new
+
+
+def _ratio(a: Any, b: np.ndarray) -> np.ndarray:
+    """a / b, and 0 where b is 0."""
+    return np.divide(a, b, out=np.zeros(len(b)), where=b > 0)
+
+
+def _read_only(a: np.ndarray) -> np.ndarray:
+    view = a.view()
+    view.flags.writeable = False
+    return view

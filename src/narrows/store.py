@@ -1,0 +1,264 @@
+"""One file format for models: a JSON header and plain arrays in a safetensors container.
+
+A `.narrows` file is a safetensors file. Its metadata hold ``narrows``, the header as JSON::
+
+    {"format": 1, "library": "0.1.0", "estimator": "OCFS", "parameters": {…},
+     "labels": "int64", "feature_names": bool, "source": {…} or null, "checksums": {name: crc32}}
+
+and ``crc32``, the checksum of that text. The arrays are those of the state (``state.counts``,
+``state.sums``, …), of the feature names and of the vectoriser. Text is kept as UTF-8 bytes
+(``name.text``) and the ends of the pieces (``name.ends``). Nothing is ever pickled.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+from sklearn.utils.validation import check_is_fitted
+
+import narrows
+from narrows.errors import DataError
+from narrows.families._base import _Additive, _Learnt
+from narrows.read.source import Source
+from narrows.stats import ClassStats
+
+FORMAT = 1
+
+
+def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a file, replacing it only when the new one is complete.
+
+    Parameters
+    ----------
+    estimator : narrows estimator
+        Fitted. All it has learnt is kept, so that the loaded one goes on as if never stopped.
+    path : str or path-like
+        Usually ends in ``.narrows``.
+
+    Raises
+    ------
+    TypeError
+        Not an estimator of this library, or a parameter that has no plain form.
+    NotFittedError
+        Nothing learnt yet.
+    OSError
+        The file cannot be written; what was there before is untouched.
+
+    Notes
+    -----
+    **Cost**: the size of the state, 8 c d bytes, written once; no copy in memory.
+    """
+    if not isinstance(estimator, _Additive):
+        raise TypeError(
+            f"save: an estimator of narrows wanted, but {type(estimator).__name__} came. "
+            "Save the step of a pipeline that is one."
+        )
+    check_is_fitted(estimator)
+    state, source = estimator._learnt.state, estimator._learnt.source
+    arrays: dict[str, np.ndarray] = {}
+    _put(arrays, "state", state.to_arrays())
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        _put(arrays, "input", {"names": names})
+    if source is not None:
+        _put(arrays, "source", source.to_arrays())
+    header = {
+        "format": FORMAT,
+        "library": version("narrows"),
+        "estimator": type(estimator).__name__,
+        "parameters": {
+            name: _plain(estimator, name, value)
+            for name, value in estimator.get_params(deep=False).items()
+        },
+        "labels": state.classes.dtype.str,
+        "source": None if source is None else source.settings(),
+        "checksums": {name: _crc(array) for name, array in arrays.items()},
+    }
+    text = json.dumps(header)
+    metadata = {"narrows": text, "crc32": str(zlib.crc32(text.encode()))}
+    with replacing(path) as temporary:
+        try:
+            save_file(arrays, temporary, metadata=metadata)
+        except SafetensorError as error:
+            raise OSError(f"{os.fspath(path)}: cannot be written ({error}).") from None
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read an estimator that `save` or the command line wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    estimator : narrows estimator
+        Ready to transform, to be merged, and to go on learning.
+
+    Raises
+    ------
+    DataError
+        Not a model, a damaged one, or one of a newer format.
+    OSError
+        The file cannot be read.
+    """
+    with open(path, "rb"):
+        pass  # a missing or unreadable file is an OSError of the system's own words
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            metadata = file.metadata() or {}
+            header = _header(path, metadata)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise DataError(path, f"not a narrows model, or a damaged one ({error}).") from None
+    if set(arrays) != set(header["checksums"]) or any(
+        _crc(array) != header["checksums"][name] for name, array in arrays.items()
+    ):
+        raise DataError(path, "damaged: its contents do not match their checksums.")
+    estimator = _estimator_class(path, header["estimator"])(
+        **{name: _unplain(value) for name, value in header["parameters"].items()}
+    )
+    state = _get(arrays, "state")
+    state["classes"] = state["classes"].astype(header["labels"])
+    source = header["source"]
+    learnt = _Learnt(
+        ClassStats.from_arrays(state),
+        None if source is None else Source.of(source, _get(arrays, "source")),
+    )
+    estimator.n_features_in_ = learnt.state.n_features
+    if "input.names.text" in arrays:
+        estimator.feature_names_in_ = _get(arrays, "input")["names"]
+    estimator._learnt = learnt
+    return estimator
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give the name of a new file that takes the place of `path` when the block succeeds.
+
+    It is in the same folder, synced before it is renamed, and removed if the block fails. A
+    path that is there and is no regular file (a pipe, ``/dev/null``) is written to directly.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+    if target.exists() and not target.is_file():
+        yield str(target)
+        return
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        temporary.touch(exist_ok=False)
+        mode = (target if target.exists() else temporary).stat().st_mode
+        yield str(temporary)
+        temporary.chmod(mode)  # whoever wrote it may have made it private
+        descriptor = os.open(temporary, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    descriptor = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[str, Any]:
+    if "narrows" not in metadata:
+        raise DataError(path, "not a narrows model: it has no header of one.")
+    text = metadata["narrows"]
+    try:
+        header = json.loads(text)
+        newer = header["format"] > FORMAT
+    except (ValueError, KeyError, TypeError):
+        raise DataError(path, "damaged: its header cannot be read.") from None
+    if newer:
+        raise DataError(
+            path,
+            f"format {header['format']} of narrows {header.get('library')}, but this version "
+            f"reads up to format {FORMAT}. Use a newer narrows.",
+        )
+    if str(zlib.crc32(text.encode())) != metadata.get("crc32"):
+        raise DataError(path, "damaged: its header does not match its checksum.")
+    return header
+
+
+def _estimator_class(path: str | os.PathLike[str], name: str) -> Any:
+    found = getattr(narrows, name, None) if name in narrows.__all__ else None
+    if not (isinstance(found, type) and issubclass(found, _Additive)):
+        raise DataError(path, f"a model of {name!r}, a method this version does not have.")
+    return found
+
+
+def _plain(estimator: Any, name: str, value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return {"array": value.tolist(), "dtype": value.dtype.str}
+    if isinstance(value, list | tuple):
+        return [_plain(estimator, name, entry) for entry in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(
+        f"save: {type(estimator).__name__}.{name} is {value!r}, which has no plain form in a "
+        "file. Use numbers, text, None or an array."
+    )
+
+
+def _unplain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return np.array(value["array"], dtype=value["dtype"])
+    return value
+
+
+def _put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray]) -> None:
+    """Add arrays under `group`; text as bytes and ends, everything C-contiguous.
+
+    safetensors writes the memory of a strided or Fortran-ordered array as if it were in C order.
+    """
+    for name, array in more.items():
+        key = f"{group}.{name}"
+        if array.dtype.kind in "OU":
+            pieces = [str(piece).encode() for piece in array]
+            arrays[f"{key}.text"] = np.frombuffer(b"".join(pieces), dtype=np.uint8)
+            arrays[f"{key}.ends"] = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+        else:
+            arrays[key] = np.asarray(array, order="C")
+
+
+def _get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
+    """Return the arrays of `group`, by the names they had before `_put`; text as objects."""
+    found: dict[str, np.ndarray] = {}
+    for key, array in arrays.items():
+        name = key.removeprefix(f"{group}.")
+        if name == key or name.endswith(".ends"):
+            continue
+        if name.endswith(".text"):
+            ends = arrays[f"{key.removesuffix('.text')}.ends"].tolist()
+            text = array.tobytes()
+            pieces = [text[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)]
+            found[name.removesuffix(".text")] = np.array(pieces, dtype=object)
+        else:
+            found[name] = array
+    return found
+
+
+def _crc(array: np.ndarray) -> int:
+    return zlib.crc32(array.reshape(-1).view(np.uint8).data) if array.size else 0

@@ -1,0 +1,21 @@
+"""What tests share: the real data, where it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("narrows")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Return the folder of real data sets, or skip."""
+    folder = os.environ.get("NARROWS_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("needs real data: set NARROWS_DATA to the folder that holds it")
+    return Path(folder)

@@ -1,0 +1,48 @@
+"""The definitions of paper 000, section 2, written out sample by sample, with dense arrays."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+
+def repeated(X, y, weight=None):
+    """The pairs (row, class, weight) of labels or an indicator matrix."""
+    X = np.asarray(X, dtype=float)
+    weight = np.ones(len(X)) if weight is None else weight
+    if np.ndim(y) == 1:
+        return [(x, label, w) for x, label, w in zip(X, y, weight, strict=True)]
+    return [
+        (x, j, w) for x, row, w in zip(X, y, weight, strict=True) for j in range(len(row)) if row[j]
+    ]
+
+
+def scatters(X, y, weight=None, priors="empirical"):
+    """S_b, S_w and C of the classes of positive weight, with class j given the weight p_j."""
+    pairs = [pair for pair in repeated(X, y, weight) if pair[2] > 0]
+    classes = sorted({label for _, label, _ in pairs})
+    N = np.array([sum(w for _, label, w in pairs if label == j) for j in classes])
+    if isinstance(priors, str):
+        p = N ** {"empirical": 1.0, "sqrt": 0.5, "balanced": 0.0}[priors]
+    else:
+        p = np.asarray(priors, dtype=float)
+    p = p / p.sum()
+    means = [
+        sum(w * x for x, label, w in pairs if label == j) / N_j
+        for j, N_j in zip(classes, N, strict=True)
+    ]
+    m = sum(p_j * m_j for p_j, m_j in zip(p, means, strict=True))
+    S_b = sum(p_j * np.outer(m_j - m, m_j - m) for p_j, m_j in zip(p, means, strict=True))
+    S_w = sum(
+        p[classes.index(label)] / N[classes.index(label)] * w
+        * np.outer(x - means[classes.index(label)], x - means[classes.index(label)])
+        for x, label, w in pairs
+    )  # fmt: skip
+    return S_b, S_w, S_b + S_w
+
+
+def best_subset(A, p):
+    """The columns, of all sets of p, for which trace(W'AW) is largest; and that trace."""
+    best = max(combinations(range(len(A)), p), key=lambda K: sum(A[k, k] for k in K))
+    return set(best), sum(A[k, k] for k in best)

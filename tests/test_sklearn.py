@@ -1,0 +1,52 @@
+"""scikit-learn's own checks, on every method."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import narrows
+from narrows.families._base import _Additive
+from tests.cases import ALL
+
+METHODS = [
+    method
+    for name in narrows.__all__
+    if isinstance(method := getattr(narrows, name), type) and issubclass(method, _Additive)
+]
+
+
+def test_the_table_of_laws_has_every_method():
+    assert {type(case.estimator) for case in ALL} == set(METHODS)
+
+
+@parametrize_with_checks([method() for method in METHODS])
+def test_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_data_frames_keep_their_names(method):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    fitted = method().set_output(transform="pandas").fit(X, y)
+    reduced = fitted.transform(X)
+    assert isinstance(reduced, pd.DataFrame)
+    assert list(reduced.columns) == list(fitted.get_feature_names_out())
+    assert reduced.index.equals(X.index)
+    if method is narrows.OCFS:
+        assert list(reduced.columns) == ["petal length (cm)", "petal width (cm)"]
+
+
+def test_a_pipeline_can_be_searched():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(
+        make_pipeline(narrows.OC(), GaussianNB()), {"oc__n_components": [1, 2]}, cv=3
+    ).fit(X, y)
+    assert search.best_score_ > 0.9
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
