@@ -162,7 +162,12 @@ def fit(
         if not len(tfidf.terms):
             raise DataError(inputs[0], "the texts hold no words.")
     chunks = ((_rows(chunk, tfidf), chunk.y) for chunk in _progress(dataset, "learning"))
-    local.fit(estimator, chunks)
+    try:
+        local.fit(estimator, chunks)
+    except (DataError, ParameterError):
+        raise
+    except ValueError as error:  # of the data as a whole: one class only, equal means
+        raise DataError(", ".join(inputs), str(error)) from None
     estimator.remember(dataset.source(tfidf))
     if output == "-":
         _save_to_stdout(estimator)
@@ -246,6 +251,8 @@ def demo(output: str, as_json: bool) -> None:
     from narrows.evaluate.scores import table
 
     _check_output(output)
+    if not output.lower().endswith(digits.PICTURES):
+        raise ParameterError(f"{output}: a picture ends in {', '.join(digits.PICTURES)}.")
     scores = digits.run()
     if as_json:
         click.echo(json.dumps({"scores": [s.as_dict() for s in scores], "picture": output}))

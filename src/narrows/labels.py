@@ -64,7 +64,7 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return a if len(a) else b
     if (a.dtype.kind in _NUMBERS) != (b.dtype.kind in _NUMBERS):
         raise ValueError(
-            f"labels of one type wanted, but {a[0]!r} and {b[0]!r} came. "
+            f"labels of one type wanted, but {a.tolist()[0]!r} and {b.tolist()[0]!r} came. "
             "Turn all labels into text, or all into numbers."
         )
     return np.union1d(a, b)

@@ -223,7 +223,7 @@ class ClassStats:
         return self._accumulate(other, -1.0)
 
     def __mul__(self, weight: Any) -> ClassStats:
-        if not (isinstance(weight, Real) and 0 <= weight < np.inf):
+        if not (isinstance(weight, Real) and 0 <= float(weight) < np.inf):
             raise ValueError(
                 f"ClassStats: a state is multiplied by a number >= 0, but {weight!r} came. "
                 "Use a - b to take rows out."

@@ -3,11 +3,11 @@
 A `.narrows` file is a safetensors file. Its metadata hold ``narrows``, the header as JSON::
 
     {"format": 1, "library": "0.1.0", "estimator": "OCFS", "parameters": {…},
-     "labels": "int64", "feature_names": bool, "source": {…} or null, "checksums": {name: crc32}}
+     "labels": "<i8", "source": {…} or null, "checksums": {array: crc32}, "crc32": of all this}
 
-and ``crc32``, the checksum of that text. The arrays are those of the state (``state.counts``,
-``state.sums``, …), of the feature names and of the vectoriser. Text is kept as UTF-8 bytes
-(``name.text``) and the ends of the pieces (``name.ends``). Nothing is ever pickled.
+The arrays are those of the state (``state.counts``, ``state.sums``, …), of the feature names
+and of the vectoriser. Text is kept as UTF-8 bytes (``name.text``) and the ends of the pieces
+(``name.ends``). Nothing is ever pickled. The same model makes the same bytes.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "source": None if source is None else source.settings(),
         "checksums": {name: _crc(array) for name, array in arrays.items()},
     }
-    text = json.dumps(header)
-    metadata = {"narrows": text, "crc32": str(zlib.crc32(text.encode()))}
+    header["crc32"] = _crc_of_text(json.dumps(header))
+    metadata = {"narrows": json.dumps(header)}  # a second entry would make their order random
     with replacing(path) as temporary:
         try:
             save_file(arrays, temporary, metadata=metadata)
@@ -184,10 +184,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[str, Any]:
     if "narrows" not in metadata:
         raise DataError(path, "not a narrows model: it has no header of one.")
-    text = metadata["narrows"]
     try:
-        header = json.loads(text)
-        newer = header["format"] > FORMAT
+        header = json.loads(metadata["narrows"])
+        newer, checksum = header["format"] > FORMAT, header.pop("crc32")
     except (ValueError, KeyError, TypeError):
         raise DataError(path, "damaged: its header cannot be read.") from None
     if newer:
@@ -196,7 +195,7 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
             f"format {header['format']} of narrows {header.get('library')}, but this version "
             f"reads up to format {FORMAT}. Use a newer narrows.",
         )
-    if str(zlib.crc32(text.encode())) != metadata.get("crc32"):
+    if checksum != _crc_of_text(json.dumps(header)):
         raise DataError(path, "damaged: its header does not match its checksum.")
     return header
 
@@ -258,6 +257,10 @@ def _get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
         else:
             found[name] = array
     return found
+
+
+def _crc_of_text(text: str) -> int:
+    return zlib.crc32(text.encode())
 
 
 def _crc(array: np.ndarray) -> int:

@@ -103,8 +103,12 @@ class _Svmlight:
         y = np.zeros(X.shape[0], dtype=np.int64) if y is None else y
         if not sparse.issparse(y) and y.dtype.kind not in "biuf":
             raise ParameterError(
-                f"svmlight files hold numbers for labels, but {y[0]!r} came. "
+                f"svmlight files hold numbers for labels, but {str(y[0])!r} came. "
                 "Write to .npz or .csv instead."
+            )
+        if sparse.issparse(X):  # scikit-learn writes no wide indices
+            X = sparse.csr_array(
+                (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
             )
         dump_svmlight_file(X, y, self.stream, zero_based=False, multilabel=bool(sparse.issparse(y)))
 

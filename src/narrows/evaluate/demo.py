@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from sklearn.model_selection import train_test_split
 
 from narrows.evaluate.scores import Score, score
 from narrows.families.between import OC, OCFS
+from narrows.store import replacing
 
-# dark to light, with ten steps that those who see colours differently can tell apart
+PICTURES = (".png", ".pdf", ".svg")
+
+# told apart by most who see colours differently; the markers do not rely on it
 _COLOURS = (
     "#332288", "#117733", "#44AA99", "#88CCEE", "#DDCC77",
     "#CC6677", "#AA4499", "#882255", "#888888", "#000000",
@@ -46,7 +50,7 @@ def picture(path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     path : str or path-like
-        A file that matplotlib can write, .png for one.
+        Ends in .png, .pdf or .svg.
 
     Raises
     ------
@@ -65,14 +69,16 @@ def picture(path: str | os.PathLike[str]) -> None:
     _kept_pixels(left, OCFS().fit(*train))
     _first_two(middle, OC().fit(*train), test)
     _by_dimension(right, train, test)
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=Path(path).suffix.lower().removeprefix("."))
 
 
 def _kept_pixels(ax: Any, ocfs: OCFS) -> None:
     ax.imshow(ocfs.scores_.reshape(8, 8), cmap="Greys")
     for row, column in np.argwhere(ocfs.get_support().reshape(8, 8)):
         ax.add_patch(_square(column, row))
-    ax.set_title(f"OCFS: pixels by score,\nthe {ocfs.n_features_} kept (80 % of it) outlined")
+    kept = ocfs.n_features_
+    ax.set_title(f"OCFS: pixels by score, outlined\nthe {kept} of 64 that hold 80 % of it")
     ax.set_xticks([])
     ax.set_yticks([])
 

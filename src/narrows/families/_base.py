@@ -582,7 +582,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, _Additive):
         c = int((stats.counts > 0).sum())
         most, otherwise = self._limit(c)
         reason = (
-            f"{c} classes have at most {most} directions"
+            f"{c} classes have at most {most} direction{'s' if most > 1 else ''}"
             if rank == most
             else f"the means of these {c} classes in {stats.n_features} columns span only {rank}"
         )

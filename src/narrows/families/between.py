@@ -249,7 +249,7 @@ class OCM(_OrthogonalCentroid):
     def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
         L, W = self._between(stats)
         p = stats.priors(self.priors)
-        rest = orthogonal_part(stats.centre(p), W)
+        rest = orthogonal_part(stats.centre(p), W, scale=np.sqrt(L.max(initial=0.0)))
         return np.append(L, np.zeros(rest.shape[1])), np.hstack([W, rest])
 
     def _limit(self, classes: int) -> tuple[int, str]:

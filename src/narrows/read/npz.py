@@ -22,6 +22,9 @@ _DAMAGE = (
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of rows; the whole archive is in memory meanwhile."""
+    if stream.read(4) != b"PK\x03\x04":
+        raise DataError(name, "not a NumPy archive (.npz).")
+    stream.seek(0)
     try:
         with np.load(stream, allow_pickle=False) as archive:
             arrays = dict(archive)

@@ -47,15 +47,15 @@ def gram_eigh(blocks: Callable[[], Blocks], n_features: int) -> tuple[np.ndarray
     return L, W
 
 
-def orthogonal_part(w: np.ndarray, W: np.ndarray) -> np.ndarray:
+def orthogonal_part(w: np.ndarray, W: np.ndarray, scale: float) -> np.ndarray:
     """The unit vector of `w` less its projection on the orthonormal columns of W, as (d, 1).
 
-    Of shape (d, 0) where nothing is left: `w` is in the span of W up to 1e-6 of its length.
+    Of shape (d, 0) where no more than 1e-6 of the length of `w`, or of `scale`, is left.
     """
     rest = w - W @ (W.T @ w)
     rest -= W @ (W.T @ rest)  # twice is enough
     length = np.linalg.norm(rest)
-    if length <= np.sqrt(DROPPED) * np.linalg.norm(w):
+    if length <= np.sqrt(DROPPED) * max(scale, np.linalg.norm(w)):
         return np.empty((len(w), 0))
     return rest[:, None] / length
 

@@ -1,0 +1,6 @@
+"""Labelled data to measure on; one class a file."""
+
+from benchmarks.problems.news import News
+from benchmarks.problems.rcv1_like import RCV1Like
+
+PROBLEMS = {problem.name: problem for problem in (News, RCV1Like)}

@@ -1,0 +1,399 @@
+"""The command line, run as a user runs it: what it prints, what it leaves, how it ends."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+import narrows
+from narrows import cli
+from tests.cases import labelled
+
+COMMAND = [sys.executable, "-m", "narrows.cli"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    """Run a command in an empty folder; return (status, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(line, **files):
+        for name, content in files.items():
+            (tmp_path / name.replace("__", ".")).write_text(content)
+        status = cli.main(line.split())
+        out, err = capfd.readouterr()
+        return status, out, err
+
+    return run
+
+
+@pytest.fixture
+def svm(tmp_path):
+    X, _ = labelled(sparse=True)
+    y = np.arange(60) % 3
+    dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=False)
+    return sparse.csr_array(X), y
+
+
+def read_npz(path):
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    if "X" in arrays:
+        return arrays["X"], arrays.get("y")
+    parts = arrays["data"], arrays["indices"], arrays["indptr"]
+    return sparse.csr_array(parts, shape=arrays["shape"]).toarray(), arrays.get("y")
+
+
+# -- the main job --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["ocfs", "oc", "ocm"])
+@pytest.mark.parametrize("chunk_rows", [7, 1000])
+def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_rows):
+    X, y = svm
+    size = "--n-features 3" if method == "ocfs" else "--n-components 2"
+    status, out, err = run(
+        f"fit a.svm --method {method} {size} -o m.narrows --chunk-rows {chunk_rows}"
+    )
+    assert (status, err) == (0, "")
+    assert out == f"{method.upper()}: 60 rows, 3 classes, 7 columns -> " + (
+        "3; saved to m.narrows\n" if method == "ocfs" else "2; saved to m.narrows\n"
+    )
+    expected = cli.METHODS[method](3 if method == "ocfs" else 2).fit(X, y).transform(X)
+    expected = expected.toarray() if sparse.issparse(expected) else expected
+    for name in ("r.npz", "r.svm", "r.svm.gz", "r.csv", "r.csv.gz"):
+        assert run(f"transform m.narrows a.svm -o {name} --chunk-rows {chunk_rows}")[0] == 0
+    found, labels = read_npz("r.npz")
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_array_equal(labels, y)
+    for name in ("r.svm", "r.svm.gz"):
+        found, labels = load_svmlight_file(name, zero_based=False)
+        np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
+        np.testing.assert_array_equal(labels, y)
+    text = Path("r.csv").read_text()
+    assert gzip.decompress(Path("r.csv.gz").read_bytes()).decode() == text
+    header, *rows = text.splitlines()
+    model = narrows.load("m.narrows")
+    assert header.split(",") == [*model.get_feature_names_out(), "label"]
+    numbers = [[float(cell) for cell in row.split(",")[:-1]] for row in rows]
+    np.testing.assert_allclose(numbers, expected, atol=1e-12)
+    assert [row.split(",")[-1] for row in rows] == [str(label) for label in y]
+    assert run("transform m.narrows a.svm -o -")[1] == text
+
+
+def test_text_goes_in_raw_and_its_terms_come_out_as_names(run):
+    lines = [("sea", "salt water and a ship"), ("land", "sand and a tree"),
+             ("sea", "a ship of salt"), ("land", "a tree and a stone")]  # fmt: skip
+    text = "".join(json.dumps({"label": label, "text": t}) + "\n" for label, t in lines)
+    status, out, _ = run(
+        "fit a.jsonl --method ocfs --n-features 3 -o m.narrows --json", a__jsonl=text
+    )
+    assert status == 0
+    summary = json.loads(out)
+    assert summary["classes"] == ["land", "sea"]
+    assert (summary["rows"], summary["columns"], summary["dimensions"]) == (4, 9, 3)
+    new = '{"text": "the SHIP, the ship!"}\n{"text": "tree"}\n'
+    assert run("transform m.narrows b.jsonl -o r.csv", b__jsonl=new)[0] == 0
+    header, first, second = Path("r.csv").read_text().splitlines()
+    assert sorted(header.split(",")) == ["salt", "ship", "tree"]
+    assert [float(cell) > 0 for cell in first.split(",")] == [False, True, False]
+    assert [float(cell) for cell in second.split(",")] == [0, 0, 1]
+    status, out, _ = run("info m.narrows --top 3")
+    assert status == 0
+    assert {"salt", "ship", "tree"} <= set(out.split())
+    model = narrows.load("m.narrows")
+    assert sorted(model.get_feature_names_out()) == ["salt", "ship", "tree"]
+    X = model.source_.tfidf.transform(["a ship"])
+    assert model.transform(X).toarray()[0, 1] > 0
+
+
+def test_split_label_and_several_files(run):
+    rows = [{"kind": i % 2, "body": f"w{i % 2} x{i}", "split": "ab"[i % 3 == 0]} for i in range(9)]
+    a, b = ("".join(json.dumps(row) + "\n" for row in part) for part in (rows[:4], rows[4:]))
+    status, out, _ = run(
+        "fit a.jsonl b.jsonl --label kind --text body --split a --method oc -o m.narrows --json",
+        a__jsonl=a, b__jsonl=b,
+    )  # fmt: skip
+    assert status == 0
+    assert json.loads(out)["rows"] == 6
+    # the model knows the keys
+    assert run("transform m.narrows b.jsonl --split b -o r.npz")[1].startswith("1 rows x 1 columns")
+
+
+def test_csv_columns_are_found_by_name(run):
+    assert run("fit a.csv --method ocfs --n-features 1 -o m.narrows",
+               a__csv="a,b,class\n1,5,x\n9,5,y\n")[0] == 0  # fmt: skip
+    assert run("transform m.narrows b.csv -o -", b__csv="b,a\n1,2\n")[1] == "a\n2.0\n"
+    status, _, err = run("transform m.narrows c.csv -o r.npz", c__csv="b,q\n1,2\n")
+    assert status == 1
+    assert "c.csv:1: 2 columns wanted, as in the fit; it lacks a." in err
+
+
+def test_the_svmlight_base_is_kept(run):
+    zero = "1 0:1 1:2\n2 1:5\n"
+    assert run("fit a.svm --method ocfs --n-features 1 -o m.narrows", a__svm=zero)[0] == 0
+    assert run("transform m.narrows b.svm -o -", b__svm="1 1:7\n")[1] == "x1,label\n7.0,1\n"
+    status, _, err = run("transform m.narrows b.svm -o - --one-based")
+    assert status == 2
+    assert "m.narrows was fitted to columns that are zero-based" in err
+
+
+def test_several_labels_a_row(run, tmp_path):
+    X, _ = labelled()
+    Y = sparse.csr_array(np.random.default_rng(3).random((60, 3)) < 0.5).astype(int)
+    np.savez(tmp_path / "a.npz", X=X, yindices=Y.indices, yindptr=Y.indptr, yshape=Y.shape)
+    assert run("fit a.npz --method oc -o m.narrows --chunk-rows 25")[0] == 0
+    expected = narrows.OC().fit(X, Y)
+    np.testing.assert_allclose(narrows.load("m.narrows").components_, expected.components_)
+    assert run("transform m.narrows a.npz -o r.svm")[0] == 0
+    _, labels = load_svmlight_file("r.svm", multilabel=True)
+    assert [set(map(int, row)) for row in labels] == [
+        set(np.flatnonzero(row)) for row in Y.toarray()
+    ]
+    assert run("transform m.narrows a.npz -o r.npz")[0] == 0
+    assert "hold one label a row" in run("transform m.narrows a.npz -o r.csv")[2]
+
+
+@pytest.mark.parametrize("method", ["ocfs", "oc"])
+def test_info(run, svm, method):
+    run(f"fit a.svm --method {method} -o m.narrows --priors sqrt")
+    status, text, err = run("info m.narrows --top 2")
+    assert (status, err) == (0, "")
+    assert "priors='sqrt'" in text
+    assert "60 rows, 7 columns" in text
+    assert "3 classes: 0 (20), 1 (20), 2 (20)" in text
+    summary = json.loads(run("info m.narrows --top 2 --json")[1])
+    model = narrows.load("m.narrows")
+    if method == "ocfs":
+        best = np.argsort(-model.scores_)[:2]
+        assert [entry["column"] for entry in summary["top"]] == best.tolist()
+        assert summary["top"][0]["value"] == model.scores_[best[0]]
+    else:
+        assert [d["eigenvalue"] for d in summary["top"]] == model.eigenvalues_.tolist()
+        first = summary["top"][0]["columns"][0]
+        assert first["column"] == np.abs(model.components_[0]).argmax()
+    status, out, err = run("info m.narrows --per-class --json --top 1")
+    if method == "ocfs":
+        per_class = json.loads(out)["per_class"]
+        assert list(per_class) == ["0", "1", "2"]
+        assert per_class["1"][0]["column"] == model.class_scores_[1].argmax()
+    else:
+        assert (status, out) == (2, "")
+        assert "OC has no scores per class" in err
+
+
+def test_parameters(run, svm):
+    assert run("fit a.svm --method ocfs --param energy=0.5 -o m.narrows")[0] == 0
+    assert narrows.load("m.narrows").energy == 0.5
+    assert run("fit a.svm --method ocfs --n-features 0.5 --priors 1,2,3 -o m.narrows")[0] == 0
+    assert narrows.load("m.narrows").get_params() == {
+        "n_features": 0.5, "energy": None, "threshold": None, "priors": [1, 2, 3]
+    }  # fmt: skip
+    assert run("fit a.svm --method OCFS --threshold 0.01 -o m.narrows")[0] == 0
+
+
+def test_demo(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    status, out, err = run("demo")
+    assert (status, err) == (0, "")
+    assert "method              dimensions  SVM F1  k-NN F1  seconds" in out
+    table = {line.split()[0]: line.split()[-4:] for line in out.splitlines() if "  " in line}
+    assert float(table["OC()"][1]) > 0.9
+    assert float(table["OCFS(energy=0.8)"][1]) > 0.9
+    assert (tmp_path / "narrows-demo.png").read_bytes().startswith(b"\x89PNG")
+    status, out, _ = run("demo --json -o x.svg")
+    assert json.loads(out)["scores"][0]["method"] == "all columns"
+    assert "<svg" in (tmp_path / "x.svg").read_text()
+
+
+# -- what goes wrong -----------------------------------------------------------------------------
+
+GOOD = "1 1:1 2:1\n2 2:5\n"
+WRONG = [
+    ("fit none.svm --method oc -o x", 2, "no such file: none.svm"),
+    ("fit a.txt --method oc -o x", 2, "a.txt: unknown suffix; one of .svm"),
+    ("fit a.svm --method nope -o x", 2, "'nope' is not one of"),
+    ("fit a.svm -o x", 2, "Missing option '--method'"),
+    ("fit a.svm --method oc", 2, "Missing option '-o'"),
+    ("fit --method oc -o x", 2, "Missing argument 'INPUT...'"),
+    ("fit a.svm --method oc -o x --nope", 2, "No such option"),
+    (
+        "fit a.svm --method oc -o x --n-features 3",
+        2,
+        "oc has no parameter 'n_features'; it has n_c",
+    ),
+    ("fit a.svm --method oc -o x --param q=1", 2, "oc has no parameter 'q'"),
+    ("fit a.svm --method oc -o x --param q", 2, "NAME=VALUE wanted"),
+    ("fit a.svm --method ocfs -o x --n-features few", 2, "'few' is not a number"),
+    ("fit a.svm --method ocfs -o x --n-features 9", 2, "n_features=9, but there are only 2"),
+    ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], but 2.0 came"),
+    ("fit a.svm --method oc -o x --n-components 5", 2, "2 classes have at most 1 direction. Use"),
+    ("fit a.svm --method oc -o x --priors uneven", 2, "priors must be"),
+    ("fit a.svm --method oc -o x --priors 1,b", 2, "no list of numbers"),
+    ("fit a.svm --method oc -o none/x", 2, "there is no folder none"),
+    ("fit a.svm --method oc -o .", 2, "this is a folder"),
+    ("fit . --method oc -o x", 2, "this is a folder"),
+    ("fit a.svm a.csv --method oc -o x", 2, "files of one format wanted"),
+    ("fit empty.svm --method oc -o x", 1, "empty.svm: holds no rows"),
+    ("fit bad.svm --method oc -o x", 1, "bad.svm:2: not a svmlight row"),
+    (
+        "fit one.svm --method oc -o x",
+        1,
+        "one.svm: OC: two classes of positive weight wanted, but 1",
+    ),
+    ("fit nan.svm --method oc -o x", 1, "nan.svm:2: NaN or infinity"),
+    ("fit same.svm --method oc -o x", 1, "the classes have equal means"),
+    ("fit a.csv --method oc -o x", 1, "a.csv:1: no label column"),
+    ("fit words.jsonl --method oc -o x", 1, "words.jsonl: the texts hold no words"),
+    ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
+    ("transform m.narrows none.svm -o x.npz", 2, "no such file: none.svm"),
+    ("transform m.narrows a.svm -o x.txt", 2, "x.txt: unknown suffix"),
+    ("transform m.narrows a.svm -o x.jsonl", 2, "are written to .npz, .svm"),
+    ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: not a narrows model, or a damaged"),
+    ("transform a.svm a.svm -o x.npz", 1, "a.svm: not a narrows model"),
+    (
+        "transform m.narrows wide.svm -o x.npz",
+        1,
+        "wide.svm:2: column 3 came, but columns go from 1",
+    ),
+    ("transform m.narrows wide.csv -o x.npz", 1, "rows of 2 columns wanted, but 3 came"),
+    ("transform m.narrows bad.svm -o x.npz", 1, "bad.svm:2: not a svmlight row"),
+    ("transform m.narrows words.jsonl -o x.npz", 2, "m.narrows was fitted to numbers, but"),
+    ("transform m.narrows a.svm -o x.npz --width 9", 2, "--width 9, but m.narrows was fitted to 2"),
+    ("transform words.narrows words.csv -o x.svm", 2, "hold numbers for labels, but 'u' came"),
+    ("info half.narrows", 1, "half.narrows"),
+    ("info none.narrows", 2, "none.narrows"),
+    ("demo -o x.xyz", 2, "a picture ends in .png"),
+    ("nope", 2, "No such command 'nope'"),
+]
+
+
+@pytest.mark.parametrize(("line", "expected", "message"), WRONG, ids=[w[0] for w in WRONG])
+def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, expected, message):
+    assert run("fit a.svm --method ocfs --n-features 1 -o m.narrows", a__svm=GOOD)[0] == 0
+    (tmp_path / "half.narrows").write_bytes((tmp_path / "m.narrows").read_bytes()[:200])
+    assert (
+        run("fit words.csv --method oc -o words.narrows", words__csv="a,class\n1,u\n2,v\n")[0] == 0
+    )
+    files = {
+        "a__txt": "1", "empty__svm": "", "bad__svm": "1 1:1\n2 x:1\n", "one__svm": "1 1:1\n1 2:1\n",
+        "nan__svm": "1 1:1\n2 1:nan\n", "a__csv": "a,b\n1,2\n", "wide__svm": "1 1:1\n1 3:1\n",
+        "wide__csv": "a,b,c\n1,2,3\n", "words__jsonl": '{"text": "?", "label": "a"}\n',
+        "same__svm": "1 1:1\n2 1:1\n",
+    }  # fmt: skip
+    for name, content in files.items():
+        (tmp_path / name.replace("__", ".")).write_text(content)
+    before = sorted(os.listdir(tmp_path))
+    status, out, err = run(line)
+    assert status == expected, err
+    assert out == ""
+    assert message in err
+    assert err.startswith("narrows: ")
+    assert err.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_failing_transform_leaves_the_old_output(run):
+    run("fit a.svm --method ocfs --n-features 1 -o m.narrows", a__svm=GOOD)
+    for name in ("r.npz", "r.csv", "r.svm.gz"):
+        assert run(f"transform m.narrows a.svm -o {name}")[0] == 0
+        before = Path(name).read_bytes()
+        bad = GOOD + "1 1:1 x\n"
+        assert run(f"transform m.narrows b.svm -o {name} --chunk-rows 1", b__svm=bad)[0] == 1
+        assert Path(name).read_bytes() == before
+
+
+def test_a_warning_is_one_line(run):
+    status, _, err = run("fit a.svm --method ocfs -o m.narrows", a__svm="1 1:1\n2 1:1\n")
+    assert status == 0
+    assert err.count("\n") == 1
+    assert err.startswith("narrows: warning: OCFS: no column has a positive score")
+
+
+# -- as a process of its own ---------------------------------------------------------------------
+
+
+def test_pipes(tmp_path, svm):
+    def piped(line, content):
+        return subprocess.run(
+            [*COMMAND, *line.split()], input=content, capture_output=True, cwd=tmp_path, check=False
+        )
+
+    content = (tmp_path / "a.svm").read_bytes()
+    done = piped("fit - --one-based --method ocfs --n-features 2 -o m.narrows", content)
+    assert done.returncode == 0, done.stderr
+    expected = narrows.OCFS(n_features=2).fit(*svm)
+    model = narrows.load(tmp_path / "m.narrows")
+    np.testing.assert_allclose(model.scores_, expected.scores_)
+    to_stdout = piped("fit a.svm --method ocfs --n-features 2 -o -", b"")
+    assert to_stdout.stdout == (tmp_path / "m.narrows").read_bytes()
+    assert b"saved to -" in to_stdout.stderr
+    done = piped("fit - --method oc -o x.narrows", content)
+    assert done.returncode == 2
+    assert b"--zero-based or --one-based" in done.stderr
+    done = piped("transform m.narrows - -o -", content)
+    assert done.stdout.count(b"\n") == 61
+    words = b'{"label": 1, "text": "a b"}\n{"label": 2, "text": "c"}\n'
+    assert piped("fit - --method oc -o t.narrows", words).returncode == 0
+    assert piped("transform t.narrows - -o -", words).stdout.count(b"\n") == 3
+    done = piped("fit - --method oc -o c.narrows", b"a,class\n1,x\n2,y\n")
+    assert done.returncode == 0, done.stderr
+    done = piped("fit - --method oc -o x.narrows", b"what is this")
+    assert done.returncode == 2
+    assert not (tmp_path / "x.narrows").exists()
+
+
+def open_files(pid):
+    names = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed in the meantime
+            names.add(Path(os.readlink(link)).name)
+    return names
+
+
+@pytest.mark.parametrize("verb", ["fit", "transform"])
+def test_an_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path, verb):
+    row = " ".join(f"{k}:1" for k in range(1, 200))
+    with open(tmp_path / "big.svm", "w") as file:
+        file.writelines(f"{i % 2} {row}\n" for i in range(40_000))
+    X, y = np.eye(2, 199), [0, 1]
+    narrows.save(narrows.OC().fit(X, y), tmp_path / "m.narrows")
+    line = {
+        "fit": "fit big.svm --method oc -o x.narrows",
+        "transform": "transform m.narrows big.svm -o x.csv",
+    }[verb]
+    before = sorted(os.listdir(tmp_path))
+    process = subprocess.Popen(
+        [*COMMAND, *line.split(), "--chunk-rows", "100"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while "big.svm" not in open_files(process.pid):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert (out, err.strip()) == ("", "narrows: interrupted; nothing was written.")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("line", ["--help", "fit --help", "transform --help", "info -h", "demo -h"])
+def test_help_fits_80_columns(run, line):
+    status, out, _ = run(line)
+    assert status == 0
+    assert out.startswith("Usage: narrows")
+    assert max(map(len, out.splitlines())) <= 80

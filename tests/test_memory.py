@@ -1,0 +1,44 @@
+"""Sparse rows are never made dense: wide data fit where an n x d array never would."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+WIDE = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+import numpy as np
+from scipy import sparse
+import narrows
+
+n, d, nnz = 100_000, 10_000_000, 1_000_000
+rng = np.random.default_rng(0)
+X = sparse.csr_array(
+    (np.ones(nnz), rng.integers(0, d, nnz), np.arange(0, nnz + 1, nnz // n)), shape=(n, d)
+)
+y = rng.integers(0, 4, n)
+estimator = narrows.{method}.fit(X, y)
+reduced = estimator.transform(X[:1000])
+estimator.partial_fit(X[:1000], y[:1000])
+assert reduced.shape[0] == 1000
+assert estimator.n_samples_seen_ == n + 1000
+print(reduced.shape[1], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "MB")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "columns"), [("OCFS(n_features=1000)", 1000), ("OC()", 3), ("OCM()", 4)]
+)
+def test_ten_million_columns_under_4_gb(method, columns):
+    done = subprocess.run(
+        [sys.executable, "-c", WIDE.format(method=method)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[0]) == columns

@@ -1,0 +1,258 @@
+"""Readers: the numbers of scikit-learn's and NumPy's own, and an error for each broken line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+from narrows.errors import DataError, ParameterError
+from narrows.read import iter_chunks
+from tests.cases import labelled
+
+
+def gathered(*args, **kwargs):
+    """All chunks as one (X, y)."""
+    X, y = zip(*iter_chunks(*args, **kwargs), strict=True)
+    if isinstance(X[0], list):
+        rows = [text for part in X for text in part]
+    elif sparse.issparse(X[0]):
+        widest = max(part.shape[1] for part in X)
+        for part in X:
+            part.resize(part.shape[0], widest)
+        rows = sparse.vstack(X).toarray()
+    else:
+        rows = np.concatenate(X)
+    return rows, None if y[0] is None else np.concatenate(y)
+
+
+def svmlight(folder, name="a.svm", zero_based=False, **options):
+    X, _ = labelled(sparse=True)
+    y = np.arange(60) % 3
+    dump_svmlight_file(X, y, str(folder / name), zero_based=zero_based, **options)
+    return X, y
+
+
+@pytest.mark.parametrize("rows", [1, 7, 60, 1000])
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_svmlight_is_read_as_scikit_learn_reads_it(tmp_path, rows, zero_based):
+    svmlight(tmp_path, zero_based=zero_based, comment="0:1 is not a column")
+    X, y = gathered(tmp_path / "a.svm", chunk_rows=rows)
+    expected = load_svmlight_file(str(tmp_path / "a.svm"), zero_based=zero_based)
+    np.testing.assert_array_equal(X, expected[0].toarray())
+    np.testing.assert_array_equal(y, expected[1])
+    assert y.dtype == np.int64
+
+
+def test_one_column_zero_in_any_file_makes_all_of_them_zero_based(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:5\n")
+    (tmp_path / "b.svm").write_text("2 0:7 # or so\n")
+    X, _ = gathered([tmp_path / "a.svm", tmp_path / "b.svm"])
+    assert X.tolist() == [[0, 5], [7, 0]]
+    X, _ = gathered(tmp_path / "a.svm")
+    assert X.tolist() == [[5]]
+    X, _ = gathered(tmp_path / "a.svm", zero_based=True)
+    assert X.tolist() == [[0, 5]]
+    (tmp_path / "b.svm").write_text("2 1:7 # not a 0:7\n")
+    X, _ = gathered([tmp_path / "a.svm", tmp_path / "b.svm"])
+    assert X.tolist() == [[5], [7]]
+
+
+def test_width_pads_and_bounds(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:5\n\n# nothing\n2 3:1\n")
+    assert gathered(tmp_path / "a.svm", width=5)[0].shape == (2, 5)
+    with pytest.raises(DataError, match=r"a\.svm:4: column 3 came, but columns go from 1 to 2"):
+        gathered(tmp_path / "a.svm", width=2)
+
+
+def test_gzip_is_read_as_what_is_in_it(tmp_path):
+    X, _ = svmlight(tmp_path)
+    (tmp_path / "b.svm.gz").write_bytes(gzip.compress((tmp_path / "a.svm").read_bytes()))
+    np.testing.assert_allclose(gathered(tmp_path / "b.svm.gz")[0], X)
+    whole = (tmp_path / "b.svm.gz").read_bytes()
+    (tmp_path / "c.svm.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "d.svm.gz").write_bytes(b"1 1:1\n")
+    for name in ("c", "d"):
+        with pytest.raises(DataError, match=rf"{name}\.svm\.gz: damaged or cut short"):
+            gathered(tmp_path / f"{name}.svm.gz")
+
+
+@pytest.mark.parametrize("rows", [1, 25, 1000])
+@pytest.mark.parametrize("form", ["dense", "csr", "scipy", "bytes"])
+def test_npz(tmp_path, rows, form):
+    X, _ = labelled(sparse=True)
+    y = np.arange(60) % 3
+    S = sparse.csr_array(X)
+    path = tmp_path / "a.npz"
+    if form == "dense":
+        np.savez(path, X=X, y=y)
+    elif form == "bytes":
+        X = X.astype(np.uint8)
+        np.savez_compressed(path, X=X, y=y)
+    elif form == "csr":
+        np.savez(path, data=S.data, indices=S.indices, indptr=S.indptr, shape=S.shape, y=y)
+    else:
+        sparse.save_npz(path, sparse.csc_array(S))
+        y = None
+    found, labels = gathered(path, chunk_rows=rows)
+    np.testing.assert_array_equal(found, X)
+    assert labels is y if y is None else (labels == y).all()
+
+
+def test_npz_with_several_labels_a_row(tmp_path):
+    Y = sparse.csr_array(np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]]))
+    np.savez(tmp_path / "a.npz", X=np.eye(3), yindices=Y.indices, yindptr=Y.indptr, yshape=Y.shape)
+    [(_, y)] = iter_chunks(tmp_path / "a.npz")
+    np.testing.assert_array_equal(y.toarray(), Y.toarray())
+
+
+def test_csv(tmp_path):
+    (tmp_path / "a.csv").write_bytes(
+        '\ufeffa,"b, c",class\r\n1,2.5,x\r\n\r\n-3e2,0,"y ""z"""\r\n'.encode()
+    )
+    X, y = gathered(tmp_path / "a.csv")
+    assert X.tolist() == [[1, 2.5], [-300, 0]]
+    assert y.tolist() == ["x", 'y "z"']
+
+
+def test_csv_labels_are_numbers_where_all_of_them_are(tmp_path):
+    (tmp_path / "a.csv").write_text("label,a\n1,5\n-2,6\n")
+    assert gathered(tmp_path / "a.csv")[1].tolist() == [1, -2]
+    X, y = gathered(tmp_path / "a.csv", label="a")
+    assert (X.tolist(), y.tolist()) == ([[1], [-2]], [5, 6])
+    (tmp_path / "b.csv").write_text("a\n5\n")
+    assert gathered(tmp_path / "b.csv")[1] is None
+
+
+def test_json_lines(tmp_path):
+    lines = [
+        {"label": "x", "text": "sea", "split": "train", "id": 1},
+        {"label": "y", "text": "l\u00e4nd", "split": "test"},
+        {"label": "y", "text": "", "split": "train"},
+    ]
+    path = tmp_path / "a.jsonl.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("\n\n".join(json.dumps(line) for line in lines))
+    assert gathered(path)[0] == ["sea", "l\u00e4nd", ""]
+    texts, y = gathered(path, split="train", chunk_rows=1)
+    assert texts == ["sea", ""]
+    assert y.tolist() == ["x", "y"]
+    texts, y = gathered(path, label="text", text="label")
+    assert texts == ["x", "y", "y"]
+    assert y.tolist() == ["sea", "l\u00e4nd", ""]
+    with pytest.raises(DataError, match="no line whose split is 'dev'; there are test, train"):
+        gathered(path, split="dev")
+
+
+BROKEN = [
+    ("a.svm", "1 1:1\n2 x:1\n", r"a\.svm:2: not a svmlight row"),
+    ("a.svm", "1 1:1\n\n2 1:1:1\n", r"a\.svm:3: not a svmlight row"),
+    ("a.svm", "1 2:1 1:1\n", r"a\.svm:1: .*sorted and unique"),
+    ("a.svm", "1 -1:1\n", r"a\.svm:1: .*Invalid index -1"),
+    ("a.svm", "one 1:1\n", r"a\.svm:1: not a svmlight row"),
+    ("a.svm", "1 1:1\n1.5 1:1\n", r"a\.svm:2: label 1\.5: labels must be whole numbers"),
+    ("a.svm", "1 1:1\nnan 1:1\n", r"a\.svm:2: label nan"),
+    ("a.svm", "1 1:1\n2 1:1 2:nan\n", r"a\.svm:2: NaN or infinity"),
+    ("a.svm", "1 1:1\n2 1:1 2:1e999\n", r"a\.svm:2: NaN or infinity"),
+    ("a.svm", "", r"a\.svm: holds no rows"),
+    ("a.svm", "# nothing\n", r"a\.svm: holds no rows"),
+    ("a.csv", "", r"a\.csv: holds no rows"),
+    ("a.csv", "a,label\n", r"a\.csv: holds no rows"),
+    ("a.csv", "a,label\n1,x\n1\n", r"a\.csv:3: 2 cells wanted, but 1 came"),
+    ("a.csv", "a,label\n1,x\n,y\n", r"a\.csv:3: column 'a': '' is not a number"),
+    ("a.csv", "a,label\n1,x\n2,\n", r"a\.csv:3: no label"),
+    ("a.csv", "a,a,label\n1,1,x\n", r"a\.csv:1: two columns are named 'a'"),
+    ("a.csv", "a,class,label\n1,1,x\n", r"a\.csv:1: a column `class` and one `label`"),
+    ("a.csv", 'a,label\n1,"x\n', r"a\.csv:\d+: not a CSV row"),
+    ("a.csv", b"a,label\n1,\xff\n", r"a\.csv:\d+: not a CSV row"),
+    ("a.csv", "a,label\n1,x\ninf,y\n", r"a\.csv:3: NaN or infinity"),
+    ("a.jsonl", "", r"a\.jsonl: holds no rows"),
+    ("a.jsonl", '{"text": "a"}\n{"text" "b"}\n', r"a\.jsonl:2: not a line of JSON"),
+    ("a.jsonl", b'{"text": "\xff"}\n', r"a\.jsonl:1: not a line of JSON"),
+    ("a.jsonl", "[1]\n", r"a\.jsonl:1: a JSON object wanted, but a list came"),
+    ("a.jsonl", '{"text": 5}\n', r"a\.jsonl:1: 'text' must be text, but 5 came"),
+    ("a.jsonl", '{"label": 5}\n', r"a\.jsonl:1: 'text' must be text, but nothing came"),
+    ("a.jsonl", '{"text": "", "label": [1]}\n', r"a\.jsonl:1: 'label' must be text or a number"),
+    ("a.jsonl", '{"text": "", "label": 1}\n{"text": ""}\n', r"a\.jsonl:2: no label"),
+    ("a.jsonl", '{"text": ""}\n{"text": "", "label": 1}\n', r"a\.jsonl:2: a label, though"),
+    (
+        "a.jsonl",
+        '{"text": "", "label": 1}\n{"text": "", "label": "1"}\n',
+        r"a\.jsonl:2: label '1' is text, labels before it were not",
+    ),
+    ("a.npz", "PK", r"a\.npz: not a NumPy archive"),
+    ("a.npz", "PK\x03\x04 and then nothing", r"a\.npz: not an archive of rows, or a damaged one"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BROKEN)
+def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message):
+    raw = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / name).write_bytes(raw)
+    with pytest.raises(DataError, match=message) as caught:
+        gathered(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"Z": np.eye(2)}, "no array named 'data'; it holds Z"),
+        ({"X": np.eye(2), "y": [1]}, "2 rows, but 1 labels"),
+        ({"X": np.ones(3)}, "must have rows and columns"),
+        ({"X": np.array([["a"]])}, "values must be numbers"),
+        ({"X": np.array([[None]], dtype=object)}, "not an archive of rows"),
+        ({"X": [[1.0], [np.nan]]}, r":2: NaN"),
+        ({"data": [1.0], "indices": [5], "indptr": [0, 1], "shape": [1, 2]}, "not an archive of"),
+        ({"data": [1.0], "indices": [0], "indptr": [0, 9], "shape": [1, 2]}, "not an archive of"),
+        ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": 7}, "not an archive of"),
+    ],
+)
+def test_archives_that_are_not_rows(tmp_path, arrays, message):
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(DataError, match=message):
+        gathered(tmp_path / "a.npz")
+
+
+def test_a_half_archive_is_damaged(tmp_path):
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, X=np.random.default_rng(0).random((50, 50)))
+    (tmp_path / "a.npz").write_bytes(buffer.getvalue()[:5000])
+    with pytest.raises(DataError, match=r"a\.npz: not an archive of rows, or a damaged one"):
+        gathered(tmp_path / "a.npz")
+
+
+def test_wrong_paths(tmp_path):
+    with pytest.raises(FileNotFoundError, match="none"):
+        gathered(tmp_path / "none.svm")
+    for name in ("a.txt", "a", "a.npz.gz", "a.gz"):
+        (tmp_path / name).write_text("")
+        with pytest.raises(ParameterError, match=r"unknown suffix; one of \.svm, \.svmlight"):
+            gathered(tmp_path / name)
+    (tmp_path / "a.svm").write_text("1 1:1\n")
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    with pytest.raises(ParameterError, match=r"files of one format wanted, but \.csv, \.svm came"):
+        gathered([tmp_path / "a.svm", tmp_path / "a.csv"])
+    with pytest.raises(ParameterError, match="this is a folder"):
+        gathered(tmp_path)
+
+
+@given(junk=st.binary(max_size=60), suffix=st.sampled_from([".svm", ".csv", ".jsonl", ".npz"]))
+def test_junk_is_an_error_or_finite_numbers(tmp_path_factory, junk, suffix):
+    path = tmp_path_factory.mktemp("junk") / f"a{suffix}"
+    path.write_bytes(junk)
+    try:
+        rows, _ = gathered(path)
+    except DataError as error:
+        named = error.path
+    else:
+        named = str(path)
+        assert isinstance(rows, list) or np.isfinite(rows).all()
+    assert named == str(path)

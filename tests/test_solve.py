@@ -1,0 +1,89 @@
+"""The solvers: columns by rank, and small eigenproblems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from narrows.solve import columns
+from narrows.solve.exact import gram_eigh, orthogonal_part, set_signs
+
+scores = st.lists(st.integers(-5, 20), min_size=1, max_size=12).map(
+    lambda values: np.array(values, dtype=float)
+)
+
+
+@given(scores)
+def test_rank_is_best_first_and_ties_go_to_the_lower_column(s):
+    assert columns.rank(s).tolist() == sorted(range(len(s)), key=lambda k: (-s[k], k))
+
+
+@given(scores, st.floats(0.01, 1))
+def test_energy_wants_the_fewest_columns(s, wanted):
+    ranked = s[columns.rank(s)]
+    energy = columns.energy_curve(ranked)
+    positive = np.maximum(ranked, 0)
+    p = columns.count_by_energy(energy, wanted)
+    if not positive.any():
+        assert p == 1
+        assert not energy.any()
+        return
+    np.testing.assert_allclose(energy, positive.cumsum() / positive.sum())
+    fewest = next(
+        q for q in range(1, len(s) + 1)
+        if positive[:q].sum() >= wanted * positive.sum() * (1 - 1e-14)
+    )  # fmt: skip
+    assert p == fewest
+
+
+@given(scores, st.integers(-6, 21))
+def test_threshold_keeps_what_reaches_it(s, threshold):
+    ranked = s[columns.rank(s)]
+    assert columns.count_by_threshold(ranked, threshold) == sum(s >= threshold)
+
+
+def blocks_of(H, size=4):
+    return lambda: (
+        (slice(k, k + size), H[:, k : k + size].copy()) for k in range(0, H.shape[1], size)
+    )
+
+
+@pytest.mark.parametrize("smallest", [0.5, 1e-3, 3e-5, 1e-7])
+def test_gram_eigh_gives_orthonormal_eigenvectors_down_to_tiny_ones(smallest):
+    """Singular values of H from 1 to `smallest`, so eigenvalues to its square."""
+    rng = np.random.default_rng(0)
+    U, _ = np.linalg.qr(rng.normal(size=(5, 5)))
+    V, _ = np.linalg.qr(rng.normal(size=(30, 5)))
+    s = np.geomspace(1, smallest, 5)
+    H = U * s @ V.T
+    L, W = gram_eigh(blocks_of(H), 30)
+    rank = 5 if smallest > 1e-6 else int((s**2 > 1e-12).sum())
+    assert W.shape == (30, rank)
+    np.testing.assert_allclose(W.T @ W, np.eye(rank), atol=1e-10)
+    np.testing.assert_allclose(L, s[:rank] ** 2, rtol=1e-3 if smallest < 1e-4 else 1e-9)
+    if smallest > 1e-4:
+        np.testing.assert_allclose(np.abs((W * V[:, :rank]).sum(axis=0)), 1, atol=1e-6)
+
+
+def test_gram_eigh_of_nothing_is_empty():
+    L, W = gram_eigh(blocks_of(np.zeros((3, 6))), 6)
+    assert L.shape == (0,)
+    assert W.shape == (6, 0)
+
+
+def test_orthogonal_part():
+    W, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(9, 3)))
+    w = W @ [1, 2, 3] + 0.01 * np.eye(9)[0]
+    rest = orthogonal_part(w, W, scale=1.0)
+    np.testing.assert_allclose(W.T @ rest, 0, atol=1e-14)
+    assert np.linalg.norm(rest) == pytest.approx(1)
+    assert orthogonal_part(W @ [1, 2, 3], W, scale=1.0).shape == (9, 0)
+    assert orthogonal_part(1e-9 * np.eye(9)[0], W, scale=1.0).shape == (9, 0)
+    assert orthogonal_part(np.zeros(9), W, scale=0.0).shape == (9, 0)
+
+
+def test_signs():
+    W = set_signs(np.array([[1.0, 0.1, 0.0], [-3.0, 0.2, 0.0]]))
+    np.testing.assert_array_equal(W, [[-1, 0.1, 0], [3, 0.2, 0]])

@@ -1,0 +1,238 @@
+"""ClassStats against sums taken row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from narrows import ClassStats
+from narrows.errors import ParameterError
+from tests.cases import labelled
+from tests.oracles.dense import repeated, scatters
+
+KINDS = [(second, presence) for second in (None, "total", "class") for presence in (False, True)]
+kinds = pytest.mark.parametrize(("second", "presence"), KINDS)
+
+
+def assert_equal(a, b, rtol=1e-10):
+    np.testing.assert_array_equal(a.classes, b.classes)
+    assert (a.n_samples, a.second, a.presence) == (b.n_samples, b.second, b.presence)
+    for name in ("counts", "sums", "squares", "mean", "means"):
+        mine, theirs = getattr(a, name), getattr(b, name)
+        if theirs is None:
+            assert mine is None
+        else:
+            np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=1e-9, err_msg=name)
+
+
+def brute_force(X, y, weight, second, presence):
+    X = (np.asarray(X) != 0).astype(float) if presence else X
+    pairs = repeated(X, y, weight)
+    classes = sorted({label for _, label, _ in pairs})
+    N = [sum(w for _, label, w in pairs if label == j) for j in classes]
+    S = [sum(w * x for x, label, w in pairs if label == j) for j in classes]
+    Q = [sum(w * x * x for x, label, w in pairs if label == j) for j in classes]
+    return classes, N, S, {None: None, "total": sum(Q), "class": Q}[second]
+
+
+@kinds
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_are_those_of_the_rows(second, presence, form, weighted):
+    X, y = labelled(sparse=True)
+    weight = np.random.default_rng(0).random(60) if weighted else None
+    stats = ClassStats.of(form(X), y, weight, second=second, presence=presence)
+    classes, N, S, Q = brute_force(X, y, weight, second, presence)
+    assert stats.classes.tolist() == classes
+    np.testing.assert_allclose(stats.counts, N)
+    np.testing.assert_allclose(stats.sums, S, atol=1e-12)
+    np.testing.assert_allclose(stats.mean, sum(S) / sum(N), atol=1e-12)
+    np.testing.assert_allclose(stats.means, np.array(S) / np.array(N)[:, None], atol=1e-12)
+    if second is None:
+        assert stats.squares is None
+    else:
+        np.testing.assert_allclose(stats.squares, Q, atol=1e-12)
+    assert stats.n == pytest.approx(sum(N))
+    assert stats.n_samples == 60
+
+
+@kinds
+@given(data=st.data())
+def test_states_form_a_vector_space(second, presence, data):
+    kind = {"second": second, "presence": presence}
+    # any mixture of sparse states, and dense ones about origins of their own
+    states = []
+    for seed in range(3):
+        X, y = labelled(n=12, seed=seed, sparse=True)
+        X = sparse.csr_array(X) if data.draw(st.booleans()) else X + 10 * (X != 0)
+        states.append(ClassStats.of(X, y, **kind))
+    a, b, c = states
+    g = data.draw(st.floats(0.1, 10))
+    assert_equal(a + b, b + a)
+    assert_equal((a + b) + c, a + (b + c))
+    assert_equal(a + ClassStats(7, **kind), a)
+    assert_equal(ClassStats(7, **kind) + a, a)
+    left = a + b - b
+    np.testing.assert_allclose(left.counts, a.counts, atol=1e-9)
+    np.testing.assert_allclose(left.sums, a.sums, atol=1e-9)
+    for x, z in ((g * (a + b), g * a + g * b), (a * g * 2, (2 * g) * a), (1 * a, a)):
+        assert_equal(x, z)
+    grown = a.copy()
+    grown += b
+    assert_equal(grown, a + b)
+    grown -= b
+    np.testing.assert_allclose(grown.counts, a.counts, atol=1e-9)
+
+
+@kinds
+@pytest.mark.parametrize("first", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("then", [np.asarray, sparse.csr_array])
+def test_dense_and_sparse_rows_mix(second, presence, first, then):
+    X, y = labelled(sparse=True)
+    mixed = ClassStats.of(first(X[:20]), y[:20], second=second, presence=presence)
+    mixed.update(then(X[20:]), y[20:])
+    assert_equal(mixed, ClassStats.of(X, y, second=second, presence=presence))
+
+
+def test_moments_survive_a_large_offset():
+    X, y = labelled()
+    far = ClassStats.of(X + 1e8, y, second="class")
+    near = ClassStats.of((X + 1e8) - 1e8, y, second="class")
+    p = near.priors("balanced")
+    np.testing.assert_allclose(far.variances(p), near.variances(p), rtol=1e-9)
+    merged = ClassStats.of(X[:9] + 1e8, y[:9], second="class")
+    merged += ClassStats.of(X[9:] + 1e8, y[9:], second="class")
+    np.testing.assert_allclose(merged.variances(p), near.variances(p), rtol=1e-7)
+
+
+@pytest.mark.parametrize("priors", ["empirical", "sqrt", "balanced", [0.1, 0.0, 0.9]])
+@pytest.mark.parametrize("second", ["total", "class"])
+def test_variances_are_the_diagonal_of_the_covariance(priors, second):
+    X, y = labelled()
+    stats = ClassStats.of(X, y, second=second)
+    if second == "total" and priors != "empirical":
+        with pytest.raises(ValueError, match='use second="class"'):
+            stats.variances(stats.priors(priors))
+        return
+    keep = y != "bee" if isinstance(priors, list) else slice(None)
+    given_priors = [0.1, 0.9] if isinstance(priors, list) else priors
+    _, _, C = scatters(X[keep], y[keep], priors=given_priors)
+    np.testing.assert_allclose(stats.variances(stats.priors(priors)), np.diag(C), rtol=1e-9)
+
+
+def test_a_class_whose_count_returns_to_zero_is_reset():
+    X, y = labelled()
+    whole = ClassStats.of(sparse.csr_array(X), y, second="class")
+    bees = ClassStats.of(sparse.csr_array(X[y == "bee"]), y[y == "bee"], second="class")
+    left = whole - bees
+    j = left.classes.tolist().index("bee")
+    assert left.counts[j] == 0
+    assert not left.sums[j].any()
+    assert not left.squares[j].any()
+    assert not left.means[j].any()
+    assert left.priors()[j] == 0
+    assert whole.n_samples - left.n_samples == (y == "bee").sum()
+
+
+def test_more_than_was_added_cannot_be_taken_out():
+    a = ClassStats.of([[1.0], [2.0]], ["x", "y"])
+    b = ClassStats.of([[1.0], [1.0]], ["x", "x"])
+    before = a.copy()
+    with pytest.raises(ValueError, match=r"class 'x' has weight 1 here, and 2 was to be taken"):
+        a -= b
+    assert_equal(a, before)
+
+
+def test_widening_appends_empty_columns():
+    X, y = labelled()
+    for form in (np.asarray, sparse.csr_array):
+        narrow = ClassStats.of(form(X[:, :4]), y, second="total")
+        padded = np.hstack([X[:, :4], np.zeros((60, 3))])
+        assert_equal(narrow.widen(7), ClassStats.of(form(padded), y, second="total"))
+        assert narrow.n_features == 4
+    with pytest.raises(ValueError, match="at least the present 7"):
+        narrow.widen(7).widen(4)
+
+
+@kinds
+def test_arrays_hold_all_there_is(second, presence):
+    X, y = labelled()
+    stats = ClassStats.of(X, y, second=second, presence=presence)
+    again = ClassStats.from_arrays(stats.to_arrays())
+    assert_equal(again, stats, rtol=0)
+    assert_equal(again.update(X, y), stats.update(X, y), rtol=0)
+
+
+def test_reduced_keeps_the_second_moments_asked_for():
+    X, y = labelled()
+    full = ClassStats.of(X, y, second="class")
+    assert_equal(full.reduced("total"), ClassStats.of(X, y, second="total"))
+    assert_equal(full.reduced(None), ClassStats.of(X, y))
+
+
+def test_what_is_read_cannot_be_written_to():
+    stats = ClassStats.of(sparse.csr_array([[1.0, 0.0]]), ["x"], second="class")
+    for array in (stats.sums, stats.squares):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("empirical", [0.8, 0.2]),
+        ("sqrt", [2 / 3, 1 / 3]),
+        ("balanced", [0.5, 0.5]),
+        ([1, 3], [0.25, 0.75]),
+    ],
+)
+def test_priors(kind, expected):
+    stats = ClassStats.of(np.ones((6, 1)), ["a"] * 4 + ["b", "c"], [1, 1, 1, 1, 1, 0])
+    np.testing.assert_allclose(stats.priors(kind), [*expected, 0])
+
+
+@pytest.mark.parametrize("kind", ["uniform", [1.0], [1, -1], [0, 0], [np.nan, 1], [[1, 2]]])
+def test_wrong_priors_are_named(kind):
+    stats = ClassStats.of(np.ones((2, 1)), ["a", "b"])
+    with pytest.raises(ParameterError, match="priors"):
+        stats.priors(kind)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda s: s + 1, TypeError, "only states add up, but int came"),
+        (lambda s: -2 * s, ValueError, "a number >= 0, but -2 came"),
+        (lambda s: s * np.nan, ValueError, "a number >= 0, but nan came"),
+        (lambda s: s + s.widen(3), ValueError, "n_features is 1 here and 3 there"),
+        (lambda s: s + ClassStats(1, second="total"), ValueError, "second is None here"),
+        (lambda s: s + ClassStats(1, presence=True), ValueError, "presence is False here"),
+        (lambda s: s.update([[1, 2]], ["a"]), ValueError, "rows of 1 columns wanted, but 2"),
+        (lambda s: s.update([[1]], [7]), ValueError, "labels of one type wanted"),
+        (lambda s: s.update([[np.nan]], ["a"]), ValueError, "NaN"),
+        (lambda s: s.update([[1]], ["a"], [-1]), ValueError, "sample_weight must be finite and >="),
+        (lambda s: s.update([[1]], ["a"], [1, 2]), ValueError, r"shape \(1,\).*but \(2,\) came"),
+        (lambda s: s.update([[1], [2]], ["a", None]), ValueError, "text and None came"),
+        (lambda s: s.update([[1]], [[2, 1]]), ValueError, "0 and 1 only"),
+        (lambda s: s.update([[1]], None), ValueError, "target y is None"),
+        (lambda s: ClassStats(1, second="all"), ParameterError, "second must be"),
+    ],
+)
+def test_errors_say_what_came_and_change_nothing(call, error, message):
+    stats = ClassStats.of([[1.0], [2.0]], ["a", "b"])
+    before = stats.copy()
+    with pytest.raises(error, match=message):
+        call(stats)
+    assert_equal(stats, before, rtol=0)
+
+
+def test_classes_appear_in_any_order_and_are_sorted():
+    stats = ClassStats(1)
+    for label in ("m", "z", "a", "mm", "m"):
+        stats.update([[1.0]], [label])
+    assert stats.classes.tolist() == ["a", "m", "mm", "z"]
+    assert stats.counts.tolist() == [1, 2, 1, 1]
+    assert stats.sums[:, 0].tolist() == [1, 2, 1, 1]

@@ -1,0 +1,178 @@
+"""Model files: whole, checked, replaced at once, and never a pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+import narrows
+from narrows import OC, OCFS, store
+from narrows.errors import DataError
+from narrows.read import Source
+from narrows.text import Tfidf
+from tests.cases import assert_same, labelled
+
+
+@pytest.fixture
+def model(tmp_path):
+    X, y = labelled()
+    path = tmp_path / "m.narrows"
+    narrows.save(OCFS(n_features=3).fit(X, y), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["b", "a", "\u00fc\n"],
+        np.array(["b", "a", "long"], dtype=object),
+        [3, -1, 2**60],
+        np.array([1, 2, 3], dtype=np.uint8),
+        [1.0, 2.0, 3.0],
+        [True, False, True],
+    ],
+)
+def test_labels_of_any_type_survive(tmp_path, labels):
+    fitted = OC().fit(np.eye(3), labels)
+    narrows.save(fitted, tmp_path / "a.narrows")
+    loaded = narrows.load(tmp_path / "a.narrows")
+    assert loaded.classes_.dtype == fitted.classes_.dtype
+    assert loaded.classes_.tolist() == fitted.classes_.tolist()
+    assert_same(loaded.partial_fit(np.eye(3), labels), fitted.partial_fit(np.eye(3), labels))
+
+
+def test_names_and_the_source_survive(tmp_path):
+    X, y = labelled()
+    names = ["a", "b", "\u00e7", "d d", "", "f", "g"]
+    fitted = OCFS(n_features=2).fit(pd.DataFrame(X, columns=names), y)
+    source = Source(zero_based=False, label="l", columns=tuple(names), tfidf=Tfidf().update(["x"]))
+    fitted.remember(source)
+    narrows.save(fitted, tmp_path / "a.narrows")
+    loaded = narrows.load(tmp_path / "a.narrows")
+    assert loaded.source_ == source
+    assert loaded.feature_names_in_.tolist() == names
+    assert loaded.feature_names_in_.dtype == object
+    assert loaded.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"n_features": np.int64(2)}, {"priors": np.array([0.2, 0.3, 0.5])},
+                   {"priors": [0.2, 0.3, 0.5]}, {"energy": 0.123456789012345678}],
+)  # fmt: skip
+def test_parameters_survive(tmp_path, parameters):
+    X, y = labelled()
+    narrows.save(OCFS(**parameters).fit(X, y), tmp_path / "a.narrows")
+    loaded = narrows.load(tmp_path / "a.narrows").get_params()
+    for name, value in parameters.items():
+        np.testing.assert_array_equal(loaded[name], value)
+
+
+def test_every_cut_of_a_file_is_an_error_that_names_it(model, tmp_path):
+    whole = model.read_bytes()
+    cut = tmp_path / "cut.narrows"
+    for size in (0, 1, 7, 8, 9, 100, len(whole) // 2, len(whole) - 1):
+        cut.write_bytes(whole[:size])
+        with pytest.raises(DataError, match=r"cut\.narrows: .*damaged"):
+            narrows.load(cut)
+
+
+def test_every_flipped_bit_is_an_error_that_names_the_file(model, tmp_path):
+    whole = bytearray(model.read_bytes())
+    bad = tmp_path / "bad.narrows"
+    for at in range(0, len(whole), 11):
+        spoilt = whole.copy()
+        spoilt[at] ^= 4
+        bad.write_bytes(spoilt)
+        with pytest.raises(DataError, match=r"bad\.narrows: "):
+            narrows.load(bad)
+
+
+def changed_header(model, **changes):
+    with safe_open(model, framework="numpy") as file:
+        header = json.loads(file.metadata()["narrows"])
+    del header["crc32"]
+    header |= changes
+    header["crc32"] = zlib.crc32(json.dumps(header).encode())
+    save_file(load_file(model), model, metadata={"narrows": json.dumps(header)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 2, "library": "9.9"}, r"format 2 of narrows 9\.9, .* reads up to format 1"),
+        ({"estimator": "Nope"}, "a method this version does not have"),
+        ({"estimator": "ClassStats"}, "a method this version does not have"),
+        ({"estimator": "load"}, "a method this version does not have"),
+        ({"estimator": "__builtins__"}, "a method this version does not have"),
+    ],
+)
+def test_files_from_elsewhere(model, changes, message):
+    changed_header(model, **changes)
+    with pytest.raises(DataError, match=message):
+        narrows.load(model)
+
+
+def test_other_files_are_not_models(tmp_path):
+    save_file({"a": np.ones(2)}, tmp_path / "a.safetensors")
+    with pytest.raises(DataError, match="it has no header of one"):
+        narrows.load(tmp_path / "a.safetensors")
+    with pytest.raises(FileNotFoundError):
+        narrows.load(tmp_path / "none.narrows")
+
+
+def test_what_cannot_be_saved(tmp_path):
+    X, y = labelled()
+    with pytest.raises(TypeError, match="an estimator of narrows wanted, but list came"):
+        narrows.save([], tmp_path / "a")
+    with pytest.raises(ValueError, match="not fitted"):
+        narrows.save(OC(), tmp_path / "a")
+    with pytest.raises(TypeError, match=r"priors .*has no plain form"):
+        narrows.save(OC().fit(X, y).set_params(priors={1, 2}), tmp_path / "a")
+    with pytest.raises(OSError, match="no such folder"):
+        narrows.save(OC().fit(X, y), tmp_path / "none" / "a.narrows")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failing_write_leaves_the_old_file_and_nothing_else(model, monkeypatch):
+    before = model.read_bytes()
+
+    def half(arrays, path, metadata):
+        with open(path, "wb") as file:
+            file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "save_file", half)
+    X, y = labelled()
+    with pytest.raises(KeyboardInterrupt):
+        narrows.save(OC().fit(X, y), model)
+    assert model.read_bytes() == before
+    assert list(model.parent.iterdir()) == [model]
+
+
+def test_a_replaced_file_keeps_its_mode_and_its_links(model, tmp_path):
+    model.chmod(0o640)
+    link = tmp_path / "link.narrows"
+    link.symlink_to(model)
+    X, y = labelled()
+    narrows.save(OC().fit(X, y), link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(model.stat().st_mode) == 0o640
+    assert type(narrows.load(model)) is OC
+    mask = os.umask(0)
+    os.umask(mask)
+    narrows.save(OC().fit(X, y), tmp_path / "new.narrows")
+    assert stat.S_IMODE((tmp_path / "new.narrows").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_device_is_written_to_and_not_replaced():
+    with store.replacing(os.devnull) as path:
+        assert path == os.devnull
+    assert not os.path.isfile(os.devnull)
