@@ -1,0 +1,35 @@
+"""A criterion's diagonal is that of the explicit matrix, whatever its three numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from narrows import ClassStats
+from narrows.criteria import BETWEEN, Criterion
+from tests.cases import labelled
+from tests.oracles.dense import scatters
+
+number = st.floats(-3, 3)
+
+
+@pytest.mark.parametrize("priors", ["empirical", "sqrt", "balanced", [0.5, 0.3, 0.2]])
+@given(between=number, total=number, shift=number, seed=st.integers(0, 9), is_sparse=st.booleans())
+def test_diagonal(priors, between, total, shift, seed, is_sparse):
+    X, y = labelled(n=20, seed=seed, sparse=is_sparse)
+    stats = ClassStats.of(sparse.csr_array(X) if is_sparse else X, y, second="class")
+    S_b, _, C = scatters(X, y, priors=priors)
+    A = between * S_b + total * C + shift * np.eye(7)
+    a = Criterion(between, total, shift).diagonal(stats, priors)
+    np.testing.assert_allclose(a, np.diag(A), rtol=1e-9, atol=1e-9)
+
+
+def test_between_needs_no_second_moments():
+    X, y = labelled()
+    S_b, *_ = scatters(X, y)
+    np.testing.assert_allclose(BETWEEN.diagonal(ClassStats.of(X, y)), np.diag(S_b))
+    with pytest.raises(ValueError, match="variances need second moments"):
+        Criterion(total=1.0).diagonal(ClassStats.of(X, y))
