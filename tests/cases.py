@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from narrows import OC, OCFS, OCM
+from narrows import CHI, DF, IG, MI, MMCFS, OC, OCFS, OCM, FisherFS, VarianceFS
+from tests.oracles import contingency, dense
 
 
 @dataclass
 class Case:
-    """An estimator, and which laws it keeps."""
+    """An estimator, what its scores should be, and which laws it keeps."""
 
     estimator: Any
-    name: str = field(init=False)
+    oracle: Callable[..., np.ndarray] | None = None  # (X, y, priors) -> scores of all columns
     offset_free: bool = True  # the answer does not change when a constant is added to a column
+    additive: bool = True  # the best set of columns is that of the best scores
+    scale_free: bool = True  # scores do not grow with the weight of the rows
+    name: str = field(init=False)
 
     def __post_init__(self):
         self.name = repr(self.estimator)
+        self.presence = self.estimator._presence
+        self.priors = self.estimator.get_params().get("priors", "empirical")
+        self.needs_y = self.estimator._requires_y
 
     def new(self):
         return clone(self.estimator)
 
+    def labelled(self, **options):
+        """Rows for this method: presence says nothing where no value is 0."""
+        return labelled(**options | {"sparse": self.presence or options.get("sparse", False)})
+
 
 SELECTORS = [
-    Case(OCFS()),
-    Case(OCFS(n_features=3)),
-    Case(OCFS(n_features=0.5, priors="balanced")),
-    Case(OCFS(threshold=0.05, priors="sqrt")),
+    Case(OCFS(), dense.between),
+    Case(OCFS(n_features=3), dense.between),
+    Case(OCFS(n_features=0.5, priors="balanced"), dense.between),
+    Case(OCFS(threshold=0.05, priors="sqrt"), dense.between),
+    Case(OCFS(per_class=2), dense.between, additive=False),
+    Case(MMCFS(n_features=2, eps=0.1), dense.margin(0.1)),
+    Case(MMCFS(threshold=-9.0, priors="balanced"), dense.margin(1.0)),
+    Case(VarianceFS(n_features=3), dense.total),
+    Case(FisherFS(), dense.fisher),
+    Case(FisherFS(n_features=2, priors=[0.2, 0.3, 0.5]), dense.fisher),
+    Case(FisherFS(n_features=3, optimum="trace_ratio"), dense.trace_ratio(3), additive=False),
+    Case(IG(), contingency.information_gain, offset_free=False),
+    Case(IG(per_class=1, priors="sqrt"), contingency.information_gain, False, additive=False),
+    Case(CHI(n_features=2), contingency.chi, False, scale_free=False),
+    Case(CHI(energy=0.5, priors="balanced"), contingency.chi, False, scale_free=False),
+    Case(MI(n_features=3, priors="sqrt"), contingency.mutual_information, offset_free=False),
+    Case(DF(energy=1.0), contingency.document_frequency, False, scale_free=False),
 ]
 PROJECTORS = [
     Case(OC()),
@@ -50,14 +75,18 @@ def answer(estimator) -> dict[str, np.ndarray]:
         "rows": np.array(estimator.n_samples_seen_),
         "names": estimator.get_feature_names_out(),
     }
-    if hasattr(estimator, "get_support"):
+    if not hasattr(estimator, "get_support"):
         return common | {
-            "scores": estimator.scores_,
-            "class_scores": estimator.class_scores_,
-            "energy": estimator.energy_,
-            "support": estimator.get_support(),
+            "components": estimator.components_,
+            "eigenvalues": estimator.eigenvalues_,
         }
-    return common | {"components": estimator.components_, "eigenvalues": estimator.eigenvalues_}
+    if hasattr(estimator, "class_scores_"):
+        common["class_scores"] = estimator.class_scores_
+    return common | {
+        "scores": estimator.scores_,
+        "energy": estimator.energy_,
+        "support": estimator.get_support(),
+    }
 
 
 def assert_same(a, b, rtol=1e-9, atol=1e-12, only=None):
@@ -76,10 +105,9 @@ def assert_same(a, b, rtol=1e-9, atol=1e-12, only=None):
 def labelled(n=60, d=7, c=3, seed=0, sparse=False):
     """Rows of `c` classes that differ, in numbers without ties."""
     rng = np.random.default_rng(seed)
-    y = np.concatenate(
-        [np.arange(c), rng.choice(c, n - c, p=np.arange(1, c + 1) / sum(range(c + 1)))]
-    )
+    shares = np.arange(1, c + 1) / sum(range(c + 1))
+    y = np.concatenate([np.arange(c), rng.choice(c, n - c, p=shares)])
     X = rng.normal(size=(n, d)) + rng.normal(size=(c, d))[y] * np.linspace(0.3, 1.5, d)
-    if sparse:
-        X = np.where(rng.random(X.shape) < 0.5, X, 0.0)
+    if sparse:  # some columns more often in one class than in another
+        X = np.where(rng.random(X.shape) < rng.uniform(0.2, 0.8, (c, d))[y], X, 0.0)
     return X, np.array(["ant", "bee", "cat", "dog", "eel"])[y]

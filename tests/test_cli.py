@@ -199,7 +199,7 @@ def test_parameters(run, svm):
     assert narrows.load("m.narrows").energy == 0.5
     assert run("fit a.svm --method ocfs --n-features 0.5 --priors 1,2,3 -o m.narrows")[0] == 0
     assert narrows.load("m.narrows").get_params() == {
-        "n_features": 0.5, "energy": None, "threshold": None, "priors": [1, 2, 3]
+        "n_features": 0.5, "energy": None, "threshold": None, "priors": [1, 2, 3], "per_class": None
     }  # fmt: skip
     assert run("fit a.svm --method OCFS --threshold 0.01 -o m.narrows")[0] == 0
 

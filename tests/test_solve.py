@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,10 +40,28 @@ def test_energy_wants_the_fewest_columns(s, wanted):
     assert p == fewest
 
 
-@given(scores, st.integers(-6, 21))
-def test_threshold_keeps_what_reaches_it(s, threshold):
-    ranked = s[columns.rank(s)]
-    assert columns.count_by_threshold(ranked, threshold) == sum(s >= threshold)
+@given(scores, st.data())
+def test_columns_that_do_not_vary_rank_last(s, data):
+    varies = np.array(data.draw(st.lists(st.booleans(), min_size=len(s), max_size=len(s))))
+    expected = sorted(range(len(s)), key=lambda k: (not varies[k], -s[k], k))
+    assert columns.rank(s, varies).tolist() == expected
+
+
+@given(st.integers(0, 1000), st.integers(1, 6))
+def test_best_ratio_is_that_of_the_best_of_all_sets(seed, p):
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 5, 7) * rng.random(7)
+    b = rng.integers(0, 3, 7) * rng.random(7)
+    sets = [list(K) for K in combinations(range(7), p)]
+    ratios = [
+        a[K].sum() / b[K].sum() if b[K].sum() else np.inf if a[K].sum() else 0.0 for K in sets
+    ]
+    found = columns.best_ratio(a, b, p)
+    if ((b == 0) & (a > 0)).sum() >= p:
+        assert found == np.inf
+    else:
+        finite = [ratio for ratio in ratios if np.isfinite(ratio)]
+        assert found == pytest.approx(max(finite), rel=1e-9)
 
 
 def blocks_of(H, size=4):

@@ -18,7 +18,9 @@ from tqdm import tqdm
 import narrows
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError
-from narrows.families._base import Projector, Selector, _Additive
+from narrows.families._base import Additive
+from narrows.families._project import Projector
+from narrows.families._select import Selector
 from narrows.read import Dataset
 from narrows.read.chunk import Chunk, Options
 from narrows.store import load, save
@@ -28,7 +30,7 @@ from narrows.write import format_of, writer
 METHODS: dict[str, Any] = {
     name.lower(): method
     for name in narrows.__all__
-    if isinstance(method := getattr(narrows, name), type) and issubclass(method, _Additive)
+    if isinstance(method := getattr(narrows, name), type) and issubclass(method, Additive)
 }
 
 

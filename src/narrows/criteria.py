@@ -50,3 +50,4 @@ class Criterion:
 
 
 BETWEEN = Criterion(between=1.0)
+TOTAL = Criterion(total=1.0)

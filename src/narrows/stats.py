@@ -17,6 +17,7 @@ from narrows.labels import indicator, union
 Second = Literal["total", "class"] | None
 
 _BLOCK = 1 << 18  # numbers in a block of rows or columns: about what a core's cache holds
+_ROUNDING = 1e-12  # what a share has to exceed to be more than rounding
 _GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
 
 
@@ -428,12 +429,29 @@ class ClassStats:
         D : ndarray of shape (classes with p_j > 0, columns)
             The caller's own to write to. Nothing of the size of the state is made.
         """
-        live = p > 0
-        weight, prior = self.counts[live, None], p[live]
-        for columns in blocks(self.n_features, max(1, _BLOCK // max(1, live.sum()))):
-            D = self._sums[:, columns][live] / weight
+        prior = p[p > 0]
+        for columns, D in self._means(p):
             D -= prior @ D
             yield columns, D
+
+    def joint(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield p_j m_j for the classes with p_j > 0, a block of columns at a time.
+
+        Of a state of presence this is the probability that a row has the column and is of the
+        class. As for `deviations`.
+        """
+        for columns, M in self._means(p):
+            if self._origin is not None:
+                M += self._origin[columns]
+            M *= p[p > 0, None]
+            yield columns, M
+
+    def _means(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield m_j about the origin, as `deviations` does m_j - m."""
+        live = p > 0
+        weight = self.counts[live, None]
+        for columns in blocks(self.n_features, max(1, _BLOCK // max(1, live.sum()))):
+            yield columns, self._sums[:, columns][live] / weight
 
     def variances(self, p: np.ndarray) -> np.ndarray:
         """diag C, the variance of each column, of shape (d,), never below 0.
@@ -441,6 +459,20 @@ class ClassStats:
         Class j is reweighted to p_j first, which takes ``second="class"`` unless p is the
         empirical one.
         """
+        return np.maximum(self._mean_squares(p) - self._centre(p) ** 2, 0.0)
+
+    def varying(self, p: np.ndarray) -> np.ndarray:
+        """Which columns vary, of shape (d,): their variance is more than rounding.
+
+        It is over 1e-12 of the mean square about the origin; in a state of presence, some but
+        not all rows have the column.
+        """
+        if self.presence:
+            share = self._centre(p)
+            return (share > _ROUNDING) & (share < 1 - _ROUNDING)
+        return self.variances(p) > _ROUNDING * self._mean_squares(p)
+
+    def _mean_squares(self, p: np.ndarray) -> np.ndarray:
         if self.second == "class":
             by_row = _ratio(p, self.counts)
         elif self.second == "total" and np.allclose(p * self.n, self.counts, rtol=1e-12, atol=0):
@@ -450,7 +482,7 @@ class ClassStats:
                 f"ClassStats: variances need second moments: second={self.second!r} is not "
                 'enough, use second="class" ("total" will do for empirical priors).'
             )
-        return np.maximum(by_row @ self._squares - self._centre(p) ** 2, 0.0)
+        return by_row @ self._squares
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -496,6 +528,11 @@ class ClassStats:
 
 
 _PRIORS = {"empirical": 1.0, "sqrt": 0.5, "balanced": 0.0}
+
+
+def second_for(priors: Any) -> Second:
+    """Which second moments variances take: of all rows, or of each class to reweight them."""
+    return "total" if isinstance(priors, str) and priors == "empirical" else "class"
 
 
 def blocks(n: int, size: int) -> Iterator[slice]:

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import narrows
 from narrows.errors import DataError
-from narrows.families._base import _Additive, _Learnt
+from narrows.families._base import Additive, Learnt
 from narrows.read.source import Source
 from narrows.stats import ClassStats
 
@@ -60,7 +60,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     -----
     **Cost**: the size of the state, 8 c d bytes, written once; no copy in memory.
     """
-    if not isinstance(estimator, _Additive):
+    if not isinstance(estimator, Additive):
         raise TypeError(
             f"save: an estimator of narrows wanted, but {type(estimator).__name__} came. "
             "Save the step of a pipeline that is one."
@@ -134,7 +134,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     state = _get(arrays, "state")
     state["classes"] = state["classes"].astype(header["labels"])
     source = header["source"]
-    learnt = _Learnt(
+    learnt = Learnt(
         ClassStats.from_arrays(state),
         None if source is None else Source.of(source, _get(arrays, "source")),
     )
@@ -202,7 +202,7 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
 
 def _estimator_class(path: str | os.PathLike[str], name: str) -> Any:
     found = getattr(narrows, name, None) if name in narrows.__all__ else None
-    if not (isinstance(found, type) and issubclass(found, _Additive)):
+    if not (isinstance(found, type) and issubclass(found, Additive)):
         raise DataError(path, f"a model of {name!r}, a method this version does not have.")
     return found
 

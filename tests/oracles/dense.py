@@ -46,3 +46,40 @@ def best_subset(A, p):
     """The columns, of all sets of p, for which trace(W'AW) is largest; and that trace."""
     best = max(combinations(range(len(A)), p), key=lambda K: sum(A[k, k] for k in K))
     return set(best), sum(A[k, k] for k in best)
+
+
+def between(X, y, priors):
+    """Scores of OCFS, paper 001, Table 1."""
+    return np.diag(scatters(X, y, priors=priors)[0])
+
+
+def margin(eps):
+    """Scores of MMCFS: the diagonal of S_b - eps S_w."""
+
+    def scores(X, y, priors):
+        S_b, S_w, _ = scatters(X, y, priors=priors)
+        return np.diag(S_b - eps * S_w)
+
+    return scores
+
+
+def total(X, y, priors):
+    """Scores of VarianceFS."""
+    return np.diag(scatters(X, y)[2])
+
+
+def fisher(X, y, priors):
+    """Scores of FisherFS."""
+    S_b, S_w, _ = scatters(X, y, priors=priors)
+    return np.diag(S_b) / np.diag(S_w)
+
+
+def trace_ratio(p):
+    """Scores of FisherFS by trace ratio, from the best of all sets of p columns."""
+
+    def scores(X, y, priors):
+        b, w = (np.diag(S) for S in scatters(X, y, priors=priors)[:2])
+        best = max(b[list(K)].sum() / w[list(K)].sum() for K in combinations(range(len(b)), p))
+        return b - best * w
+
+    return scores

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from narrows.criteria import BETWEEN
-from narrows.families._base import Projector, Selector
+from narrows.families._project import Projector
+from narrows.families._select import PerClassSelector, Scores
 from narrows.solve.exact import gram_eigh, orthogonal_part
 from narrows.stats import ClassStats
 
 
-class OCFS(Selector):
+class OCFS(PerClassSelector):
     """Orthogonal Centroid Feature Selection.
 
     ::
@@ -29,12 +31,14 @@ class OCFS(Selector):
         How many columns to keep, or which fraction of them (rounded down, at least 1).
     energy : float, optional
         Keep the fewest columns that hold this share of the sum of scores, in (0, 1]. This is
-        what happens, with 0.8, where none of the three is given.
+        what happens, with 0.8, where no size is given.
     threshold : float, optional
         Keep the columns with a score of at least this.
     priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
         "sqrt" and "balanced" keep rare classes from being overlooked.
+    per_class : int, optional
+        Keep so many columns for each class, those with its best `class_scores_`; their union.
 
     Attributes
     ----------
@@ -44,6 +48,8 @@ class OCFS(Selector):
         p_j (m_jk - m_k)^2, the part of each class in the score.
     energy_ : ndarray of shape (d,)
         E(p) for p = 1..d, the share of the p best scores in the sum.
+    ranking_ : ndarray of shape (d,)
+        The columns from the best to the worst.
     n_features_, n_positive_ : int
         How many columns are kept, and how many have a positive score.
     classes_, class_count_ : ndarray of shape (c,)
@@ -54,8 +60,7 @@ class OCFS(Selector):
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, n_features over d, more than one of the first
-        three parameters.
+        See `fit`; NaN, fewer than two classes, n_features over d, more than one size.
 
     Notes
     -----
@@ -86,25 +91,20 @@ class OCFS(Selector):
         energy: float | None = None,
         threshold: float | None = None,
         priors: Any = "empirical",
+        per_class: int | None = None,
     ):
         self.n_features = n_features
         self.energy = energy
         self.threshold = threshold
         self.priors = priors
+        self.per_class = per_class
 
-    def _score(self, stats: ClassStats) -> np.ndarray:
-        return BETWEEN.diagonal(stats, self.priors)
+    def _score(self, stats: ClassStats) -> Scores:
+        return Scores(BETWEEN.diagonal(stats, self.priors))
 
-    @property
-    def class_scores_(self) -> np.ndarray:
-        """p_j (m_jk - m_k)^2, of shape (c, d); its column sums are `scores_`."""
-        stats = self._state
-        p = stats.priors(self.priors)
-        scores = np.zeros((len(self.classes_), stats.n_features))
-        share = p[stats.counts > 0]
+    def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         for columns, D in stats.deviations(p):
-            scores[share > 0, columns] = share[share > 0, None] * D**2
-        return scores
+            yield columns, p[p > 0, None] * D**2
 
 
 class _OrthogonalCentroid(Projector):

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import numbers
+from typing import Any
+
 import numpy as np
 
+_SETTLED = 1e-12
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
-def rank(scores: np.ndarray) -> np.ndarray:
-    """Columns from the best score to the worst, of shape (d,); ties go to the lower column."""
-    return np.argsort(-scores, kind="stable")
+def rank(scores: np.ndarray, varies: np.ndarray | None = None) -> np.ndarray:
+    """Columns from the best score to the worst, of shape (d,); ties go to the lower column.
+
+    Those that do not vary come after all others, whatever their score.
+    """
+    order = np.argsort(-scores, kind="stable")
+    if varies is None:
+        return order
+    return np.concatenate([order[varies[order]], order[~varies[order]]])
 
 
 def energy_curve(ranked: np.ndarray) -> np.ndarray:
@@ -31,6 +41,13 @@ def energy_curve(ranked: np.ndarray) -> np.ndarray:
     return total / total[-1] if total[-1] > 0 else total
 
 
+def count_wanted(n_features: Any, d: int) -> int:
+    """How many columns a number or a fraction of all d is: rounded down, at least 1."""
+    if isinstance(n_features, numbers.Integral):
+        return int(n_features)
+    return max(1, int(n_features * d))
+
+
 def count_by_energy(energy: np.ndarray, wanted: float) -> int:
     """The smallest p with E(p) >= wanted; 1 if there is no energy at all."""
     if energy[-1] == 0:
@@ -38,6 +55,32 @@ def count_by_energy(energy: np.ndarray, wanted: float) -> int:
     return int(np.searchsorted(energy, wanted * (1 - _ROUNDING))) + 1
 
 
-def count_by_threshold(ranked: np.ndarray, threshold: float) -> int:
-    """How many scores, best first, are at or over the threshold."""
-    return int(np.searchsorted(-ranked, -threshold, side="right"))
+def best_ratio(a: np.ndarray, b: np.ndarray, p: int) -> float:
+    """The largest value that sum(a[K]) / sum(b[K]) takes over all sets K of p columns.
+
+    Dinkelbach's rounds: given a value, the best set is the p largest of a - value b, and its
+    own ratio is the next value, which never falls; at the optimum it stands still.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (d,)
+        Not negative.
+    p : int
+        At most d.
+
+    Returns
+    -------
+    value : float
+        Infinite if p columns have b = 0 < a. At the optimum the best set is the p largest of
+        a - value b.
+    """
+    if ((b == 0) & (a > 0)).sum() >= p:
+        return np.inf
+    value = 0.0
+    while True:
+        K = rank(a - value * b)[:p]
+        total = b[K].sum()
+        better = a[K].sum() / total if total > 0 else 0.0
+        if better <= value * (1 + _SETTLED):
+            return max(value, better)
+        value = better

@@ -1,0 +1,116 @@
+"""Projection: the solution space of real, orthonormal W."""
+
+from __future__ import annotations
+
+import numbers
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.exceptions import NotFittedError
+
+from narrows.errors import ParameterError
+from narrows.families._base import Additive
+from narrows.solve.exact import set_signs
+from narrows.stats import ClassStats
+
+
+@dataclass
+class Directions:
+    """W with one direction a column, best first, and what the criterion gives each."""
+
+    W: np.ndarray
+    eigenvalues: np.ndarray
+    available: int
+    in_type: dict[Any, np.ndarray] = field(default_factory=dict)
+
+    def of_type(self, dtype: Any) -> np.ndarray:
+        if dtype not in self.in_type:
+            self.in_type[dtype] = self.W.astype(dtype, copy=False)
+        return self.in_type[dtype]
+
+
+class Projector(ClassNamePrefixFeaturesOutMixin, Additive):
+    """Projects onto a few directions: W is real. Subclasses give `_directions`."""
+
+    @abstractmethod
+    def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
+        """(eigenvalues (p,) descending, W (d, p) orthonormal), all there are."""
+
+    @abstractmethod
+    def _limit(self, classes: int) -> tuple[int, str]:
+        """The most directions that so many classes can have, and what to use for more."""
+
+    @property
+    def components_(self) -> np.ndarray:
+        """The directions, W', of shape (p, d); largest eigenvalue first."""
+        return self._solution.W.T
+
+    @property
+    def eigenvalues_(self) -> np.ndarray:
+        """What the criterion gives each direction, w'Aw, of shape (p,), descending."""
+        return self._solution.eigenvalues
+
+    def transform(self, X: Any) -> Any:
+        """Project X: X W, not centred.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        X_r : ndarray of shape (n, p)
+            In X's float type (float64 for others).
+        """
+        solution = self._solution
+        X = self._check_X(X, reset=False)
+        if not solution.W.shape[1]:
+            raise NotFittedError(
+                f"{type(self).__name__}: there is no direction yet: {len(self.classes_)} "
+                "class(es) seen, with equal means if more than one. Go on with partial_fit."
+            )
+        return X @ solution.of_type(X.dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._solution.W.shape[1]
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        p = self.n_components
+        if p is not None and (isinstance(p, bool) or not isinstance(p, numbers.Integral) or p < 1):
+            raise ParameterError(
+                f"{type(self).__name__}: n_components must be a whole number >= 1 or None, "
+                f"but {p!r} came."
+            )
+
+    def _solve(self, stats: ClassStats) -> Directions:
+        eigenvalues, W = self._directions(stats)
+        p = self.n_components
+        W = np.ascontiguousarray(W[:, :p])
+        return Directions(set_signs(W), eigenvalues[:p], available=len(eigenvalues))
+
+    def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
+        name, p, rank = type(self).__name__, self.n_components, solution.available
+        if not rank:
+            raise ValueError(
+                f"{name}: the classes have equal means, so no direction tells them apart. "
+                "Check that the rows and the labels belong together."
+            )
+        if p is None or p <= rank:
+            return
+        c = int((stats.counts > 0).sum())
+        most, otherwise = self._limit(c)
+        reason = (
+            f"{c} classes have at most {most} direction{'s' if most > 1 else ''}"
+            if rank == most
+            else f"the means of these {c} classes in {stats.n_features} columns span only {rank}"
+        )
+        raise ParameterError(
+            f"{name}: n_components={p}, but {reason}. Use n_components<={rank}"
+            + (f", or {otherwise}." if otherwise and rank == most else ".")
+        )
