@@ -100,6 +100,7 @@ _METHOD_OPTIONS = (
     click.option("--threshold", type=float, help="Keep the columns with at least this score."),
     click.option("--n-components", type=int, help="Directions to keep."),
     click.option("--priors", type=_Priors(), help="empirical, sqrt, balanced, or p1,p2,…"),
+    click.option("--eps", type=float, help="Weight of the spread within classes (mmcfs)."),
     click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other one."),
 )
 _READ_OPTIONS = (

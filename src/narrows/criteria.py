@@ -42,8 +42,10 @@ class Criterion:
         p = stats.priors(priors)
         a = np.full(stats.n_features, self.shift)
         if self.between:
-            for columns, D in stats.deviations(p):
-                a[columns] += self.between * (p[p > 0] @ D**2)
+            for columns, D, rounding in stats.deviations(p):
+                s = p[p > 0] @ D**2
+                s[s <= rounding**2] = 0.0
+                a[columns] += self.between * s
         if self.total:
             a += self.total * stats.variances(p)
         return a

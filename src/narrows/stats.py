@@ -414,7 +414,7 @@ class ClassStats:
             p[seen] = given
         return p / (p.sum() or 1.0)
 
-    def deviations(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def deviations(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield m_j - m for the classes with p_j > 0, a block of columns at a time.
 
         Parameters
@@ -428,11 +428,14 @@ class ClassStats:
             A run of columns.
         D : ndarray of shape (classes with p_j > 0, columns)
             The caller's own to write to. Nothing of the size of the state is made.
+        rounding : ndarray of shape (columns,)
+            What is no larger than this is not a deviation, but rounding of m.
         """
         prior = p[p > 0]
         for columns, D in self._means(p):
-            D -= prior @ D
-            yield columns, D
+            m = prior @ D
+            D -= m
+            yield columns, D, _ROUNDING * np.abs(m)
 
     def joint(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield p_j m_j for the classes with p_j > 0, a block of columns at a time.

@@ -50,6 +50,7 @@ class Selection:
         self.scores, self.varies, gain = scores
         self.gain = self.scores if gain is None else gain
         self._sizes, self._class_scores = sizes, class_scores
+        self.by_energy = all(size is None for key, size in sizes.items() if key != "energy")
         self.order = columns.rank(self.scores, self.varies)
 
     @cached_property
@@ -184,7 +185,7 @@ class Selector(SelectorMixin, Additive):
 
     def _advice(self, selection: Selection) -> str:
         """What to warn of, if anything."""
-        if selection.n_positive:
+        if selection.n_positive or (not selection.by_energy and selection.scores.any()):
             return ""
         return (
             "no column has a positive score, so none tells the classes apart; "

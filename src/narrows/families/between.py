@@ -103,7 +103,8 @@ class OCFS(PerClassSelector):
         return Scores(BETWEEN.diagonal(stats, self.priors))
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        for columns, D in stats.deviations(p):
+        for columns, D, rounding in stats.deviations(p):
+            D[np.abs(D) <= rounding] = 0.0
             yield columns, p[p > 0, None] * D**2
 
 
@@ -117,7 +118,8 @@ class _OrthogonalCentroid(Projector):
         p = stats.priors(self.priors)
         root = np.sqrt(p[p > 0, None])
         return gram_eigh(
-            lambda: ((columns, root * D) for columns, D in stats.deviations(p)), stats.n_features
+            lambda: ((columns, root * D) for columns, D, _ in stats.deviations(p)),
+            stats.n_features,
         )
 
 
