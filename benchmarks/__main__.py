@@ -1,7 +1,8 @@
-"""The command line of the benchmarks: ``python -m benchmarks run``."""
+"""The command line of the benchmarks: ``python -m benchmarks run``, ``… study``."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from benchmarks import harness
 from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS
+from benchmarks.studies import STUDIES
 
 
 @click.group()
@@ -40,6 +42,27 @@ def run(
     )
     click.echo(harness.table(results, base))
     harness.save(results, Path(output))
+
+
+@main.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(STUDIES)))
+@click.option("--write", type=click.Path(exists=True, path_type=Path), help="Put tables in place.")
+def study(names: tuple[str, ...], write: Path | None) -> None:
+    """Make the tables of the documentation, all of them or those named.
+
+    In the file of --write each goes between the lines <!-- study NAME --> and <!-- end -->.
+    """
+    for name in names or STUDIES:
+        text = STUDIES[name]().table()
+        click.echo(f"## {name}\n\n{text}\n")
+        if write:
+            page = write.read_text()
+            place = re.compile(rf"(<!-- study {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+            found = place.search(page)
+            if not found:
+                raise click.UsageError(f"{write} has no place for {name}.")
+            filled = f"{found[1]}\n{text}\n\n{found[2]}"
+            write.write_text(page[: found.start()] + filled + page[found.end() :])
 
 
 if __name__ == "__main__":

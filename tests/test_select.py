@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from scipy.stats import chi2_contingency
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 from narrows import CHI, DF, IG, MI, MMCFS, OCFS, ClassStats, FisherFS, VarianceFS
 from narrows.errors import ParameterError
@@ -169,6 +170,14 @@ def test_the_trace_ratio_takes_the_best_column_and_then_the_rarest():
     assert kept[0] == by_score.ranking_[0]
     assert (kept[1:] >= 5).all()
     assert (by_score.get_support(indices=True) < 5).all()
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
+def test_reduced_rows_go_into_a_classifier_that_takes_no_wide_indices(form):
+    X, y = labelled(sparse=True)
+    reduced = OCFS(n_features=3).fit_transform(form(X), y)
+    assert reduced.indices.dtype == reduced.indptr.dtype == np.int32
+    assert LinearSVC().fit(reduced, y).score(reduced, y) > 0.4
 
 
 def test_wrong_optima_are_named():

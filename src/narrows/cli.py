@@ -389,22 +389,15 @@ def _top(estimator: Any, top: int) -> list[Any]:
 def _ranked(
     estimator: Any, values: np.ndarray, top: int, by: np.ndarray | None = None
 ) -> list[dict[str, Any]]:
-    names = _column_names(estimator)
     order = np.argsort(-(values if by is None else by), kind="stable")[:top]
     return [
         {
             "column": int(k),
-            "name": f"x{k}" if names is None else str(names[k]),
+            "name": estimator.column_name(k),
             "value": float(values[k]),
         }
         for k in order
     ]
-
-
-def _column_names(estimator: Any) -> np.ndarray | None:
-    if hasattr(estimator, "feature_names_in_"):
-        return estimator.feature_names_in_
-    return None if estimator.source_ is None else estimator.source_.names
 
 
 def _shown(name: Any) -> str:

@@ -54,14 +54,15 @@ class Tfidf:
         for text in texts:
             self.document_frequency.update(set(tokens(text)))
             self.n_documents += 1
-        self.__dict__.pop("_vectorizer", None)
+        for cached in ("terms", "_vectorizer"):
+            self.__dict__.pop(cached, None)
         return self
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_array:
         """Return one row a text, of shape (n, number of terms); unknown terms are left out."""
         return sparse.csr_array(self._vectorizer.transform(texts))
 
-    @property
+    @cached_property
     def terms(self) -> np.ndarray:
         """The terms in the order of the columns, as an array of str objects."""
         return np.array(sorted(self.document_frequency), dtype=object)

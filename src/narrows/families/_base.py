@@ -210,6 +210,13 @@ class Additive(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self._learnt.source
 
+    def column_name(self, k: int) -> str:
+        """Return the name of column k: that of the data, or x0, x1, … where they had none."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None and self.source_ is not None:
+            names = self.source_.names
+        return f"x{k}" if names is None else str(names[k])
+
     def remember(self, source: Any) -> Self:
         """Keep, with what has been learnt, how files became columns (`narrows.read.Source`)."""
         check_is_fitted(self)

@@ -1,0 +1,27 @@
+"""Tables of the documentation, made by a command; one file a question.
+
+``python -m benchmarks study`` prints them; ``--write docs/selection.md`` puts each in its place.
+"""
+
+from benchmarks.studies.epsilon import Epsilon
+from benchmarks.studies.f1_by_columns import F1ByColumns
+from benchmarks.studies.flipped_labels import FlippedLabels
+from benchmarks.studies.overlap import SharedColumns
+from benchmarks.studies.ratio import TraceRatio
+from benchmarks.studies.seconds import Seconds
+from benchmarks.studies.two_stages import TwoStages
+from benchmarks.studies.uneven_classes import UnevenClasses
+
+STUDIES = {
+    study.name: study
+    for study in (
+        F1ByColumns,
+        Seconds,
+        SharedColumns,
+        UnevenClasses,
+        TwoStages,
+        FlippedLabels,
+        Epsilon,
+        TraceRatio,
+    )
+}

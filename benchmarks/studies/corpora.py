@@ -1,0 +1,114 @@
+"""Real text to study, from the folder NARROWS_DATA; and how it is scored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.metrics import f1_score
+from sklearn.model_selection import train_test_split
+from sklearn.svm import LinearSVC
+
+from benchmarks.harness import UnavailableError
+from narrows.read import iter_chunks
+from narrows.text import Tfidf
+
+SEEDS = range(5)
+
+
+@dataclass
+class Split:
+    """Rows to learn from, and rows held out; the names of the columns where they have any."""
+
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+    terms: np.ndarray | None = None
+
+    def f1(self, columns: np.ndarray) -> tuple[float, float]:
+        """Micro- and macro-F1 of a linear SVM on some of the columns."""
+        columns = columns.astype(self.X.indices.dtype)  # or the indices of the answer are wide
+        svm = LinearSVC(random_state=0).fit(self.X[:, columns], self.y)
+        found = svm.predict(self.X_test[:, columns])
+        return tuple(f1_score(self.y_test, found, average=kind) for kind in ("micro", "macro"))
+
+
+def comp() -> Split:
+    """The five comp.* groups of 20 Newsgroups, by date."""
+    return _text("20news_bydate.jsonl.gz", lambda label: label.startswith("comp."))
+
+
+def r8() -> Split:
+    """Reuters R8, with its own split."""
+    return _text("r8.jsonl.gz", lambda label: True)
+
+
+def r8_again(seed: int) -> Split:
+    """Reuters R8, a stratified fifth held out at random."""
+    texts, y = (np.concatenate(part) for part in zip(*_texts("r8.jsonl.gz").values(), strict=True))
+    train, test = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=seed)
+    return _vectorised(texts[train], y[train], texts[test], y[test])
+
+
+def rcv1(seed: int = 0) -> Split:
+    """RCV1, four classes, a random fifth held out."""
+    return _archive("rcv1_4class.npz", seed)
+
+
+def tr41(seed: int = 0) -> Split:
+    """The text set tr41, its counts weighed by TF-IDF, a stratified fifth held out."""
+    return _archive("tr41.npz", seed, counts=True)
+
+
+def folds(make: Any) -> Iterator[Split]:
+    """Yield five splits of a corpus that takes a seed."""
+    for seed in SEEDS:
+        yield make(seed)
+
+
+def _path(name: str) -> Path:
+    path = Path(os.environ.get("NARROWS_DATA", ".")) / name
+    if not path.exists():
+        raise UnavailableError(f"{name} is not in the folder NARROWS_DATA")
+    return path
+
+
+@cache
+def _texts(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    parts = {}
+    for split in ("train", "test"):
+        chunks = list(iter_chunks(_path(name), split=split))
+        texts = np.array([text for part, _ in chunks for text in part], dtype=object)
+        parts[split] = texts, np.concatenate([y for _, y in chunks])
+    return parts
+
+
+def _text(name: str, wanted: Any) -> Split:
+    parts = []
+    for texts, y in _texts(name).values():
+        keep = np.array([wanted(label) for label in y])
+        parts += [texts[keep], y[keep]]
+    return _vectorised(*parts)
+
+
+def _vectorised(texts: Any, y: np.ndarray, texts_test: Any, y_test: np.ndarray) -> Split:
+    tfidf = Tfidf().update(texts)
+    return Split(tfidf.transform(texts), y, tfidf.transform(texts_test), y_test, tfidf.terms)
+
+
+def _archive(name: str, seed: int, counts: bool = False) -> Split:
+    [(X, y)] = iter_chunks(_path(name), chunk_rows=10**9)
+    train, test = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=seed)
+    X, X_test = X[train], X[test]
+    if counts:
+        weigh = TfidfTransformer(sublinear_tf=True).fit(X)
+        X, X_test = (sparse.csr_array(weigh.transform(part)) for part in (X, X_test))
+    return Split(X, y[train], X_test, y[test])

@@ -1,0 +1,43 @@
+"""Whether priors help rare classes: R8, whose largest class has 75 times the rows of its least."""
+
+from __future__ import annotations
+
+import warnings
+
+from benchmarks.studies import corpora
+from benchmarks.studies.tables import markdown, spread
+from narrows import CHI, IG, MI, MMCFS, OCFS, FisherFS
+
+SIZES = (10, 100, 1_000)
+METHODS = {
+    "OCFS": OCFS,
+    "MMCFS, eps .1": lambda priors: MMCFS(eps=0.1, priors=priors),
+    "FisherFS": FisherFS,
+    "IG": IG,
+    "CHI": CHI,
+    "MI": MI,
+}
+
+
+class UnevenClasses:
+    """Macro-F1 by priors, mean and standard deviation of five random splits."""
+
+    name = "priors"
+
+    def table(self) -> str:
+        found: dict[tuple[str, int, str], list[float]] = {}
+        for split in corpora.folds(corpora.r8_again):
+            for name, method in METHODS.items():
+                for priors in ("empirical", "sqrt", "balanced"):
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        ranking = method(priors=priors).fit(split.X, split.y).ranking_
+                    for p in SIZES:
+                        macro = split.f1(ranking[:p])[1]
+                        found.setdefault((name, p, priors), []).append(macro)
+        rows = [
+            [name, p, *(spread(found[name, p, kind]) for kind in ("empirical", "sqrt", "balanced"))]
+            for name in METHODS
+            for p in SIZES
+        ]
+        return markdown(["macro-F1 on R8", "columns", "empirical", "sqrt", "balanced"], rows)

@@ -1,0 +1,65 @@
+"""Overlaps of selections, and scores on rows held out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import f1_score
+from sklearn.neighbors import KNeighborsClassifier
+
+from narrows import CHI, IG, OC, OCFS
+from narrows.errors import ParameterError
+from narrows.evaluate import selection_overlap
+from narrows.evaluate.scores import score, table
+from tests.cases import labelled
+
+
+def test_overlap_is_that_of_the_sets_of_best_columns():
+    X, y = labelled(d=30, sparse=True)
+    frame = pd.DataFrame(X, columns=[f"t{k}" for k in range(30)])
+    fitted = {"a": OCFS().fit(frame, y), "b": IG().fit(frame, y), "c": CHI().fit(frame, y)}
+    for p, overlap in zip((1, 5, 30), selection_overlap(fitted, [1, 5, 30]), strict=True):
+        best = {
+            name: {f"t{k}" for k in np.argsort(-e.scores_, kind="stable")[:p]}
+            for name, e in fitted.items()
+        }
+        assert overlap.p == p
+        assert overlap.names == ["a", "b", "c"]
+        for i, one in enumerate("abc"):
+            for j, other in enumerate("abc"):
+                assert overlap.shared[i, j] == len(best[one] & best[other])
+            others = set.union(*(best[other] for other in "abc" if other != one))
+            assert set(overlap.only[one]) == best[one] - others
+    assert len(selection_overlap(fitted, 5).only) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda a, b: selection_overlap([a], 1), "two selectors or more of different names"),
+        (lambda a, b: selection_overlap([a, a], 1), "two selectors or more of different names"),
+        (lambda a, b: selection_overlap([a, OC()], 1), "OC is no selector"),
+        (lambda a, b: selection_overlap({"a": a, "b": b}, 1), "have 5 and 7 columns"),
+        (lambda a, b: selection_overlap({"a": a, "b": a}, 8), "p from 1 to 7"),
+    ],
+)
+def test_what_cannot_be_compared(call, message):
+    X, y = labelled()
+    with pytest.raises(ParameterError, match=message):
+        call(OCFS().fit(X, y), OCFS().fit(X[:, :5], y))
+
+
+def test_scores_are_those_of_the_classifiers_on_the_reduced_rows():
+    X, y = load_iris(return_X_y=True)
+    train, test = (X[::2], y[::2]), (X[1::2], y[1::2])
+    oc = OC(n_components=1)
+    found = score("oc", oc, train, test)
+    knn = KNeighborsClassifier().fit(oc.transform(train[0]), train[1])
+    expected = f1_score(test[1], knn.predict(oc.transform(test[0])), average="micro")
+    assert (found.method, found.dimensions, found.knn) == ("oc", 1, expected)
+    everything = score("all", None, train, test)
+    assert everything.dimensions == 4
+    text = table([found, everything])
+    assert len({len(line) for line in text.splitlines()}) == 1
