@@ -173,9 +173,13 @@ def test_the_trace_ratio_takes_the_best_column_and_then_the_rarest():
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
-def test_reduced_rows_go_into_a_classifier_that_takes_no_wide_indices(form):
+@pytest.mark.parametrize("wide", [False, True])
+def test_reduced_rows_go_into_a_classifier_that_takes_no_wide_indices(form, wide):
     X, y = labelled(sparse=True)
-    reduced = OCFS(n_features=3).fit_transform(form(X), y)
+    X = form(X)
+    if wide and X.format == "csr":
+        X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    reduced = OCFS(n_features=3).fit_transform(X, y)
     assert reduced.indices.dtype == reduced.indptr.dtype == np.int32
     assert LinearSVC().fit(reduced, y).score(reduced, y) > 0.4
 

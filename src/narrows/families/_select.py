@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.feature_selection import SelectorMixin
 
 from narrows.errors import ParameterError
@@ -136,9 +135,7 @@ class Selector(SelectorMixin, Additive):
         chosen = self.get_support(indices=True)
         X = self._check_X(X, reset=False)
         self._check_solution(self._solution, self._state)
-        if sparse.issparse(X):  # wide indices in would be wide indices out, which few can use
-            chosen = chosen.astype(X.indices.dtype)
-        return X[:, chosen]
+        return columns.take(X, chosen)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the kept columns.

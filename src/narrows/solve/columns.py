@@ -6,9 +6,20 @@ import numbers
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 _SETTLED = 1e-12
 _ROUNDING = 8 * np.finfo(np.float64).eps
+
+
+def take(X: Any, chosen: np.ndarray) -> Any:
+    """X[:, chosen], with indices as narrow as it can have: many classifiers take no wide ones."""
+    reduced = X[:, chosen]
+    if sparse.issparse(reduced):
+        narrow = sparse.get_index_dtype(maxval=max(reduced.nnz, *reduced.shape))
+        reduced.indices = reduced.indices.astype(narrow, copy=False)
+        reduced.indptr = reduced.indptr.astype(narrow, copy=False)
+    return reduced
 
 
 def rank(scores: np.ndarray, varies: np.ndarray | None = None) -> np.ndarray:
