@@ -8,8 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parent.parent / "README.md"
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.M | re.S)
+DOCS = sorted((README.parent / "docs").glob("*.md"))
+
+
+def blocks_of(path):
+    return re.findall(r"^```(\w+)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S)
+
+
+BLOCKS = blocks_of(README)
 
 
 def test_the_readme_has_the_two_commands_and_a_picture():
@@ -42,6 +51,18 @@ def test_every_block_runs(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout == "['data', 'indices', 'indptr', 'shape']\n"
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_blocks_of_the_other_pages_run(page, tmp_path):
+    kinds, codes = zip(*blocks_of(page), strict=True)
+    assert set(kinds) == {"python"}
+    for code in codes:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
 
 
 def test_no_other_kind_of_block_hides_from_this_test():

@@ -42,10 +42,9 @@ class F1ByColumns:
                     warnings.simplefilter("ignore")  # of columns without margin
                     ranking = method.fit(split.X, split.y).ranking_
                 rows.append([name, *(_both(split, ranking[:p]) for p in SIZES)])
-            rows.append(
-                [f"all {split.X.shape[1]:,}", _both(split, np.arange(split.X.shape[1])), *[""] * 4]
-            )
-            parts.append(markdown(header, rows))
+            d = split.X.shape[1]
+            everything = f"All {d:,} columns: {_both(split, np.arange(d))}."
+            parts.append(f"{markdown(header, rows)}\n\n{everything}")
         return "\n\n".join(parts)
 
 
