@@ -28,7 +28,7 @@ class Case:
         self.name = repr(self.estimator)
         self.presence = self.estimator._presence
         self.priors = self.estimator.get_params().get("priors", "empirical")
-        self.needs_y = self.estimator._requires_y
+        self.needs_y = self.estimator._needs_y
 
     def new(self):
         return clone(self.estimator)

@@ -1,13 +1,26 @@
 """Ways to learn from labelled data, ours and others; one class a file."""
 
 from benchmarks.methods.bare import Bare
+from benchmarks.methods.chi import ChiSquared
 from benchmarks.methods.chi2 import Chi2
 from benchmarks.methods.f_classif import FClassif
+from benchmarks.methods.ig import InformationGain
+from benchmarks.methods.mutual_info import MutualInfo
 from benchmarks.methods.oc import OrthogonalCentroid
 from benchmarks.methods.ocfs import OrthogonalCentroidSelection
 from benchmarks.methods.truncated_svd import SVD
 
 METHODS = {
     method.name: method
-    for method in (Bare, OrthogonalCentroidSelection, OrthogonalCentroid, Chi2, FClassif, SVD)
+    for method in (
+        Bare,
+        OrthogonalCentroidSelection,
+        OrthogonalCentroid,
+        InformationGain,
+        ChiSquared,
+        Chi2,
+        FClassif,
+        MutualInfo,
+        SVD,
+    )
 }

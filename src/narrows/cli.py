@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 import numpy as np
+from sklearn.utils import get_tags
 from tqdm import tqdm
 
 import narrows
@@ -152,7 +153,9 @@ def fit(
     narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
     """
     as_json = given.pop("as_json")
-    options = _options(given, labels_required=True)
+    options = _options(
+        given, labels_required=get_tags(METHODS[method.lower()]()).target_tags.required
+    )
     estimator = _estimator(method, given, params)
     _check_output(output)
     dataset = Dataset(inputs, options)

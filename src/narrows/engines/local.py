@@ -28,7 +28,7 @@ def fit(estimator: Any, chunks: Iterable[tuple[Any, Any]]) -> Any:
             stats = estimator.empty_stats(X.shape[1])
         elif X.shape[1] > stats.n_features:
             stats = stats.widen(X.shape[1])
-        stats.update(X, y)
+        estimator.update_stats(stats, X, y)
     if stats is None:
         raise ValueError(f"{type(estimator).__name__}: there are no rows to fit to.")
     return estimator.fit_stats(stats)

@@ -46,7 +46,7 @@ class Additive(TransformerMixin, BaseEstimator):
     """An estimator whose answer is a function of a `ClassStats`."""
 
     _presence: ClassVar[bool] = False
-    _requires_y: ClassVar[bool] = True
+    _needs_y: ClassVar[bool] = True
     _learnt: Learnt
     n_features_in_: int
 
@@ -78,7 +78,8 @@ class Additive(TransformerMixin, BaseEstimator):
         with _unchanged_on_error(self):
             X = self._check_X(X, reset=True)
             self._check_parameters(X.shape[1])
-            stats = self._update(self.empty_stats(X.shape[1]), X, y, sample_weight)
+            stats = self.empty_stats(X.shape[1])
+            self.update_stats(stats, X, y, sample_weight, check_input=False)
             if X.shape[0] and not stats.n:
                 raise ValueError(
                     f"{type(self).__name__}: every sample has zero weight. "
@@ -113,11 +114,12 @@ class Additive(TransformerMixin, BaseEstimator):
             X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
             self._check_parameters(X.shape[1])
             if fitted:
-                self._update(self._learnt.state, X, y, sample_weight)
-                self._learnt.solution = None
+                stats = self._learnt.state
             else:
                 stats = self.empty_stats(X.shape[1])
-                self._learnt = Learnt(self._update(stats, X, y, sample_weight))
+                self._learnt = Learnt(stats)
+            self.update_stats(stats, X, y, sample_weight, check_input=False)
+            self._learnt.solution = None
         return self
 
     def fit_stats(self, stats: ClassStats) -> Self:
@@ -257,7 +259,7 @@ class Additive(TransformerMixin, BaseEstimator):
 
     def _finish(self, stats: ClassStats) -> Self:
         classes = int((stats.counts > 0).sum())
-        if classes < 2 and self._requires_y:
+        if classes < 2 and self._needs_y:
             raise ValueError(
                 f"{type(self).__name__}: two classes of positive weight wanted, but "
                 f"{classes} class{'' if classes == 1 else 'es'} came. "
@@ -269,15 +271,21 @@ class Additive(TransformerMixin, BaseEstimator):
         self._learnt = learnt
         return self
 
-    def _update(self, stats: ClassStats, X: Any, y: Any, sample_weight: Any) -> ClassStats:
-        if y is None and self._requires_y:
+    def update_stats(
+        self, stats: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any
+    ) -> ClassStats:
+        """Add rows to a state, as `ClassStats.update` does; y may be None where labels play no part.
+
+        Without labels all rows are of the one class 0.
+        """
+        if y is None and self._needs_y:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
                 "Pass one label a row, or a 0-1 indicator matrix."
             )
         if y is None:
             y = np.zeros(X.shape[0], dtype=np.int64)
-        return stats.update(X, y, sample_weight, check_input=False)
+        return stats.update(X, y, sample_weight, **options)
 
     def _check_X(self, X: Any, **options: Any) -> Any:
         return validate_data(
@@ -335,6 +343,6 @@ class Additive(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.target_tags.required = self._requires_y
+        tags.target_tags.required = self._needs_y
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

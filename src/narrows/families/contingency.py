@@ -345,7 +345,7 @@ class DF(Selector):
     """
 
     _presence = True
-    _requires_y = False
+    _needs_y = False
 
     def __init__(
         self,

@@ -69,7 +69,7 @@ class VarianceFS(Selector):
     [0, 2]
     """
 
-    _requires_y = False
+    _needs_y = False
 
     def __init__(
         self,
