@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import pickle
 
 import numpy as np
 import pytest
-from scipy import linalg
+from scipy import linalg, sparse
+from sklearn.exceptions import NotFittedError
 
 from narrows import OC, OCFS, OCM, ClassStats
 from narrows.errors import ParameterError
@@ -42,6 +44,9 @@ def test_n_features_is_a_number_or_a_fraction():
     X, y = labelled()
     for wanted, kept in ((1, 1), (7, 7), (1.0, 7), (0.5, 3), (0.01, 1), (np.int64(2), 2)):
         assert OCFS(n_features=wanted).fit(X, y).n_features_ == kept
+    wide = np.random.default_rng(0).normal(size=(20, 100)), [0, 1] * 10
+    for percent in range(1, 101):  # .29 * 100 is 28.999999999999996
+        assert OCFS(n_features=percent / 100).fit(*wide).n_features_ == percent
     assert OCFS().fit(X, y).n_features_ == OCFS(energy=0.8).fit(X, y).n_features_
     assert OCFS(energy=1.0).fit(X, y).n_features_ == 7
     s = OCFS().fit(X, y).scores_
@@ -119,7 +124,7 @@ def test_means_on_a_line_have_one_direction():
     assert OC().fit(X, [0, 1, 2]).components_.shape == (1, 2)
     with pytest.raises(ParameterError, match="the means of these 3 classes in 2 columns span"):
         OC(2).fit(X, [0, 1, 2])
-    with pytest.raises(ValueError, match="equal means, so no direction"):
+    with pytest.raises(ValueError, match=r"equal means, so no direction"):
         OC().fit([[1.0], [1.0]], [0, 1])
 
 
@@ -171,6 +176,8 @@ def test_merge_refuses_what_is_not_alike():
         oc.merge(OC().fit(X[:, :5], y))
     with pytest.raises(ValueError, match="not fitted"):
         oc.merge(OC())
+    with pytest.raises(ValueError, match=r"n_features is 1 here, 1.0 there"):
+        OCFS(n_features=1).merge(OCFS(n_features=1.0).fit(X, y))
     assert oc.n_samples_seen_ == 60
 
 
@@ -180,6 +187,8 @@ def test_merge_refuses_other_columns_of_the_same_number():
     named = OC().fit(pd.DataFrame(X, columns=list("abcdefg")), y)
     with pytest.raises(ValueError, match="do not have the same names"):
         named.merge(OC().fit(pd.DataFrame(X, columns=list("bacdefg")), y))
+    with pytest.raises(ValueError, match="do not have the same names"):
+        OC().merge(named, OC().fit(pd.DataFrame(X, columns=list("bacdefg")), y))
 
 
 def test_fit_stats_refuses_another_kind():
@@ -195,12 +204,55 @@ def test_fit_stats_refuses_another_kind():
     assert rich.n_samples == 60
 
 
-def test_settings_of_a_fitted_estimator_do_not_reach_its_answer():
+def test_new_parameters_need_no_new_fit():
     X, y = labelled()
     oc = OC(n_components=1).fit(X, y)
-    oc.set_params(n_components=2)
-    assert oc.transform(X).shape == (60, 1)
-    assert oc.partial_fit(X, y).transform(X).shape == (60, 2)
+    oc.set_params(n_components=2, priors="balanced")
+    np.testing.assert_array_equal(
+        oc.components_, OC(n_components=2, priors="balanced").fit(X, y).components_
+    )
+    ocfs = OCFS(n_features=2).fit(X, y).set_params(n_features=3, priors="sqrt")
+    np.testing.assert_allclose(ocfs.class_scores_.sum(axis=0), ocfs.scores_)
+    assert pickle.loads(pickle.dumps(ocfs)).n_features_ == ocfs.n_features_ == 3
+    with pytest.raises(ParameterError, match="only 7 columns"):
+        ocfs.set_params(n_features=9).transform(X)
+
+
+def test_a_stream_waits_for_the_classes_of_its_priors():
+    X, y = labelled()
+    oc = OC(priors=[0.2, 0.3, 0.5]).partial_fit(X[:1], y[:1])
+    assert not hasattr(oc, "components_")
+    with pytest.raises(NotFittedError, match=r"priors are for 3 classes, of which 1 came so far"):
+        oc.transform(X)
+    assert oc.partial_fit(X, y).components_.shape == (2, 7)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_equal_means_are_not_told_apart_by_rounding(form):
+    X = np.full((10, 3), 0.1)
+    y = [0] * 3 + [1] * 7
+    with pytest.raises(ValueError, match=r"equal means, so no direction"):
+        OC().fit(form(X), y)
+    with pytest.warns(UserWarning, match="no column has a positive score"):
+        assert OCFS().fit(form(X), y).n_positive_ == 0
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_units_however_large_or_small_turn_no_direction(scale):
+    X, y = labelled()
+    here, there = OC().fit(X, y), OC().fit(X * scale, y)
+    np.testing.assert_allclose(there.components_, here.components_, atol=1e-9)
+    assert (
+        OCFS().fit(X * scale, y).get_support().tolist() == OCFS().fit(X, y).get_support().tolist()
+    )
+
+
+def test_numbers_too_large_are_an_error_and_not_infinity():
+    X, y = labelled()
+    with pytest.raises(ValueError, match=r"the spread of column \d is too large to be told"):
+        OCFS().fit(X * 1e300, y)
+    with pytest.raises(ValueError, match="the sum of all weights is too large"):
+        OC().fit(X, y, sample_weight=np.full(60, 1e307))
 
 
 def test_the_first_sentence_of_a_projector_s_transform_says_it_is_not_centred():

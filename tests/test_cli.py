@@ -150,6 +150,34 @@ def test_methods_without_labels_take_files_without_labels(run, method):
     assert run("transform m.narrows a.csv -o -")[1] == "b\n0.0\n5.0\n9.0\n"
 
 
+def test_files_of_one_data_set_need_not_have_their_columns_in_one_order_or_number(run):
+    two = "a,b,class\n1,5,x\n9,5,y\n", "b,a,class\n5,1,x\n5,9,y\n"
+    assert run("fit a.csv b.csv --method ocfs -o m.narrows", a__csv=two[0], b__csv=two[1])[0] == 0
+    assert narrows.load("m.narrows").scores_.tolist() == [16, 0]
+    wide, slim = "1 1:1 5:2\n2 2:1\n", "1 1:3\n2 3:1\n"
+    for order in ("a.svm b.svm", "b.svm a.svm"):
+        assert run(f"fit {order} --method ocfs -o m.narrows", a__svm=wide, b__svm=slim)[0] == 0
+        assert narrows.load("m.narrows").n_features_in_ == 5
+
+
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_labels_of_a_csv_are_numbers_only_if_all_of_them_are(run, rows):
+    numbers, late = "a,class\n1,0\n2,1\n3,0\n", "a,class\n1,0\n2,1\n3,0\n4,x\n"
+    for text, classes in ((numbers, [0, 1]), (late, ["0", "1", "x"]), (
+        "a,class\n1,01\n2,1\n", ["01", "1"]
+    )):  # fmt: skip
+        line = f"fit a.csv --method ocfs --chunk-rows {rows} -o m.narrows"
+        assert run(line, a__csv=text)[0] == 0
+        assert narrows.load("m.narrows").classes_.tolist() == classes
+
+
+def test_without_a_verb_the_help_is_shown(run):
+    status, _, err = run("")
+    assert status == 2
+    assert err.startswith("Usage: narrows")
+    assert len(err.splitlines()) > 10
+
+
 def test_the_svmlight_base_is_kept(run):
     zero = "1 0:1 1:2\n2 1:5\n"
     assert run("fit a.svm --method ocfs --n-features 1 -o m.narrows", a__svm=zero)[0] == 0
@@ -197,7 +225,14 @@ def test_info(run, svm, method):
     if method == "ocfs":
         per_class = json.loads(out)["per_class"]
         assert list(per_class) == ["0", "1", "2"]
-        assert per_class["1"][0]["column"] == model.class_scores_[1].argmax()
+        best = per_class["1"][0]
+        assert best["column"] == model.class_scores_[1].argmax()
+        above = model.stats_.means[1] > model.stats_.mean
+        assert best["more"] == above[best["column"]]
+        assert summary["top"][0]["kept"]
+        lines = run("info m.narrows --per-class --top 7")[1].splitlines()
+        assert sum(line.startswith("* ") for line in lines) == model.n_features_
+        assert {line[0] for line in lines if line.startswith(("+ ", "- "))} == {"+", "-"}
     else:
         assert (status, out) == (2, "")
         assert "OC has no scores per class" in err
@@ -269,7 +304,7 @@ WRONG = [
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
     ("transform m.narrows none.svm -o x.npz", 2, "no such file: none.svm"),
     ("transform m.narrows a.svm -o x.txt", 2, "x.txt: unknown suffix"),
-    ("transform m.narrows a.svm -o x.jsonl", 2, "are written to .npz, .svm"),
+    ("transform m.narrows a.svm -o x.jsonl", 2, "x.jsonl: unknown suffix; one of .npz, .svm"),
     ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: not a narrows model, or a damaged"),
     ("transform a.svm a.svm -o x.npz", 1, "a.svm: not a narrows model"),
     (
@@ -286,6 +321,17 @@ WRONG = [
     ("info none.narrows", 2, "none.narrows"),
     ("demo -o x.xyz", 2, "a picture ends in .png"),
     ("nope", 2, "No such command 'nope'"),
+    ("info .", 2, "this is a folder"),
+    ("fit a.svm --method oc -o a.svm", 2, "a.svm: this is what is read; write to another file"),
+    ("transform m.narrows a.svm -o a.svm", 2, "a.svm: this is what is read"),
+    ("transform m.narrows a.svm -o m.narrows", 2, "m.narrows: this is what is read"),
+    ("fit a.svm --split train --method oc -o x", 2, "split was given, but is of no use for a.svm"),
+    ("fit words.csv --one-based --method oc -o x", 2, "zero-based was given, but is of no use"),
+    ("fit - - --method oc -o x", 2, "- (standard input) can be read only once"),
+    ("fit a.svm --method oc --priors sqrt --param priors=balanced -o x", 2, "was given already"),
+    ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "priors must be numbers, but"),
+    ("fit a.svm --method ocfs --param energy=high -o x", 2, "energy must be a number, but 'high'"),
+    ("fit words.csv other.csv --method oc -o x", 1, "other.csv:1: 1 columns wanted, as in the fi"),
 ]
 
 
@@ -300,7 +346,7 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, exp
         "a__txt": "1", "empty__svm": "", "bad__svm": "1 1:1\n2 x:1\n", "one__svm": "1 1:1\n1 2:1\n",
         "nan__svm": "1 1:1\n2 1:nan\n", "a__csv": "a,b\n1,2\n", "wide__svm": "1 1:1\n1 3:1\n",
         "wide__csv": "a,b,c\n1,2,3\n", "words__jsonl": '{"text": "?", "label": "a"}\n',
-        "same__svm": "1 1:1\n2 1:1\n",
+        "same__svm": "1 1:1\n2 1:1\n", "other__csv": "q,class\n1,u\n",
     }  # fmt: skip
     for name, content in files.items():
         (tmp_path / name.replace("__", ".")).write_text(content)
@@ -352,6 +398,12 @@ def test_pipes(tmp_path, svm):
     done = piped("fit - --method oc -o x.narrows", content)
     assert done.returncode == 2
     assert b"--zero-based or --one-based" in done.stderr
+    done = piped("fit - --method oc -o x.narrows", b"")
+    assert (done.returncode, b"holds no rows" in done.stderr) == (1, True)
+    done = piped("fit - --method oc -o x.narrows", gzip.compress(content))
+    assert (done.returncode, b"compressed" in done.stderr) == (2, True)
+    done = piped("fit - --method oc --one-based -o c.narrows", b"# from elsewhere\n" + content)
+    assert done.returncode == 0, done.stderr
     done = piped("transform m.narrows - -o -", content)
     assert done.stdout.count(b"\n") == 61
     words = b'{"label": 1, "text": "a b"}\n{"label": 2, "text": "c"}\n'
@@ -396,7 +448,25 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path, verb):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert (out, err.strip()) == ("", "narrows: interrupted; nothing was written.")
+    assert (out, err.strip()) == ("", "narrows: interrupted; no file was changed.")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_terminated_run_leaves_nothing(tmp_path):
+    with open(tmp_path / "big.svm", "w") as file:
+        file.writelines(f"{i % 2} 1:{i} 2:1\n" for i in range(400_000))
+    narrows.save(narrows.OC().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]), tmp_path / "m.narrows")
+    before = sorted(os.listdir(tmp_path))
+    process = subprocess.Popen(
+        [*COMMAND, *["transform", "m.narrows", "big.svm", "-o", "x.csv", "--one-based"]],
+        cwd=tmp_path,
+    )
+    until = time.monotonic() + 60
+    while not any(name.endswith(".part") for name in os.listdir(tmp_path)):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.terminate()
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
     assert sorted(os.listdir(tmp_path)) == before
 
 
@@ -406,3 +476,5 @@ def test_help_fits_80_columns(run, line):
     assert status == 0
     assert out.startswith("Usage: narrows")
     assert max(map(len, out.splitlines())) <= 80
+    assert "\\b" not in out
+    assert "\b" not in out

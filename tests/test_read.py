@@ -131,6 +131,28 @@ def test_csv_labels_are_numbers_where_all_of_them_are(tmp_path):
     assert gathered(tmp_path / "b.csv")[1] is None
 
 
+def test_large_whole_numbers_in_a_csv_stay_text(tmp_path):
+    (tmp_path / "a.csv").write_text("a,label\n1,99999999999999999999\n2,3\n")
+    assert gathered(tmp_path / "a.csv")[1].tolist() == ["99999999999999999999", "3"]
+
+
+@pytest.mark.parametrize("y", [np.eye(3, dtype=bool), np.array([[0], [1], [2]])])
+def test_npz_labels_in_columns(tmp_path, y):
+    np.savez(tmp_path / "a.npz", X=np.eye(3), y=y)
+    [(_, found)] = iter_chunks(tmp_path / "a.npz")
+    if y.shape[1] == 1:
+        assert found.tolist() == [0, 1, 2]
+    else:
+        np.testing.assert_array_equal(found.toarray(), y)
+
+
+def test_options_of_other_formats_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a,class\n1,x\n")
+    for option in ({"split": "train"}, {"text": "body"}, {"zero_based": True}):
+        with pytest.raises(ParameterError, match="is of no use for"):
+            gathered(tmp_path / "a.csv", **option)
+
+
 def test_json_lines(tmp_path):
     lines = [
         {"label": "x", "text": "sea", "split": "train", "id": 1},
@@ -167,7 +189,7 @@ BROKEN = [
     ("a.csv", "a,label\n", r"a\.csv: holds no rows"),
     ("a.csv", "a,label\n1,x\n1\n", r"a\.csv:3: 2 cells wanted, but 1 came"),
     ("a.csv", "a,label\n1,x\n,y\n", r"a\.csv:3: column 'a': '' is not a number"),
-    ("a.csv", "a,label\n1,x\n2,\n", r"a\.csv:3: no label"),
+    ("a.csv", "a,label\n1,x\n2,\n", r"a\.csv:3: no 'label', though every row"),
     ("a.csv", "a,a,label\n1,1,x\n", r"a\.csv:1: two columns are named 'a'"),
     ("a.csv", "a,class,label\n1,1,x\n", r"a\.csv:1: a column `class` and one `label`"),
     ("a.csv", 'a,label\n1,"x\n', r"a\.csv:\d+: not a CSV row"),
@@ -180,13 +202,27 @@ BROKEN = [
     ("a.jsonl", '{"text": 5}\n', r"a\.jsonl:1: 'text' must be text, but 5 came"),
     ("a.jsonl", '{"label": 5}\n', r"a\.jsonl:1: 'text' must be text, but nothing came"),
     ("a.jsonl", '{"text": "", "label": [1]}\n', r"a\.jsonl:1: 'label' must be text or a number"),
-    ("a.jsonl", '{"text": "", "label": 1}\n{"text": ""}\n', r"a\.jsonl:2: no label"),
-    ("a.jsonl", '{"text": ""}\n{"text": "", "label": 1}\n', r"a\.jsonl:2: a label, though"),
+    (
+        "a.jsonl",
+        '{"text": "", "label": 1}\n{"text": ""}\n',
+        r"a\.jsonl:2: no 'label', though every row",
+    ),
+    ("a.jsonl", '{"text": ""}\n{"text": "", "label": 1}\n', r"a\.jsonl:2: a 'label', though"),
     (
         "a.jsonl",
         '{"text": "", "label": 1}\n{"text": "", "label": "1"}\n',
         r"a\.jsonl:2: label '1' is text, labels before it were not",
     ),
+    ("a.csv", "label\nx\n", r"a\.csv:1: no column but the label's, 'label'"),
+    ("a.csv", b"a,label\n1,x\n2,\xe9\n", r"a\.csv:3: not a CSV row in UTF-8"),
+    ("a.svm", "1 1:1\n10000000000000000000 1:1\n", r"a\.svm:2: label 1e\+19: labels must be whole"),
+    ("a.svm", "9007199254740993 1:1\n", r"a\.svm:1: label 9007199254740992: .* under 2\^53"),
+    (
+        "a.jsonl",
+        '{"text": "", "label": 99999999999999999999}\n',
+        r"a\.jsonl:1: label 9+: too large",
+    ),
+    pytest.param("a.jsonl", "[" * 100_000, r"a\.jsonl:1: not a line of JSON", id="nested"),
     ("a.npz", "PK", r"a\.npz: not a NumPy archive"),
     ("a.npz", "PK\x03\x04 and then nothing", r"a\.npz: not an archive of rows, or a damaged one"),
 ]

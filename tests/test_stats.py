@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+import narrows
 from narrows import ClassStats
 from narrows.errors import ParameterError
 from tests.cases import labelled
@@ -173,6 +174,94 @@ def test_reduced_keeps_the_second_moments_asked_for():
     assert_equal(full.reduced(None), ClassStats.of(X, y))
 
 
+def test_rows_that_do_not_count_are_as_if_not_there():
+    """They may hold anything; the origin that dense rows are kept about is not theirs."""
+    X, y = labelled()
+    wild = np.vstack([X, np.full((1, 7), 1e20)])
+    codes = np.unique(y, return_inverse=True)[1]
+    indicator = np.vstack([np.eye(3)[codes], np.zeros((1, 3))])
+    weight = np.append(np.ones(60), 0.0)
+    expected = ClassStats.of(X, codes, second="class")
+    p = expected.priors()
+    for stats in (
+        ClassStats.of(wild, np.append(codes, 0), weight, second="class"),
+        ClassStats.of(wild, indicator, second="class"),
+    ):
+        np.testing.assert_allclose(stats.variances(p), expected.variances(p), rtol=1e-9)
+
+
+def test_an_empty_first_batch_leaves_the_origin_to_the_next():
+    X, y = labelled()
+    Y = np.eye(3)[np.unique(y, return_inverse=True)[1]]
+    near = ClassStats.of(X, Y, second="class")
+    for empty in (ClassStats(7, second="class").update(X[:0], Y[:0]),
+                  ClassStats(7, second="class").update(X[:5], Y[:5], np.zeros(5))):  # fmt: skip
+        far = empty.update(X + 1e8, Y)
+        np.testing.assert_allclose(
+            far.variances(far.priors()), near.variances(near.priors()), rtol=1e-6
+        )
+        merged = ClassStats(7, second="class") + far
+        np.testing.assert_allclose(merged.variances(far.priors()), far.variances(far.priors()))
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (np.array([2**63 + 1, 2**63 + 3], dtype=np.uint64), np.array([-1])),
+        (np.array([2**60 + 1, 2**60 + 3]), np.array([1.0])),
+        (np.array(["1"]), np.array([1])),
+    ],
+)
+def test_labels_that_would_be_rounded_into_each_other_do_not_mix(first, then):
+    stats = ClassStats.of(np.ones((len(first), 1)), first)
+    with pytest.raises(ValueError, match="labels of one type wanted"):
+        stats.update([[1.0]], then)
+    assert stats.classes.tolist() == first.tolist()
+    assert ClassStats.of([[1.0]], [2**40]).update([[1.0]], [0.0]).classes.tolist() == [0, 2**40]
+
+
+@pytest.mark.parametrize("y", [[1.0, np.nan], [1.5, 2.0], [None, None], [1, "a"], [[1], [1, 2]]])
+def test_objects_that_are_no_labels(y):
+    labels = np.empty(len(y), dtype=object)
+    labels[:] = y
+    with pytest.raises(ValueError, match="ClassStats: "):
+        ClassStats.of(np.ones((2, 1)), labels)
+
+
+def test_numbers_as_objects_are_numbers():
+    stats = ClassStats.of(np.ones((2, 1)), np.array([1, 2], dtype=object))
+    assert stats.update([[1.0]], [1]).counts.tolist() == [2, 1]
+    for dtype in (">i8", np.longdouble):
+        assert ClassStats.of([[1.0]], np.array([1], dtype=dtype)).classes.dtype.isnative
+
+
+def test_a_state_that_finds_no_room_for_new_classes_is_as_it_was(monkeypatch):
+    stats = ClassStats.of([[1.0], [2.0]], ["a", "b"], second="class")
+    before = stats.copy()
+    spread = narrows.stats._spread
+    calls = iter([spread, spread])
+
+    def failing(*args):
+        return next(calls, lambda *_: (_ for _ in ()).throw(MemoryError))(*args)
+
+    monkeypatch.setattr(narrows.stats, "_spread", failing)
+    with pytest.raises(MemoryError):
+        stats.update([[1.0]], ["c"])
+    assert_equal(stats, before, rtol=0)
+
+
+def test_states_sum_and_unlearn_row_by_row():
+    X, y = labelled()
+    weight = np.random.default_rng(0).random(60)
+    parts = [ClassStats.of(X[[i]], y[[i]], weight[[i]]) for i in range(60)]
+    whole = sum(parts)
+    assert_equal(whole, ClassStats.of(X, y, weight))
+    for part in parts:
+        whole -= part
+    assert whole.counts.tolist() == [0, 0, 0]
+    assert not whole.sums.any()
+
+
 def test_what_is_read_cannot_be_written_to():
     stats = ClassStats.of(sparse.csr_array([[1.0, 0.0]]), ["x"], second="class")
     for array in (stats.sums, stats.squares):
@@ -215,7 +304,11 @@ def test_wrong_priors_are_named(kind):
         (lambda s: s.update([[np.nan]], ["a"]), ValueError, "NaN"),
         (lambda s: s.update([[1]], ["a"], [-1]), ValueError, "sample_weight must be finite and >="),
         (lambda s: s.update([[1]], ["a"], [1, 2]), ValueError, r"shape \(1,\).*but \(2,\) came"),
-        (lambda s: s.update([[1], [2]], ["a", None]), ValueError, "text and None came"),
+        (
+            lambda s: s.update([[1], [2]], ["a", None]),
+            ValueError,
+            "all text or all numbers, but None",
+        ),
         (lambda s: s.update([[1]], [[2, 1]]), ValueError, "0 and 1 only"),
         (lambda s: s.update([[1]], None), ValueError, "target y is None"),
         (lambda s: ClassStats(1, second="all"), ParameterError, "second must be"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import zlib
 
 import numpy as np
@@ -38,6 +39,9 @@ def model(tmp_path):
         np.array([1, 2, 3], dtype=np.uint8),
         [1.0, 2.0, 3.0],
         [True, False, True],
+        np.array([1, 2, 3], dtype=object),
+        np.array([1, 2, 3], dtype=">i8"),
+        np.array([1, 2, 3], dtype=np.longdouble),
     ],
 )
 def test_labels_of_any_type_survive(tmp_path, labels):
@@ -172,7 +176,13 @@ def test_a_replaced_file_keeps_its_mode_and_its_links(model, tmp_path):
     assert stat.S_IMODE((tmp_path / "new.narrows").stat().st_mode) == 0o666 & ~mask
 
 
-def test_a_device_is_written_to_and_not_replaced():
-    with store.replacing(os.devnull) as path:
-        assert path == os.devnull
-    assert not os.path.isfile(os.devnull)
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    X, y = labelled()
+    pipe, copy = tmp_path / "pipe.narrows", tmp_path / "copy.narrows"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cp", pipe, copy]) as reader:
+        narrows.save(OC().fit(X, y), pipe)
+        assert reader.wait(timeout=60) == 0
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert_same(narrows.load(copy), OC().fit(X, y))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.narrows", "pipe.narrows"]

@@ -13,6 +13,8 @@ All of them learn at once (`fit`), batch by batch (`partial_fit`), or from state
 (`ClassStats`, `fit_stats`, `merge`), with the same answer.
 """
 
+from importlib.metadata import version
+
 from narrows.families.between import OC, OCFS, OCM
 from narrows.families.contingency import CHI, DF, IG, MI
 from narrows.families.fisher import FisherFS
@@ -20,6 +22,8 @@ from narrows.families.margin import MMCFS
 from narrows.families.total import VarianceFS
 from narrows.stats import ClassStats
 from narrows.store import load, save
+
+__version__ = version("narrows")
 
 __all__ = [
     "CHI",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import textwrap
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -37,20 +40,28 @@ METHODS: dict[str, Any] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command, and return its exit status: 0, 1 for data, 2 for usage, 130 for Ctrl-C."""
+    if threading.current_thread() is threading.main_thread():  # so that what is half done goes
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
     try:
         return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
     except click.ClickException as error:
         _say(error.format_message())
         return 2
     except (click.Abort, KeyboardInterrupt):
-        _say("interrupted; nothing was written.")
+        _say("interrupted; no file was changed.")
         return 130
     except FileNotFoundError as error:
         _say(f"{error.strerror or error}: {error.filename}")
         return 2
     except (ParameterError, ImportError) as error:
         _say(str(error))
+        return 2
+    except IsADirectoryError as error:
+        _say(f"{error.filename}: a file wanted, but this is a folder.")
         return 2
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -102,17 +113,25 @@ _METHOD_OPTIONS = (
     click.option("--n-components", type=int, help="Directions to keep."),
     click.option("--priors", type=_Priors(), help="empirical, sqrt, balanced, or p1,p2,…"),
     click.option("--eps", type=float, help="Weight of the spread within classes (mmcfs)."),
-    click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other one."),
+    click.option(
+        "--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other parameter."
+    ),
 )
 _READ_OPTIONS = (
-    click.option("--label", help="CSV column, JSON key or npz array with the labels."),
-    click.option("--text", help="JSON key with the text."),
+    click.option("--label", help="CSV column, JSON key or npz array; `label` if left out."),
+    click.option("--text", help="JSON key with the text; `text` if left out."),
     click.option("--split", metavar="NAME", help="Only JSON lines whose `split` is NAME."),
     click.option("--width", type=click.IntRange(1), metavar="D", help="Number of columns."),
     click.option(
         "--zero-based/--one-based", default=None, help="svmlight columns count from 0 or 1."
     ),
-    click.option("--chunk-rows", type=click.IntRange(1), default=10_000, show_default=True),
+    click.option(
+        "--chunk-rows",
+        type=click.IntRange(1),
+        default=10_000,
+        show_default=True,
+        help="Rows read at a time.",
+    ),
 )
 
 
@@ -146,18 +165,18 @@ def cli() -> None:
 def fit(
     inputs: tuple[str, ...], method: str, output: str, params: tuple[str, ...], **given: Any
 ) -> None:
-    r"""Learn a reduction from labelled data and save it.
+    """Learn a reduction from labelled data and save it.
 
     \b
     narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
     narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
-    """
+    """  # noqa: D301 - click wants the character
     as_json = given.pop("as_json")
     options = _options(
         given, labels_required=get_tags(METHODS[method.lower()]()).target_tags.required
     )
     estimator = _estimator(method, given, params)
-    _check_output(output)
+    _check_output(output, *inputs)
     dataset = Dataset(inputs, options)
     tfidf = None
     if dataset.is_text:
@@ -194,18 +213,18 @@ def fit(
 @_with(_READ_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def transform(model: str, input: str, output: str, **given: Any) -> None:
-    r"""Reduce the rows of a file with a saved model.
+    """Reduce the rows of a file with a saved model.
 
     \b
     narrows transform model.narrows test.svm -o reduced.npz
     narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
-    """
+    """  # noqa: D301 - click wants the character
     as_json = given.pop("as_json")
-    _check_output(output)
+    _check_output(output, model, input)
     format_of(output)
     estimator = load(model)
-    dataset = Dataset([input], _options_of_model(estimator, model, _options(given)))
     source = estimator.source_
+    dataset = Dataset([input], _options_of_model(estimator, model, _options(given)), source)
     tfidf = None if source is None else source.tfidf
     if dataset.is_text != (tfidf is not None):
         made_of = ("numbers", "texts")
@@ -239,10 +258,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
         raise ParameterError(f"{type(estimator).__name__} has no scores per class to show.")
     summary = {"model": model, **_summary(estimator), "top": _top(estimator, top)}
     if per_class:
-        summary["per_class"] = {
-            str(label): _ranked(estimator, scores, top)
-            for label, scores in zip(summary["classes"], estimator.class_scores_, strict=True)
-        }
+        summary["per_class"] = _per_class(estimator, top)
     click.echo(json.dumps(summary) if as_json else _described(summary))
 
 
@@ -291,15 +307,8 @@ def _options_of_model(estimator: Any, model: str, options: Options) -> Options:
         counted = "zero" if source.zero_based else "one"
         raise ParameterError(f"{model} was fitted to columns that are {counted}-based.")
     names = getattr(estimator, "feature_names_in_", None)
-    return Options(
-        label=options.label or (source and source.label),
-        text=options.text or (source and source.text),
-        split=options.split,
-        width=estimator.n_features_in_,
-        zero_based=source.zero_based if base is None and source is not None else base,
-        columns=(source and source.columns) or (None if names is None else tuple(names)),
-        chunk_rows=options.chunk_rows,
-    )
+    columns = source.columns if source is not None else None if names is None else tuple(names)
+    return options.having(width=estimator.n_features_in_, columns=columns)
 
 
 def _estimator(method: str, given: dict[str, Any], params: tuple[str, ...]) -> Any:
@@ -309,6 +318,8 @@ def _estimator(method: str, given: dict[str, Any], params: tuple[str, ...]) -> A
         name, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError(f"--param {pair}: NAME=VALUE wanted.")
+        if name in chosen:
+            raise ParameterError(f"--param {pair}: {name} was given already.")
         try:
             chosen[name] = json.loads(value)
         except ValueError:
@@ -322,13 +333,18 @@ def _estimator(method: str, given: dict[str, Any], params: tuple[str, ...]) -> A
     return estimator.set_params(**chosen)
 
 
-def _check_output(path: str) -> None:
+def _check_output(path: str, *inputs: str) -> None:
     """Raise before the work is done, not after, where its result could not be written."""
     folder = os.path.dirname(path) or "."
     if path != "-" and not os.path.isdir(folder):
         raise ParameterError(f"{path}: there is no folder {folder}.")
     if os.path.isdir(path):
         raise ParameterError(f"{path}: a file wanted, but this is a folder.")
+    if path != "-" and not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise ParameterError(f"{path}: it cannot be written there; permission is denied.")
+    for source in inputs:
+        if os.path.isfile(path) and os.path.exists(source) and os.path.samefile(path, source):
+            raise ParameterError(f"{path}: this is what is read; write to another file.")
 
 
 def _progress(dataset: Dataset, what: str) -> Iterator[Chunk]:
@@ -392,15 +408,31 @@ def _top(estimator: Any, top: int) -> list[Any]:
 def _ranked(
     estimator: Any, values: np.ndarray, top: int, by: np.ndarray | None = None
 ) -> list[dict[str, Any]]:
-    order = np.argsort(-(values if by is None else by), kind="stable")[:top]
+    order = np.argsort(-(values if by is None else by), kind="stable")[:top].tolist()
+    kept = estimator.get_support() if isinstance(estimator, Selector) else None
     return [
         {
             "column": int(k),
             "name": estimator.column_name(k),
             "value": float(values[k]),
+            **({} if kept is None else {"kept": bool(kept[k])}),
         }
         for k in order
     ]
+
+
+def _per_class(estimator: Any, top: int) -> dict[str, Any]:
+    """The best columns of each class, and whether it has more or less of them than the rest."""
+    stats = estimator.stats_
+    live, mean = np.flatnonzero(stats.counts > 0), stats.mean
+    answer = {}
+    for j, label, scores in zip(live, estimator.classes_, estimator.class_scores_, strict=True):
+        best = _ranked(estimator, scores, top)
+        for entry in best:
+            k = entry["column"]
+            entry["more"] = bool(stats.sums[j, k] / stats.counts[j] > mean[k])
+        answer[str(label)] = best
+    return answer
 
 
 def _shown(name: Any) -> str:
@@ -411,11 +443,13 @@ def _shown(name: Any) -> str:
 def _described(summary: dict[str, Any]) -> str:
     counts = zip(summary["classes"], summary["class_count"], strict=True)
     settings = ", ".join(f"{k}={v!r}" for k, v in summary["parameters"].items())
+    classes = f"{len(summary['classes'])} classes: " + ", ".join(
+        f"{_shown(label)} ({count:,g})" for label, count in counts
+    )
     lines = [
         f"{summary['method']}({settings})",
         f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",
-        f"{len(summary['classes'])} classes: "
-        + ", ".join(f"{_shown(label)} ({count:,g})" for label, count in counts),
+        *textwrap.wrap(classes, 80, subsequent_indent="  ", break_on_hyphens=False),
         "",
     ]
     if summary["top"] and "columns" in summary["top"][0]:
@@ -423,9 +457,9 @@ def _described(summary: dict[str, Any]) -> str:
             lines.append(f"direction {number}, eigenvalue {direction['eigenvalue']:.6g}")
             lines += _listed(direction["columns"])
     else:
-        lines += ["columns by score", *_listed(summary["top"])]
+        lines += ["columns by score (* kept)", *_listed(summary["top"])]
     for label, ranked in summary.get("per_class", {}).items():
-        lines += ["", f"class {_shown(label)}, columns by score", *_listed(ranked)]
+        lines += ["", f"class {_shown(label)} (+ has more, - has less)", *_listed(ranked)]
     return "\n".join(lines)
 
 
@@ -433,9 +467,15 @@ def _listed(ranked: list[dict[str, Any]]) -> list[str]:
     names = [_shown(entry["name"]) for entry in ranked]
     width = max(map(len, names), default=0)
     return [
-        f"  {name:<{width}}  {entry['value']: .6g}"
+        f"{_mark(entry)} {name:<{width}}  {entry['value']: .6g}"
         for name, entry in zip(names, ranked, strict=True)
     ]
+
+
+def _mark(entry: dict[str, Any]) -> str:
+    if "more" in entry:
+        return "+" if entry["more"] else "-"
+    return "*" if entry.get("kept") else " "
 
 
 if __name__ == "__main__":

@@ -42,12 +42,19 @@ class Criterion:
         p = stats.priors(priors)
         a = np.full(stats.n_features, self.shift)
         if self.between:
-            for columns, D, rounding in stats.deviations(p):
-                s = p[p > 0] @ D**2
-                s[s <= rounding**2] = 0.0
-                a[columns] += self.between * s
+            with np.errstate(over="ignore"):
+                spread = np.empty_like(a)
+                for columns, D in stats.deviations(p):
+                    spread[columns] = p[p > 0] @ D**2
+                spread[spread <= stats.rounding(p) ** 2] = 0.0
+            a += self.between * spread
         if self.total:
             a += self.total * stats.variances(p)
+        if not np.isfinite(a).all():
+            raise ValueError(
+                f"the spread of column {np.flatnonzero(~np.isfinite(a))[0]} is too large to be "
+                "told; scale the data down."
+            )
         return a
 
 

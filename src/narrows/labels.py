@@ -62,18 +62,32 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """All labels of `a` and `b`, sorted; ValueError where numbers would meet text."""
     if not len(a) or not len(b):
         return a if len(a) else b
-    if (a.dtype.kind in _NUMBERS) != (b.dtype.kind in _NUMBERS):
-        raise ValueError(
-            f"labels of one type wanted, but {a.tolist()[0]!r} and {b.tolist()[0]!r} came. "
-            "Turn all labels into text, or all into numbers."
-        )
-    return np.union1d(a, b)
+    numbers = [labels.dtype.kind in _NUMBERS for labels in (a, b)]
+    if numbers[0] == numbers[1]:
+        both = np.union1d(a, b)
+        if not numbers[0] or all(
+            np.array_equal(x.astype(both.dtype).astype(x.dtype), x) for x in (a, b)
+        ):
+            return both  # no label was rounded on the way to a common type
+    raise ValueError(
+        f"labels of one type wanted, but {a.tolist()[0]!r} ({a.dtype}) and {b.tolist()[0]!r} "
+        f"({b.dtype}) came. Turn all labels into text, or all into numbers of one type."
+    )
 
 
 def _from_column(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
     labels = column_or_1d(y, warn=True)
     if labels.dtype.kind == "T":  # numpy's variable-width strings
         labels = labels.astype(object)
+    if labels.dtype.kind == "O" and not any(isinstance(label, str) for label in labels):
+        try:
+            labels = np.array(labels.tolist())  # numbers, each an object of its own
+        except ValueError:
+            raise ValueError(f"{who}: labels must be numbers or text, not lists.") from None
+    if labels.dtype.kind in _NUMBERS:
+        labels = labels.astype(labels.dtype.newbyteorder("="), copy=False)
+        if labels.dtype.itemsize > 8:
+            labels = labels.astype(np.float64)
     if labels.dtype.kind not in _NUMBERS + _TEXT:
         raise ValueError(f"{who}: labels must be numbers or text, but {labels.dtype} came.")
     if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
@@ -83,16 +97,13 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
         )
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise ValueError(f"{who}: labels must be whole numbers or text, but y holds infinity.")
-    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
-        odd = next(label for label in labels if not isinstance(label, str))
+    odd = [label for label in labels if not isinstance(label, str)] if labels.dtype == "O" else []
+    if odd:
         raise ValueError(
-            f"{who}: labels of one type wanted, but text and {odd!r} came. "
+            f"{who}: labels must be all text or all numbers, but {odd[0]!r} came. "
             "Turn all labels into text, and fill or drop missing ones."
         )
-    try:
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(f"{who}: labels must be numbers or text of one type: {error}.") from None
+    classes, codes = np.unique(labels, return_inverse=True)
     n = len(labels)
     Y = sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, len(classes)))
     return classes, Y

@@ -19,6 +19,7 @@ Second = Literal["total", "class"] | None
 _BLOCK = 1 << 18  # numbers in a block of rows or columns: about what a core's cache holds
 _ROUNDING = 1e-12  # what a share has to exceed to be more than rounding
 _GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
+_MISSING = 1e-9  # of a weight: more than this is not there to be taken out, and not rounding
 
 
 class ClassStats:
@@ -143,15 +144,21 @@ class ClassStats:
             # raw sums of their own first: to centre sparse rows would fill them
             batch = ClassStats(self.n_features, second=self.second, presence=self.presence)
             return self._accumulate(batch.update(X, y, sample_weight, check_input=False))
-        if not sparse.issparse(X) and not self.presence and not len(self.classes) and len(X):
-            self._origin = X.mean(axis=0, dtype=np.float64)
+        added = Y.sum(axis=0)
+        if not np.isfinite(self.n + added.sum()):
+            raise ValueError("ClassStats: the sum of all weights is too large; scale them down.")
         row = self._grow(classes)
         with uninterrupted():
+            if not sparse.issparse(X) and not self.presence and not self.counts.any():
+                counted = Y.sum(axis=1) > 0
+                if counted.any():
+                    X_counted = X if counted.all() else X[counted]
+                    self._origin = X_counted.mean(axis=0, dtype=np.float64)
             if sparse.issparse(X):
                 self._add_sparse(X, Y, row)
             else:
                 self._add_dense(X, Y, row)
-            self.counts[row] += Y.sum(axis=0)
+            self.counts[row] += added
             self.n_samples += X.shape[0]
         return self
 
@@ -162,11 +169,11 @@ class ClassStats:
             X = _canonical(X)
         X_parts = X.indptr, X.indices, (X.data != 0 if self.presence else X.data)
         label_row = row[Y.indices]
-        add_class_rows(*X_parts, Y.indptr, label_row, Y.data, self._sums)
         if self._squares is not None:
             square_row = label_row if self.second == "class" else np.zeros_like(label_row)
-            X_parts = X.indptr, X.indices, (X_parts[2].astype(np.float64) ** 2)
-            add_class_rows(*X_parts, Y.indptr, square_row, Y.data, self._squares)
+            squared = X_parts[2].astype(np.float64) ** 2
+            add_class_rows(*X_parts[:2], squared, Y.indptr, square_row, Y.data, self._squares)
+        add_class_rows(*X_parts, Y.indptr, label_row, Y.data, self._sums)
 
     def _add_dense(self, X: np.ndarray, Y: sparse.csr_array, row: np.ndarray) -> None:
         sums = np.zeros((len(row), self.n_features))
@@ -190,11 +197,13 @@ class ClassStats:
         merged = union(self.classes, classes)
         if len(merged) > len(self.classes):
             old = np.searchsorted(merged, self.classes)
-            self.counts = _spread(self.counts, old, len(merged))
-            self._sums = _spread(self._sums, old, len(merged))
+            counts, sums = (_spread(a, old, len(merged)) for a in (self.counts, self._sums))
+            squares = self._squares
             if self.second == "class":
-                self._squares = _spread(self._squares, old, len(merged))
-            self.classes = merged
+                squares = _spread(squares, old, len(merged))
+            with uninterrupted():
+                self.classes, self.counts = merged, counts
+                self._sums, self._squares = sums, squares
         return np.searchsorted(merged, classes)
 
     # -- algebra ----------------------------------------------------------------------------
@@ -213,6 +222,9 @@ class ClassStats:
 
     def __add__(self, other: ClassStats) -> ClassStats:
         return self.copy()._accumulate(other)
+
+    def __radd__(self, other: Any) -> ClassStats:
+        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
 
     def __iadd__(self, other: ClassStats) -> Self:
         return self._accumulate(other)
@@ -255,12 +267,12 @@ class ClassStats:
                     f"and {theirs!r} there."
                     + (" Use widen() on the narrower one." if what == "n_features" else "")
                 )
-        if not len(self.classes):
+        if not self.counts.any():
             self._origin = other._origin
         sums, squares = other._about(self._origin)
         before = dict(zip(self.classes.tolist(), self.counts.tolist(), strict=True))
         for label, count in zip(other.classes.tolist(), other.counts.tolist(), strict=True):
-            if sign < 0 and before.get(label, 0.0) - count < -_GONE * count:
+            if sign < 0 and before.get(label, 0.0) - count < -_MISSING * count:
                 raise ValueError(
                     f"ClassStats: class {label!r} has weight {before.get(label, 0.0):g} here, and "
                     f"{count:g} was to be taken out. Subtract only what was added."
@@ -268,7 +280,7 @@ class ClassStats:
         row = self._grow(other.classes)
         weight = self.counts[row]
         with uninterrupted():
-            self.counts[row] += sign * other.counts
+            self.counts[row] = np.maximum(weight + sign * other.counts, 0.0)
             self._sums[row] += sign * sums
             if self._squares is not None:
                 self._squares[row if self.second == "class" else [0]] += sign * squares
@@ -401,7 +413,10 @@ class ClassStats:
                 )
             p[seen] = self.counts[seen] ** _PRIORS[kind]
         else:
-            given = np.asarray(kind, dtype=np.float64)
+            try:
+                given = np.asarray(kind, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ParameterError(f"priors must be numbers, but {kind!r} came.") from None
             if given.shape != (seen.sum(),):
                 raise ParameterError(
                     f"priors: one number for each of the {seen.sum()} classes wanted, "
@@ -414,7 +429,7 @@ class ClassStats:
             p[seen] = given
         return p / (p.sum() or 1.0)
 
-    def deviations(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    def deviations(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield m_j - m for the classes with p_j > 0, a block of columns at a time.
 
         Parameters
@@ -428,14 +443,15 @@ class ClassStats:
             A run of columns.
         D : ndarray of shape (classes with p_j > 0, columns)
             The caller's own to write to. Nothing of the size of the state is made.
-        rounding : ndarray of shape (columns,)
-            What is no larger than this is not a deviation, but rounding of m.
         """
         prior = p[p > 0]
         for columns, D in self._means(p):
-            m = prior @ D
-            D -= m
-            yield columns, D, _ROUNDING * np.abs(m)
+            D -= prior @ D
+            yield columns, D
+
+    def rounding(self, p: np.ndarray) -> np.ndarray:
+        """Of shape (d,): a deviation no larger than this is none, but rounding of m."""
+        return _ROUNDING * np.abs(self._centre(p))
 
     def joint(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield p_j m_j for the classes with p_j > 0, a block of columns at a time.

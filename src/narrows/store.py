@@ -16,6 +16,8 @@ import errno
 import json
 import os
 import secrets
+import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -150,31 +152,36 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give the name of a new file that takes the place of `path` when the block succeeds.
 
     It is in the same folder, synced before it is renamed, and removed if the block fails. A
-    path that is there and is no regular file (a pipe, ``/dev/null``) is written to directly.
+    path that is there and is no regular file (a pipe, a device) is never replaced: what was
+    written is copied into it.
     """
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = Path(folder) / target.name
+            yield str(temporary)
+            with temporary.open("rb") as source, target.open("wb") as sink:
+                shutil.copyfileobj(source, sink)
+        return
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
-    if target.exists() and not target.is_file():
-        yield str(target)
-        return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         temporary.touch(exist_ok=False)
         mode = (target if target.exists() else temporary).stat().st_mode
         yield str(temporary)
         temporary.chmod(mode)  # whoever wrote it may have made it private
-        descriptor = os.open(temporary, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync(temporary)
         os.replace(temporary, target)
     except BaseException:
         with suppress(FileNotFoundError):
             temporary.unlink()
         raise
-    descriptor = os.open(target.parent, os.O_RDONLY)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -156,9 +156,5 @@ def format_of(path: str) -> tuple[Callable[[IO[bytes], Sequence[str]], Writer], 
     """Return the writer for a path, and whether it is gzipped; ParameterError for none."""
     if path == "-":
         return _Csv, False
-    suffix, zipped = suffix_of(path)
-    if suffix not in _WRITERS:
-        raise ParameterError(
-            f"{path}: reduced rows are written to {', '.join(_WRITERS)}, not to {suffix}."
-        )
+    suffix, zipped = suffix_of(path, _WRITERS)
     return _WRITERS[suffix], zipped

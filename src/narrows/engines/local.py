@@ -22,6 +22,7 @@ def fit(estimator: Any, chunks: Iterable[tuple[Any, Any]]) -> Any:
     -------
     estimator : the same, fitted
     """
+    estimator.check_parameters()
     stats: ClassStats | None = None
     for X, y in chunks:
         if stats is None:

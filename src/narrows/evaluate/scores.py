@@ -26,7 +26,7 @@ class Score:
         Micro-F1 of a linear support vector machine and of 5 nearest neighbours, on rows held
         out. With one label a row this is accuracy.
     seconds : float
-        Time to learn the reduction.
+        Time to learn the reduction; 0 where there is none.
     """
 
     method: str
@@ -78,7 +78,8 @@ def table(scores: list[Score]) -> str:
     width = max(len("method"), *(len(s.method) for s in scores))
     lines = [f"{'method':<{width}}  dimensions  SVM F1  k-NN F1  seconds"]
     lines += [
-        f"{s.method:<{width}}  {s.dimensions:>10}  {s.svm:>6.3f}  {s.knn:>7.3f}  {s.seconds:>7.4f}"
+        f"{s.method:<{width}}  {s.dimensions:>10}  {s.svm:>6.3f}  {s.knn:>7.3f}  "
+        + (f"{s.seconds:>7.4f}" if s.seconds else f"{'-':>7}")
         for s in scores
     ]
     return "\n".join(lines)

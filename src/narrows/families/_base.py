@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from narrows.stats import ClassStats, Second
@@ -26,9 +29,15 @@ class Learnt:
     def __init__(self, state: ClassStats, source: Any = None):
         self.state, self.source = state, source
         self.solution: Any = None
+        self.solved: dict[str, Any] = {}  # the parameters that the solution is for
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "solution": None}
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values of a parameter mean the same: 1 column is not 1.0 of them."""
+    return np.array_equal(a, b) and isinstance(a, Integral) == isinstance(b, Integral)
 
 
 @contextmanager
@@ -43,7 +52,10 @@ def _unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 
 class Additive(TransformerMixin, BaseEstimator):
-    """An estimator whose answer is a function of a `ClassStats`."""
+    """An estimator whose answer is a function of a `ClassStats` and its parameters.
+
+    So `set_params` needs no new `fit`: the next answer that is read is that of the new ones.
+    """
 
     _presence: ClassVar[bool] = False
     _needs_y: ClassVar[bool] = True
@@ -82,8 +94,8 @@ class Additive(TransformerMixin, BaseEstimator):
             self.update_stats(stats, X, y, sample_weight, check_input=False)
             if X.shape[0] and not stats.n:
                 raise ValueError(
-                    f"{type(self).__name__}: every sample has zero weight. "
-                    "Some rows need a positive sample_weight."
+                    f"{type(self).__name__}: every sample has zero weight, or no label. "
+                    "Some rows need a label and a positive sample_weight."
                 )
             return self._finish(stats)
 
@@ -169,9 +181,12 @@ class Additive(TransformerMixin, BaseEstimator):
             Another method, other parameters (named), columns or kind of state.
         """
         for other in others:
-            self._check_mergeable(other)
+            self._check_alike(other)
+        fitted = [e for e in (self, *others) if e.__sklearn_is_fitted__()]
+        for other in fitted[1:]:
+            fitted[0]._check_columns(other)
         with _unchanged_on_error(self):
-            learnt = [e._learnt for e in (self, *others) if e.__sklearn_is_fitted__()]
+            learnt = [e._learnt for e in fitted]
             if not others or not learnt:
                 return self
             for name in ("n_features_in_", "feature_names_in_"):
@@ -207,6 +222,11 @@ class Additive(TransformerMixin, BaseEstimator):
         return self._state.n_samples
 
     @property
+    def stats_(self) -> ClassStats:
+        """The state, of which all answers are a function; to be read, and copied to be changed."""
+        return self._state
+
+    @property
     def source_(self) -> Any:
         """How files became columns, for a model that was fitted to files; else None."""
         check_is_fitted(self)
@@ -232,10 +252,19 @@ class Additive(TransformerMixin, BaseEstimator):
 
     @property
     def _solution(self) -> Any:
+        """The answer of the state and the parameters of the moment; worked out when first read."""
         check_is_fitted(self)
-        if self._learnt.solution is None:
-            self._learnt.solution = self._solve(self._learnt.state)
-        return self._learnt.solution
+        learnt, now = self._learnt, self.get_params(deep=False)
+        if learnt.solution is None or not all(_same(learnt.solved[k], now[k]) for k in now):
+            self._check_parameters(self.n_features_in_)
+            priors = now.get("priors")
+            if not isinstance(priors, str | None) and len(priors) > len(self.classes_):
+                raise NotFittedError(
+                    f"{type(self).__name__}: priors are for {len(priors)} classes, of which "
+                    f"{len(self.classes_)} came so far. Go on with partial_fit."
+                )
+            learnt.solution, learnt.solved = self._solve(learnt.state), now
+        return learnt.solution
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -265,18 +294,20 @@ class Additive(TransformerMixin, BaseEstimator):
                 f"{classes} class{'' if classes == 1 else 'es'} came. "
                 "Check the labels, or use partial_fit while classes are still to come."
             )
-        learnt = Learnt(stats)
-        learnt.solution = self._solve(stats)
-        self._check_solution(learnt.solution, stats)
-        self._learnt = learnt
+        self._learnt = Learnt(stats)
+        self._check_solution(self._solution, stats)
         return self
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError where a parameter is out of range whatever the data."""
+        self._check_parameters(sys.maxsize)
 
     def update_stats(
         self, stats: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any
     ) -> ClassStats:
-        """Add rows to a state, as `ClassStats.update` does; y may be None where labels play no part.
+        """Add rows to a state, as `ClassStats.update` does.
 
-        Without labels all rows are of the one class 0.
+        Where labels play no part y may be None; all rows are then of the one class 0.
         """
         if y is None and self._needs_y:
             raise ValueError(
@@ -308,7 +339,7 @@ class Additive(TransformerMixin, BaseEstimator):
                 f"presence={self._presence})."
             )
 
-    def _check_mergeable(self, other: Any) -> None:
+    def _check_alike(self, other: Any) -> None:
         name = type(self).__name__
         if type(other) is not type(self):
             raise ValueError(
@@ -316,15 +347,16 @@ class Additive(TransformerMixin, BaseEstimator):
             )
         check_is_fitted(other)
         mine, theirs = self.get_params(), other.get_params()
-        unlike = [key for key in mine if not np.array_equal(mine[key], theirs[key])]
+        unlike = [key for key in mine if not _same(mine[key], theirs[key])]
         if unlike:
             raise ValueError(
                 f"{name}: only an estimator of the same parameters can be merged in, but "
                 + ", ".join(f"{key} is {mine[key]!r} here, {theirs[key]!r} there" for key in unlike)
                 + ". Use set_params first if that is what you want."
             )
-        if not self.__sklearn_is_fitted__():
-            return
+
+    def _check_columns(self, other: Any) -> None:
+        name = type(self).__name__
         if self.n_features_in_ != other.n_features_in_:
             raise ValueError(
                 f"{name}: {self.n_features_in_} columns wanted, but an estimator of "

@@ -103,8 +103,9 @@ class OCFS(PerClassSelector):
         return Scores(BETWEEN.diagonal(stats, self.priors))
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        for columns, D, rounding in stats.deviations(p):
-            D[np.abs(D) <= rounding] = 0.0
+        rounding = stats.rounding(p)
+        for columns, D in stats.deviations(p):
+            D[np.abs(D) <= rounding[columns]] = 0.0
             yield columns, p[p > 0, None] * D**2
 
 
@@ -118,8 +119,9 @@ class _OrthogonalCentroid(Projector):
         p = stats.priors(self.priors)
         root = np.sqrt(p[p > 0, None])
         return gram_eigh(
-            lambda: ((columns, root * D) for columns, D, _ in stats.deviations(p)),
+            lambda: ((columns, root * D) for columns, D in stats.deviations(p)),
             stats.n_features,
+            noise=float(np.linalg.norm(stats.rounding(p))),
         )
 
 
@@ -202,7 +204,8 @@ class OCM(_OrthogonalCentroid):
     Any orthonormal basis Q of the means is an optimum (Theorem 2 of paper 002). Here it is Q M
     with M the eigenvectors of Q'S_bQ, so that the first rows are the best ones: those of `OC`,
     and last what the mean m adds to their span, with eigenvalue 0. That one direction holds no
-    scatter of the means, but it makes inner products with the means, so cosines, survive.
+    scatter of the means, but with it the inner products of rows with the means survive, and so
+    which mean has the largest cosine with a row.
     `transform` is X W, not centred.
 
     Parameters

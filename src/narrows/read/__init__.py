@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -34,19 +34,24 @@ READERS: dict[str, Callable[[IO[bytes], str, Options], Iterator[Chunk]]] = {
     ".jsonl": jsonl.read,
 }
 BINARY = {".npz"}  # no .gz, no pipe
+_USED_BY = {
+    "text": {jsonl.read},
+    "split": {jsonl.read},
+    "label": {csv.read, jsonl.read, npz.read},
+    "zero_based": {svmlight.read},
+}
 
 
-def suffix_of(path: str) -> tuple[str, bool]:
-    """Return the suffix that names the format, and whether the file is gzipped."""
+def suffix_of(path: str, formats: Iterable[str] = READERS) -> tuple[str, bool]:
+    """Return the suffix that names the format, one of `formats`, and whether it is gzipped."""
     root, suffix = os.path.splitext(path.lower())
     zipped = suffix == ".gz"
     if zipped:
         suffix = os.path.splitext(root)[1]
-    if suffix not in READERS or (zipped and suffix in BINARY):
-        known = ", ".join(READERS)
+    if suffix not in formats or (zipped and suffix in BINARY):
         raise ParameterError(
-            f"{path}: unknown suffix; one of {known} wanted, with .gz after it if it is gzipped "
-            "text."
+            f"{path}: unknown suffix; one of {', '.join(formats)} wanted, with .gz after it if it "
+            "is gzipped text."
         )
     return suffix, zipped
 
@@ -123,6 +128,8 @@ class Dataset:
         The files, or "-" for standard input.
     options : Options
         How to read them.
+    source : Source, optional
+        What a model remembers of the files it was fitted to, where `options` do not say.
 
     Attributes
     ----------
@@ -132,12 +139,14 @@ class Dataset:
         Bytes read so far of this pass, and in all (0 if unknown).
     """
 
-    def __init__(self, paths: Sequence[str], options: Options):
+    def __init__(self, paths: Sequence[str], options: Options, source: Source | None = None):
         for path in paths:
             if path != "-" and not os.path.exists(path):
                 raise FileNotFoundError(2, "no such file", path)
             if os.path.isdir(path):
                 raise ParameterError(f"{path}: a file wanted, but this is a folder.")
+        if list(paths).count("-") > 1:
+            raise ParameterError("- (standard input) can be read only once.")
         self.paths, self.options = list(paths), options
         self.position = 0
         self.size = sum(os.path.getsize(path) for path in paths if path != "-")
@@ -151,20 +160,36 @@ class Dataset:
             )
         self._read = READERS[suffixes.pop()]
         self.is_text = self._read is jsonl.read
+        self._refuse_unused()
+        for name in ("label", "text", "zero_based"):
+            used = source is not None and self._read in _USED_BY[name]
+            if used and getattr(options, name) is None:
+                options = options.having(**{name: getattr(source, name)})
+        self.options = options
         if self._read is svmlight.read and options.zero_based is None:
-            self.options = options.with_base(self._has_column_zero())
+            self.options = options.having(zero_based=self._has_column_zero())
+        if self._read is csv.read and self._regular(paths):
+            self.options = options.having(number_labels=self._number_labels())
 
     def __iter__(self) -> Iterator[Chunk]:
         """Go through all chunks; finite numbers and equal widths are seen to here."""
-        done = self.position = 0
+        done = self.position = width = 0
+        options = self.options
         for path in self.paths:
             rows = 0
             with self._open(path) as (stream, raw):
-                for chunk in self._read(stream, _name(path), self.options):
+                for chunk in self._read(stream, _name(path), options):
                     rows += len(chunk.lines)
-                    self._columns = chunk.columns
-                    self._check(chunk, _name(path))
-                    self.position = done + raw.tell() if path != "-" else 0
+                    self._check(chunk, _name(path), width)
+                    if sparse.issparse(chunk.X):  # as wide as the widest so far, or as told
+                        width = max(width, options.width or 0, chunk.X.shape[1])
+                        chunk.X.resize(chunk.X.shape[0], width)
+                    elif not self.is_text:
+                        width = chunk.X.shape[1]
+                    if chunk.columns is not None:  # later files have these, in any order
+                        self._columns = chunk.columns
+                        options = options.having(columns=chunk.columns)
+                    self.position = done + raw.tell() if raw.seekable() else 0
                     yield chunk
             if not rows:
                 raise DataError(_name(path), "holds no rows; at least one is wanted.")
@@ -172,6 +197,9 @@ class Dataset:
 
     def keep(self) -> None:
         """Hold standard input in a temporary file, so that it can be gone through again."""
+        pipes = [path for path in self.paths if path != "-" and not os.path.isfile(path)]
+        if pipes:
+            raise ParameterError(f"{pipes[0]}: a pipe cannot be read twice; give it as -.")
         if "-" in self.paths and self._kept is None:
             self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the data set
             shutil.copyfileobj(sys.stdin.buffer, self._kept)
@@ -188,11 +216,31 @@ class Dataset:
         )
         return None if source == Source() else source
 
+    def _regular(self, paths: Sequence[str]) -> bool:
+        """Whether all can be read twice: pipes cannot."""
+        return all(os.path.isfile(path) for path in paths)
+
+    def _refuse_unused(self) -> None:
+        """Raise where an option was given that this format has no use for."""
+        for name, readers in _USED_BY.items():
+            if getattr(self.options, name) is not None and self._read not in readers:
+                raise ParameterError(
+                    f"{name.replace('_', '-')} was given, but is of no use for "
+                    f"{', '.join(map(_name, self.paths))}."
+                )
+
+    def _number_labels(self) -> bool:
+        numbers = True
+        for path in self.paths:
+            with self._open(path) as (stream, _):
+                numbers &= csv.labels_are_numbers(stream, _name(path), self.options)
+        return numbers
+
     def _has_column_zero(self) -> bool:
-        if "-" in self.paths:
+        if not self._regular(self.paths):
             raise ParameterError(
-                "standard input cannot be searched for a column 0 first: say whether its "
-                "svmlight columns are --zero-based or --one-based."
+                "standard input, or a pipe, cannot be searched for a column 0 first: say whether "
+                "its svmlight columns are --zero-based or --one-based."
             )
         for path in self.paths:
             with self._open(path) as (stream, _):
@@ -200,11 +248,12 @@ class Dataset:
                     return True
         return False
 
-    def _check(self, chunk: Chunk, name: str) -> None:
-        X, width = chunk.X, self.options.width
+    def _check(self, chunk: Chunk, name: str, before: int) -> None:
+        X = chunk.X
         if isinstance(X, list):
             return
-        if width is not None and X.shape[1] != width:
+        width = self.options.width or (0 if sparse.issparse(X) else before)
+        if width and X.shape[1] != width and self._read is not svmlight.read:
             raise DataError(
                 name, f"rows of {width} columns wanted, but {X.shape[1]} came.", chunk.lines[0]
             )
@@ -257,7 +306,14 @@ def _name(path: str) -> str:
 
 def _sniff(head: bytes) -> str:
     """Return the suffix of a format that starts like this."""
-    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
+    if head.startswith((b"\x1f\x8b", b"PK\x03\x04")):
+        raise ParameterError(
+            "standard input: text wanted, but a compressed file came. Unpack it first, or name it."
+        )
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    line = next((line.strip() for line in lines if line.split(b"#")[0].strip()), b"")
+    if not line:
+        raise DataError("standard input", "holds no rows; at least one is wanted.")
     if line.startswith(b"{"):
         return ".jsonl"
     if re.fullmatch(rb"[-+.\deE]+(\s+\d+:\S+)*\s*(#.*)?", line):

@@ -23,10 +23,11 @@ class Options:
     columns: tuple[str, ...] | None = None
     chunk_rows: int = 10_000
     labels_required: bool = False
+    number_labels: bool | None = None  # of CSV; None: the first label decides
 
-    def with_base(self, zero_based: bool) -> Self:
-        """Return the same with the svmlight base known."""
-        return replace(self, zero_based=zero_based)
+    def having(self, **known: Any) -> Self:
+        """Return the same with more known."""
+        return replace(self, **known)
 
 
 class Chunk(NamedTuple):
@@ -47,10 +48,12 @@ class Labels:
         The file, for errors.
     required : bool
         Whether rows without a label are an error.
+    wanted : str
+        What holds the labels, for errors.
     """
 
-    def __init__(self, name: str, required: bool):
-        self.name, self.required = name, required
+    def __init__(self, name: str, required: bool, wanted: str):
+        self.name, self.required, self.wanted = name, required, wanted
         self.present: bool | None = None
         self.kind: str | None = None
 
@@ -61,9 +64,10 @@ class Labels:
         if (label is not None) != self.present or (label is None and self.required):
             raise DataError(
                 self.name,
-                "no label, though a label is wanted in every row."
+                f"no {self.wanted}, though every row has to have a label"
+                + ("." if self.required else ", or none of them.")
                 if label is None
-                else "a label, though rows before this one had none.",
+                else f"a {self.wanted}, though rows before this one had none.",
                 line,
             )
         if label is not None:
@@ -73,6 +77,8 @@ class Labels:
                     self.name, f"label {label!r} is {kind}, labels before it were not.", line
                 )
             self.kind = kind
+            if isinstance(label, int) and not -(2**63) <= label < 2**63:
+                raise DataError(self.name, f"label {label}: too large; use text.", line)
         return label
 
     def array(self, labels: list[Any]) -> np.ndarray | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator
 from itertools import islice
 from typing import IO, Any
@@ -14,6 +13,7 @@ from narrows.errors import DataError
 from narrows.read.chunk import Chunk, Labels, Options
 
 LABELS = ("class", "label")  # the label column, where none is named
+_CELLS = 1_000_000  # in a chunk, at most
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
@@ -21,8 +21,11 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     rows, header, label = _open(stream, name, options)
     wanted = _columns(header, label, name, options)
     at = np.array([header.index(column) for column in wanted])
-    labels = Labels(name, options.labels_required)
-    while block := list(islice(rows, options.chunk_rows)):
+    labels = Labels(name, options.labels_required, f"{label!r}")
+    # a cell takes fifteen times as much room as text as it does as a number
+    size = max(1, min(options.chunk_rows, _CELLS // len(header)))
+    numbers = options.number_labels
+    while block := list(islice(rows, size)):
         lines = [line for line, _ in block]
         for line, cells in block:
             if len(cells) != len(header):
@@ -30,9 +33,21 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         table = np.array([cells for _, cells in block], dtype=object)
         y = None
         if label is not None:
-            found = _as_labels(table[:, header.index(label)].tolist())
+            cells = table[:, header.index(label)].tolist()
+            if numbers is None:
+                numbers = _is_number(cells[0])
+            found = [_as_label(cell, numbers) for cell in cells]
             y = labels.array([labels.check(*pair) for pair in zip(found, lines, strict=True)])
         yield Chunk(_as_numbers(table[:, at], lines, wanted, name), y, lines, tuple(wanted))
+
+
+def labels_are_numbers(stream: IO[bytes], name: str, options: Options) -> bool:
+    """Whether all labels are whole numbers; the others decide together, so all have to be seen."""
+    rows, header, label = _open(stream, name, options)
+    if label is None:
+        return False
+    at = header.index(label)
+    return all(_is_number(cells[at]) for _, cells in rows if len(cells) > at)
 
 
 def _open(
@@ -58,21 +73,27 @@ def _open(
             "Name it with --label.",
             1,
         )
+    if header == found:
+        raise DataError(name, f"no column but the label's, {found[0]!r}.", 1)
     return rows, header, found[0] if found else None
 
 
 def _rows(stream: IO[bytes], name: str) -> Iterator[tuple[int, list[str]]]:
-    lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(_lines(stream, name), strict=True)
     try:
         for cells in reader:
             if cells:
                 yield reader.line_num, cells
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(name, f"not a CSV row: {error}.", reader.line_num + 1) from None
-    finally:
-        if not stream.closed:
-            lines.detach()  # or the stream would be closed, which is its owner's to do
+    except csv.Error as error:
+        raise DataError(name, f"not a CSV row: {error}.", reader.line_num) from None
+
+
+def _lines(stream: IO[bytes], name: str) -> Iterator[str]:
+    for number, line in enumerate(stream, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(name, f"not a CSV row in UTF-8: {error}.", number) from None
 
 
 def _columns(header: list[str], label: str | None, name: str, options: Options) -> list[str]:
@@ -92,13 +113,17 @@ def _columns(header: list[str], label: str | None, name: str, options: Options) 
     return list(options.columns)
 
 
-def _as_labels(cells: list[str]) -> list[Any]:
-    """Whole numbers as int, if all of them are; else text. An empty cell is no label."""
+def _is_number(cell: str) -> bool:
+    """Whether a label is a whole number, and written as one would write it: not 01, not 1_0."""
     try:
-        numbers = [int(cell) for cell in cells]
+        return str(int(cell)) == cell and abs(int(cell)) < 2**63
     except ValueError:
-        return [cell or None for cell in cells]
-    return numbers
+        return False
+
+
+def _as_label(cell: str, numbers: bool) -> Any:
+    """A whole number where all labels are; else text. An empty cell is no label."""
+    return int(cell) if numbers and _is_number(cell) else cell or None
 
 
 def _as_numbers(table: np.ndarray, lines: list[int], wanted: list[str], name: str) -> np.ndarray:

@@ -13,7 +13,7 @@ from narrows.read.chunk import Chunk, Labels, Options
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks whose X is a list of texts; other keys are ignored."""
     text_key, label_key = options.text or "text", options.label or "label"
-    labels = Labels(name, options.labels_required)
+    labels = Labels(name, options.labels_required, f"{label_key!r}")
     splits: set[str] = set()
     texts: list[str] = []
     found: list[Any] = []
@@ -25,7 +25,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         if not line.strip():
             continue
         row = _object(line, name, number)
-        if options.split is not None and row.get("split") != options.split:
+        if options.split is not None and str(row.get("split")) != options.split:
             splits.add(str(row.get("split")))
             continue
         text = row.get(text_key)
@@ -56,7 +56,11 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
 def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line)
-    except ValueError as error:  # of JSON or of UTF-8
+    except json.JSONDecodeError as error:
+        raise DataError(
+            name, f"not a line of JSON: {error.msg} at column {error.colno}.", number
+        ) from None
+    except (UnicodeDecodeError, RecursionError) as error:
         raise DataError(name, f"not a line of JSON: {error}.", number) from None
     if not isinstance(row, dict):
         raise DataError(name, f"a JSON object wanted, but {_kind(row)} came.", number)

@@ -16,6 +16,7 @@ from narrows.stats import blocks
 
 _DAMAGE = (
     ValueError, TypeError, IndexError, AttributeError, OverflowError, EOFError, OSError,
+    RuntimeError,
     zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
@@ -29,8 +30,6 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         with np.load(stream, allow_pickle=False) as archive:
             arrays = dict(archive)
         X, y = _rows(arrays, stream), _labels(arrays, options.label)
-        if y is not None and y.shape[0] != X.shape[0]:
-            raise ValueError(f"{X.shape[0]} rows, but {y.shape[0]} labels.")
     except KeyError as error:
         raise DataError(
             name,
@@ -39,6 +38,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         ) from None
     except _DAMAGE as error:
         raise DataError(name, f"not an archive of rows, or a damaged one: {error}") from None
+    if y is not None and y.shape[0] != X.shape[0]:
+        raise DataError(name, f"{X.shape[0]} rows, but {y.shape[0]} labels.")
     if y is None and options.labels_required:
         raise DataError(name, f"no labels: no array named {options.label or 'y'!r}.")
     for rows in blocks(X.shape[0], options.chunk_rows):
@@ -55,12 +56,13 @@ def _rows(arrays: Mapping[str, np.ndarray], stream: IO[bytes]) -> Any:
 
 
 def _labels(arrays: Mapping[str, np.ndarray], label: str | None) -> Any:
-    if label is not None:
-        return arrays.get(label)
-    if "yindptr" in arrays:
+    if label is None and "yindptr" in arrays:
         ones = np.ones(len(arrays["yindices"]))
         return _csr({**arrays, "ones": ones}, "ones", "yindices", "yindptr", "yshape")
-    return arrays.get("y")
+    y = arrays.get(label or "y")
+    if y is None or y.ndim == 1:
+        return y
+    return y.ravel() if y.shape[1:] == (1,) else sparse.csr_array(y)  # several labels a row
 
 
 def _csr(arrays: Mapping[str, np.ndarray], *parts: str) -> sparse.csr_array:

@@ -17,11 +17,12 @@ from narrows.read.chunk import Chunk, Options
 
 _COLUMN_ZERO = re.compile(rb"\s0+:")
 _SEARCHED = 1 << 24  # bytes at a time
+_EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of sparse rows; empty lines and comments are no rows."""
-    width, number = options.width or 1, 0
+    number = 0
     while block := list(islice(stream, options.chunk_rows)):
         if number == 0:
             block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
@@ -31,9 +32,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         if not rows:
             continue
         X, y = _parse(rows, lines, name, bool(options.zero_based))
-        if options.width is None:
-            width = max(width, X.shape[1])
-        elif X.shape[1] > width:
+        width = options.width
+        if width is not None and X.shape[1] > width:
             row = np.searchsorted(X.indptr, np.flatnonzero(X.indices >= width)[0], "right") - 1
             first = 0 if options.zero_based else 1
             raise DataError(
@@ -42,11 +42,12 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
                 f"{width - 1 + first}.",
                 lines[row],
             )
-        X.resize(len(rows), width)
-        odd = np.flatnonzero(~np.isfinite(y) | (y != np.floor(y)))
+        odd = np.flatnonzero(~(np.abs(y) < _EXACT) | (y != np.floor(y)))
         if len(odd):
             raise DataError(
-                name, f"label {y[odd[0]]:g}: labels must be whole numbers.", lines[odd[0]]
+                name,
+                f"label {y[odd[0]]:.17g}: labels must be whole numbers under 2^53.",
+                lines[odd[0]],
             )
         yield Chunk(X, y.astype(np.int64), lines)
 

@@ -56,7 +56,7 @@ def count_wanted(n_features: Any, d: int) -> int:
     """How many columns a number or a fraction of all d is: rounded down, at least 1."""
     if isinstance(n_features, numbers.Integral):
         return int(n_features)
-    return max(1, int(n_features * d))
+    return max(1, int(n_features * d * (1 + _ROUNDING)))  # .29 of 100 are 29
 
 
 def count_by_energy(energy: np.ndarray, wanted: float) -> int:

@@ -13,7 +13,9 @@ DROPPED = 1e-12  # eigenvalues below this share of the largest are rounding
 _SUSPECT = 1e-8  # below this share the vectors of the Gram route are no longer orthogonal enough
 
 
-def gram_eigh(blocks: Callable[[], Blocks], n_features: int) -> tuple[np.ndarray, np.ndarray]:
+def gram_eigh(
+    blocks: Callable[[], Blocks], n_features: int, noise: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Eigenpairs of A = H'H from the small matrix K = H H'.
 
     With K = U L U', the vectors are W = H'U L^(-1/2). H is read twice, by columns, and A is
@@ -25,22 +27,27 @@ def gram_eigh(blocks: Callable[[], Blocks], n_features: int) -> tuple[np.ndarray
         Returns an iterable of (columns, H[:, columns]) for H of shape (c, d).
     n_features : int
         d.
+    noise : float
+        The norm of a row of H that is only rounding.
 
     Returns
     -------
     eigenvalues : ndarray of shape (p,)
-        Descending; those under 1e-12 of the largest are dropped, so p is the rank.
+        Descending; those under 1e-12 of the largest, or of noise, are dropped, so p is the rank.
     W : ndarray of shape (d, p)
         Orthonormal columns.
     """
-    K = sum(H @ H.T for _, H in blocks())
+    # in units of the largest number, so that squares neither overflow nor vanish
+    unit = max((float(np.abs(H).max(initial=0.0)) for _, H in blocks()), default=0.0) or 1.0
+    K = sum((H / unit) @ (H / unit).T for _, H in blocks())
     L, U = linalg.eigh(K)
     L, U = L[::-1], U[:, ::-1]
-    kept = (L > DROPPED * L[0]) & (L > 0)
+    kept = (L > DROPPED * L[0]) & (L > (noise / unit) ** 2)
     L, U = L[kept], U[:, kept] / np.sqrt(L[kept])
     W = np.empty((n_features, len(L)))
     for columns, H in blocks():
-        W[columns] = H.T @ U
+        W[columns] = (H / unit).T @ U
+    L = L * unit**2
     if len(L) and L[-1] < _SUSPECT * L[0]:
         W, R = np.linalg.qr(W)
         W *= np.sign(np.diag(R))
