@@ -17,7 +17,7 @@ LAYERS = [
     {"cli", "__main__"},
     {"evaluate", "engines", "read", "store", "text", "write"},
     {"families"},
-    {"solve", "criteria", "stats", "labels", "errors", "interrupts"},
+    {"solve", "criteria", "stats", "labels", "priors", "errors", "interrupts"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 

@@ -8,23 +8,20 @@ import shutil
 import signal
 import sys
 import tempfile
-import textwrap
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
-import numpy as np
 from sklearn.utils import get_tags
 from tqdm import tqdm
 
 import narrows
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError
+from narrows.evaluate.describe import described, details, printable, summary
 from narrows.families._base import Additive
-from narrows.families._project import Projector
-from narrows.families._select import Selector
 from narrows.read import Dataset
 from narrows.read.chunk import Chunk, Options
 from narrows.store import load, save
@@ -198,12 +195,12 @@ def fit(
         _save_to_stdout(estimator)
     else:
         save(estimator, output)
-    summary = {"model": output, **_summary(estimator)}
+    found = {"model": output, **summary(estimator)}
     text = (
-        f"{summary['method']}: {summary['rows']:,} rows, {len(summary['classes'])} classes, "
-        f"{summary['columns']:,} columns -> {summary['dimensions']:,}; saved to {output}"
+        f"{found['method']}: {found['rows']:,} rows, {len(found['classes'])} classes, "
+        f"{found['columns']:,} columns -> {found['dimensions']:,}; saved to {output}"
     )
-    click.echo(json.dumps(summary) if as_json else text, err=output == "-")
+    click.echo(json.dumps(found) if as_json else text, err=output == "-")
 
 
 @cli.command()
@@ -233,7 +230,7 @@ def transform(model: str, input: str, output: str, **given: Any) -> None:
             f"{made_of[dataset.is_text]}."
         )
     rows = 0
-    names = [_shown(name) for name in estimator.get_feature_names_out()]
+    names = [printable(name) for name in estimator.get_feature_names_out()]
     with writer(output, names) as out, warnings.catch_warnings():
         # the reader has seen to it that the columns are those of the fit
         warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -241,9 +238,9 @@ def transform(model: str, input: str, output: str, **given: Any) -> None:
             reduced = estimator.transform(_rows(chunk, tfidf))
             out.write(reduced, chunk.y)
             rows += reduced.shape[0]
-    summary = {"output": output, "rows": rows, "dimensions": len(names)}
+    found = {"output": output, "rows": rows, "dimensions": len(names)}
     text = f"{rows:,} rows x {len(names):,} columns written to {output}"
-    click.echo(json.dumps(summary) if as_json else text, err=output == "-")
+    click.echo(json.dumps(found) if as_json else text, err=output == "-")
 
 
 @cli.command()
@@ -254,12 +251,8 @@ def transform(model: str, input: str, output: str, **given: Any) -> None:
 def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     """Show what a saved model has learnt."""
     estimator = load(model)
-    if per_class and not hasattr(type(estimator), "class_scores_"):
-        raise ParameterError(f"{type(estimator).__name__} has no scores per class to show.")
-    summary = {"model": model, **_summary(estimator), "top": _top(estimator, top)}
-    if per_class:
-        summary["per_class"] = _per_class(estimator, top)
-    click.echo(json.dumps(summary) if as_json else _described(summary))
+    found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
+    click.echo(json.dumps(found) if as_json else described(found))
 
 
 @cli.command()
@@ -373,109 +366,6 @@ def _save_to_stdout(estimator: Any) -> None:
         save(estimator, path)
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
-
-
-def _summary(estimator: Any) -> dict[str, Any]:
-    return {
-        "method": type(estimator).__name__,
-        "parameters": {name: _json(value) for name, value in estimator.get_params().items()},
-        "rows": estimator.n_samples_seen_,
-        "columns": estimator.n_features_in_,
-        "dimensions": len(estimator.get_feature_names_out()),
-        "classes": estimator.classes_.tolist(),
-        "class_count": estimator.class_count_.tolist(),
-    }
-
-
-def _json(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def _top(estimator: Any, top: int) -> list[Any]:
-    """Columns by score, or for each direction the columns of largest weight."""
-    if isinstance(estimator, Selector):
-        return _ranked(estimator, estimator.scores_, top)
-    assert isinstance(estimator, Projector)
-    return [
-        {
-            "eigenvalue": float(eigenvalue),
-            "columns": _ranked(estimator, w, top, by=np.abs(w)),
-        }
-        for eigenvalue, w in zip(estimator.eigenvalues_, estimator.components_, strict=True)
-    ]
-
-
-def _ranked(
-    estimator: Any, values: np.ndarray, top: int, by: np.ndarray | None = None
-) -> list[dict[str, Any]]:
-    order = np.argsort(-(values if by is None else by), kind="stable")[:top].tolist()
-    kept = estimator.get_support() if isinstance(estimator, Selector) else None
-    return [
-        {
-            "column": int(k),
-            "name": estimator.column_name(k),
-            "value": float(values[k]),
-            **({} if kept is None else {"kept": bool(kept[k])}),
-        }
-        for k in order
-    ]
-
-
-def _per_class(estimator: Any, top: int) -> dict[str, Any]:
-    """The best columns of each class, and whether it has more or less of them than the rest."""
-    stats = estimator.stats_
-    live, mean = np.flatnonzero(stats.counts > 0), stats.mean
-    answer = {}
-    for j, label, scores in zip(live, estimator.classes_, estimator.class_scores_, strict=True):
-        best = _ranked(estimator, scores, top)
-        for entry in best:
-            k = entry["column"]
-            entry["more"] = bool(stats.sums[j, k] / stats.counts[j] > mean[k])
-        answer[str(label)] = best
-    return answer
-
-
-def _shown(name: Any) -> str:
-    """A name as it may be printed: without line ends and control characters."""
-    return str(name) if str(name).isprintable() else repr(str(name))
-
-
-def _described(summary: dict[str, Any]) -> str:
-    counts = zip(summary["classes"], summary["class_count"], strict=True)
-    settings = ", ".join(f"{k}={v!r}" for k, v in summary["parameters"].items())
-    classes = f"{len(summary['classes'])} classes: " + ", ".join(
-        f"{_shown(label)} ({count:,g})" for label, count in counts
-    )
-    lines = [
-        f"{summary['method']}({settings})",
-        f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",
-        *textwrap.wrap(classes, 80, subsequent_indent="  ", break_on_hyphens=False),
-        "",
-    ]
-    if summary["top"] and "columns" in summary["top"][0]:
-        for number, direction in enumerate(summary["top"], 1):
-            lines.append(f"direction {number}, eigenvalue {direction['eigenvalue']:.6g}")
-            lines += _listed(direction["columns"])
-    else:
-        lines += ["columns by score (* kept)", *_listed(summary["top"])]
-    for label, ranked in summary.get("per_class", {}).items():
-        lines += ["", f"class {_shown(label)} (+ has more, - has less)", *_listed(ranked)]
-    return "\n".join(lines)
-
-
-def _listed(ranked: list[dict[str, Any]]) -> list[str]:
-    names = [_shown(entry["name"]) for entry in ranked]
-    width = max(map(len, names), default=0)
-    return [
-        f"{_mark(entry)} {name:<{width}}  {entry['value']: .6g}"
-        for name, entry in zip(names, ranked, strict=True)
-    ]
-
-
-def _mark(entry: dict[str, Any]) -> str:
-    if "more" in entry:
-        return "+" if entry["more"] else "-"
-    return "*" if entry.get("kept") else " "
 
 
 if __name__ == "__main__":

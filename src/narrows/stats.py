@@ -13,10 +13,11 @@ from sklearn.utils import check_array
 from narrows.errors import ParameterError
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
+from narrows.priors import priors
+from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
 
 Second = Literal["total", "class"] | None
 
-_BLOCK = 1 << 18  # numbers in a block of rows or columns: about what a core's cache holds
 _ROUNDING = 1e-12  # what a share has to exceed to be more than rounding
 _GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
 _MISSING = 1e-9  # of a weight: more than this is not there to be taken out, and not rounding
@@ -154,43 +155,14 @@ class ClassStats:
                 if counted.any():
                     X_counted = X if counted.all() else X[counted]
                     self._origin = X_counted.mean(axis=0, dtype=np.float64)
+            squares = self._squares, row if self.second == "class" else None
             if sparse.issparse(X):
-                self._add_sparse(X, Y, row)
+                add_sparse(X, Y, row, self._sums, squares, self.presence)
             else:
-                self._add_dense(X, Y, row)
+                add_dense(X, Y, row, self._sums, squares, self.presence, self._origin)
             self.counts[row] += added
             self.n_samples += X.shape[0]
         return self
-
-    def _add_sparse(self, X: sparse.csr_array, Y: sparse.csr_array, row: np.ndarray) -> None:
-        from narrows.solve.kernels import add_class_rows
-
-        if self.presence or self.second:
-            X = _canonical(X)
-        X_parts = X.indptr, X.indices, (X.data != 0 if self.presence else X.data)
-        label_row = row[Y.indices]
-        if self._squares is not None:
-            square_row = label_row if self.second == "class" else np.zeros_like(label_row)
-            squared = X_parts[2].astype(np.float64) ** 2
-            add_class_rows(*X_parts[:2], squared, Y.indptr, square_row, Y.data, self._squares)
-        add_class_rows(*X_parts, Y.indptr, label_row, Y.data, self._sums)
-
-    def _add_dense(self, X: np.ndarray, Y: sparse.csr_array, row: np.ndarray) -> None:
-        sums = np.zeros((len(row), self.n_features))
-        squares = np.zeros((len(row) if self.second == "class" else 1, self.n_features))
-        # blocks of rows at least as many as there are classes: Y'B costs c d each time
-        size = max(1, _BLOCK // max(1, self.n_features), len(row))
-        for rows in blocks(len(X), size):
-            B = (X[rows] != 0).astype(np.float64) if self.presence else X[rows]
-            B = B.astype(np.float64, copy=False) if self._origin is None else B - self._origin
-            Y_t = Y[rows].T
-            sums += Y_t @ B
-            if self._squares is not None:
-                B2 = B * B
-                squares += Y_t @ B2 if self.second == "class" else Y_t.sum(axis=0) @ B2
-        self._sums[row] += sums
-        if self._squares is not None:
-            self._squares[row if self.second == "class" else [0]] += squares
 
     def _grow(self, classes: np.ndarray) -> np.ndarray:
         """Make room for `classes`, and say which row of the state each of them has."""
@@ -384,50 +356,8 @@ class ClassStats:
         return _ratio(p, self.counts) @ self._sums
 
     def priors(self, kind: Any = "empirical") -> np.ndarray:
-        """p_j, the weight each class gets in a criterion.
-
-        Parameters
-        ----------
-        kind : {"empirical", "sqrt", "balanced"} or array-like
-            p_j proportional to N_j, to N_j^(1/2), to 1, or to the numbers given, one for each
-            class of positive weight, in the order of `classes`.
-
-        Returns
-        -------
-        p : ndarray of shape (c,)
-            Sums to 1; 0 for classes of weight 0.
-
-        Raises
-        ------
-        ParameterError
-            Another word, or numbers that are negative, not finite, all zero, or of another
-            number than the classes.
-        """
-        seen = self.counts > 0
-        p = np.zeros(len(self.counts))
-        if isinstance(kind, str):
-            if kind not in _PRIORS:
-                raise ParameterError(
-                    f'priors must be "empirical", "sqrt", "balanced" or an array, '
-                    f"but {kind!r} came."
-                )
-            p[seen] = self.counts[seen] ** _PRIORS[kind]
-        else:
-            try:
-                given = np.asarray(kind, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise ParameterError(f"priors must be numbers, but {kind!r} came.") from None
-            if given.shape != (seen.sum(),):
-                raise ParameterError(
-                    f"priors: one number for each of the {seen.sum()} classes wanted, "
-                    f"but shape {given.shape} came."
-                )
-            if not np.all(np.isfinite(given)) or np.any(given < 0) or not given.any():
-                raise ParameterError(
-                    f"priors must be finite, >= 0 and not all 0, but {given.tolist()} came."
-                )
-            p[seen] = given
-        return p / (p.sum() or 1.0)
+        """p_j, the weight each class gets in a criterion, of shape (c,); see `narrows.priors`."""
+        return priors(kind, self.counts)
 
     def deviations(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield m_j - m for the classes with p_j > 0, a block of columns at a time.
@@ -469,7 +399,7 @@ class ClassStats:
         """Yield m_j about the origin, as `deviations` does m_j - m."""
         live = p > 0
         weight = self.counts[live, None]
-        for columns in blocks(self.n_features, max(1, _BLOCK // max(1, live.sum()))):
+        for columns in blocks(self.n_features, max(1, BLOCK // max(1, live.sum()))):
             yield columns, self._sums[:, columns][live] / weight
 
     def variances(self, p: np.ndarray) -> np.ndarray:
@@ -546,20 +476,6 @@ class ClassStats:
         )
 
 
-_PRIORS = {"empirical": 1.0, "sqrt": 0.5, "balanced": 0.0}
-
-
-def second_for(priors: Any) -> Second:
-    """Which second moments variances take: of all rows, or of each class to reweight them."""
-    return "total" if isinstance(priors, str) and priors == "empirical" else "class"
-
-
-def blocks(n: int, size: int) -> Iterator[slice]:
-    """Yield slices of at most `size` that cover range(n)."""
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
-
-
 def _rows(X: Any) -> Any:
     return check_array(
         X,
@@ -568,15 +484,6 @@ def _rows(X: Any) -> Any:
         ensure_min_samples=0,
         estimator="ClassStats",
     )
-
-
-def _canonical(X: sparse.csr_array) -> sparse.csr_array:
-    """X without duplicates, of which the sum, and not each, is squared or counted."""
-    if X.has_canonical_format:
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    return X
 
 
 def _spread(a: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from narrows.priors import check_word
 from narrows.stats import ClassStats, Second
 
 
@@ -284,7 +285,7 @@ class Additive(TransformerMixin, BaseEstimator):
         """Raise ParameterError where a parameter is out of range for this many columns."""
         priors = self.get_params(deep=False).get("priors")
         if isinstance(priors, str):
-            ClassStats(0).priors(priors)  # refuses a word it does not know
+            check_word(priors)
 
     def _finish(self, stats: ClassStats) -> Self:
         classes = int((stats.counts > 0).sum())

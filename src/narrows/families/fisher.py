@@ -9,8 +9,9 @@ import numpy as np
 from narrows.criteria import BETWEEN, TOTAL
 from narrows.errors import ParameterError
 from narrows.families._select import Scores, Selector
+from narrows.priors import second_for
 from narrows.solve import columns
-from narrows.stats import ClassStats, Second, second_for
+from narrows.stats import ClassStats, Second
 
 _ROUNDING = 1e-12  # of a column's variance: as much within the classes is none
 

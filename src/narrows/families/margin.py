@@ -10,7 +10,8 @@ import numpy as np
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.families._select import Scores, Selection, Selector
-from narrows.stats import ClassStats, Second, second_for
+from narrows.priors import second_for
+from narrows.stats import ClassStats, Second
 
 
 def margin(eps: float) -> Criterion:

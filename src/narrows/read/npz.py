@@ -12,7 +12,7 @@ from scipy import sparse
 
 from narrows.errors import DataError
 from narrows.read.chunk import Chunk, Options
-from narrows.stats import blocks
+from narrows.solve.sums import blocks
 
 _DAMAGE = (
     ValueError, TypeError, IndexError, AttributeError, OverflowError, EOFError, OSError,

@@ -1,0 +1,125 @@
+"""What a model has learnt, as plain data and as lines of text."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from narrows.errors import ParameterError
+from narrows.families._project import Projector
+from narrows.families._select import PerClassSelector, Selector
+
+
+def summary(estimator: Any) -> dict[str, Any]:
+    """Return the method, its parameters, and what it was fitted to, ready for JSON."""
+    return {
+        "method": type(estimator).__name__,
+        "parameters": {name: _json(value) for name, value in estimator.get_params().items()},
+        "rows": estimator.n_samples_seen_,
+        "columns": estimator.n_features_in_,
+        "dimensions": len(estimator.get_feature_names_out()),
+        "classes": estimator.classes_.tolist(),
+        "class_count": estimator.class_count_.tolist(),
+    }
+
+
+def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
+    """Return the best columns, or each direction's, and those of each class, ready for JSON."""
+    if per_class and not isinstance(estimator, PerClassSelector):
+        raise ParameterError(f"{type(estimator).__name__} has no scores per class to show.")
+    more = {"per_class": _per_class(estimator, top)} if per_class else {}
+    return {"top": _top(estimator, top), **more}
+
+
+def _json(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _top(estimator: Any, top: int) -> list[Any]:
+    """Columns by score, or for each direction the columns of largest weight."""
+    if isinstance(estimator, Selector):
+        return _ranked(estimator, estimator.scores_, top)
+    assert isinstance(estimator, Projector)
+    return [
+        {
+            "eigenvalue": float(eigenvalue),
+            "columns": _ranked(estimator, w, top, by=np.abs(w)),
+        }
+        for eigenvalue, w in zip(estimator.eigenvalues_, estimator.components_, strict=True)
+    ]
+
+
+def _ranked(
+    estimator: Any, values: np.ndarray, top: int, by: np.ndarray | None = None
+) -> list[dict[str, Any]]:
+    order = np.argsort(-(values if by is None else by), kind="stable")[:top].tolist()
+    kept = estimator.get_support() if isinstance(estimator, Selector) else None
+    return [
+        {
+            "column": int(k),
+            "name": estimator.column_name(k),
+            "value": float(values[k]),
+            **({} if kept is None else {"kept": bool(kept[k])}),
+        }
+        for k in order
+    ]
+
+
+def _per_class(estimator: Any, top: int) -> dict[str, Any]:
+    """The best columns of each class, and whether it has more or less of them than the rest."""
+    stats = estimator.stats_
+    live, mean = np.flatnonzero(stats.counts > 0), stats.mean
+    answer = {}
+    for j, label, scores in zip(live, estimator.classes_, estimator.class_scores_, strict=True):
+        best = _ranked(estimator, scores, top)
+        for entry in best:
+            k = entry["column"]
+            entry["more"] = bool(stats.sums[j, k] / stats.counts[j] > mean[k])
+        answer[str(label)] = best
+    return answer
+
+
+def printable(name: Any) -> str:
+    """Return a name as it may be printed: without line ends and control characters."""
+    return str(name) if str(name).isprintable() else repr(str(name))
+
+
+def described(summary: dict[str, Any]) -> str:
+    """Return what `summary` and `details` say as lines of text."""
+    counts = zip(summary["classes"], summary["class_count"], strict=True)
+    settings = ", ".join(f"{k}={v!r}" for k, v in summary["parameters"].items())
+    classes = f"{len(summary['classes'])} classes: " + ", ".join(
+        f"{printable(label)} ({count:,g})" for label, count in counts
+    )
+    lines = [
+        f"{summary['method']}({settings})",
+        f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",
+        *textwrap.wrap(classes, 80, subsequent_indent="  ", break_on_hyphens=False),
+        "",
+    ]
+    if summary["top"] and "columns" in summary["top"][0]:
+        for number, direction in enumerate(summary["top"], 1):
+            lines.append(f"direction {number}, eigenvalue {direction['eigenvalue']:.6g}")
+            lines += _listed(direction["columns"])
+    else:
+        lines += ["columns by score (* kept)", *_listed(summary["top"])]
+    for label, ranked in summary.get("per_class", {}).items():
+        lines += ["", f"class {printable(label)} (+ has more, - has less)", *_listed(ranked)]
+    return "\n".join(lines)
+
+
+def _listed(ranked: list[dict[str, Any]]) -> list[str]:
+    names = [printable(entry["name"]) for entry in ranked]
+    width = max(map(len, names), default=0)
+    return [
+        f"{_mark(entry)} {name:<{width}}  {entry['value']: .6g}"
+        for name, entry in zip(names, ranked, strict=True)
+    ]
+
+
+def _mark(entry: dict[str, Any]) -> str:
+    if "more" in entry:
+        return "+" if entry["more"] else "-"
+    return "*" if entry.get("kept") else " "

@@ -1,0 +1,94 @@
+"""Sums of rows by class, from sparse and from dense rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+BLOCK = 1 << 18  # numbers in a block of rows or columns: about what a core's cache holds
+
+# where sums of squares go, and to which of its rows each class: None for all to the first
+Squares = tuple[np.ndarray | None, np.ndarray | None]
+
+
+def add_sparse(
+    X: sparse.csr_array,
+    Y: sparse.csr_array,
+    row: np.ndarray,
+    sums: np.ndarray,
+    squares: Squares,
+    presence: bool,
+) -> None:
+    """Add the rows of X to the sums of their classes, in place; O(nnz).
+
+    Parameters
+    ----------
+    X : csr_array of shape (n, d)
+        The rows.
+    Y : csr_array of shape (n, k)
+        The weight of each row in each class.
+    row : ndarray of shape (k,)
+        The row of `sums` that each class has.
+    sums : ndarray of shape (c, d)
+        sums[row[j]] += sum_i Y_ij X_i.
+    squares : (ndarray of shape (1 or c, d) or None, ndarray of shape (k,) or None)
+        Likewise of X_i^2, if not None.
+    presence : bool
+        Take 1 for what is not 0, instead of its value.
+    """
+    from narrows.solve.kernels import add_class_rows
+
+    second, second_row = squares
+    if presence or second is not None:
+        X = _canonical(X)
+    values = X.data != 0 if presence else X.data
+    if second is not None:
+        where = np.zeros_like(row) if second_row is None else second_row
+        squared = values.astype(np.float64) ** 2
+        add_class_rows(X.indptr, X.indices, squared, Y.indptr, where[Y.indices], Y.data, second)
+    add_class_rows(X.indptr, X.indices, values, Y.indptr, row[Y.indices], Y.data, sums)
+
+
+def add_dense(
+    X: np.ndarray,
+    Y: sparse.csr_array,
+    row: np.ndarray,
+    sums: np.ndarray,
+    squares: Squares,
+    presence: bool,
+    origin: np.ndarray | None,
+) -> None:
+    """Add the rows of X, less `origin`, as `add_sparse` does; O(n d), a block at a time."""
+    second, second_row = squares
+    d = X.shape[1]
+    first_sums = np.zeros((len(row), d))
+    second_sums = np.zeros((1 if second_row is None else len(row), d))
+    # blocks of rows at least as many as there are classes: Y'B costs k d each time
+    for rows in blocks(len(X), max(1, BLOCK // max(1, d), len(row))):
+        B = (X[rows] != 0).astype(np.float64) if presence else X[rows]
+        B = B.astype(np.float64, copy=False) if origin is None else B - origin
+        Y_t = Y[rows].T
+        first_sums += Y_t @ B
+        if second is not None:
+            B2 = B * B
+            second_sums += Y_t.sum(axis=0) @ B2 if second_row is None else Y_t @ B2
+    if second is not None:
+        second[[0] if second_row is None else second_row] += second_sums
+    sums[row] += first_sums
+
+
+def blocks(n: int, size: int) -> Iterator[slice]:
+    """Yield slices of at most `size` that cover range(n)."""
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def _canonical(X: sparse.csr_array) -> sparse.csr_array:
+    """X without duplicates, of which the sum, and not each, is squared or counted."""
+    if X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
