@@ -107,3 +107,18 @@ def test_orthogonal_part():
 def test_signs():
     W = set_signs(np.array([[1.0, 0.1, 0.0], [-3.0, 0.2, 0.0]]))
     np.testing.assert_array_equal(W, [[-1, 0.1, 0], [3, 0.2, 0]])
+
+
+def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):
+    """A read-only install without a home: numba refuses to cache, and that is no reason to fail."""
+    from narrows.solve import kernels
+
+    compiled = kernels.numba.njit
+
+    def refusing(*args, **options):
+        if options.pop("cache", False):
+            raise RuntimeError("cannot cache function: no locator available")
+        return compiled(*args, **options)
+
+    monkeypatch.setattr(kernels.numba, "njit", refusing)
+    assert kernels._compiled(lambda x: x + 1)(1) == 2
