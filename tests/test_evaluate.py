@@ -33,6 +33,10 @@ def test_overlap_is_that_of_the_sets_of_best_columns():
             others = set.union(*(best[other] for other in "abc" if other != one))
             assert set(overlap.only[one]) == best[one] - others
     assert len(selection_overlap(fitted, 5).only) == 3
+    assert [overlap.p for overlap in selection_overlap(fitted, np.array([2, 3]))] == [2, 3]
+    other = OCFS().fit(frame.iloc[:, ::-1], y)
+    with pytest.raises(ParameterError, match="other names, or another order"):
+        selection_overlap({"a": fitted["a"], "b": other}, 5)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +46,9 @@ def test_overlap_is_that_of_the_sets_of_best_columns():
         (lambda a, b: selection_overlap([a, a], 1), "two selectors or more of different names"),
         (lambda a, b: selection_overlap([a, OC()], 1), "OC is no selector"),
         (lambda a, b: selection_overlap({"a": a, "b": b}, 1), "have 5 and 7 columns"),
-        (lambda a, b: selection_overlap({"a": a, "b": a}, 8), "p from 1 to 7"),
+        (lambda a, b: selection_overlap({"a": a, "b": a}, 2.5), "p a whole number from 1 to 7"),
+        (lambda a, b: selection_overlap({"a": a, "b": a}, True), "p a whole number from 1 to 7"),
+        (lambda a, b: selection_overlap({"a": a, "b": a}, 8), "p a whole number from 1 to 7"),
     ],
 )
 def test_what_cannot_be_compared(call, message):

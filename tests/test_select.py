@@ -42,6 +42,51 @@ def test_scores_of_classes_are_those_of_the_2_x_2_tables(method, oracle, priors)
     assert fitted.class_scores_.shape == (3, 7)
 
 
+@pytest.mark.parametrize("method", PRESENCE + VALUES)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.filterwarnings("ignore:.*no column has a positive score")
+def test_columns_that_are_alike_tie_and_the_lower_one_wins(method, form):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        column = (rng.random((12, 1)) < 0.4) * 0.37
+        X, y = np.repeat(column, 5, axis=1), rng.integers(0, 3, 12)
+        priors = {} if method in (VarianceFS, DF) else {"priors": "sqrt"}
+        fitted = method(threshold=-1.0, **priors).fit(form(X), y)
+        assert len(set(fitted.scores_)) == 1
+        assert fitted.ranking_.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("method", [OCFS, IG, CHI, MI])
+def test_columns_that_say_nothing_have_no_score(method, form):
+    """Each class has the same share of every column, to the row."""
+    rng = np.random.default_rng(0)
+    X = np.tile(rng.random((100, 40)) < np.linspace(0.02, 0.9, 40), (6, 1)).astype(float)
+    y = np.repeat([0, 1, 2], [100, 200, 300])
+    with pytest.warns(UserWarning, match="no column has a positive score"):
+        fitted = method().fit(form(X), y)
+    assert fitted.n_positive_ == 0
+    assert not fitted.scores_.any()
+    assert not fitted.energy_.any()
+    assert fitted.n_features_ == 1
+
+
+@pytest.mark.parametrize("method", [MMCFS, VarianceFS, FisherFS])
+@pytest.mark.parametrize("forms", [(np.asarray, sparse.csr_array), (sparse.csr_array, np.asarray)])
+def test_a_constant_stays_one_where_dense_and_sparse_rows_mix(method, forms):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    for constant in (0.1, 0.762, 1e5 / 3):
+        X = np.c_[np.full(200, constant), rng.normal(size=(200, 3))]
+        fitted = method(threshold=-9.0)
+        for form in forms:
+            fitted.partial_fit(form(X), y)
+        assert fitted.ranking_[-1] == 0
+        assert fitted.scores_[0] == 0
+        merged = method(threshold=-9.0).fit(forms[0](X), y)
+        assert merged.merge(method(threshold=-9.0).fit(forms[1](X), y)).ranking_[-1] == 0
+
+
 def test_ocfs_scores_of_classes_add_up():
     X, y = labelled()
     ocfs = OCFS(priors=[0.5, 0.0, 0.5]).fit(X, y)

@@ -115,7 +115,7 @@ _METHOD_OPTIONS = (
     ),
 )
 _READ_OPTIONS = (
-    click.option("--label", help="CSV column, JSON key or npz array; `label` if left out."),
+    click.option("--label", help="What holds the labels: CSV column, JSON key, npz array."),
     click.option("--text", help="JSON key with the text; `text` if left out."),
     click.option("--split", metavar="NAME", help="Only JSON lines whose `split` is NAME."),
     click.option("--width", type=click.IntRange(1), metavar="D", help="Number of columns."),

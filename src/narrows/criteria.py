@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from narrows.solve.sums import weighted
 from narrows.stats import ClassStats
 
 
@@ -45,8 +46,8 @@ class Criterion:
             with np.errstate(over="ignore"):
                 spread = np.empty_like(a)
                 for columns, D in stats.deviations(p):
-                    spread[columns] = p[p > 0] @ D**2
-                spread[spread <= stats.rounding(p) ** 2] = 0.0
+                    spread[columns] = weighted(p[p > 0], D**2)
+                spread[np.isfinite(spread) & (spread <= stats.rounding(p) ** 2)] = 0.0
             a += self.between * spread
         if self.total:
             a += self.total * stats.variances(p)

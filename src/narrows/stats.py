@@ -14,7 +14,7 @@ from narrows.errors import ParameterError
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
-from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
+from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks, weighted
 
 Second = Literal["total", "class"] | None
 
@@ -32,7 +32,7 @@ class ClassStats:
 
     Sparse rows are kept as raw sums. Dense rows are kept about an origin, the first batch's
     mean, because raw sums of squares lose every digit where the offset is large; what is
-    read (``sums``, ``squares``, ``means``) is always raw.
+    read (``sums``, ``squares``, ``means``) is always raw. Where both come, all is raw.
 
     Parameters
     ----------
@@ -141,15 +141,13 @@ class ClassStats:
                 "Use widen() if the width of the data grew."
             )
         classes, Y = indicator(X, y, sample_weight)
-        if sparse.issparse(X) and self._origin is not None:
-            # raw sums of their own first: to centre sparse rows would fill them
-            batch = ClassStats(self.n_features, second=self.second, presence=self.presence)
-            return self._accumulate(batch.update(X, y, sample_weight, check_input=False))
         added = Y.sum(axis=0)
         if not np.isfinite(self.n + added.sum()):
             raise ValueError("ClassStats: the sum of all weights is too large; scale them down.")
         row = self._grow(classes)
         with uninterrupted():
+            if sparse.issparse(X):
+                self._become_raw()  # to centre sparse rows would fill them
             if not sparse.issparse(X) and not self.presence and not self.counts.any():
                 counted = Y.sum(axis=1) > 0
                 if counted.any():
@@ -241,6 +239,8 @@ class ClassStats:
                 )
         if not self.counts.any():
             self._origin = other._origin
+        elif other._origin is None and other.counts.any():
+            self._become_raw()
         sums, squares = other._about(self._origin)
         before = dict(zip(self.classes.tolist(), self.counts.tolist(), strict=True))
         for label, count in zip(other.classes.tolist(), other.counts.tolist(), strict=True):
@@ -269,6 +269,12 @@ class ClassStats:
             self._squares[row] = 0
         elif self.second == "total" and not self.counts.any():
             self._squares[:] = 0
+
+    def _become_raw(self) -> None:
+        """Give up the origin: what sparse rows leave of a difference from it is only rounding."""
+        with uninterrupted():
+            self._sums, self._squares = self._about(None)
+            self._origin = None
 
     def _about(self, origin: np.ndarray | None) -> tuple[np.ndarray, Any]:
         """Sums and squares about another origin: an exact shift."""
@@ -353,7 +359,14 @@ class ClassStats:
         return centre if self._origin is None or not p.any() else centre + self._origin
 
     def _centre(self, p: np.ndarray) -> np.ndarray:
-        return _ratio(p, self.counts) @ self._sums
+        return self._over_rows(_ratio(p, self.counts), self._sums)
+
+    def _over_rows(self, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """weight @ rows, a block of columns at a time."""
+        answer = np.empty(self.n_features)
+        for columns in blocks(self.n_features, max(1, BLOCK // max(1, len(weight)))):
+            answer[columns] = weighted(weight, rows[:, columns])
+        return answer
 
     def priors(self, kind: Any = "empirical") -> np.ndarray:
         """p_j, the weight each class gets in a criterion, of shape (c,); see `narrows.priors`."""
@@ -376,12 +389,15 @@ class ClassStats:
         """
         prior = p[p > 0]
         for columns, D in self._means(p):
-            D -= prior @ D
+            D -= weighted(prior, D)
             yield columns, D
 
     def rounding(self, p: np.ndarray) -> np.ndarray:
-        """Of shape (d,): a deviation no larger than this is none, but rounding of m."""
-        return _ROUNDING * np.abs(self._centre(p))
+        """Of shape (d,): a deviation no larger than this is none, but rounding of means."""
+        bound = _ROUNDING * np.abs(self._centre(p))
+        if self._origin is not None:
+            bound += 4 * np.finfo(np.float64).eps * np.abs(self._origin)
+        return bound
 
     def joint(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield p_j m_j for the classes with p_j > 0, a block of columns at a time.
@@ -431,7 +447,7 @@ class ClassStats:
                 f"ClassStats: variances need second moments: second={self.second!r} is not "
                 'enough, use second="class" ("total" will do for empirical priors).'
             )
-        return by_row @ self._squares
+        return self._over_rows(by_row, self._squares)
 
     # -- storage ----------------------------------------------------------------------------
 

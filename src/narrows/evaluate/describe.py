@@ -28,7 +28,9 @@ def summary(estimator: Any) -> dict[str, Any]:
 def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
     """Return the best columns, or each direction's, and those of each class, ready for JSON."""
     if per_class and not isinstance(estimator, PerClassSelector):
-        raise ParameterError(f"{type(estimator).__name__} has no scores per class to show.")
+        raise ParameterError(
+            f"{type(estimator).__name__} has no scores per class to show; OCFS, IG, CHI and MI do."
+        )
     more = {"per_class": _per_class(estimator, top)} if per_class else {}
     return {"top": _top(estimator, top), **more}
 

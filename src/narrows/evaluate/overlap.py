@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -108,16 +109,24 @@ def selection_overlap(
             "selection_overlap: selectors fitted to the same columns wanted, but these have "
             f"{' and '.join(map(str, sorted(widths)))} columns."
         )
+    names_of_columns = [selector.column_names() for _, selector in named]
+    known = [names for names in names_of_columns if names is not None]
+    if any(not np.array_equal(names, known[0]) for names in known):
+        raise ParameterError(
+            "selection_overlap: selectors fitted to the same columns wanted, but their columns "
+            "have other names, or another order."
+        )
     [d] = widths
-    if isinstance(p, Sequence):
-        return [_overlap(dict(named), size, d) for size in p]
-    return _overlap(dict(named), p, d)
+    if np.ndim(p):
+        return [_overlap(dict(named), size, d) for size in np.asarray(p).tolist()]
+    return _overlap(dict(named), p, d)  # type: ignore[arg-type]
 
 
 def _overlap(selectors: Mapping[str, Selector], p: int, d: int) -> Overlap:
-    if not 1 <= p <= d:
+    if isinstance(p, bool) or not isinstance(p, Integral) or not 1 <= p <= d:
         raise ParameterError(
-            f"selection_overlap: p from 1 to {d}, the number of columns, wanted, but {p} came."
+            f"selection_overlap: p a whole number from 1 to {d}, the number of columns, wanted, "
+            f"but {p!r} came."
         )
     best = {name: selector.ranking_[:p] for name, selector in selectors.items()}
     taken = Counter(int(k) for columns in best.values() for k in columns)

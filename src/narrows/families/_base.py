@@ -235,10 +235,15 @@ class Additive(TransformerMixin, BaseEstimator):
 
     def column_name(self, k: int) -> str:
         """Return the name of column k: that of the data, or x0, x1, … where they had none."""
+        names = self.column_names()
+        return f"x{k}" if names is None else str(names[k])
+
+    def column_names(self) -> np.ndarray | None:
+        """Return the names that the columns had in the data, of shape (d,), if they had any."""
         names = getattr(self, "feature_names_in_", None)
         if names is None and self.source_ is not None:
             names = self.source_.names
-        return f"x{k}" if names is None else str(names[k])
+        return names
 
     def remember(self, source: Any) -> Self:
         """Keep, with what has been learnt, how files became columns (`narrows.read.Source`)."""
@@ -316,7 +321,7 @@ class Additive(TransformerMixin, BaseEstimator):
                 "Pass one label a row, or a 0-1 indicator matrix."
             )
         if y is None:
-            y = np.zeros(X.shape[0], dtype=np.int64)
+            y = np.zeros(X.shape[0], dtype=np.int64)  # one class of all rows
         return stats.update(X, y, sample_weight, **options)
 
     def _check_X(self, X: Any, **options: Any) -> Any:
@@ -363,8 +368,8 @@ class Additive(TransformerMixin, BaseEstimator):
                 f"{name}: {self.n_features_in_} columns wanted, but an estimator of "
                 f"{other.n_features_in_} columns came. Fit both to the same columns."
             )
-        names, its = (getattr(e, "feature_names_in_", ()) for e in (self, other))
-        if not np.array_equal(names, its) or self.source_ != other.source_:
+        named_alike = _same(self.column_names(), other.column_names())
+        if not named_alike or self.source_ != other.source_:
             raise ValueError(
                 f"{name}: the columns of the two do not have the same names or origin. "
                 "Fit both to the same columns, in the same order."

@@ -149,8 +149,8 @@ class Selector(SelectorMixin, Additive):
         -------
         names : ndarray of shape (n_features_,), of str objects
         """
-        if input_features is None and not hasattr(self, "feature_names_in_") and self.source_:
-            input_features = self.source_.names
+        if input_features is None:
+            input_features = self.column_names()
         return super().get_feature_names_out(input_features)
 
     def _get_support_mask(self) -> np.ndarray:
@@ -188,8 +188,9 @@ class Selector(SelectorMixin, Additive):
         if selection.n_positive or (not selection.by_energy and selection.scores.any()):
             return ""
         return (
-            "no column has a positive score, so none tells the classes apart; "
-            f"{selection.size} of {len(selection.scores)} columns are kept."
+            "no column has a positive score"
+            + (", so none tells the classes apart; " if self._needs_y else "; ")
+            + f"{selection.size} of {len(selection.scores)} columns are kept."
         )
 
     def _check_solution(self, solution: Selection, stats: ClassStats) -> None:

@@ -49,7 +49,8 @@ class OCFS(PerClassSelector):
     energy_ : ndarray of shape (d,)
         E(p) for p = 1..d, the share of the p best scores in the sum.
     ranking_ : ndarray of shape (d,)
-        The columns from the best to the worst.
+        The columns from the best to the worst. Sums alone do not tell a column that does not vary
+        from one whose class means are equal: both score 0 and come last, the lower column first.
     n_features_, n_positive_ : int
         How many columns are kept, and how many have a positive score.
     classes_, class_count_ : ndarray of shape (c,)

@@ -10,7 +10,10 @@ import numpy as np
 from scipy.special import rel_entr
 
 from narrows.families._select import PerClassSelector, Scores, Selector
+from narrows.solve.sums import weighted
 from narrows.stats import ClassStats
+
+_ROUNDING = 1e-13  # a share of what is compared, or bits: no more than this is nothing
 
 
 class _Contingency(PerClassSelector):
@@ -42,7 +45,7 @@ class _Contingency(PerClassSelector):
 
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         """Scores of shape (columns,): those of the classes, weighted by their priors."""
-        return p[:, 0] @ self._per_class(P, p, n)
+        return weighted(p[:, 0], self._per_class(P, p, n))
 
     def _score(self, stats: ClassStats) -> Scores:
         p = stats.priors(self.priors)
@@ -127,13 +130,15 @@ class IG(_Contingency):
 
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
-        return (_information(P, p) + _information(absent, p)).sum(axis=0)
+        return _or_nothing((_information(P, p) + _information(absent, p)).sum(axis=0))
 
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
-        return sum(
-            _bits(part, p * every) + _bits(np.maximum(every - part, 0.0), (1 - p) * every)
-            for part, every in ((P, P.sum(axis=0)), (absent, absent.sum(axis=0)))
+        return _or_nothing(
+            sum(
+                _bits(part, p * every) + _bits(np.maximum(every - part, 0.0), (1 - p) * every)
+                for part, every in ((P, P.sum(axis=0)), (absent, absent.sum(axis=0)))
+            )
         )
 
 
@@ -208,7 +213,9 @@ class CHI(_Contingency):
 
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         present, absent = P.sum(axis=0), np.maximum(p - P, 0.0).sum(axis=0)
-        apart = n * (P - p * present) ** 2
+        apart = P - p * present
+        apart[np.abs(apart) <= _ROUNDING * P] = 0.0
+        apart = n * apart**2
         margins = p * (1 - p) * (present * absent)
         return np.divide(apart, margins, out=np.zeros_like(apart), where=margins > 0)
 
@@ -282,7 +289,9 @@ class MI(_Contingency):
 
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         chance = p * P.sum(axis=0)
-        return np.log2(np.divide(P, chance, out=np.ones_like(P), where=P > 0))
+        ratio = np.divide(P, chance, out=np.ones_like(P), where=P > 0)
+        ratio[np.abs(ratio - 1) <= _ROUNDING] = 1.0
+        return np.log2(ratio)
 
 
 class DF(Selector):
@@ -294,7 +303,8 @@ class DF(Selector):
         space       W picks columns: a 0-1 matrix with a single 1 in each column
         schedule    exact, at once or at every moment of a stream
 
-    Labels play no part in it.
+    Labels play no part in it, but for this: with an indicator matrix for y a row counts once
+    for each of its labels, as everywhere. Leave y out where that is not wanted.
 
     Parameters
     ----------
@@ -364,6 +374,11 @@ class DF(Selector):
 def _information(P: np.ndarray, p: np.ndarray) -> np.ndarray:
     """P log2(P / (p sum_j P_j)), of the shape (c, columns) of P."""
     return _bits(P, p * P.sum(axis=0))
+
+
+def _or_nothing(bits: np.ndarray) -> np.ndarray:
+    """Information is never negative, and rounding is none."""
+    return np.where(bits > _ROUNDING, bits, 0.0)
 
 
 def _bits(part: np.ndarray, chance: np.ndarray) -> np.ndarray:

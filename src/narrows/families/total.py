@@ -16,7 +16,9 @@ class VarianceFS(Selector):
         space       W picks columns: a 0-1 matrix with a single 1 in each column
         schedule    exact, at once or at every moment of a stream
 
-    The optimum is the columns of largest variance. Labels play no part in it.
+    The optimum is the columns of largest variance. Labels play no part in it, but for this: with
+    an indicator matrix for y a row counts once for each of its labels, as everywhere. Leave y out
+    where that is not wanted.
 
     Parameters
     ----------

@@ -73,10 +73,23 @@ def add_dense(
         first_sums += Y_t @ B
         if second is not None:
             B2 = B * B
-            second_sums += Y_t.sum(axis=0) @ B2 if second_row is None else Y_t @ B2
+            second_sums += (Y_t if second_row is not None else _in_all(Y_t)) @ B2
     if second is not None:
         second[[0] if second_row is None else second_row] += second_sums
     sums[row] += first_sums
+
+
+def weighted(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """weight @ rows, of the same bits for the same column wherever it stands: BLAS gives others.
+
+    Columns alike to the bit then have scores alike to the bit, so that ties are ties.
+    """
+    return (weight[:, None] * rows).sum(axis=0)
+
+
+def _in_all(Y_t: sparse.csc_array) -> sparse.csr_array:
+    """The weight of each row in all classes together, of shape (1, n)."""
+    return sparse.csr_array(Y_t.sum(axis=0)[None, :])
 
 
 def blocks(n: int, size: int) -> Iterator[slice]:
