@@ -10,6 +10,7 @@ from scipy import linalg
 Blocks = Iterable[tuple[slice, np.ndarray]]
 
 DROPPED = 1e-12  # eigenvalues below this share of the largest are rounding
+_TINY = 1e-200
 _SUSPECT = 1e-8  # below this share the vectors of the Gram route are no longer orthogonal enough
 
 
@@ -37,16 +38,19 @@ def gram_eigh(
     W : ndarray of shape (d, p)
         Orthonormal columns.
     """
-    # in units of the largest number, so that squares neither overflow nor vanish
-    unit = max((float(np.abs(H).max(initial=0.0)) for _, H in blocks()), default=0.0) or 1.0
-    K = sum((H / unit) @ (H / unit).T for _, H in blocks())
+    unit = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = sum(H @ H.T for _, H in blocks())
+    if not _TINY < np.trace(K) < 1 / _TINY:  # squares vanish or overflow: take other units
+        unit = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks()) or 1.0
+        K = sum((H / unit) @ (H / unit).T for _, H in blocks())
     L, U = linalg.eigh(K)
     L, U = L[::-1], U[:, ::-1]
     kept = (L > DROPPED * L[0]) & (L > (noise / unit) ** 2)
     L, U = L[kept], U[:, kept] / np.sqrt(L[kept])
     W = np.empty((n_features, len(L)))
     for columns, H in blocks():
-        W[columns] = (H / unit).T @ U
+        W[columns] = H.T @ (U / unit)
     L = L * unit**2
     if len(L) and L[-1] < _SUSPECT * L[0]:
         W, R = np.linalg.qr(W)
