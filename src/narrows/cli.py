@@ -39,12 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command, and return its exit status: 0, 1 for data, 2 for usage, 130 for Ctrl-C."""
     if threading.current_thread() is threading.main_thread():  # so that what is half done goes
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
+    if not (sys.argv[1:] if arguments is None else arguments):
+        click.echo(cli.get_help(click.Context(cli, info_name="narrows")), err=True)
+        return 2
+    warnings.showwarning = _warn
     try:
         return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return 2
     except click.ClickException as error:
         _say(error.format_message())
         return 2
@@ -69,6 +69,11 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, TypeError, OSError) as error:
         _say(str(error))
         return 1
+
+
+def _warn(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+    if not issubclass(category, DeprecationWarning):  # those are for who writes the library
+        _say(f"warning: {message}")
 
 
 def _say(message: str) -> None:

@@ -16,7 +16,8 @@ def take(X: Any, chosen: np.ndarray) -> Any:
     """X[:, chosen], with indices as narrow as it can have: many classifiers take no wide ones."""
     reduced = X[:, chosen]
     if sparse.issparse(reduced):
-        narrow = sparse.get_index_dtype(maxval=max(reduced.nnz, *reduced.shape))
+        fits = max(reduced.nnz, *reduced.shape) <= np.iinfo(np.int32).max
+        narrow = np.int32 if fits else np.int64
         reduced.indices = reduced.indices.astype(narrow, copy=False)
         reduced.indptr = reduced.indptr.astype(narrow, copy=False)
     return reduced
