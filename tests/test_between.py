@@ -227,6 +227,29 @@ def test_a_stream_waits_for_the_classes_of_its_priors():
     assert oc.partial_fit(X, y).components_.shape == (2, 7)
 
 
+@pytest.mark.parametrize("priors", [[0.1, 0.2, 0.3, 0.4], 0.5, [], {0: 1}])
+def test_priors_that_fit_no_classes_are_named_at_once(priors):
+    X, y = labelled()
+    with pytest.raises(ParameterError, match="priors"):
+        OC(priors=priors).fit(X, y)
+
+
+def test_an_interrupt_at_the_end_of_an_update_leaves_no_stale_answer(monkeypatch):
+    X, y = labelled()
+    oc = OC().fit(X[:30], y[:30])
+    update = ClassStats.update
+
+    def interrupted(*args, **kwargs):
+        update(*args, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ClassStats, "update", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        oc.partial_fit(X[30:], y[30:])
+    assert oc.n_samples_seen_ == 60
+    np.testing.assert_allclose(oc.components_, OC().fit_stats(oc.stats_).components_)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_equal_means_are_not_told_apart_by_rounding(form):
     X = np.full((10, 3), 0.1)

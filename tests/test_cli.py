@@ -238,6 +238,19 @@ def test_info(run, svm, method):
         assert "OC has no scores per class" in err
 
 
+def test_info_ranks_as_the_selection_does_and_its_json_has_no_infinity(run):
+    rows = "1 1:1 2:1 4:5\n1 1:1 2:3 4:5\n2 1:1 2:9 3:1 4:7\n2 1:1 2:4 4:7\n"
+    assert run("fit a.svm --method fisherfs --n-features 1 -o m.narrows", a__svm=rows)[0] == 0
+    top = json.loads(run("info m.narrows --json")[1], parse_constant=pytest.fail)["top"]
+    assert [entry["column"] for entry in top][::3] == [3, 0]  # the constant column is last
+    assert top[0] == {"column": 3, "name": "x3", "value": "inf", "kept": True}
+    assert "* x3   inf" in run("info m.narrows")[1]
+    run("fit b.svm --method mmcfs --n-features 1 -o m.narrows", b__svm="1 1:1\n2 3:1\n1 3:2\n")
+    top = json.loads(run("info m.narrows --json")[1])["top"]
+    assert top[-1]["column"] == 1
+    assert [entry["kept"] for entry in top] == [True, False, False]
+
+
 def test_parameters(run, svm):
     assert run("fit a.svm --method ocfs --param energy=0.5 -o m.narrows")[0] == 0
     assert narrows.load("m.narrows").energy == 0.5
@@ -320,6 +333,7 @@ WRONG = [
     ("info half.narrows", 1, "half.narrows"),
     ("info none.narrows", 2, "none.narrows"),
     ("demo -o x.xyz", 2, "a picture ends in .png"),
+    ("fit a.svm --method oc --priors 1,2,3 -o x", 2, "one number for each of the 2 classes"),
     ("nope", 2, "No such command 'nope'"),
     ("info .", 2, "this is a folder"),
     ("fit a.svm --method oc -o a.svm", 2, "a.svm: this is what is read; write to another file"),

@@ -42,43 +42,45 @@ def _json(value: Any) -> Any:
 def _top(estimator: Any, top: int) -> list[Any]:
     """Columns by score, or for each direction the columns of largest weight."""
     if isinstance(estimator, Selector):
-        return _ranked(estimator, estimator.scores_, top)
+        return _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
     assert isinstance(estimator, Projector)
     return [
         {
             "eigenvalue": float(eigenvalue),
-            "columns": _ranked(estimator, w, top, by=np.abs(w)),
+            "columns": _ranked(estimator, w, _largest(np.abs(w), top)),
         }
         for eigenvalue, w in zip(estimator.eigenvalues_, estimator.components_, strict=True)
     ]
 
 
-def _ranked(
-    estimator: Any, values: np.ndarray, top: int, by: np.ndarray | None = None
-) -> list[dict[str, Any]]:
-    order = np.argsort(-(values if by is None else by), kind="stable")[:top].tolist()
+def _largest(values: np.ndarray, top: int) -> np.ndarray:
+    return np.argsort(-values, kind="stable")[:top]
+
+
+def _ranked(estimator: Any, values: np.ndarray, order: np.ndarray) -> list[dict[str, Any]]:
     kept = estimator.get_support() if isinstance(estimator, Selector) else None
     return [
         {
             "column": int(k),
             "name": estimator.column_name(k),
-            "value": float(values[k]),
+            # JSON has no infinity, which a score may be
+            "value": float(values[k]) if np.isfinite(values[k]) else str(values[k]),
             **({} if kept is None else {"kept": bool(kept[k])}),
         }
-        for k in order
+        for k in order.tolist()
     ]
 
 
 def _per_class(estimator: Any, top: int) -> dict[str, Any]:
     """The best columns of each class, and whether it has more or less of them than the rest."""
     stats = estimator.stats_
-    live, mean = np.flatnonzero(stats.counts > 0), stats.mean
+    live, sums, mean = np.flatnonzero(stats.counts > 0), stats.sums, stats.mean
     answer = {}
     for j, label, scores in zip(live, estimator.classes_, estimator.class_scores_, strict=True):
-        best = _ranked(estimator, scores, top)
+        best = _ranked(estimator, scores, _largest(scores, top))
         for entry in best:
             k = entry["column"]
-            entry["more"] = bool(stats.sums[j, k] / stats.counts[j] > mean[k])
+            entry["more"] = bool(sums[j, k] / stats.counts[j] > mean[k])
         answer[str(label)] = best
     return answer
 
@@ -116,7 +118,7 @@ def _listed(ranked: list[dict[str, Any]]) -> list[str]:
     names = [printable(entry["name"]) for entry in ranked]
     width = max(map(len, names), default=0)
     return [
-        f"{_mark(entry)} {name:<{width}}  {entry['value']: .6g}"
+        f"{_mark(entry)} {name:<{width}}  {float(entry['value']): .6g}"
         for name, entry in zip(names, ranked, strict=True)
     ]
 

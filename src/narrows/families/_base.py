@@ -131,8 +131,8 @@ class Additive(TransformerMixin, BaseEstimator):
             else:
                 stats = self.empty_stats(X.shape[1])
                 self._learnt = Learnt(stats)
+            self._learnt.solution = None  # first: an interrupt may come once the rows are counted
             self.update_stats(stats, X, y, sample_weight, check_input=False)
-            self._learnt.solution = None
         return self
 
     def fit_stats(self, stats: ClassStats) -> Self:
@@ -264,9 +264,9 @@ class Additive(TransformerMixin, BaseEstimator):
         if learnt.solution is None or not all(_same(learnt.solved[k], now[k]) for k in now):
             self._check_parameters(self.n_features_in_)
             priors = now.get("priors")
-            if not isinstance(priors, str | None) and len(priors) > len(self.classes_):
+            if not isinstance(priors, str | None) and np.size(priors) > len(self.classes_):
                 raise NotFittedError(
-                    f"{type(self).__name__}: priors are for {len(priors)} classes, of which "
+                    f"{type(self).__name__}: priors are for {np.size(priors)} classes, of which "
                     f"{len(self.classes_)} came so far. Go on with partial_fit."
                 )
             learnt.solution, learnt.solved = self._solve(learnt.state), now
@@ -300,6 +300,9 @@ class Additive(TransformerMixin, BaseEstimator):
                 f"{classes} class{'' if classes == 1 else 'es'} came. "
                 "Check the labels, or use partial_fit while classes are still to come."
             )
+        priors = self.get_params(deep=False).get("priors")
+        if priors is not None:
+            stats.priors(priors)  # on a stream they may wait for classes; here none will come
         self._learnt = Learnt(stats)
         self._check_solution(self._solution, stats)
         return self
