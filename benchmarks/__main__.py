@@ -48,10 +48,12 @@ def run(
 @click.argument("names", nargs=-1, type=click.Choice(list(STUDIES)))
 @click.option("--write", type=click.Path(exists=True, path_type=Path), help="Put tables in place.")
 def study(names: tuple[str, ...], write: Path | None) -> None:
-    """Make the tables of the documentation, all of them or those named.
+    """Make the tables of the documentation, those named or all, or all that a page has.
 
     In the file of --write each goes between the lines <!-- study NAME --> and <!-- end -->.
     """
+    if write and not names:
+        names = tuple(re.findall(r"<!-- study (.+) -->", write.read_text()))
     for name in names or STUDIES:
         text = STUDIES[name]().table()
         click.echo(f"## {name}\n\n{text}\n")

@@ -9,7 +9,22 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from narrows import CHI, DF, IG, MI, MMCFS, OC, OCFS, OCM, FisherFS, VarianceFS
+from narrows import (
+    CCIPCA,
+    CHI,
+    DF,
+    IG,
+    IIS,
+    IMMC,
+    IOC,
+    MI,
+    MMCFS,
+    OC,
+    OCFS,
+    OCM,
+    FisherFS,
+    VarianceFS,
+)
 from tests.oracles import contingency, dense
 
 
@@ -26,7 +41,7 @@ class Case:
 
     def __post_init__(self):
         self.name = repr(self.estimator)
-        self.presence = self.estimator._presence
+        self.presence = getattr(self.estimator, "_presence", False)
         self.priors = self.estimator.get_params().get("priors", "empirical")
         self.needs_y = self.estimator._needs_y
 
@@ -64,7 +79,18 @@ PROJECTORS = [
     Case(OCM(), offset_free=False),
     Case(OCM(n_components=2, priors=[0.2, 0.3, 0.5]), offset_free=False),
 ]
-ALL = SELECTORS + PROJECTORS
+ONLINE = [
+    Case(IOC(n_components=3)),
+    Case(IOC(tol=1.0, patience=5, orthonormalize=True)),
+    Case(IIS()),
+    Case(IMMC(n_components=3)),
+    Case(IMMC(eps=0.2, theta=0.5)),
+    Case(IMMC(theta=[0.1, 2.0], deflate_shift=True)),
+    Case(CCIPCA(n_components=3)),
+    Case(CCIPCA(amnesic=2.0)),
+]
+ADDITIVE = SELECTORS + PROJECTORS
+ALL = ADDITIVE + ONLINE
 
 
 def answer(estimator) -> dict[str, np.ndarray]:
@@ -79,6 +105,7 @@ def answer(estimator) -> dict[str, np.ndarray]:
         return common | {
             "components": estimator.components_,
             "eigenvalues": estimator.eigenvalues_,
+            "still": np.array(getattr(estimator, "n_samples_still_", None) or 0),
         }
     if hasattr(estimator, "class_scores_"):
         common["class_scores"] = estimator.class_scores_

@@ -55,9 +55,8 @@ def test_every_block_runs(tmp_path):
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_blocks_of_the_other_pages_run(page, tmp_path):
-    kinds, codes = zip(*blocks_of(page), strict=True)
-    assert set(kinds) == {"python"}
-    for code in codes:
+    for kind, code in blocks_of(page):
+        assert kind == "python"
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", code],
             cwd=tmp_path, capture_output=True, text=True, check=False,

@@ -12,13 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import narrows
-from narrows.families._base import Additive
+from narrows.families._base import Estimator
 from tests.cases import ALL
 
 METHODS = [
     method
     for name in narrows.__all__
-    if isinstance(method := getattr(narrows, name), type) and issubclass(method, Additive)
+    if isinstance(method := getattr(narrows, name), type) and issubclass(method, Estimator)
 ]
 
 

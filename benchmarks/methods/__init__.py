@@ -5,9 +5,12 @@ from benchmarks.methods.chi import ChiSquared
 from benchmarks.methods.chi2 import Chi2
 from benchmarks.methods.f_classif import FClassif
 from benchmarks.methods.ig import InformationGain
+from benchmarks.methods.incremental_pca import IncrementalComponents
+from benchmarks.methods.literal import DenseIOC, PrintedIOC
 from benchmarks.methods.mutual_info import MutualInfo
 from benchmarks.methods.oc import OrthogonalCentroid
 from benchmarks.methods.ocfs import OrthogonalCentroidSelection
+from benchmarks.methods.online import OnlineCCIPCA, OnlineIIS, OnlineIMMC, OnlineIOC
 from benchmarks.methods.truncated_svd import SVD
 
 METHODS = {
@@ -22,5 +25,12 @@ METHODS = {
         FClassif,
         MutualInfo,
         SVD,
+        OnlineIOC,
+        OnlineIIS,
+        OnlineIMMC,
+        OnlineCCIPCA,
+        PrintedIOC,
+        DenseIOC,
+        IncrementalComponents,
     )
 }

@@ -35,3 +35,12 @@ class RCV1Like:
         )
         counts.sum_duplicates()
         return sparse.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts)), y
+
+
+class RCV1LikeLong(RCV1Like):
+    """A million such rows: the papers' whole corpus and more."""
+
+    name = "rcv1_like_1m"
+
+    def __init__(self) -> None:
+        super().__init__(rows=1_000_000)

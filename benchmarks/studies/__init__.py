@@ -1,6 +1,7 @@
 """Tables of the documentation, made by a command; one file a question.
 
-``python -m benchmarks study`` prints them; ``--write docs/selection.md`` puts each in its place.
+``python -m benchmarks study`` prints them; ``--write docs/selection.md`` puts those of
+that page in their places.
 """
 
 from benchmarks.studies.epsilon import Epsilon
@@ -9,6 +10,7 @@ from benchmarks.studies.flipped_labels import FlippedLabels
 from benchmarks.studies.overlap import SharedColumns
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.seconds import Seconds
+from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
 from benchmarks.studies.uneven_classes import UnevenClasses
 
@@ -23,5 +25,6 @@ STUDIES = {
         FlippedLabels,
         Epsilon,
         TraceRatio,
+        Theta,
     )
 }

@@ -21,7 +21,7 @@ import narrows
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate.describe import described, details, printable, summary
-from narrows.families._base import Additive
+from narrows.families._base import Estimator
 from narrows.read import Dataset
 from narrows.read.chunk import Chunk, Options
 from narrows.store import load, save
@@ -31,7 +31,7 @@ from narrows.write import format_of, writer
 METHODS: dict[str, Any] = {
     name.lower(): method
     for name in narrows.__all__
-    if isinstance(method := getattr(narrows, name), type) and issubclass(method, Additive)
+    if isinstance(method := getattr(narrows, name), type) and issubclass(method, Estimator)
 }
 
 
@@ -94,18 +94,21 @@ class _Number(click.ParamType):
         self.fail(f"{value!r} is not a number.", param, ctx)
 
 
-class _Priors(click.ParamType):
-    """A word, or a list of numbers with commas."""
+class _Values(click.ParamType):
+    """A word, a number, or a list of numbers with commas."""
 
-    name = "priors"
+    name = "value"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if not isinstance(value, str) or "," not in value:
+        if not isinstance(value, str):
             return value
         try:
-            return [float(part) for part in value.split(",")]
+            numbers = [float(part) for part in value.split(",")]
         except ValueError:
-            self.fail(f"{value!r} is no list of numbers.", param, ctx)
+            if "," in value:
+                self.fail(f"{value!r} is no list of numbers.", param, ctx)
+            return value
+        return numbers if "," in value else numbers[0]
 
 
 _METHOD_OPTIONS = (
@@ -113,8 +116,9 @@ _METHOD_OPTIONS = (
     click.option("--energy", type=float, help="Keep the fewest columns with this share of score."),
     click.option("--threshold", type=float, help="Keep the columns with at least this score."),
     click.option("--n-components", type=int, help="Directions to keep."),
-    click.option("--priors", type=_Priors(), help="empirical, sqrt, balanced, or p1,p2,…"),
-    click.option("--eps", type=float, help="Weight of the spread within classes (mmcfs)."),
+    click.option("--priors", type=_Values(), help="empirical, sqrt, balanced, or p1,p2,…"),
+    click.option("--eps", type=float, help="Weight of the spread within (mmcfs, immc)."),
+    click.option("--theta", type=_Values(), help="Shift of immc: auto, a number, or t1,t2,…"),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other parameter."
     ),
@@ -181,16 +185,17 @@ def fit(
     _check_output(output, *inputs)
     dataset = Dataset(inputs, options)
     tfidf = None
-    if dataset.is_text:
+    if dataset.is_text or estimator.passes_in_order() > 1:
         dataset.keep()
+    if dataset.is_text:
         tfidf = Tfidf()
         for chunk in _progress(dataset, "counting terms"):
             tfidf.update(chunk.X)
         if not len(tfidf.terms):
             raise DataError(inputs[0], "the texts hold no words.")
-    chunks = ((_rows(chunk, tfidf), chunk.y) for chunk in _progress(dataset, "learning"))
+    learning = _Rows(dataset, tfidf)
     try:
-        local.fit(estimator, chunks)
+        local.fit(estimator, learning)
     except (DataError, ParameterError):
         raise
     except ValueError as error:  # of the data as a whole: one class only, equal means
@@ -268,11 +273,12 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 def demo(output: str, as_json: bool) -> None:
     """Run the main job on handwritten digits: a table, and a picture."""
     from narrows.evaluate import demo as digits
+    from narrows.evaluate.figure import PICTURES
     from narrows.evaluate.scores import table
 
     _check_output(output)
-    if not output.lower().endswith(digits.PICTURES):
-        raise ParameterError(f"{output}: a picture ends in {', '.join(digits.PICTURES)}.")
+    if not output.lower().endswith(PICTURES):
+        raise ParameterError(f"{output}: a picture ends in {', '.join(PICTURES)}.")
     scores = digits.run()
     if as_json:
         click.echo(json.dumps({"scores": [s.as_dict() for s in scores], "picture": output}))
@@ -359,6 +365,17 @@ def _progress(dataset: Dataset, what: str) -> Iterator[Chunk]:
         for chunk in dataset:
             yield chunk
             bar.update(dataset.position - bar.n)
+
+
+class _Rows:
+    """The rows and labels of a data set, from the start each time they are gone through."""
+
+    def __init__(self, dataset: Dataset, tfidf: Tfidf | None):
+        self.dataset, self.tfidf = dataset, tfidf
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        for chunk in _progress(self.dataset, "learning"):
+            yield _rows(chunk, self.tfidf), chunk.y
 
 
 def _rows(chunk: Chunk, tfidf: Tfidf | None) -> Any:

@@ -47,15 +47,34 @@ def indicator(
         )
     if not sparse.issparse(y):
         y = np.asarray(y)
-    if y.ndim == 2 and (sparse.issparse(y) or y.shape[1] != 1):
+    if _is_matrix(y):
         classes, Y = _from_matrix(y, who)
     else:
-        classes, Y = _from_column(y, who)
+        classes, codes = _from_column(y, who)
+        n = len(codes)
+        Y = sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, len(classes)))
     check_consistent_length(X, Y)
     if sample_weight is not None:
         weight = _weights(sample_weight, Y.shape[0], who)
         Y.data = Y.data * np.repeat(weight, np.diff(Y.indptr))
     return classes, Y
+
+
+def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
+    """Class names, sorted, and which of them each row of X has, for a method of one label a row.
+
+    Parameters and errors are those of `indicator`; an indicator matrix is refused.
+    """
+    if not sparse.issparse(y):
+        y = np.asarray(y)
+    if _is_matrix(y):
+        raise ValueError(
+            f"{who}: one label a row wanted, but y of shape {y.shape} came. Several labels a row "
+            "are for the exact methods."
+        )
+    classes, codes = _from_column(y, who)
+    check_consistent_length(X, codes)
+    return classes, codes
 
 
 def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -75,7 +94,11 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     )
 
 
-def _from_column(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
+def _is_matrix(y: Any) -> bool:
+    return y.ndim == 2 and (sparse.issparse(y) or y.shape[1] != 1)
+
+
+def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     labels = column_or_1d(y, warn=True)
     if labels.dtype.kind == "T":  # numpy's variable-width strings
         labels = labels.astype(object)
@@ -103,10 +126,7 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
             f"{who}: labels must be all text or all numbers, but {odd[0]!r} came. "
             "Turn all labels into text, and fill or drop missing ones."
         )
-    classes, codes = np.unique(labels, return_inverse=True)
-    n = len(labels)
-    Y = sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, len(classes)))
-    return classes, Y
+    return np.unique(labels, return_inverse=True)
 
 
 def _from_matrix(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:

@@ -100,7 +100,7 @@ class ClassStats:
         presence: bool = False,
     ) -> ClassStats:
         """Return the state of the rows of X; the parameters are those of `update`."""
-        X = _rows(X)
+        X = checked_rows(X)
         return cls(X.shape[1], second=second, presence=presence).update(
             X, y, sample_weight, check_input=False
         )
@@ -134,7 +134,7 @@ class ClassStats:
             then as it was before.
         """
         if check_input:
-            X = _rows(X)
+            X = checked_rows(X)
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"ClassStats: rows of {self.n_features} columns wanted, but {X.shape[1]} came. "
@@ -492,13 +492,14 @@ class ClassStats:
         )
 
 
-def _rows(X: Any) -> Any:
+def checked_rows(X: Any, who: str = "ClassStats") -> Any:
+    """Return rows as float32 or float64, CSR if sparse; ValueError where they are not finite."""
     return check_array(
         X,
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         ensure_min_samples=0,
-        estimator="ClassStats",
+        estimator=who,
     )
 
 

@@ -32,9 +32,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import narrows
 from narrows.errors import DataError
-from narrows.families._base import Additive, Learnt
+from narrows.families._base import Estimator, Learnt
 from narrows.read.source import Source
-from narrows.stats import ClassStats
 
 FORMAT = 1
 
@@ -62,7 +61,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     -----
     **Cost**: the size of the state, 8 c d bytes, written once; no copy in memory.
     """
-    if not isinstance(estimator, Additive):
+    if not isinstance(estimator, Estimator):
         raise TypeError(
             f"save: an estimator of narrows wanted, but {type(estimator).__name__} came. "
             "Save the step of a pipeline that is one."
@@ -137,7 +136,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     state["classes"] = state["classes"].astype(header["labels"])
     source = header["source"]
     learnt = Learnt(
-        ClassStats.from_arrays(state),
+        estimator._state_type.from_arrays(state),
         None if source is None else Source.of(source, _get(arrays, "source")),
     )
     estimator.n_features_in_ = learnt.state.n_features
@@ -209,7 +208,7 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
 
 def _estimator_class(path: str | os.PathLike[str], name: str) -> Any:
     found = getattr(narrows, name, None) if name in narrows.__all__ else None
-    if not (isinstance(found, type) and issubclass(found, Additive)):
+    if not (isinstance(found, type) and issubclass(found, Estimator)):
         raise DataError(path, f"a model of {name!r}, a method this version does not have.")
     return found
 

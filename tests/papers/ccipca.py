@@ -1,7 +1,8 @@
 """CCIPCA: Weng, Zhang and Hwang, IEEE TPAMI 25(8), 2003, section 3; the papers give no formula.
 
 v(n) = (n - 1 - a)/n v(n-1) + (1 + a)/n u u'v/|v|, with a the amnesic parameter and u = x - m(n),
-the mean with the current sample in it; later components see u less its projections.
+the mean with the current sample in it; later components see u less its projections. While
+n <= 1 + a, where the weight of v(n-1) would not be positive, a is 0.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def ccipca(X, p, amnesic=0.0):
                 v[j - 1] = x if n == 1 else u  # the start of 004's tables
             else:
                 before = v[j - 1].copy()
-                gain = (1 + amnesic) / n
+                a = amnesic if n > 1 + amnesic else 0
+                gain = (1 + a) / n
                 v[j - 1] = (1 - gain) * before + gain * u * (u @ before) / np.linalg.norm(before)
                 u = deflated(u, v[j - 1])
         yield v.copy()

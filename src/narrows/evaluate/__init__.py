@@ -1,5 +1,6 @@
 """What is left of the classes after a reduction: scores, comparisons and pictures."""
 
+from narrows.evaluate.convergence import Convergence, ConvergenceDisplay, convergence
 from narrows.evaluate.overlap import Overlap, selection_overlap
 
-__all__ = ["Overlap", "selection_overlap"]
+__all__ = ["Convergence", "ConvergenceDisplay", "Overlap", "convergence", "selection_overlap"]

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from narrows.evaluate.figure import COLOURS, new_figure, save_figure
 from narrows.evaluate.scores import Score, score
 from narrows.families.between import OC, OCFS
-from narrows.store import replacing
-
-PICTURES = (".png", ".pdf", ".svg")
-
-# told apart by most who see colours differently; the markers do not rely on it
-_COLOURS = (
-    "#332288", "#117733", "#44AA99", "#88CCEE", "#DDCC77",
-    "#CC6677", "#AA4499", "#882255", "#888888", "#000000",
-)  # fmt: skip
 
 
 def digits() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -57,20 +48,13 @@ def picture(path: str | os.PathLike[str]) -> None:
     ImportError
         Without matplotlib; it names the extra.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "matplotlib is needed for the picture: pip install 'narrows[plots]'."
-        ) from None
+    figure = new_figure(figsize=(13, 4.1))
     train, test = digits()
-    figure = Figure(figsize=(13, 4.1), layout="constrained", dpi=110)
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.15, 1.15))
     _kept_pixels(left, OCFS().fit(*train))
     _first_two(middle, OC().fit(*train), test)
     _by_dimension(right, train, test)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=Path(path).suffix.lower().removeprefix("."))
+    save_figure(figure, path)
 
 
 def _kept_pixels(ax: Any, ocfs: OCFS) -> None:
@@ -91,7 +75,7 @@ def _square(x: int, y: int) -> Any:
 
 def _first_two(ax: Any, oc: OC, test: tuple[np.ndarray, np.ndarray]) -> None:
     Z, y = oc.transform(test[0]), test[1]
-    for digit, colour in enumerate(_COLOURS):
+    for digit, colour in enumerate(COLOURS):
         # each point is its own digit, so that colour is not needed to read it
         ax.scatter(*Z[y == digit, :2].T, s=26, color=colour, marker=f"${digit}$", lw=0.3)
     ax.set_title("OC: held-out digits in the first\ntwo of nine directions")

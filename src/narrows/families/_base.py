@@ -1,6 +1,7 @@
-"""What all estimators share: fit, partial_fit, merge and fit_stats, written once.
+"""What all estimators share: what they have learnt, and how it is read and checked.
 
-`Selector` (`_select.py`) and `Projector` (`_project.py`) are the two solution spaces on it.
+`Additive` (`_additive.py`) adds learning from a state that adds up, and `_online.py` one sample at
+a time; `Selector` (`_select.py`) and `Projector` (`_project.py`) are the two solution spaces.
 """
 
 from __future__ import annotations
@@ -9,16 +10,12 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
-
-from narrows.priors import check_word
-from narrows.stats import ClassStats, Second
 
 
 class Learnt:
@@ -27,7 +24,7 @@ class Learnt:
     `source` says how files became the columns (`narrows.read.Source`); it travels with a model.
     """
 
-    def __init__(self, state: ClassStats, source: Any = None):
+    def __init__(self, state: Any, source: Any = None):
         self.state, self.source = state, source
         self.solution: Any = None
         self.solved: dict[str, Any] = {}  # the parameters that the solution is for
@@ -36,13 +33,21 @@ class Learnt:
         return {**vars(self), "solution": None}
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Whether two values of a parameter mean the same: 1 column is not 1.0 of them."""
     return np.array_equal(a, b) and isinstance(a, Integral) == isinstance(b, Integral)
 
 
+def is_number(value: Any, low: float, above: bool = False) -> bool:
+    """Whether a parameter is a finite number >= low, or > low."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    number = float(value)
+    return bool(np.isfinite(number) and (number > low if above else number >= low))
+
+
 @contextmanager
-def _unchanged_on_error(estimator: Any) -> Iterator[None]:
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
     before = dict(vars(estimator))
     try:
         yield
@@ -52,156 +57,36 @@ def _unchanged_on_error(estimator: Any) -> Iterator[None]:
         raise
 
 
-class Additive(TransformerMixin, BaseEstimator):
-    """An estimator whose answer is a function of a `ClassStats` and its parameters.
+class Estimator(TransformerMixin, BaseEstimator):
+    """An estimator that has a state, and an answer that is a function of it and its parameters.
 
-    So `set_params` needs no new `fit`: the next answer that is read is that of the new ones.
+    So `set_params` needs no new `fit`: the next answer that is read is that of the new ones. A
+    state says `classes` (sorted), `counts`, `n_samples` and `n_features`, can be made wider by
+    `widen`, and becomes plain arrays and back by `to_arrays` and `from_arrays`.
     """
 
-    _presence: ClassVar[bool] = False
+    _state_type: ClassVar[Any]
     _needs_y: ClassVar[bool] = True
     _learnt: Learnt
     n_features_in_: int
 
-    # -- learning ---------------------------------------------------------------------------
+    # -- learning, a piece at a time ----------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from all rows at once.
+    @abstractmethod
+    def empty_state(self, n_features: int) -> Any:
+        """Return a state of this method's kind with nothing in it yet."""
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            The rows; sparse matrices are never made dense.
-        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
-            Labels; or a 0-1 indicator matrix, where every (row, class) pair counts as a row.
-            Only methods whose criterion knows no classes do without.
-        sample_weight : array-like of shape (n,), optional
-            Weights >= 0; a weight of 2 is a row that came twice.
+    @abstractmethod
+    def update_state(self, state: Any, X: Any, y: Any) -> Any:
+        """Learn rows in the place of `partial_fit`, in place."""
 
-        Returns
-        -------
-        self : object
+    @abstractmethod
+    def fit_state(self, state: Any) -> Self:
+        """Take a state for what was learnt, as `fit` of the rows it was made of would."""
 
-        Raises
-        ------
-        ValueError
-            Fewer than two classes of positive weight, all weights zero, NaN or infinity, or a
-            parameter that does not fit the data. The estimator is then as it was before.
-        """
-        with _unchanged_on_error(self):
-            X = self._check_X(X, reset=True)
-            self._check_parameters(X.shape[1])
-            stats = self.empty_stats(X.shape[1])
-            self.update_stats(stats, X, y, sample_weight, check_input=False)
-            if X.shape[0] and not stats.n:
-                raise ValueError(
-                    f"{type(self).__name__}: every sample has zero weight, or no label. "
-                    "Some rows need a label and a positive sample_weight."
-                )
-            return self._finish(stats)
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; the answer is that of `fit` on all rows so far.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            Any number of rows, 0 and 1 too.
-        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
-            Labels as for `fit`; new classes may come at any time.
-        sample_weight : array-like of shape (n,), optional
-            Weights >= 0.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            NaN or infinity, another number of columns, labels of another type. The estimator
-            is then as it was before.
-        """
-        with _unchanged_on_error(self):
-            fitted = self.__sklearn_is_fitted__()
-            X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
-            self._check_parameters(X.shape[1])
-            if fitted:
-                stats = self._learnt.state
-            else:
-                stats = self.empty_stats(X.shape[1])
-                self._learnt = Learnt(stats)
-            self._learnt.solution = None  # first: an interrupt may come once the rows are counted
-            self.update_stats(stats, X, y, sample_weight, check_input=False)
-        return self
-
-    def fit_stats(self, stats: ClassStats) -> Self:
-        """Learn from a state instead of rows: `fit` of the rows it was made of.
-
-        Parameters
-        ----------
-        stats : ClassStats
-            Of this method's kind (`empty_stats` makes one); it is copied. One that also holds
-            second moments will do.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            A state of another kind, or one that `fit` would refuse.
-        """
-        with _unchanged_on_error(self):
-            self._check_kind(stats)
-            self._check_parameters(stats.n_features)
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            self.n_features_in_ = stats.n_features
-            return self._finish(stats.reduced(self._second()))
-
-    def merge(self, *others: Self) -> Self:
-        """Add what other estimators of the same method and parameters have learnt, in place.
-
-        The answer is that of one estimator that saw all their rows. Nothing is shared with the
-        others afterwards. O(c d) for each.
-
-        Parameters
-        ----------
-        *others : estimators of this class
-            Fitted. This one may be unfitted.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            Another method, other parameters (named), columns or kind of state.
-        """
-        for other in others:
-            self._check_alike(other)
-        fitted = [e for e in (self, *others) if e.__sklearn_is_fitted__()]
-        for other in fitted[1:]:
-            fitted[0]._check_columns(other)
-        with _unchanged_on_error(self):
-            learnt = [e._learnt for e in fitted]
-            if not others or not learnt:
-                return self
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(others[0], name):
-                    setattr(self, name, getattr(others[0], name))
-            total = learnt[0].state.copy()
-            for more in learnt[1:]:
-                total += more.state
-            self._learnt = Learnt(total, learnt[0].source)
-        return self
-
-    def empty_stats(self, n_features: int) -> ClassStats:
-        """Return a state of the kind that `fit_stats` wants, with nothing in it yet."""
-        return ClassStats(n_features, second=self._second(), presence=self._presence)
+    def passes_in_order(self) -> int:
+        """How often `fit` goes through the rows, if it takes them in the order of a file."""
+        return 1
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -221,11 +106,6 @@ class Additive(TransformerMixin, BaseEstimator):
     def n_samples_seen_(self) -> int:
         """How many rows have been learnt from, whatever their weights and number of labels."""
         return self._state.n_samples
-
-    @property
-    def stats_(self) -> ClassStats:
-        """The state, of which all answers are a function; to be read, and copied to be changed."""
-        return self._state
 
     @property
     def source_(self) -> Any:
@@ -252,7 +132,7 @@ class Additive(TransformerMixin, BaseEstimator):
         return self
 
     @property
-    def _state(self) -> ClassStats:
+    def _state(self) -> Any:
         check_is_fitted(self)
         return self._learnt.state
 
@@ -261,122 +141,47 @@ class Additive(TransformerMixin, BaseEstimator):
         """The answer of the state and the parameters of the moment; worked out when first read."""
         check_is_fitted(self)
         learnt, now = self._learnt, self.get_params(deep=False)
-        if learnt.solution is None or not all(_same(learnt.solved[k], now[k]) for k in now):
+        if learnt.solution is None or not all(same(learnt.solved[k], now[k]) for k in now):
             self._check_parameters(self.n_features_in_)
-            priors = now.get("priors")
-            if not isinstance(priors, str | None) and np.size(priors) > len(self.classes_):
-                raise NotFittedError(
-                    f"{type(self).__name__}: priors are for {np.size(priors)} classes, of which "
-                    f"{len(self.classes_)} came so far. Go on with partial_fit."
-                )
             learnt.solution, learnt.solved = self._solve(learnt.state), now
         return learnt.solution
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _second(self) -> Second:
-        """Which second moments the state has to hold."""
-        return None
-
     @abstractmethod
-    def _solve(self, stats: ClassStats) -> Any:
+    def _solve(self, state: Any) -> Any:
         """The answer, from the state; the parameters are known to be in range."""
-
-    @abstractmethod
-    def _check_solution(self, solution: Any, stats: ClassStats) -> None:
-        """Raise where the answer is not the one asked for: `fit` does, a stream waits."""
 
     def _check_parameters(self, n_features: int) -> None:
         """Raise ParameterError where a parameter is out of range for this many columns."""
-        priors = self.get_params(deep=False).get("priors")
-        if isinstance(priors, str):
-            check_word(priors)
+        return
 
-    def _finish(self, stats: ClassStats) -> Self:
-        classes = int((stats.counts > 0).sum())
+    def check_parameters(self) -> None:
+        """Raise ParameterError where a parameter is out of range whatever the data."""
+        self._check_parameters(sys.maxsize)
+
+    def _check_two_classes(self, state: Any) -> None:
+        classes = int((state.counts > 0).sum())
         if classes < 2 and self._needs_y:
             raise ValueError(
                 f"{type(self).__name__}: two classes of positive weight wanted, but "
                 f"{classes} class{'' if classes == 1 else 'es'} came. "
                 "Check the labels, or use partial_fit while classes are still to come."
             )
-        priors = self.get_params(deep=False).get("priors")
-        if priors is not None:
-            stats.priors(priors)  # on a stream they may wait for classes; here none will come
-        self._learnt = Learnt(stats)
-        self._check_solution(self._solution, stats)
-        return self
 
-    def check_parameters(self) -> None:
-        """Raise ParameterError where a parameter is out of range whatever the data."""
-        self._check_parameters(sys.maxsize)
-
-    def update_stats(
-        self, stats: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any
-    ) -> ClassStats:
-        """Add rows to a state, as `ClassStats.update` does.
-
-        Where labels play no part y may be None; all rows are then of the one class 0.
-        """
+    def _labels(self, X: Any, y: Any) -> Any:
+        """Return y, or where labels play no part and it is None the one class 0 for all rows."""
         if y is None and self._needs_y:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
                 "Pass one label a row, or a 0-1 indicator matrix."
             )
-        if y is None:
-            y = np.zeros(X.shape[0], dtype=np.int64)  # one class of all rows
-        return stats.update(X, y, sample_weight, **options)
+        return np.zeros(X.shape[0], dtype=np.int64) if y is None else y
 
     def _check_X(self, X: Any, **options: Any) -> Any:
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )
-
-    def _check_kind(self, stats: ClassStats) -> None:
-        name = type(self).__name__
-        if not isinstance(stats, ClassStats):
-            raise TypeError(
-                f"{name}: fit_stats wants a ClassStats, but {type(stats).__name__} came. "
-                "Use fit for rows."
-            )
-        second, kinds = self._second(), (None, "total", "class")
-        if stats.presence != self._presence or kinds.index(stats.second) < kinds.index(second):
-            raise ValueError(
-                f"{name}: a state with second={second!r} and presence={self._presence} "
-                f"wanted, but second={stats.second!r} and presence={stats.presence} came. "
-                f"Make it with ClassStats.of(X, y, second={second!r}, "
-                f"presence={self._presence})."
-            )
-
-    def _check_alike(self, other: Any) -> None:
-        name = type(self).__name__
-        if type(other) is not type(self):
-            raise ValueError(
-                f"{name}: only an {name} can be merged in, but {type(other).__name__} came."
-            )
-        check_is_fitted(other)
-        mine, theirs = self.get_params(), other.get_params()
-        unlike = [key for key in mine if not _same(mine[key], theirs[key])]
-        if unlike:
-            raise ValueError(
-                f"{name}: only an estimator of the same parameters can be merged in, but "
-                + ", ".join(f"{key} is {mine[key]!r} here, {theirs[key]!r} there" for key in unlike)
-                + ". Use set_params first if that is what you want."
-            )
-
-    def _check_columns(self, other: Any) -> None:
-        name = type(self).__name__
-        if self.n_features_in_ != other.n_features_in_:
-            raise ValueError(
-                f"{name}: {self.n_features_in_} columns wanted, but an estimator of "
-                f"{other.n_features_in_} columns came. Fit both to the same columns."
-            )
-        named_alike = _same(self.column_names(), other.column_names())
-        if not named_alike or self.source_ != other.source_:
-            raise ValueError(
-                f"{name}: the columns of the two do not have the same names or origin. "
-                "Fit both to the same columns, in the same order."
-            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")

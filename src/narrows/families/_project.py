@@ -12,7 +12,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import NotFittedError
 
 from narrows.errors import ParameterError
-from narrows.families._base import Additive
+from narrows.families._additive import Additive
+from narrows.families._base import Estimator
 from narrows.solve.exact import set_signs
 from narrows.stats import ClassStats
 
@@ -32,25 +33,19 @@ class Directions:
         return self.in_type[dtype]
 
 
-class Projector(ClassNamePrefixFeaturesOutMixin, Additive):
-    """Projects onto a few directions: W is real. Subclasses give `_directions`."""
+class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
+    """Projects onto a few directions: W is real. The answer is `Directions`."""
 
-    @abstractmethod
-    def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
-        """(eigenvalues (p,) descending, W (d, p) orthonormal), all there are."""
-
-    @abstractmethod
-    def _limit(self, classes: int) -> tuple[int, str]:
-        """The most directions that so many classes can have, and what to use for more."""
+    n_components: int | None
 
     @property
     def components_(self) -> np.ndarray:
-        """The directions, W', of shape (p, d); largest eigenvalue first."""
+        """The directions, W', of shape (p, d)."""
         return self._solution.W.T
 
     @property
     def eigenvalues_(self) -> np.ndarray:
-        """What the criterion gives each direction, w'Aw, of shape (p,), descending."""
+        """What the criterion gives each direction, of shape (p,)."""
         return self._solution.eigenvalues
 
     def transform(self, X: Any) -> Any:
@@ -87,6 +82,18 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Additive):
                 f"{type(self).__name__}: n_components must be a whole number >= 1 or None, "
                 f"but {p!r} came."
             )
+
+
+class ExactProjector(Projector, Additive):
+    """The best directions for a state that adds up. Subclasses give `_directions`."""
+
+    @abstractmethod
+    def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
+        """(eigenvalues (p,) descending, W (d, p) orthonormal), all there are."""
+
+    @abstractmethod
+    def _limit(self, classes: int) -> tuple[int, str]:
+        """The most directions that so many classes can have, and what to use for more."""
 
     def _solve(self, stats: ClassStats) -> Directions:
         eigenvalues, W = self._directions(stats)

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
 from narrows.errors import ParameterError
-from narrows.families._base import Additive
+from narrows.families._additive import Additive
 from narrows.solve import columns
 from narrows.stats import ClassStats
 

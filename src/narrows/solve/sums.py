@@ -42,7 +42,7 @@ def add_sparse(
 
     second, second_row = squares
     if presence or second is not None:
-        X = _canonical(X)
+        X = canonical(X)
     values = X.data != 0 if presence else X.data
     if second is not None:
         where = np.zeros_like(row) if second_row is None else second_row
@@ -98,7 +98,7 @@ def blocks(n: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
-def _canonical(X: sparse.csr_array) -> sparse.csr_array:
+def canonical(X: sparse.csr_array) -> sparse.csr_array:
     """X without duplicates, of which the sum, and not each, is squared or counted."""
     if X.has_canonical_format:
         return X

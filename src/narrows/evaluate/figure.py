@@ -1,0 +1,34 @@
+"""What all pictures share: colours, a figure without a screen, and a file that is whole or not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from narrows.store import replacing
+
+PICTURES = (".png", ".pdf", ".svg")
+
+# told apart by most who see colours differently; nothing relies on colour alone
+COLOURS = (
+    "#332288", "#117733", "#44AA99", "#88CCEE", "#DDCC77",
+    "#CC6677", "#AA4499", "#882255", "#888888", "#000000",
+)  # fmt: skip
+
+
+def new_figure(figsize: tuple[float, float]) -> Any:
+    """Return an empty matplotlib figure, of so many inches; ImportError names the extra."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "matplotlib is needed for the picture: pip install 'narrows[plots]'."
+        ) from None
+    return Figure(figsize=figsize, layout="constrained", dpi=110)
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Write a figure to a file that ends in .png, .pdf or .svg, replaced only when complete."""
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=Path(path).suffix.lower().removeprefix("."))

@@ -1,0 +1,262 @@
+"""Estimators whose state adds up: fit, partial_fit, merge and fit_stats, written once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from narrows.families._base import Estimator, Learnt, same, unchanged_on_error
+from narrows.priors import check_word
+from narrows.stats import ClassStats, Second
+
+
+class Additive(Estimator):
+    """An estimator whose answer is a function of a `ClassStats` and its parameters."""
+
+    _state_type = ClassStats
+    _presence: ClassVar[bool] = False
+
+    # -- learning ---------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from all rows at once.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            The rows; sparse matrices are never made dense.
+        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
+            Labels; or a 0-1 indicator matrix, where every (row, class) pair counts as a row.
+            Only methods whose criterion knows no classes do without.
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0; a weight of 2 is a row that came twice.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            Fewer than two classes of positive weight, all weights zero, NaN or infinity, or a
+            parameter that does not fit the data. The estimator is then as it was before.
+        """
+        with unchanged_on_error(self):
+            X = self._check_X(X, reset=True)
+            self._check_parameters(X.shape[1])
+            stats = self.empty_state(X.shape[1])
+            self.update_state(stats, X, y, sample_weight, check_input=False)
+            if X.shape[0] and not stats.n:
+                raise ValueError(
+                    f"{type(self).__name__}: every sample has zero weight, or no label. "
+                    "Some rows need a label and a positive sample_weight."
+                )
+            return self._finish(stats)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; the answer is that of `fit` on all rows so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            Any number of rows, 0 and 1 too.
+        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
+            Labels as for `fit`; new classes may come at any time.
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            NaN or infinity, another number of columns, labels of another type. The estimator
+            is then as it was before.
+        """
+        with unchanged_on_error(self):
+            fitted = self.__sklearn_is_fitted__()
+            X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+            self._check_parameters(X.shape[1])
+            if fitted:
+                stats = self._learnt.state
+            else:
+                stats = self.empty_state(X.shape[1])
+                self._learnt = Learnt(stats)
+            self._learnt.solution = None  # first: an interrupt may come once the rows are counted
+            self.update_state(stats, X, y, sample_weight, check_input=False)
+        return self
+
+    def fit_stats(self, stats: ClassStats) -> Self:
+        """Learn from a state instead of rows: `fit` of the rows it was made of.
+
+        Parameters
+        ----------
+        stats : ClassStats
+            Of this method's kind (`empty_state` makes one); it is copied. One that also holds
+            second moments will do.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            A state of another kind, or one that `fit` would refuse.
+        """
+        with unchanged_on_error(self):
+            self._check_kind(stats)
+            self._check_parameters(stats.n_features)
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            self.n_features_in_ = stats.n_features
+            return self._finish(stats.reduced(self._second()))
+
+    def fit_state(self, state: ClassStats) -> Self:
+        """Learn from a state, as `fit_stats` does."""
+        return self.fit_stats(state)
+
+    def merge(self, *others: Self) -> Self:
+        """Add what other estimators of the same method and parameters have learnt, in place.
+
+        The answer is that of one estimator that saw all their rows. Nothing is shared with the
+        others afterwards. O(c d) for each.
+
+        Parameters
+        ----------
+        *others : estimators of this class
+            Fitted. This one may be unfitted.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            Another method, other parameters (named), columns or kind of state.
+        """
+        for other in others:
+            self._check_alike(other)
+        fitted = [e for e in (self, *others) if e.__sklearn_is_fitted__()]
+        for other in fitted[1:]:
+            fitted[0]._check_columns(other)
+        with unchanged_on_error(self):
+            learnt = [e._learnt for e in fitted]
+            if not others or not learnt:
+                return self
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(others[0], name):
+                    setattr(self, name, getattr(others[0], name))
+            total = learnt[0].state.copy()
+            for more in learnt[1:]:
+                total += more.state
+            self._learnt = Learnt(total, learnt[0].source)
+        return self
+
+    def empty_state(self, n_features: int) -> ClassStats:
+        """Return a state of the kind that `fit_stats` wants, with nothing in it yet."""
+        return ClassStats(n_features, second=self._second(), presence=self._presence)
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def stats_(self) -> ClassStats:
+        """The state, of which all answers are a function; to be read, and copied to be changed."""
+        return self._state
+
+    @property
+    def _solution(self) -> Any:
+        priors = self.get_params(deep=False).get("priors")
+        if not isinstance(priors, str | None) and np.size(priors) > len(self.classes_):
+            raise NotFittedError(
+                f"{type(self).__name__}: priors are for {np.size(priors)} classes, of which "
+                f"{len(self.classes_)} came so far. Go on with partial_fit."
+            )
+        return super()._solution
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _second(self) -> Second:
+        """Which second moments the state has to hold."""
+        return None
+
+    @abstractmethod
+    def _check_solution(self, solution: Any, stats: ClassStats) -> None:
+        """Raise where the answer is not the one asked for: `fit` does, a stream waits."""
+
+    def _check_parameters(self, n_features: int) -> None:
+        priors = self.get_params(deep=False).get("priors")
+        if isinstance(priors, str):
+            check_word(priors)
+
+    def _finish(self, stats: ClassStats) -> Self:
+        self._check_two_classes(stats)
+        priors = self.get_params(deep=False).get("priors")
+        if priors is not None:
+            stats.priors(priors)  # on a stream they may wait for classes; here none will come
+        self._learnt = Learnt(stats)
+        self._check_solution(self._solution, stats)
+        return self
+
+    def update_state(
+        self, state: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any
+    ) -> ClassStats:
+        """Add rows to a state, as `ClassStats.update` does.
+
+        Where labels play no part y may be None; all rows are then of the one class 0.
+        """
+        y = self._labels(X, y)
+        return state.update(X, y, sample_weight, **options)
+
+    def _check_kind(self, stats: ClassStats) -> None:
+        name = type(self).__name__
+        if not isinstance(stats, ClassStats):
+            raise TypeError(
+                f"{name}: fit_stats wants a ClassStats, but {type(stats).__name__} came. "
+                "Use fit for rows."
+            )
+        second, kinds = self._second(), (None, "total", "class")
+        if stats.presence != self._presence or kinds.index(stats.second) < kinds.index(second):
+            raise ValueError(
+                f"{name}: a state with second={second!r} and presence={self._presence} "
+                f"wanted, but second={stats.second!r} and presence={stats.presence} came. "
+                f"Make it with ClassStats.of(X, y, second={second!r}, "
+                f"presence={self._presence})."
+            )
+
+    def _check_alike(self, other: Any) -> None:
+        name = type(self).__name__
+        if type(other) is not type(self):
+            raise ValueError(
+                f"{name}: only an {name} can be merged in, but {type(other).__name__} came."
+            )
+        check_is_fitted(other)
+        mine, theirs = self.get_params(), other.get_params()
+        unlike = [key for key in mine if not same(mine[key], theirs[key])]
+        if unlike:
+            raise ValueError(
+                f"{name}: only an estimator of the same parameters can be merged in, but "
+                + ", ".join(f"{key} is {mine[key]!r} here, {theirs[key]!r} there" for key in unlike)
+                + ". Use set_params first if that is what you want."
+            )
+
+    def _check_columns(self, other: Any) -> None:
+        name = type(self).__name__
+        if self.n_features_in_ != other.n_features_in_:
+            raise ValueError(
+                f"{name}: {self.n_features_in_} columns wanted, but an estimator of "
+                f"{other.n_features_in_} columns came. Fit both to the same columns."
+            )
+        named_alike = same(self.column_names(), other.column_names())
+        if not named_alike or self.source_ != other.source_:
+            raise ValueError(
+                f"{name}: the columns of the two do not have the same names or origin. "
+                "Fit both to the same columns, in the same order."
+            )

@@ -1,0 +1,535 @@
+"""The incremental engine: the papers' iterations at the cost of the non-zeros.
+
+One step of IOC, IIS, IMMC or CCIPCA on sample x, with u = x - m and Phi_i = m_i - m, is
+
+    v_j  <-  (1 - 1/n) v_j + 1/n (A^j v_j + theta_j v_j) / |v_j|,        j = 1 .. p in turn,
+    A    =   between sum_i N_i/n Phi_i Phi_i' + total u u',
+
+where A^j is A after Phi and u have been deflated by the new v_1 .. v_{j-1}. Written out this costs
+O(c d p). But every vector in it lies in the span of Q = [W | S], with W (d, p) a basis and S (d, s)
+the sums of the classes, and the step needs inner products alone. So v_j is kept by coordinates,
+
+    V = W A' + S B',
+
+beside the products L = V'V, SV = S'V, SS = S'S, and a sample costs O(nnz (p + s)) for Q'x and for
+the fold
+
+    W += x g',   S_label += x,   A g = kap_u / a - B_label,
+
+with g such that no v has a part in x alone, and O(s^3) for the small matrices whatever d is. The
+numbers are those of the written-out step but for rounding, which is kept in hand by making the
+basis new (W = V, A = I, B = 0, products from Q) at n = p + 1, at every doubling of n, and when the
+coordinates cancel. A component starts when a sample comes that it can start from: the sample goes
+into W, and what is taken off it is a matter of coordinates. `narrows.solve.kernels` has the step
+itself.
+
+**Sources**: paper 000, Table 1 (IOC); paper 004, Tables 2 and 3 (IMMC) and Table 4 with equation
+(14) (IIS); Weng, Zhang, Hwang, IEEE TPAMI 25(8), 2003 (CCIPCA).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from narrows.solve.sums import BLOCK, blocks, weighted
+
+_ROWS = 1024  # sparse rows from one return to Python to the next
+_BLOCK_ROWS = 64  # dense rows whose products with Q are made by one matrix product
+_NOISE = 1e-12  # of |x|^2 + |m|^2: a start vector below this is rounding
+_VANISHED = 1e-13  # of the parts it is made of: a v below this is rounding
+_DRIFTED = 1e-6  # of the lengths: inner products that are so far off are warned of
+
+_NO_INDICES = np.zeros(0, dtype=np.int32)
+_NO_BLOCK = np.zeros((0, 0))
+
+
+class Rule(NamedTuple):
+    """Which iteration it is, and when its directions are taken to be still.
+
+    Parameters
+    ----------
+    between, total : float
+        The criterion between S_b + total C.
+    theta : ndarray of shape (p,)
+        The shift of each component.
+    margin : float
+        If > 0, the shift is found: theta_j = max(0, -rho_j) + margin tr C, with rho_j the running
+        mean (gain 2/n) of v_j'A^j v_j / |v_j|^2.
+    deflate : bool
+        Shift v_j less its projections on the new v_1 .. v_{j-1}, and not v_j itself.
+    amnesic : float
+        CCIPCA's: a sample weighs 1 + amnesic times what it would in a plain mean.
+    tol, patience : float
+        Still means that the sum of |u_j(n) - u_j(n-1)| over the unit vectors was below tol for
+        so many samples in a row. 0: not watched.
+    least : int
+        Classes that have to be seen before stillness counts.
+    stop : bool
+        Learn no more once still.
+    orthonormal : bool
+        Reduce rows by the vectors made orthonormal, the first ones first.
+    """
+
+    between: float
+    total: float
+    theta: np.ndarray
+    margin: float = 0.0
+    deflate: bool = False
+    amnesic: float = 0.0
+    tol: float = 0.0
+    patience: float = 100.0
+    least: int = 2
+    stop: bool = False
+    orthonormal: bool = False
+
+
+class State(NamedTuple):
+    """The small arrays of a `Span`, for p components and s sums."""
+
+    A: np.ndarray  # (p, p), lower triangular
+    B: np.ndarray  # (p, s)
+    L: np.ndarray  # (p, p), V'V; a component with L_jj = 0 is still to start
+    SV: np.ndarray  # (s, p), S'V
+    SS: np.ndarray  # (s, s), S'S
+    N: np.ndarray  # (s,), samples in each sum
+    WW: np.ndarray  # (p,), |W_k|^2
+    theta: np.ndarray  # (p,), the mean of theta_j over the steps of v_j, with v's own weights
+    rho: np.ndarray  # (p,), the running mean that finds theta_j
+    err: np.ndarray  # (p,), about how wrong L_jj is, relatively
+    clock: np.ndarray  # n, the sum of |x|^2, how long still, and the n at which it was long enough
+
+
+def _work(p: int, s: int) -> tuple[np.ndarray, ...]:
+    """Room for one step with p components and s sums; the kernel names the arrays."""
+    f = s + 2  # vectors in F: Phi of each sum, u, m
+    shapes = (p + s, p, s, s, (f, p + f), (f, p), (p, f), (p, p), p, p, p + f, p + f, p + s)
+    return tuple(np.zeros(shape) for shape in shapes)
+
+
+class Span:
+    """p vectors v_j in d columns, held by coordinates in the span of a basis and the class sums.
+
+    Parameters
+    ----------
+    n_features, n_components : int
+        d and p.
+
+    Attributes
+    ----------
+    Q : ndarray of shape (d, p + s)
+        [W | S].
+    state : State
+    shift : ndarray of shape (d,) or None
+        What is taken off every row: the first row, if that was dense, so that an offset of all
+        rows costs no digits. A start vector goes into W with the shift, so nothing else has to
+        know of it.
+    rebased : int
+        n when the basis was last made new.
+    """
+
+    def __init__(self, n_features: int, n_components: int):
+        p = n_components
+        self.Q = np.zeros((n_features, p))
+        self.state = State(
+            A=np.eye(p),
+            B=np.zeros((p, 0)),
+            L=np.zeros((p, p)),
+            SV=np.zeros((0, p)),
+            SS=np.zeros((0, 0)),
+            N=np.zeros(0),
+            WW=np.zeros(p),
+            theta=np.zeros(p),
+            rho=np.zeros(p),
+            err=np.zeros(p),
+            clock=np.zeros(4),
+        )
+        self.shift: np.ndarray | None = None
+        self.rebased = 0
+
+    # -- storage ----------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return everything as named arrays, for `from_arrays`; numbers are kept to the bit."""
+        arrays = {"Q": self.Q, "rebased": np.array(self.rebased), **self.state._asdict()}
+        if self.shift is not None:
+            arrays["shift"] = self.shift
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Span:
+        """Return the span that `to_arrays` described."""
+        new = cls(0, 0)
+        new.Q = np.array(arrays["Q"])
+        new.state = State(*(np.array(arrays[name]) for name in State._fields))
+        new.shift = np.array(arrays["shift"]) if "shift" in arrays else None
+        new.rebased = int(arrays["rebased"])
+        return new
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def p(self) -> int:
+        """How many components there are, started or not."""
+        return len(self.state.WW)
+
+    @property
+    def n(self) -> int:
+        """How many samples have been learnt."""
+        return int(self.state.clock[0])
+
+    @property
+    def still(self) -> int | None:
+        """The n at which the directions had been still for long enough, if they have."""
+        return int(self.state.clock[3]) or None
+
+    @property
+    def _used(self) -> int:
+        """Columns of Q up to the last sum that has samples: sums are used in order.
+
+        Products are taken of these alone, so that no bit depends on how many sums there are.
+        """
+        return self.p + int(np.count_nonzero(self.state.N))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """|v_j|, of shape (p,)."""
+        return np.sqrt(np.diag(self.state.L))
+
+    @property
+    def sums(self) -> np.ndarray:
+        """S' of shape (s, d), less `shift` for each sample in it; a view."""
+        return self.Q[:, self.p :].T
+
+    def vectors(self) -> np.ndarray:
+        """V, of shape (d, p); 0 for a component that has not started."""
+        return self.Q @ self._coordinates()
+
+    def _coordinates(self) -> np.ndarray:
+        """[A | B]', of shape (p + s, p), with V = Q [A | B]'."""
+        live = np.diag(self.state.L) > 0
+        return np.where(live, np.hstack([self.state.A, self.state.B]).T, 0.0)
+
+    def drift(self) -> float:
+        """How far the inner products kept are from those of Q, relative to the vectors' lengths."""
+        return self._distance(self._gram(self._coordinates()))
+
+    def _distance(self, G: np.ndarray) -> float:
+        L, SV, SS = self.state.L, self.state.SV, self.state.SS
+        length = np.sqrt(np.diag(G))
+        kept = np.block([[L, SV.T], [SV, SS]])
+        scale = np.outer(length, length)
+        return float(np.max(np.abs(kept - G)[scale > 0] / scale[scale > 0], initial=0.0))
+
+    # -- learning ---------------------------------------------------------------------------
+
+    def add_sums(self, more: int) -> None:
+        """Make room for more classes, in new arrays; those of before are left as they are."""
+        state = self.state
+        self.Q = np.pad(self.Q, ((0, 0), (0, more)))
+        self.state = state._replace(
+            B=np.pad(state.B, ((0, 0), (0, more))),
+            SV=np.pad(state.SV, ((0, more), (0, 0))),
+            SS=np.pad(state.SS, (0, more)),
+            N=np.pad(state.N, (0, more)),
+        )
+
+    def widen(self, n_features: int) -> None:
+        """Append columns that were 0 in every sample so far."""
+        more = n_features - len(self.Q)
+        self.Q = np.pad(self.Q, ((0, more), (0, 0)))
+        if self.shift is not None:
+            self.shift = np.pad(self.shift, (0, more))
+
+    @contextmanager
+    def unchanged_on_error(self, rows: Any) -> Iterator[None]:
+        """Put everything back if the block fails; it may change only these rows of Q."""
+        Q, kept = self.Q, self.Q[rows].copy()
+        state = State(*(array.copy() for array in self.state))
+        before = {**vars(self), "state": state}
+        try:
+            yield
+        except BaseException:
+            Q[rows] = kept
+            vars(self).update(before)
+            raise
+
+    def learn(
+        self,
+        X: Any,
+        labels: np.ndarray,
+        rule: Rule,
+        start_raw: bool,
+        reduced: np.ndarray | None = None,
+    ) -> int:
+        """Take one step of the iteration for each row, in order.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n, d)
+            Finite; a sparse one without duplicate entries.
+        labels : ndarray of shape (n,)
+            Which sum each row belongs to.
+        rule : Rule
+            The iteration.
+        start_raw : bool
+            v_j(j) = x(j); else only v_1 is, and the others start as u^j(j), x - m deflated.
+        reduced : ndarray of shape (n, p), optional
+            Row i becomes x(i) on the unit vectors of step i.
+
+        Returns
+        -------
+        int
+            How many rows were learnt: all, unless `rule` says to stop.
+
+        Raises
+        ------
+        ValueError
+            A row whose square is too large for a float. Some rows have been learnt then.
+
+        Notes
+        -----
+        **Cost** per row: 4 nnz (p + s) operations for Q'x and the fold (2 blocks of matrix
+        products for dense rows), and about 10 s^3 (for p = s) that do not depend on d.
+        """
+        from narrows.solve.kernels import GO_ON, TOO_LARGE, project, span_steps
+
+        dense = isinstance(X, np.ndarray)
+        if not dense and self.shift is not None:
+            self._become_raw()
+        if dense and not self.n and len(labels):
+            self.shift = X[0].astype(np.float64)
+        none = np.zeros((0, self.p))
+        work = _work(self.p, len(self.state.N))
+        done = 0
+        while done < len(labels) and not (rule.stop and self.still):
+            size = _BLOCK_ROWS - self.n % _BLOCK_ROWS if dense else _ROWS
+            end = min(len(labels), done + size, done + self._next_rebase() - self.n)
+            rows = (_Dense if dense else _Sparse)(self, X, slice(done, end))
+            t, last, asked = 0, end - done, GO_ON
+            out = none if reduced is None else reduced[done:end]
+            while t < last and asked == GO_ON:
+                active = self._active()
+                # while a component waits, whether it starts is seen after each row
+                stop = last if active == self.p else t + 1
+                learnt, asked = span_steps(
+                    rows.arrays, t, labels[done + t : done + stop], self.Q, active, rule,
+                    self.state, work, rows.folds, out,
+                )  # fmt: skip
+                if active < self.p:
+                    self._start(rows, t, active, start_raw)
+                    if reduced is not None:
+                        project(rows.products(t, raw=True), rule, self.state, out[t : t + 1])
+                t += learnt
+            if asked != TOO_LARGE:
+                rows.fold()
+            done += t
+            self._look_after(asked)
+        return done
+
+    # -- starting a component ---------------------------------------------------------------
+
+    def _active(self) -> int:
+        """How many components take part in the next step: those before the first without a v."""
+        started = np.diag(self.state.L) > 0
+        return self.p if started.all() else int(started.argmin())
+
+    def _start(self, rows: _Rows, t: int, j: int, raw: bool) -> None:
+        """Start component j from the row just learnt, if there is something to start from.
+
+        It is the row itself, or x - m less its parts along v_1 .. v_{j-1}, one after the other.
+        The row goes into W, and the rest is a matter of coordinates and inner products.
+        """
+        A, B, L, SV, SS, *_ = self.state
+        n, p, used = self.n, self.p, self._used
+        s = used - p
+        raw = raw or j == 0
+        Qx, xx = rows.products(t, raw)[:used], rows.square(t, raw)
+        VSx = np.append(A @ Qx[:p] + B[:, :s] @ Qx[p:], Qx[p:])  # inner products with V and S
+        if raw:
+            length, parts, start = xx, np.zeros(j), VSx
+        else:
+            V_S = np.block([[L, SV[:s].T], [SV[:s], SS[:s, :s]]])
+            to_m = V_S[:, p:].sum(axis=1) / n
+            mm = to_m[p:].sum() / n
+            length, parts, start = xx - 2 * Qx[p:].sum() / n + mm, np.zeros(j), VSx - to_m
+            for k in range(j):
+                parts[k] = start[k] / L[k, k]
+                length -= parts[k] * start[k]
+                start = start - parts[k] * V_S[k]
+            if length <= _NOISE * (xx + mm):
+                return
+        if not length > 0:
+            return
+        A[j], B[j] = -parts @ A[:j], -parts @ B[:j]
+        if not raw:
+            B[j, :s] -= 1 / n
+        A[j, j] = 1.0
+        rows.put(t, j, raw)
+        L[j], L[:, j], SV[:s, j] = start[:p], start[:p], start[p:]
+        L[j, j] = length
+        self.state.WW[j] = xx
+        self.state.theta[j] = self.state.rho[j] = self.state.err[j] = 0.0
+
+    # -- keeping the numbers good -----------------------------------------------------------
+
+    def _next_rebase(self) -> int:
+        due = max(self.p + 1, 2 * self.rebased)
+        return due if due > self.n else self.n + 1
+
+    def _look_after(self, asked: int) -> None:
+        from narrows.solve.kernels import REBASE, TOO_LARGE
+
+        if asked == TOO_LARGE:
+            raise ValueError(
+                f"the squares of the rows up to number {self.n} are too large to be added up; "
+                "scale the data down."
+            )
+        if asked == REBASE:
+            self.rebase()
+        elif self.n >= max(self.p + 1, 2 * self.rebased):
+            drift = self.rebase()
+            if drift > _DRIFTED:
+                warnings.warn(
+                    f"rounding has reached {drift:.0e} of the inner products after {self.n} "
+                    "samples; scale the columns to one size, or use an exact method.",
+                    stacklevel=2,
+                )
+
+    def rebase(self) -> float:
+        """Make the basis new: W = V, A = I, B = 0, and all inner products from Q.
+
+        2 d p (p + s) + d (p + s)^2 operations, and a second Q for a moment. Returns how far the
+        inner products kept were from these, as `drift` does.
+        """
+        p, state, V = self.p, self.state, self._coordinates()
+        W, S = np.sqrt(np.maximum(state.WW, 0.0)), np.sqrt(np.diag(state.SS))
+        parts = np.abs(state.A) @ W + np.abs(state.B) @ S
+        Q, used = np.empty_like(self.Q), self._used
+        for rows in self._row_slices():
+            Q[rows, :p] = self.Q[rows, :used] @ V[:used]
+            Q[rows, p:] = self.Q[rows, p:]
+        Q[:, np.flatnonzero(np.linalg.norm(Q[:, :p], axis=0) <= _VANISHED * parts)] = 0.0
+        self.Q = Q
+        G = self._gram()
+        drift = self._distance(G)
+        self._take(G)
+        return drift
+
+    def _become_raw(self) -> None:
+        """Give up the shift, which would fill sparse rows."""
+        assert self.shift is not None
+        self.rebase()
+        self.Q = self.Q.copy()
+        self.Q[:, self.p :] += np.outer(self.shift, self.state.N)
+        self.shift = None
+        self._take(self._gram())
+
+    def _take(self, G: np.ndarray) -> None:
+        """Begin anew from this basis, whose inner products are G."""
+        p, state = self.p, self.state
+        state.A[:], state.B[:] = np.eye(p), 0.0
+        state.L[:], state.SV[:], state.SS[:] = G[:p, :p], G[p:, :p], G[p:, p:]
+        state.WW[:], state.err[:] = np.diag(state.L), 0.0
+        self.rebased = self.n
+
+    def _gram(self, coordinates: np.ndarray | None = None) -> np.ndarray:
+        """[V | S]'[V | S] from Q, a block of columns of the data at a time; W for V if left out."""
+        G, used = np.zeros((self.Q.shape[1],) * 2), self._used
+        for rows in self._row_slices():
+            block = self.Q[rows, :used]
+            if coordinates is not None:
+                block = np.hstack([block @ coordinates[:used], block[:, self.p :]])
+            G[:used, :used] += block.T @ block
+        return G
+
+    def _row_slices(self) -> Iterator[slice]:
+        return blocks(len(self.Q), max(1, BLOCK // max(1, self.Q.shape[1])))
+
+
+class _Rows(Protocol):
+    """Rows on their way into a span: their products with Q, and what they add to it."""
+
+    arrays: Any  # what the kernel knows them by
+    folds: np.ndarray  # row t, times row t of X, is what that row has added to Q
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        """Q'x for row t, which has been learnt, or for row t as it came, without the shift."""
+
+    def square(self, t: int, raw: bool) -> float:
+        """x'x."""
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        """Make row t the base vector j."""
+
+    def fold(self) -> None:
+        """Add to Q what has not been added yet."""
+
+
+class _Sparse:
+    """CSR rows; the kernel folds each as it comes."""
+
+    def __init__(self, span: Span, X: Any, rows: slice):
+        ends = X.indptr[rows.start : rows.stop + 1]
+        entries = slice(ends[0], ends[-1])
+        self.Q = span.Q
+        # of one type whatever X has, so that one compiled kernel serves all
+        self.ends = (ends - ends[0]).astype(np.int32)
+        self.indices = X.indices[entries].astype(np.int32, copy=False)
+        self.data = X.data[entries].astype(np.float64, copy=False)
+        self.arrays = (self.ends, self.indices, self.data, _NO_BLOCK, _NO_BLOCK)
+        self.folds = np.zeros((rows.stop - rows.start, self.Q.shape[1]))
+
+    def _entries(self, t: int) -> tuple[np.ndarray, np.ndarray]:
+        entries = slice(self.ends[t], self.ends[t + 1])
+        return self.indices[entries], self.data[entries]
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        indices, data = self._entries(t)
+        return weighted(data, self.Q[indices])
+
+    def square(self, t: int, raw: bool) -> float:
+        data = self._entries(t)[1]
+        return float(data @ data)
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        indices, data = self._entries(t)
+        self.Q[indices, j] = data
+
+    def fold(self) -> None:
+        pass
+
+
+class _Dense:
+    """A block of dense rows less the shift, and the shift as a last row; folded all at once."""
+
+    def __init__(self, span: Span, X: np.ndarray, rows: slice):
+        shift = np.zeros(X.shape[1]) if span.shift is None else span.shift
+        self.Q, self.X = span.Q, X[rows]
+        self.block = np.vstack([self.X - shift, shift])
+        self.folds = np.zeros((len(self.block), self.Q.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):  # the kernel will see it
+            self.QX, self.XX = self.block @ self.Q, self.block @ self.block.T
+        self.arrays = (_NO_INDICES, _NO_INDICES, np.zeros(0), self.QX, self.XX)
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        products = self.QX[t] + self.XX[t] @ self.folds
+        return products + self.products(-1, False) if raw else products
+
+    def square(self, t: int, raw: bool) -> float:
+        if raw:
+            row = self.X[t].astype(np.float64)
+            return float(row @ row)
+        return float(self.XX[t, t])
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        self.folds[t, j] = 1.0
+        if raw:
+            self.folds[-1, j] = 1.0
+
+    def fold(self) -> None:
+        self.Q += self.block.T @ self.folds

@@ -1,0 +1,384 @@
+"""Projectors that learn one sample at a time: what their users see."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.decomposition import PCA
+
+import narrows
+from narrows import CCIPCA, IIS, IMMC, IOC, OC
+from narrows.engines import local
+from narrows.errors import ParameterError
+from tests.cases import ONLINE, answer, assert_same, labelled
+from tests.oracles.dense import scatters
+from tests.papers.ccipca import ccipca
+from tests.papers.immc import immc
+from tests.papers.ioc import ioc
+from tests.test_span import assert_near, stream, uci, vectors
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*gain margin")
+every = pytest.mark.parametrize("case", ONLINE, ids=lambda case: case.name)
+
+
+def unit(v):
+    length = np.linalg.norm(v, axis=-1, keepdims=True)
+    return np.divide(v, length, out=np.zeros_like(v), where=length > 0)
+
+
+# -- learning ------------------------------------------------------------------------------------
+
+
+@every
+def test_passes_are_partial_fits_one_after_the_other(case):
+    X, y = labelled()
+    twice = case.new().set_params(passes=2).fit(X, y)
+    assert_same(twice, case.new().partial_fit(X, y).partial_fit(X, y))
+    assert twice.n_samples_seen_ == 120 or case.estimator.early_stopping
+    shuffled = case.new().set_params(shuffle=True, random_state=3, passes=2)
+    rng = np.random.RandomState(3)
+    order = np.concatenate([rng.permutation(60), rng.permutation(60)])
+    assert_same(shuffled.fit(X, y), case.new().partial_fit(X[order], y[order]))
+    assert_same(shuffled.fit(sparse.csr_array(X), y), case.new().partial_fit(X[order], y[order]))
+
+
+@every
+def test_fit_begins_anew_and_partial_fit_goes_on(case):
+    X, y = labelled()
+    again = case.new().fit(X[:30], y[:30]).fit(X, y)
+    assert_same(again, case.new().fit(X, y), rtol=0, atol=0)
+    assert case.new().fit(X[:30], y[:30]).partial_fit(X[30:], y[30:]).n_samples_seen_ == 60
+
+
+@every
+def test_there_is_no_merge_and_it_is_said_what_is_exact(case):
+    X, y = labelled()
+    fitted = case.new().fit(X, y)
+    for verb in ("merge", "fit_stats"):
+        assert not hasattr(fitted, verb)
+        with pytest.raises(AttributeError, match=r"Use .*(OC|PCA).* merge") as error:
+            getattr(fitted, verb)(fitted)
+        assert type(fitted).__name__ in str(error.value)
+
+
+@every
+def test_there_is_no_sample_weight(case):
+    X, y = labelled()
+    with pytest.raises(TypeError, match="sample_weight"):
+        case.new().fit(X, y, sample_weight=np.ones(60))
+
+
+@every
+def test_one_label_a_row(case):
+    X, _ = labelled()
+    Y = np.eye(3, dtype=int)[np.arange(60) % 3]
+    for several in (Y, sparse.csr_array(Y)):
+        with pytest.raises(ValueError, match=r"one label a row wanted, but y of shape \(60, 3\)"):
+            case.new().fit(X, several)
+    with pytest.warns(UserWarning, match="column-vector"):
+        column = case.new().fit(X, Y.argmax(axis=1)[:, None])
+    assert_same(column, case.new().fit(X, Y.argmax(axis=1)))
+
+
+def test_ccipca_needs_no_labels():
+    X, y = labelled()
+    alone = CCIPCA().fit(X)
+    assert_same(alone, CCIPCA().fit(X, y), only={"components", "eigenvalues"})
+    assert alone.classes_.tolist() == [0]
+    assert alone.class_count_.tolist() == [60]
+    assert CCIPCA().fit(X, y).class_count_.sum() == 60
+
+
+def test_the_number_of_components_is_for_good():
+    X, y = labelled()
+    learner = IOC(2).fit(X, y).set_params(n_components=3)
+    with pytest.raises(ParameterError, match="n_components=3, but 2 were begun with"):
+        learner.partial_fit(X, y)
+    assert learner.n_samples_seen_ == 60
+    assert IOC(None).fit(X, y).components_.shape == (2, 7)
+    assert IOC(None).fit(X[:, :1], y).components_.shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (IOC(8), "n_components=8, but the data have n_features=7. Use n_components<=7"),
+        (IOC(0), "n_components must be a whole number >= 1"),
+        (IIS(tol=0.0), "tol must be a number > 0 or None"),
+        (IIS(tol="x"), "tol must be a number > 0 or None"),
+        (IIS(early_stopping=True), "early_stopping needs a tol"),
+        (IOC(patience=0), "patience must be a whole number >= 1"),
+        (IOC(passes=1.5), "passes must be a whole number >= 1"),
+        (IMMC(theta=-1.0), 'theta must be "auto", a number >= 0, or 2 of them'),
+        (IMMC(theta=[1.0, 2.0, 3.0]), 'theta must be "auto", a number >= 0, or 2 of them'),
+        (IMMC(theta="much"), 'theta must be "auto"'),
+        (IMMC(theta=[np.nan, 1]), 'theta must be "auto"'),
+        (IMMC(eps=-0.1), "eps must be finite and >= 0"),
+        (IMMC(deflate_shift="no"), 'deflate_shift must be "auto", True or False'),
+        (CCIPCA(amnesic=-1), "amnesic must be a finite number >= 0"),
+    ],
+)
+def test_parameters_out_of_range(learner, message):
+    X, y = labelled()
+    for verb in (learner.fit, learner.partial_fit):
+        with pytest.raises(ParameterError, match=message):
+            verb(X, y)
+    assert not hasattr(learner, "n_features_in_")
+
+
+def test_files_are_learnt_in_their_order_and_may_grow_wider():
+    X, y = labelled(n=90, d=7, c=3, sparse=True)
+    X[:30, 5:] = 0
+    chunks = [(X[:30, :5], y[:30]), (X[30:60], y[30:60]), (X[60:], y[60:])]
+    for form in (np.asarray, sparse.csr_array):
+        parts = [(form(a), b) for a, b in chunks]
+        assert_same(local.fit(IIS(3), parts), IIS(3).fit(form(X), y), rtol=1e-9)
+    twice = local.fit(IOC(passes=2), [(X[30:60], y[30:60]), (X[60:], y[60:])])
+    assert_same(twice, IOC(passes=2).fit(X[30:], y[30:]))
+    with pytest.raises(ParameterError, match="a file is learnt in its own order"):
+        local.fit(IOC(shuffle=True), chunks)
+
+
+# -- what is read --------------------------------------------------------------------------------
+
+
+@every
+def test_components_are_unit_vectors_of_the_iterates(case):
+    X, y = labelled()
+    fitted = case.new().fit(X, y)
+    W = fitted.components_
+    np.testing.assert_allclose(np.linalg.norm(W, axis=1), 1.0)
+    assert (W[np.arange(len(W)), np.abs(W).argmax(axis=1)] > 0).all()
+    cosines = np.abs((W * unit(vectors(fitted))).sum(axis=1))
+    if not fitted.orthonormalize:
+        np.testing.assert_allclose(cosines, 1.0)
+    np.testing.assert_allclose(fitted.transform(X), X @ W.T)
+    plain = fitted.components_
+    read = fitted.set_params(orthonormalize=True).components_
+    np.testing.assert_allclose(read @ read.T, np.eye(len(W)), atol=1e-12)
+    np.testing.assert_allclose(np.abs(read[0]), np.abs(plain[0]))
+    apart = plain - plain @ read.T @ read  # of one span
+    np.testing.assert_allclose(apart, 0.0, atol=1e-10)
+
+
+def test_the_first_rows_come_one_a_sample():
+    X, y = labelled(d=9)
+    learner = IOC(4)
+    for n in range(1, 7):
+        learner.partial_fit(X[n - 1 : n], y[n - 1 : n])
+        started = np.linalg.norm(learner.components_, axis=1)
+        np.testing.assert_allclose(started, np.arange(1, 5) <= n)
+        assert learner.transform(X).shape == (60, 4)
+
+
+def test_eigenvalues():
+    X, y = labelled(n=300)
+    *_, v = ioc(X, list(y), 2)
+    np.testing.assert_allclose(IOC().fit(X, y).eigenvalues_, np.linalg.norm(v, axis=1))
+    *_, v = ccipca(X, 2)
+    np.testing.assert_allclose(CCIPCA().fit(X).eigenvalues_, np.linalg.norm(v, axis=1))
+    *_, v = immc(X, list(y), 2, [3.0, 5.0])
+    # the start of v_j, at sample j, has no theta in it; each later sample weighs 1/n
+    mean = np.zeros(2)
+    for n in range(2, 301):
+        mean += (np.where(n > np.array([1, 2]), [3.0, 5.0], mean) - mean) / n
+    found = IMMC(theta=[3.0, 5.0]).fit(X, y).eigenvalues_
+    np.testing.assert_allclose(found, np.linalg.norm(v, axis=1) - mean)
+
+
+@every
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_learning_and_reducing_at_once(case, is_sparse):
+    """y(i) = W(i)'x(i), with the W of the table, or made orthonormal."""
+    X, y = labelled(n=90, sparse=is_sparse)
+    X = X + 3.0 * (X != 0)
+    form = sparse.csr_array if is_sparse else np.asarray
+    learner, step = case.new(), case.new()
+    reduced = np.vstack([
+        learner.transform_while_learning(form(X[:37]), y[:37]),
+        learner.transform_while_learning(form(X[37:]), y[37:]),
+    ])  # fmt: skip
+    assert_same(learner, case.new().partial_fit(form(X), y), rtol=1e-12)
+    for i in range(90):
+        W = unit(vectors(step.partial_fit(form(X[i : i + 1]), y[i : i + 1])))
+        if step.orthonormalize:
+            live = W.any(axis=1)
+            Q, R = np.linalg.qr(W[live].T)
+            W[live] = (Q * np.sign(np.diag(R))).T
+        np.testing.assert_allclose(reduced[i], W @ X[i], atol=1e-9 * np.abs(X[i]).max())
+
+
+def test_learning_and_reducing_follows_the_table_and_keeps_the_float_type():
+    X, y = labelled(n=80)
+    expected = [unit(v) @ x for v, x in zip(ioc(X, list(y), 3), X, strict=True)]
+    np.testing.assert_allclose(IOC(3).transform_while_learning(X, y), expected, atol=1e-12)
+    assert IOC(3).transform_while_learning(X.astype(np.float32), y).dtype == np.float32
+    assert IOC(3).transform_while_learning(X[:0], y[:0]).shape == (0, 3)
+    fresh = IOC(3)
+    with pytest.raises(ValueError, match="inconsistent"):
+        fresh.transform_while_learning(X, y[:-1])
+    assert vars(fresh) == vars(IOC(3))
+
+
+# -- stillness -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("p", "tol", "patience"), [(2, 0.06, 5), (3, 0.02, 20), (1, 1e-3, 2)])
+def test_still_is_when_the_directions_moved_little_for_long(p, tol, patience):
+    X, y = labelled(n=700, d=6, c=3)
+    y[:40] = "ant"  # while one class is seen, nothing counts
+    steps = [unit(v) for v in ioc(X, list(y), p)]
+    moved = [np.linalg.norm(b - a, axis=1).sum() for a, b in pairwise(steps)]
+    run, expected = 0, None
+    for n, distance in enumerate(moved, 2):
+        run = run + 1 if distance < tol and n > p and len(set(y[:n])) > 1 else 0
+        if run == patience:
+            expected = n
+            break
+    assert expected is not None
+    learner = IOC(p, tol=tol, patience=patience)
+    for i in range(0, 700, 100):
+        learner.partial_fit(X[i : i + 100], y[i : i + 100])
+        assert learner.n_samples_still_ == (expected if i + 100 >= expected else None)
+    assert learner.n_samples_seen_ == 700
+    stopped = learner.set_params(early_stopping=True).fit(X, y)
+    assert stopped.n_samples_seen_ == stopped.n_samples_still_ == expected
+    assert_near(vectors(stopped), vectors(IOC(p).partial_fit(X[:expected], y[:expected])), 1e-12)
+    assert stopped.class_count_.sum() == expected
+    assert stopped.partial_fit(X, y).n_samples_seen_ == expected
+    assert IOC(p).fit(X, y).n_samples_still_ is None
+
+
+def test_small_motions_are_told_from_rounding():
+    X, y = labelled(n=4000, d=6, c=3)
+    steps = [unit(v) for v in ioc(X, list(y), 1)]
+    moved = [np.linalg.norm(b - a) for a, b in pairwise(steps)]
+    least = float(np.median(moved[-500:]))
+    learner = IOC(1, tol=least, patience=1).fit(X, y)
+    assert learner.n_samples_still_ == next(n for n, d in enumerate(moved, 2) if d < least)
+
+
+# -- what the iterates tend to -------------------------------------------------------------------
+
+
+def leading(A, p):
+    return np.linalg.eigh(A)[1][:, ::-1].T[:p]
+
+
+@pytest.mark.parametrize(
+    ("learner", "matrix", "p"),
+    [
+        (IOC(2), lambda S_b, S_w, C: S_b, 2),
+        (IIS(2), lambda S_b, S_w, C: S_b, 2),
+        (IMMC(1), lambda S_b, S_w, C: S_b - S_w, 1),
+        (IMMC(2, eps=0.05), lambda S_b, S_w, C: S_b - 0.05 * S_w, 2),
+        (CCIPCA(2), lambda S_b, S_w, C: C, 2),
+        (CCIPCA(2, amnesic=1.0), lambda S_b, S_w, C: C, 2),
+    ],
+)
+def test_after_some_passes_the_share_of_the_optimum_is_nearly_all(learner, matrix, p):
+    X, y = labelled(n=200, d=6, c=3)
+    X += 2 * X.mean(axis=0) * (np.arange(6) < 2)
+    A = matrix(*scatters(X, y))
+    fitted = learner.set_params(passes=60, shuffle=True, random_state=0, orthonormalize=True)
+    W = fitted.fit(X, y).components_
+    optimum = np.linalg.eigvalsh(A)[::-1][:p].sum()
+    assert np.trace(W @ A @ W.T) > 0.99 * optimum
+
+
+@pytest.mark.parametrize("method", [IOC, IIS])
+def test_the_sums_of_the_iterates_are_those_of_exact_oc(method):
+    X, y = labelled(n=100, c=4)
+    for form in (sparse.csr_array, np.asarray):
+        for n in (20, 57, 100):
+            learner = method(3).partial_fit(form(X[:n]), y[:n])
+            assert_same(learner.exact(), OC().fit(form(X[:n]), y[:n]))
+        assert len(method(2).fit(form(X), y).exact().components_) == 2
+        assert len(method(5).fit(form(X), y).exact().components_) == 3
+    before = answer(learner)["components"]
+    learner.exact().partial_fit(X, y)
+    np.testing.assert_array_equal(answer(learner)["components"], before)
+    with pytest.raises(ValueError, match="two classes of positive weight wanted"):
+        method().partial_fit(X[:1], y[:1]).exact()
+
+
+def test_ccipca_tends_to_scikit_learns_pca():
+    X, _ = labelled(n=300, d=6)
+    X *= [3, 2, 1, 1, 1, 1]
+    pca = PCA(2).fit(X)
+    fitted = CCIPCA(2, passes=50, shuffle=True, random_state=0).fit(X)
+    assert (np.abs((fitted.components_ * pca.components_).sum(axis=1)) > 0.99).all()
+    np.testing.assert_allclose(fitted.eigenvalues_, pca.explained_variance_, rtol=0.05)
+
+
+# -- theta found ---------------------------------------------------------------------------------
+
+
+def test_the_printed_shift_lets_a_component_fall_back_onto_an_earlier_one(data):
+    """The second eigenvalue of 2 S_b - C on Iris is negative: documented, and mended by default."""
+    X, y = uci(data, "iris")
+    how = {"passes": 20, "shuffle": True, "random_state": 0}
+    literal = IMMC(theta=0.3, **how).fit(X, y).components_
+    deflated = IMMC(theta=0.3, deflate_shift=True, **how).fit(X, y).components_
+    assert abs(literal[0] @ literal[1]) > 0.9
+    assert abs(deflated[0] @ deflated[1]) < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "least"), [("waveform", 0.99), ("pima_diabetes", 0.99)])
+def test_theta_is_found_where_the_papers_found_none(data, name, least):
+    X, y = uci(data, name)
+    if name == "pima_diabetes":
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    S_b, S_w, _ = scatters(X, y)
+    target = leading(S_b - S_w, 1)[0]
+    cosines = [
+        abs(IMMC(1, passes=20, shuffle=True, random_state=s).fit(X, y).components_[0] @ target)
+        for s in range(5)
+    ]
+    assert np.median(cosines) > least, cosines
+
+
+def test_theta_follows_the_scale_of_the_data():
+    """Times a power of two everything is, but for the start, the same to the bit."""
+    X, y = labelled(n=500, d=6, c=3)
+    how = {"passes": 30, "shuffle": True, "random_state": 0}
+    one, other = (IMMC(1, **how).fit(s * X, y) for s in (16.0, 1024.0))
+    np.testing.assert_allclose(one.components_, other.components_, atol=0.02)
+    np.testing.assert_allclose(one.eigenvalues_ * 64**2, other.eigenvalues_, rtol=0.05)
+
+
+def test_components_that_gain_no_margin_are_named():
+    X, y = labelled(n=300)
+    with pytest.warns(UserWarning, match=r"of 5 components only \d seem to gain margin at eps=1"):
+        IMMC(5).fit(X, y)
+    with pytest.warns(UserWarning, match="none of 2 components seems to gain margin"):
+        IMMC(2, eps=50.0).fit(X, y)
+
+
+# -- keeping -------------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_saved_one_goes_on_to_the_bit(case, is_sparse, tmp_path):
+    """Across block edges, new classes and new bases."""
+    X, y = labelled(n=900, c=4)
+    order = stream(X, y, 900, late="dog")
+    X, y = X[order] * (np.abs(X[order]) > 0.5 * is_sparse), y[order]
+    form = sparse.csr_array if is_sparse else np.asarray
+    learner = case.new()
+    ends = [0, 1, 2, 7, 64, 100, 255, 300, 470, 900]
+    for start, end in pairwise(ends):
+        path = tmp_path / f"{end}.narrows"
+        learner.partial_fit(form(X[start:end]), y[start:end])
+        narrows.save(learner, path)
+        if start:
+            loaded = narrows.load(tmp_path / f"{start}.narrows")
+            loaded.partial_fit(form(X[start:end]), y[start:end])
+            assert_same(loaded, learner, rtol=0, atol=0)
+            narrows.save(loaded, tmp_path / "again.narrows")
+            assert (tmp_path / "again.narrows").read_bytes() == path.read_bytes()

@@ -1,0 +1,397 @@
+"""The engine against the papers' tables, and at the edges."""
+
+from __future__ import annotations
+
+import csv
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from narrows import CCIPCA, IIS, IMMC, IOC
+from narrows.solve import kernels, span
+from narrows.solve.span import Rule, Span
+from tests.cases import labelled
+from tests.papers.ccipca import ccipca
+from tests.papers.iis import iis
+from tests.papers.immc import immc
+from tests.papers.ioc import ioc
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*gain margin")
+
+# estimator, the table written out, and how near they have to be
+METHODS = {
+    "IOC": (lambda p: IOC(p), ioc, 1e-10),
+    "IIS": (lambda p: IIS(p), iis, 1e-10),
+    "CCIPCA": (lambda p: CCIPCA(p), lambda X, y, p: ccipca(X, p), 1e-10),
+    "CCIPCA, amnesic": (
+        lambda p: CCIPCA(p, amnesic=2.0), lambda X, y, p: ccipca(X, p, 2.0), 1e-10,
+    ),
+    "IMMC, theta": (lambda p: IMMC(p, theta=1.0), lambda X, y, p: immc(X, y, p, 1.0), 1e-6),
+    "IMMC, thetas": (
+        lambda p: IMMC(p, eps=0.3, theta=0.2 + np.arange(p)),
+        lambda X, y, p: immc(X, y, p, 0.2 + np.arange(p), eps=0.3), 1e-6,
+    ),
+    "IMMC, deflated": (
+        lambda p: IMMC(p, theta=1.0, deflate_shift=True),
+        lambda X, y, p: immc(X, y, p, 1.0, deflate_shift=True), 1e-8,
+    ),
+    "IMMC, auto": (
+        lambda p: IMMC(p), lambda X, y, p: immc(X, y, p, "auto", deflate_shift=True), 1e-8,
+    ),
+    "IMMC, auto, not deflated": (
+        lambda p: IMMC(p, eps=0.3, deflate_shift=False),
+        lambda X, y, p: immc(X, y, p, "auto", eps=0.3), 1e-8,
+    ),
+}  # fmt: skip
+every = pytest.mark.parametrize("method", METHODS)
+
+
+def stream(X, y, n, late, seed=0):
+    """n rows drawn from X; those of the class `late` come only in the second half."""
+    rng = np.random.default_rng(seed)
+    early = np.flatnonzero(y != late)
+    return np.concatenate([rng.choice(early, n // 2), rng.choice(len(y), n - n // 2)])
+
+
+def batches(n, seed=0):
+    """Ends of batches: one row at a time first, then of any size, some of none."""
+    rng = np.random.default_rng(seed)
+    ends = np.sort(np.concatenate([np.arange(8), rng.integers(8, n, 25), [n, n]]))
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def vectors(estimator):
+    return estimator._learnt.state.span.vectors().T
+
+
+def assert_near(found, expected, tolerance, what=""):
+    """Each vector to `tolerance` of its largest entry."""
+    scale = np.abs(expected).max(axis=1, keepdims=True)
+    apart = np.abs(found - expected) / np.where(scale > 0, scale, 1.0)
+    assert apart.max() < tolerance, f"{what}: {apart.max(axis=1)}"
+
+
+def assert_follows(method, X, y, p):
+    """After every batch the vectors are those of the table."""
+    make, table, tolerance = METHODS[method]
+    dense = X.toarray() if sparse.issparse(X) else X
+    expected = dict(enumerate(table(dense, list(y), p), 1))
+    estimator = make(p)
+    for rows in batches(len(y)):
+        estimator.partial_fit(X[rows], y[rows])
+        if rows.stop:
+            assert_near(vectors(estimator), expected[rows.stop], tolerance, f"n = {rows.stop}")
+    assert estimator._learnt.state.span.drift() < 1e-8
+
+
+def uci(data, name):
+    with open(data / f"{name}.csv") as file:
+        lines = list(csv.reader(file))[1:]
+    return np.array([line[:-1] for line in lines], dtype=float), np.array([x[-1] for x in lines])
+
+
+# -- the tables ----------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(("c", "p"), [(4, 3), (2, 1), (3, 6)])
+def test_random_rows(method, is_sparse, c, p):
+    rng = np.random.default_rng(c)
+    X, y = labelled(n=400, d=20, c=c, sparse=is_sparse)
+    X, y = X + 0.3 * (X != 0), y.astype(object)
+    order = stream(X, y, 5000, late=sorted(set(y))[-1])
+    X, y = X[order], y[order]
+    X[rng.integers(0, 5000, 40)] = 0.0  # rows of zeros in between
+    assert_follows(method, sparse.csr_array(X) if is_sparse else X, y, p)
+
+
+@every
+@pytest.mark.parametrize("name", ["iris", "balance_scale"])
+def test_small_sets(data, method, name):
+    X, y = uci(data, name)
+    order = stream(X, y, 5000, late=y[-1])
+    assert_follows(method, X[order], y[order], 2)
+
+
+@pytest.mark.slow
+@every
+def test_waveform(data, method):
+    X, y = uci(data, "waveform")
+    order = stream(X, y, 5000, late=y[-1])
+    assert_follows(method, X[order], y[order], 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["IOC", "IIS", "CCIPCA", "IMMC, theta", "IMMC, auto"])
+def test_documents(data, method):
+    file = np.load(data / "tr41.npz")
+    counts = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
+    X, y = sparse.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts)), file["y"]
+    used = np.flatnonzero(X.sum(axis=0) > 0)
+    order = stream(X, y, 5000, late=9)
+    assert_follows(method, X[order][:, used], y[order], 3)
+
+
+def test_no_stop_at_the_edges_of_blocks_and_rebases():
+    """All sizes of the first batch around 64, 256 and the doublings, one row at a time after."""
+    X, y = labelled(n=600, d=9, c=3)
+    expected = dict(enumerate(ioc(X, list(y), 2), 1))
+    for first in (3, 6, 63, 64, 65, 192, 255, 256, 257, 511):
+        learner = IOC().partial_fit(X[:first], y[:first])
+        for i in range(first, first + 4):
+            learner.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert_near(vectors(learner), expected[first + 4], 1e-12)
+
+
+# -- the basis -----------------------------------------------------------------------------------
+
+
+def learnt(n, rule, p=3, every=None, is_sparse=True, c=4, d=30, start_raw=False):
+    """A span that has learnt n rows, with its basis made new every so many."""
+    X, y = labelled(n=n, d=d, c=c, sparse=is_sparse)
+    y = np.unique(y, return_inverse=True)[1]
+    X = sparse.csr_array(X) if is_sparse else X
+    made = Span(d, p)
+    made.add_sums(c)
+    step = every or n
+    for start in range(0, n, step):
+        made.learn(X[start : start + step], y[start : start + step], rule, start_raw)
+        if every:
+            made.rebase()
+    return made
+
+
+RULES = {
+    "between": Rule(1.0, 0.0, np.zeros(3)),
+    "margin": Rule(2.0, -1.0, np.full(3, 5.0)),
+    "auto": Rule(2.0, -1.0, np.zeros(3), margin=0.05 / 30, deflate=True),
+    "total": Rule(0.0, 1.0, np.zeros(3)),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("every", [1, 7, 1000])
+def test_a_new_basis_changes_no_vector(rule, every):
+    plain = learnt(2000, RULES[rule]).vectors()
+    often = learnt(2000, RULES[rule], every=every).vectors()
+    assert_near(often.T, plain.T, 1e-10)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_on_a_long_stream_the_numbers_stay_good(rule):
+    made = learnt(100_000, RULES[rule])
+    state = made.state
+    assert made.rebased >= 65_536
+    assert made.drift() < 1e-10
+    parts = np.abs(state.A) @ np.sqrt(state.WW) + np.abs(state.B) @ np.sqrt(np.diag(state.SS))
+    assert (parts < 2e3 * made.lengths).all()
+    assert_near(made.vectors().T, learnt(100_000, RULES[rule], every=4096).vectors().T, 1e-8)
+
+
+def test_without_new_bases_a_large_shift_loses_digits(monkeypatch):
+    """What the policy is for: the same stream without it."""
+    monkeypatch.setattr(Span, "rebase", lambda self: 0.0)
+    state = learnt(20_000, RULES["margin"]).state
+    parts = np.abs(state.A) @ np.sqrt(state.WW) + np.abs(state.B) @ np.sqrt(np.diag(state.SS))
+    assert (parts > 20 * np.sqrt(np.diag(state.L))).any()
+
+
+def test_drift_is_measured_and_warned_of(monkeypatch):
+    made = learnt(500, RULES["between"])
+    assert made.drift() < 1e-13
+    made.state.SV[1, 0] *= 1.001
+    assert made.drift() > 1e-6
+    made.rebased = 250  # so that a new basis is due
+    with pytest.warns(UserWarning, match="rounding has reached .* of the inner products"):
+        made._look_after(kernels.GO_ON)
+    assert made.drift() < 1e-13
+
+
+def test_an_offset_of_dense_rows_costs_no_digits():
+    X, y = labelled(n=2000, d=12, c=3)
+    X = np.round(X * 2**20) / 2**20
+    for method in ("IIS", "CCIPCA", "IMMC, theta"):
+        make, table, _ = METHODS[method]
+        *_, expected = table(X + 1000.0, list(y), 2)
+        assert_near(vectors(make(2).fit(X + 1000.0, y)), expected, 1e-9, method)
+
+
+# -- the edges -----------------------------------------------------------------------------------
+
+TABLES = [(name, *METHODS[name][:2]) for name in ("IOC", "IIS", "CCIPCA", "IMMC, auto")]
+edges = pytest.mark.parametrize(("name", "make", "table"), TABLES, ids=lambda v: str(v)[:8])
+
+
+@edges
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_stream_of_zeros_has_rows_of_zeros(name, make, table, form):
+    learner = make(3).partial_fit(form(np.zeros((400, 5))), np.arange(400) % 2)
+    np.testing.assert_array_equal(learner.components_, np.zeros((3, 5)))
+    np.testing.assert_array_equal(learner.transform(np.eye(5)), np.zeros((5, 3)))
+    np.testing.assert_array_equal(learner.eigenvalues_, np.zeros(3))
+
+
+@edges
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_component_waits_for_a_sample_to_start_from(name, make, table, form):
+    X, y = labelled(n=60, d=6, c=3)
+    late = np.vstack([np.zeros((5, 6)), X])
+    learner = make(2).partial_fit(form(late[:5]), ["ant"] * 5)
+    assert not learner.components_.any()
+    learner.partial_fit(form(late[5:6]), y[:1])
+    np.testing.assert_allclose(np.abs(learner.components_[0]), np.abs(X[0]) / np.linalg.norm(X[0]))
+    assert not learner.components_[1].any()
+    learner.partial_fit(form(late[6:]), y[1:])
+    assert np.isfinite(learner.components_).all()
+    assert (np.linalg.norm(learner.components_, axis=1) > 0.99).all()
+
+
+@edges
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_repeated_samples_and_rows_on_a_line(name, make, table, form):
+    X, y = labelled(n=300, d=6, c=3)
+    learner = make(3).partial_fit(form(np.tile(X[:1], (200, 1))), np.array(["ant", "bee"] * 100))
+    found = learner.components_
+    assert np.isfinite(found).all()
+    if name != "IOC":  # nothing but rounding is left to start the second from
+        assert not found[1:].any()
+    line = np.outer(np.arange(1.0, 101.0), X[0])
+    learner = make(3).partial_fit(form(line), np.array(["ant", "bee"] * 50))
+    assert np.isfinite(learner.components_).all()
+    assert np.isfinite(learner.partial_fit(form(X), y).components_).all()
+
+
+@edges
+def test_one_class_for_a_long_time(name, make, table):
+    X, y = labelled(n=3000, d=6, c=2)
+    y[:2990] = "ant"
+    *_, expected = table(X, list(y), 2)
+    assert_near(vectors(make(2).partial_fit(X, y)), expected, 1e-9)
+    if name == "IOC":
+        alone = IOC().partial_fit(X[:2990], y[:2990])
+        np.testing.assert_allclose(
+            alone.eigenvalues_, np.linalg.norm(X[:2], axis=1) * [1, 2] / 2990
+        )
+
+
+@edges
+def test_more_components_than_columns_can_bear_is_an_error(name, make, table):
+    with pytest.raises(ValueError, match="n_components=6, but the data have n_features=5"):
+        make(6).partial_fit(np.eye(5), [0, 1, 0, 1, 0])
+    X, y = labelled(n=500, d=5, c=2)
+    *_, expected = table(X, list(y), 5)
+    assert_near(vectors(make(5).partial_fit(X, y)), expected, 1e-6)
+
+
+def test_a_vector_that_vanishes_waits_for_the_next_sample():
+    """In one column IMMC with theta = 0 can step onto 0 exactly; the table divides 0 by 0 then."""
+    rows, y = np.array([[1.0], [-2.0], [3.0], [1.0], [2.0]]), np.array([0, 0, 0, 1, 1])
+    made = IMMC(1, eps=1.0, theta=0.0)
+    for i in range(5):
+        made.partial_fit(rows[i : i + 1], y[i : i + 1])
+        assert np.isfinite(vectors(made)).all()
+    # v(2) = 1/2 - 1/2 u^2, which is 0 for u = -1, as x(2) = -1 makes it
+    made = IMMC(1, theta=0.0).partial_fit([[1.0], [-1.0]], [0, 0])
+    np.testing.assert_array_equal(vectors(made), 0.0)
+    made.partial_fit([[5.0]], [1])
+    np.testing.assert_array_equal(vectors(made), 5.0)
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e-10, 1e10, 1e50])
+def test_any_scale_of_the_data(scale):
+    """|x| is the start, |x|^2 what is added: the iterates differ, and tend to the same."""
+    X, y = labelled(n=500, d=7, c=3)
+    for make in (IOC, IIS, IMMC, CCIPCA):
+        found = make(2).partial_fit(scale * X, y)
+        assert np.isfinite(found.components_).all()
+        assert np.isfinite(found.eigenvalues_).all()
+        if scale > 1:  # the start, of size |x|, is soon forgotten
+            again = make(2).partial_fit(7 * scale * X, y)
+            np.testing.assert_allclose(again.components_, found.components_, atol=1e-6)
+            np.testing.assert_allclose(again.eigenvalues_, 49 * found.eigenvalues_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_squares_that_overflow_are_an_error_and_change_nothing(form):
+    X, y = labelled(n=100, d=7, c=3)
+    learner = IIS().partial_fit(form(X), y)
+    before = {k: a.copy() for k, a in learner._learnt.state.to_arrays().items()}
+    X[50] = 1e160
+    with pytest.raises(ValueError, match="too large to be added up; scale the data down"):
+        learner.partial_fit(form(X), y)
+    for key, array in learner._learnt.state.to_arrays().items():
+        np.testing.assert_array_equal(array, before[key])
+
+
+def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
+    X, y = labelled(n=900, d=8, c=3)
+    X += 5.0
+    dense = IIS(3).partial_fit(X, y)
+    mixed = (
+        IIS(3).partial_fit(X[:300], y[:300]).partial_fit(sparse.csr_array(X[300:600]), y[300:600])
+    )
+    mixed.partial_fit(X[600:], y[600:])
+    assert_near(vectors(mixed), vectors(dense), 1e-10)
+    mixed = IIS(3).partial_fit(sparse.csr_array(X[:300]), y[:300]).partial_fit(X[300:], y[300:])
+    assert_near(vectors(mixed), vectors(dense), 1e-10)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
+def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypatch):
+    X, y = labelled(n=5000, d=9, c=4)
+    learner = IMMC(3).partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
+    before = {k: a.copy() for k, a in learner._learnt.state.to_arrays().items()}
+    held = vars(learner).copy()
+    whole, calls = kernels.span_steps, []
+
+    def failing(*args):
+        calls.append(1)
+        if len(calls) == 4:
+            raise raised
+        return whole(*args)
+
+    monkeypatch.setattr(kernels, "span_steps", failing)
+    with pytest.raises(raised):
+        learner.partial_fit(form(X), y)
+    assert len(calls) == 4
+    assert vars(learner) == held
+    after = learner._learnt.state.to_arrays()
+    assert set(after) == set(before)
+    for key, array in after.items():
+        np.testing.assert_array_equal(array, before[key], err_msg=key)
+    monkeypatch.setattr(kernels, "span_steps", whole)
+    np.testing.assert_array_equal(
+        vectors(learner.partial_fit(form(X), y)),
+        vectors(
+            IMMC(3)
+            .partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
+            .partial_fit(form(X), y)
+        ),
+    )
+
+
+def test_rows_of_any_index_and_float_type_are_the_same_rows():
+    X, y = labelled(n=300, d=9, c=3, sparse=True)
+    X = X.astype(np.float32).astype(np.float64)
+    expected = vectors(IIS().partial_fit(sparse.csr_array(X), y))
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    for form in (wide, sparse.csr_array(X.astype(np.float32)), sparse.csr_matrix(X)):
+        np.testing.assert_array_equal(vectors(IIS().partial_fit(form, y)), expected)
+
+
+def test_slices_of_rows_change_no_bit(monkeypatch):
+    X, y = labelled(n=3000, d=9, c=3, sparse=True)
+    X = sparse.csr_array(X)
+    expected = IMMC(3).partial_fit(X, y)._learnt.state.to_arrays()
+    monkeypatch.setattr(span, "_ROWS", 37)
+    learner = IMMC(3)
+    for rows in batches(3000):
+        learner.partial_fit(X[rows], y[rows])
+    for key, array in learner._learnt.state.to_arrays().items():
+        np.testing.assert_array_equal(array, expected[key], err_msg=key)
