@@ -117,7 +117,7 @@ _METHOD_OPTIONS = (
     click.option("--threshold", type=float, help="Keep the columns with at least this score."),
     click.option("--n-components", type=int, help="Directions to keep."),
     click.option("--priors", type=_Values(), help="empirical, sqrt, balanced, or p1,p2,…"),
-    click.option("--eps", type=float, help="Weight of the spread within (mmcfs, immc)."),
+    click.option("--eps", type=float, help="Weight of the spread within classes (mmcfs, immc)."),
     click.option("--theta", type=_Values(), help="Shift of immc: auto, a number, or t1,t2,…"),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other parameter."
@@ -163,7 +163,13 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@click.option("--method", required=True, type=click.Choice(list(METHODS), case_sensitive=False))
+@click.option(
+    "--method",
+    required=True,
+    type=click.Choice(list(METHODS), case_sensitive=False),
+    metavar="NAME",
+    help=f"One of {', '.join(METHODS)}.",
+)
 @click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
 @_with(_METHOD_OPTIONS)
 @_with(_READ_OPTIONS)
