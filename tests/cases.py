@@ -15,6 +15,7 @@ from narrows import (
     DF,
     IG,
     IIS,
+    ILDA,
     IMMC,
     IOC,
     MI,
@@ -86,6 +87,8 @@ ONLINE = [
     Case(IMMC(n_components=3)),
     Case(IMMC(eps=0.2, theta=0.5)),
     Case(IMMC(theta=[0.1, 2.0], deflate_shift=True)),
+    Case(ILDA()),
+    Case(ILDA(n_components=3, eta=0.01)),
     Case(CCIPCA(n_components=3)),
     Case(CCIPCA(amnesic=2.0)),
 ]

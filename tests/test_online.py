@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.decomposition import PCA
 
 import narrows
-from narrows import CCIPCA, IIS, IMMC, IOC, OC
+from narrows import CCIPCA, IIS, ILDA, IMMC, IOC, OC
 from narrows.engines import local
 from narrows.errors import ParameterError
 from tests.cases import ONLINE, answer, assert_same, labelled
@@ -59,7 +59,7 @@ def test_there_is_no_merge_and_it_is_said_what_is_exact(case):
     fitted = case.new().fit(X, y)
     for verb in ("merge", "fit_stats"):
         assert not hasattr(fitted, verb)
-        with pytest.raises(AttributeError, match=r"Use .*(OC|PCA).* merge") as error:
+        with pytest.raises(AttributeError, match=r"Use .*(OC|PCA|LDA).* merge") as error:
             getattr(fitted, verb)(fitted)
         assert type(fitted).__name__ in str(error.value)
 
@@ -118,6 +118,8 @@ def test_the_number_of_components_is_for_good():
         (IMMC(theta=[np.nan, 1]), 'theta must be "auto"'),
         (IMMC(eps=-0.1), "eps must be finite and >= 0"),
         (IMMC(deflate_shift="no"), 'deflate_shift must be "auto", True or False'),
+        (ILDA(eta=0.0), 'eta must be "auto" or a number > 0'),
+        (ILDA(eta="fast"), 'eta must be "auto" or a number > 0'),
         (CCIPCA(amnesic=-1), "amnesic must be a finite number >= 0"),
     ],
 )
@@ -357,6 +359,40 @@ def test_components_that_gain_no_margin_are_named():
         IMMC(5).fit(X, y)
     with pytest.warns(UserWarning, match="none of 2 components seems to gain margin"):
         IMMC(2, eps=50.0).fit(X, y)
+
+
+# -- ILDA ----------------------------------------------------------------------------------------
+
+
+def fisher_directions(X, y):
+    """Eigenvalues and unit eigenvectors of S_w^-1 S_b, the largest first."""
+    S_b, S_w, _ = scatters(X, y)
+    L, V = linalg.eigh(S_b, S_w)
+    return L[::-1], unit(V.T[::-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "cosines"), [("waveform", [0.999, 0.999]), ("wine", [0.99, 0.97])]
+)
+def test_ilda_tends_to_the_discriminant_directions(data, name, cosines):
+    X, y = uci(data, name)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    L, V = fisher_directions(X, y)
+    found = [
+        ILDA(2, passes=20, shuffle=True, random_state=s).fit(X, y) for s in range(3)
+    ]  # fmt: skip
+    apart = np.median([np.abs((e.components_ * V[:2]).sum(axis=1)) for e in found], axis=0)
+    assert (apart > cosines).all(), apart
+    np.testing.assert_allclose(found[0].eigenvalues_, L[:2], rtol=0.2)
+
+
+def test_the_gain_of_ilda_is_bounded_so_that_nothing_diverges():
+    X, y = labelled(n=2000, d=6, c=3)
+    for scale in (1e-3, 1.0, 1e3):
+        for eta in ("auto", 1.0, 1e6):
+            fitted = ILDA(3, eta=eta).fit(scale * X, y)
+            assert np.isfinite(fitted.components_).all()
+            assert np.isfinite(fitted.eigenvalues_).all()
 
 
 # -- keeping -------------------------------------------------------------------------------------

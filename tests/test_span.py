@@ -10,12 +10,13 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from narrows import CCIPCA, IIS, IMMC, IOC
+from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
 from narrows.solve import kernels, span
 from narrows.solve.span import Rule, Span
 from tests.cases import labelled
 from tests.papers.ccipca import ccipca
 from tests.papers.iis import iis
+from tests.papers.ilda import ilda
 from tests.papers.immc import immc
 from tests.papers.ioc import ioc
 
@@ -45,6 +46,8 @@ METHODS = {
         lambda p: IMMC(p, eps=0.3, deflate_shift=False),
         lambda X, y, p: immc(X, y, p, "auto", eps=0.3), 1e-8,
     ),
+    "ILDA": (lambda p: ILDA(p), ilda, 1e-8),
+    "ILDA, eta": (lambda p: ILDA(p, eta=0.003), lambda X, y, p: ilda(X, y, p, 0.003), 1e-8),
 }  # fmt: skip
 every = pytest.mark.parametrize("method", METHODS)
 
@@ -126,7 +129,7 @@ def test_waveform(data, method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["IOC", "IIS", "CCIPCA", "IMMC, theta", "IMMC, auto"])
+@pytest.mark.parametrize("method", ["IOC", "IIS", "CCIPCA", "IMMC, theta", "IMMC, auto", "ILDA"])
 def test_documents(data, method):
     file = np.load(data / "tr41.npz")
     counts = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
@@ -150,7 +153,7 @@ def test_no_stop_at_the_edges_of_blocks_and_rebases():
 # -- the basis -----------------------------------------------------------------------------------
 
 
-def learnt(n, rule, p=3, every=None, is_sparse=True, c=4, d=30, start_raw=False):
+def learnt(n, rule, p=3, every=None, is_sparse=True, c=4, d=30, start="centred"):
     """A span that has learnt n rows, with its basis made new every so many."""
     X, y = labelled(n=n, d=d, c=c, sparse=is_sparse)
     y = np.unique(y, return_inverse=True)[1]
@@ -159,7 +162,7 @@ def learnt(n, rule, p=3, every=None, is_sparse=True, c=4, d=30, start_raw=False)
     made.add_sums(c)
     step = every or n
     for start in range(0, n, step):
-        made.learn(X[start : start + step], y[start : start + step], rule, start_raw)
+        made.learn(X[start : start + step], y[start : start + step], rule, start)
         if every:
             made.rebase()
     return made
@@ -167,9 +170,9 @@ def learnt(n, rule, p=3, every=None, is_sparse=True, c=4, d=30, start_raw=False)
 
 RULES = {
     "between": Rule(1.0, 0.0, np.zeros(3)),
-    "margin": Rule(2.0, -1.0, np.full(3, 5.0)),
-    "auto": Rule(2.0, -1.0, np.zeros(3), margin=0.05 / 30, deflate=True),
-    "total": Rule(0.0, 1.0, np.zeros(3)),
+    "margin": Rule(2.0, -1.0, np.full(3, 5.0), with_u=True),
+    "auto": Rule(2.0, -1.0, np.zeros(3), margin=0.05 / 30, deflate=True, with_u=True),
+    "total": Rule(0.0, 1.0, np.zeros(3), with_u=True),
 }
 
 
@@ -222,7 +225,7 @@ def test_an_offset_of_dense_rows_costs_no_digits():
 
 # -- the edges -----------------------------------------------------------------------------------
 
-TABLES = [(name, *METHODS[name][:2]) for name in ("IOC", "IIS", "CCIPCA", "IMMC, auto")]
+TABLES = [(name, *METHODS[name][:2]) for name in ("IOC", "IIS", "CCIPCA", "IMMC, auto", "ILDA")]
 edges = pytest.mark.parametrize(("name", "make", "table"), TABLES, ids=lambda v: str(v)[:8])
 
 
@@ -257,7 +260,7 @@ def test_repeated_samples_and_rows_on_a_line(name, make, table, form):
     learner = make(3).partial_fit(form(np.tile(X[:1], (200, 1))), np.array(["ant", "bee"] * 100))
     found = learner.components_
     assert np.isfinite(found).all()
-    if name != "IOC":  # nothing but rounding is left to start the second from
+    if name not in ("IOC", "ILDA"):  # nothing but rounding is left to start the second from
         assert not found[1:].any()
     line = np.outer(np.arange(1.0, 101.0), X[0])
     learner = make(3).partial_fit(form(line), np.array(["ant", "bee"] * 50))

@@ -7,7 +7,7 @@ schedules: exact, or one step a sample.
     between       S_b                  OCFS              OC, OCM              IOC, IIS
     margin        S_b - eps S_w        MMCFS                                  IMMC
     total         C                    VarianceFS                             CCIPCA
-    Fisher        the pair S_b, S_w    FisherFS
+    Fisher        the pair S_b, S_w    FisherFS                               ILDA
     contingency   counts of presence   IG, CHI, MI, DF
 
 All of them learn at once (`fit`) or batch by batch (`partial_fit`), with the same answer; the
@@ -18,7 +18,7 @@ from importlib.metadata import version
 
 from narrows.families.between import IIS, IOC, OC, OCFS, OCM
 from narrows.families.contingency import CHI, DF, IG, MI
-from narrows.families.fisher import FisherFS
+from narrows.families.fisher import ILDA, FisherFS
 from narrows.families.margin import IMMC, MMCFS
 from narrows.families.total import CCIPCA, VarianceFS
 from narrows.stats import ClassStats
@@ -32,6 +32,7 @@ __all__ = [
     "DF",
     "IG",
     "IIS",
+    "ILDA",
     "IMMC",
     "IOC",
     "MI",

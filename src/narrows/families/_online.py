@@ -18,7 +18,7 @@ from narrows.families._base import Learnt, is_number, unchanged_on_error
 from narrows.families._project import Directions, Projector
 from narrows.labels import one_a_row, union
 from narrows.solve.exact import set_signs
-from narrows.solve.span import Rule, Span
+from narrows.solve.span import Rule, Span, Start
 from narrows.solve.sums import blocks, canonical
 from narrows.stats import ClassStats, checked_rows
 
@@ -70,7 +70,7 @@ class Stream:
         classes: np.ndarray,
         codes: np.ndarray,
         rule: Rule,
-        start_raw: bool,
+        start: Start,
         reduced: np.ndarray | None = None,
     ) -> None:
         """Learn rows in order; `labels.one_a_row` made the labels."""
@@ -78,7 +78,7 @@ class Stream:
             X = canonical(X)
         places = self._places(classes, codes)
         columns = self.column[places] if self.by_class else np.zeros(len(codes), np.int64)
-        learnt = self.span.learn(X, columns, rule, start_raw, reduced)
+        learnt = self.span.learn(X, columns, rule, start, reduced)
         self.counts += np.bincount(places[:learnt], minlength=len(self.counts))
 
     def _places(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -159,7 +159,7 @@ class OnlineProjector(Projector):
 
     _state_type = Stream
     _by_class: ClassVar[bool] = True  # False for a criterion that knows no classes
-    _start_raw: ClassVar[bool] = False
+    _start: ClassVar[Start] = "centred"
     _exact: ClassVar[str]  # what to use where states have to add up
 
     tol: float | None
@@ -200,7 +200,7 @@ class OnlineProjector(Projector):
             rng = check_random_state(self.random_state)
             for _ in range(self.passes):
                 for X_part, part in self._in_order(X, codes, rng):
-                    stream.learn(X_part, classes, part, self._rule(stream), self._start_raw)
+                    stream.learn(X_part, classes, part, self._rule(stream), self._start)
             return self._finish(stream)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -264,7 +264,7 @@ class OnlineProjector(Projector):
                 )
             reduced = np.zeros((X.shape[0], stream.span.p)) if reducing else None
             with stream.unchanged_on_error(X) if begun else nullcontext():
-                stream.learn(X, classes, codes, self._rule(stream), self._start_raw, reduced)
+                stream.learn(X, classes, codes, self._rule(stream), self._start, reduced)
                 self._learnt = Learnt(stream, self._learnt.source if fitted else None)
         return np.zeros((0, 0)) if reduced is None else reduced.astype(X.dtype)
 
@@ -276,7 +276,7 @@ class OnlineProjector(Projector):
         """Learn rows in order, in place, as `partial_fit` does."""
         X = checked_rows(X, type(self).__name__)
         classes, codes = self._one_label_a_row(X, y)
-        state.learn(X, classes, codes, self._rule(state), self._start_raw)
+        state.learn(X, classes, codes, self._rule(state), self._start)
         return state
 
     def fit_state(self, state: Stream) -> Self:
@@ -336,17 +336,18 @@ class OnlineProjector(Projector):
     def _rule(self, stream: Stream) -> Rule:
         """The iteration, by the parameters of now."""
         criterion, p = self._criterion(), stream.span.p
-        of_method = {"theta": np.zeros(p), **self._particulars(p, stream.n_features)}
-        return Rule(
+        rule = Rule(
             between=criterion.between,
             total=criterion.total,
+            theta=np.zeros(p),
+            with_u=criterion.total != 0,
             tol=self.tol or 0.0,
             patience=float(self.patience),
             least=2 if self._by_class else 0,
             stop=bool(self.early_stopping),
             orthonormal=bool(self.orthonormalize),
-            **of_method,
         )
+        return rule._replace(**self._particulars(p, stream.n_features))
 
     def _finish(self, stream: Stream) -> Self:
         self._check_two_classes(stream)

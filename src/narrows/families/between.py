@@ -396,7 +396,7 @@ class IOC(_OnlineCentroid):
     True
     """
 
-    _start_raw = True
+    _start = "raw"
 
 
 class IIS(_OnlineCentroid):

@@ -47,6 +47,7 @@ _CANCELLED = 100.0  # times their sum the parts of a vector may be: products los
 _SMALL, _GROWN = 1e-30, 10.0  # where the diagonal of A may be; each sample can multiply it
 _EPS = 2.0**-52
 _TRUSTED = 1e-10  # how wrong, relatively, |v_j|^2 may be by what is known of the steps
+_ETA, _WAIT, _STABLE = 5.0, 20.0, 0.5  # of ILDA: the gain 5/(n + 20) after 20 samples, bounded
 _LARGEST = 1e120  # of |x|^2; v is of that size, and its square has to be a number
 
 
@@ -83,26 +84,31 @@ def span_steps(
         xx = _gather(t, indptr, indices, data, Q, q) if sparse else _recall(t, t, QX, XX, folds, q)
         _add_sample(label, q, xx, A, B, SS, SV, N, clock, Vx)
         mm = _inner_products(label, q, xx, rule, SS, SV, N, clock, Vx, Sm, share, Y)
-        asked, moved = _iterate(
-            active,
-            mm,
-            rule,
-            theta,
-            L,
-            N,
-            mean_theta,
-            rho,
-            err,
-            clock,
-            Y,
-            w,
-            kap,
-            low,
-            a,
-            per_nu,
-            y,
-            r,
-        )
+        if rule.hebbian:
+            asked, moved = _hebbian(
+                label, active, rule, L, N, clock, Y, w, kap, low, a, per_nu, y, r
+            )
+        else:
+            asked, moved = _iterate(
+                active,
+                mm,
+                rule,
+                theta,
+                L,
+                N,
+                mean_theta,
+                rho,
+                err,
+                clock,
+                Y,
+                w,
+                kap,
+                low,
+                a,
+                per_nu,
+                y,
+                r,
+            )
         _fold_in(label, t, q, xx, active, rule, A, B, WW, kap, a, folds)
         _new_coordinates(active, rule, A, B, L, SV, N, clock, share, w, kap, low, a, per_nu, y, r)
         asked = _verdict(asked, moved, xx, active, rule, A, B, L, SS, N, WW, clock)
@@ -210,7 +216,7 @@ def _inner_products(
     """Y = [F'V | F'F] for F = [Phi_1 .. Phi_s, u, m], without u if total is 0; returns m'm."""
     per_n = 1.0 / clock[0]
     s, p = SV.shape
-    u, m = s, s + 1 if rule.total != 0.0 else s
+    u, m = s, s + 1 if rule.with_u else s
     mm = 0.0
     for i in range(s):
         t = 0.0
@@ -233,7 +239,7 @@ def _inner_products(
             Y[i, k] = SV[i, k] * share[i] - Y[m, k]
         for k in range(s):
             Y[i, p + k] = (SS[i, k] * share[i] - Sm[k]) * share[k] - to_m
-    if rule.total != 0.0:
+    if rule.with_u:
         mx = xx
         for i in range(s):
             mx += q[p + i]
@@ -277,7 +283,7 @@ def _iterate(
     Returns what is to be asked for, and how far the directions moved.
     """
     n, s, p = clock[0], len(N), len(L)
-    with_u = rule.total != 0.0
+    with_u = rule.with_u
     u, m = s, s + 1 if with_u else s  # rows of Y; m weighs nothing
     f = m + 1
     gain = (1.0 + rule.amnesic) / n if n > 1.0 + rule.amnesic else 1.0 / n
@@ -361,6 +367,77 @@ def _iterate(
 
 
 @_part
+def _hebbian(
+    label: int,
+    active: int,
+    rule: Any,
+    L: np.ndarray,
+    N: np.ndarray,
+    clock: np.ndarray,
+    Y: np.ndarray,
+    w: np.ndarray,
+    kap: np.ndarray,
+    low: np.ndarray,
+    a: np.ndarray,
+    per_nu: np.ndarray,
+    y: np.ndarray,
+    r: np.ndarray,
+) -> tuple[int, float]:
+    """ILDA's step, V += eta (S_b V - u u'V UT[V'S_bV]), u = x - m_l, in the place of `_iterate`.
+
+    All vectors step at once, so V is not mixed: a = 1, and nothing is deflated.
+    """
+    n, s, p = clock[0], len(N), len(L)
+    u, m, f = s, s + 1, s + 2
+    uu = Y[u, p + u] - 2.0 * Y[label, p + u] + Y[label, p + label]
+    size = 0.0
+    for j in range(active):  # r = UT'V'u
+        r[j] = 0.0
+        for k in range(j + 1):
+            t = 0.0
+            for i in range(s):
+                t += N[i] / n * Y[i, k] * Y[i, j]
+            size += t * t
+            r[j] += (Y[u, k] - Y[label, k]) * t
+    eta = rule.eta if rule.eta > 0.0 else _ETA / (n + _WAIT)
+    if eta * np.sqrt(size) * uu > _STABLE:
+        eta = _STABLE / (np.sqrt(size) * uu)
+    if n <= _WAIT:
+        eta = 0.0
+    for j in range(active):  # what v_j takes of each column of F, of which u here is x - m
+        for i in range(s):
+            kap[j, i] = eta * N[i] / n * Y[i, j]
+        kap[j, u] = -eta * r[j]
+        kap[j, label] += eta * r[j]
+        a[j], per_nu[j] = 1.0, 0.0
+    for j in range(active):
+        for k in range(p + f):
+            y[k] = 0.0
+        for i in range(m):
+            t = kap[j, i]
+            for k in range(p + f):
+                y[k] += t * Y[i, k]
+        for i in range(f):
+            w[i, j] = Y[i, j] + y[p + i]
+        for k in range(active):
+            low[j, k] = L[j, k] + y[k]  # v_j(new)'v_k
+    moved = 0.0 if eta > 0.0 else 2.0 * p
+    for j in range(active):
+        before = L[j, j]
+        for k in range(j + 1):
+            t = low[j, k]
+            for i in range(m):
+                t += kap[k, i] * w[i, j]
+            L[j, k] = t
+            L[k, j] = t
+        moved += np.sqrt(max(0.0, 2.0 - 2.0 * low[j, j] / np.sqrt(before * L[j, j])))
+    for j in range(active):
+        for k in range(active):
+            low[j, k] = 0.0
+    return GO_ON, moved
+
+
+@_part
 def _turn(
     j: int,
     m: int,
@@ -407,7 +484,7 @@ def _fold_in(
         g = 0.0
         if j < active:
             g = -B[j, label]
-            if rule.total != 0.0:
+            if rule.with_u:
                 g += kap[j, s] / a[j]
             for k in range(j):
                 g -= A[j, k] * folds[t, k]
@@ -440,7 +517,7 @@ def _new_coordinates(
 ) -> None:
     """A and B of the new v, and their inner products with the class sums."""
     s = len(N)
-    m = s + 1 if rule.total != 0.0 else s
+    m = s + 1 if rule.with_u else s
     for j in range(active):
         t = 0.0
         for i in range(m):

@@ -21,10 +21,10 @@ numbers are those of the written-out step but for rounding, which is kept in han
 basis new (W = V, A = I, B = 0, products from Q) at n = p + 1, at every doubling of n, and when the
 coordinates cancel. A component starts when a sample comes that it can start from: the sample goes
 into W, and what is taken off it is a matter of coordinates. `narrows.solve.kernels` has the step
-itself.
+itself. ILDA's step is another one on the same inner products.
 
 **Sources**: paper 000, Table 1 (IOC); paper 004, Tables 2 and 3 (IMMC) and Table 4 with equation
-(14) (IIS); Weng, Zhang, Hwang, IEEE TPAMI 25(8), 2003 (CCIPCA).
+(14) (IIS); Weng, Zhang, Hwang, IEEE TPAMI 25(8), 2003 (CCIPCA); Hiraoka et al., ICPR 2000 (ILDA).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -46,6 +46,9 @@ _DRIFTED = 1e-6  # of the lengths: inner products that are so far off are warned
 
 _NO_INDICES = np.zeros(0, dtype=np.int32)
 _NO_BLOCK = np.zeros((0, 0))
+
+
+Start = Literal["raw", "centred", "unit"]
 
 
 class Rule(NamedTuple):
@@ -62,6 +65,10 @@ class Rule(NamedTuple):
         mean (gain 2/n) of v_j'A^j v_j / |v_j|^2.
     deflate : bool
         Shift v_j less its projections on the new v_1 .. v_{j-1}, and not v_j itself.
+    with_u : bool
+        Whether u plays a part: where total is not 0, and in ILDA.
+    hebbian, eta : bool, float
+        ILDA's step in the place of all this, with the gain eta; 0: it is found.
     amnesic : float
         CCIPCA's: a sample weighs 1 + amnesic times what it would in a plain mean.
     tol, patience : float
@@ -80,6 +87,9 @@ class Rule(NamedTuple):
     theta: np.ndarray
     margin: float = 0.0
     deflate: bool = False
+    with_u: bool = False
+    hebbian: bool = False
+    eta: float = 0.0
     amnesic: float = 0.0
     tol: float = 0.0
     patience: float = 100.0
@@ -263,7 +273,7 @@ class Span:
         X: Any,
         labels: np.ndarray,
         rule: Rule,
-        start_raw: bool,
+        start: Start,
         reduced: np.ndarray | None = None,
     ) -> int:
         """Take one step of the iteration for each row, in order.
@@ -276,8 +286,8 @@ class Span:
             Which sum each row belongs to.
         rule : Rule
             The iteration.
-        start_raw : bool
-            v_j(j) = x(j); else only v_1 is, and the others start as u^j(j), x - m deflated.
+        start : {"raw", "centred", "unit"}
+            v_j(j) = x(j); only v_1 so, and the others u^j(j), x - m deflated; or x(j)/|x(j)|.
         reduced : ndarray of shape (n, p), optional
             Row i becomes x(i) on the unit vectors of step i.
 
@@ -321,7 +331,7 @@ class Span:
                     self.state, work, rows.folds, out,
                 )  # fmt: skip
                 if active < self.p:
-                    self._start(rows, t, active, start_raw)
+                    self._start(rows, t, active, start)
                     if reduced is not None:
                         project(rows.products(t, raw=True), rule, self.state, out[t : t + 1])
                 t += learnt
@@ -338,7 +348,7 @@ class Span:
         started = np.diag(self.state.L) > 0
         return self.p if started.all() else int(started.argmin())
 
-    def _start(self, rows: _Rows, t: int, j: int, raw: bool) -> None:
+    def _start(self, rows: _Rows, t: int, j: int, how: Start) -> None:
         """Start component j from the row just learnt, if there is something to start from.
 
         It is the row itself, or x - m less its parts along v_1 .. v_{j-1}, one after the other.
@@ -347,11 +357,11 @@ class Span:
         A, B, L, SV, SS, *_ = self.state
         n, p, used = self.n, self.p, self._used
         s = used - p
-        raw = raw or j == 0
+        raw = how != "centred" or j == 0
         Qx, xx = rows.products(t, raw)[:used], rows.square(t, raw)
         VSx = np.append(A @ Qx[:p] + B[:, :s] @ Qx[p:], Qx[p:])  # inner products with V and S
         if raw:
-            length, parts, start = xx, np.zeros(j), VSx
+            length, parts, start = xx, np.zeros(j), VSx  # |v|^2, taken off, products with V and S
         else:
             V_S = np.block([[L, SV[:s].T], [SV[:s], SS[:s, :s]]])
             to_m = V_S[:, p:].sum(axis=1) / n
@@ -368,10 +378,11 @@ class Span:
         A[j], B[j] = -parts @ A[:j], -parts @ B[:j]
         if not raw:
             B[j, :s] -= 1 / n
-        A[j, j] = 1.0
+        unit = 1 / np.sqrt(length) if how == "unit" else 1.0
+        A[j, j] = unit
         rows.put(t, j, raw)
-        L[j], L[:, j], SV[:s, j] = start[:p], start[:p], start[p:]
-        L[j, j] = length
+        L[j], L[:, j], SV[:s, j] = unit * start[:p], unit * start[:p], unit * start[p:]
+        L[j, j] = unit**2 * length
         self.state.WW[j] = xx
         self.state.theta[j] = self.state.rho[j] = self.state.err[j] = 0.0
 
