@@ -31,7 +31,8 @@ print(reduced.shape[1], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 10
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("method", "columns"), [("OCFS(n_features=1000)", 1000), ("OC()", 3), ("OCM()", 4)]
+    ("method", "columns"),
+    [("OCFS(n_features=1000)", 1000), ("OC()", 3), ("OCM()", 4), ("IOC()", 2), ("CCIPCA()", 2)],
 )
 def test_ten_million_columns_under_4_gb(method, columns):
     done = subprocess.run(
