@@ -59,7 +59,7 @@ def test_there_is_no_merge_and_it_is_said_what_is_exact(case):
     fitted = case.new().fit(X, y)
     for verb in ("merge", "fit_stats"):
         assert not hasattr(fitted, verb)
-        with pytest.raises(AttributeError, match=r"Use .*(OC|PCA|LDA).* merge") as error:
+        with pytest.raises(AttributeError, match=r"Use .*(OC|PCA|LDA|MMC).* merge") as error:
             getattr(fitted, verb)(fitted)
         assert type(fitted).__name__ in str(error.value)
 
@@ -116,6 +116,10 @@ def test_the_number_of_components_is_for_good():
         (IMMC(theta=[1.0, 2.0, 3.0]), 'theta must be "auto", a number >= 0, or 2 of them'),
         (IMMC(theta="much"), 'theta must be "auto"'),
         (IMMC(theta=[np.nan, 1]), 'theta must be "auto"'),
+        (IMMC(theta="0.5"), 'theta must be "auto"'),
+        (IMMC(theta=1e160), 'theta must be "auto"'),
+        (IMMC(eps=1e160), "eps must be finite"),
+        (IOC(shuffle="no"), "shuffle must be True or False"),
         (IMMC(eps=-0.1), "eps must be finite and >= 0"),
         (IMMC(deflate_shift="no"), 'deflate_shift must be "auto", True or False'),
         (ILDA(eta=0.0), 'eta must be "auto" or a number > 0'),
@@ -252,6 +256,23 @@ def test_still_is_when_the_directions_moved_little_for_long(p, tol, patience):
     assert stopped.class_count_.sum() == expected
     assert stopped.partial_fit(X, y).n_samples_seen_ == expected
     assert IOC(p).fit(X, y).n_samples_still_ is None
+
+
+def test_what_comes_after_a_stop_is_reduced_but_not_learnt():
+    X, y = labelled(n=90, d=7, c=4)
+    y[:60] = np.where(y[:60] == "dog", "ant", y[:60])
+    learner = IOC(tol=10.0, patience=3, early_stopping=True)
+    reduced = learner.transform_while_learning(X, y)
+    n = learner.n_samples_seen_
+    assert n < 60
+    W = unit(vectors(learner))
+    np.testing.assert_allclose(reduced[n:], X[n:] @ W.T)
+    np.testing.assert_allclose(learner.transform_while_learning(X, y), X @ W.T)
+    assert "dog" not in learner.classes_
+    learner.set_params(early_stopping=False).partial_fit(X[60:], y[60:])
+    rest = np.r_[0:n, 60:90]
+    assert_near(vectors(learner), vectors(IOC().partial_fit(X[rest], y[rest])), 1e-10)
+    assert learner._learnt.state.span.drift() < 1e-12
 
 
 def test_small_motions_are_told_from_rounding():

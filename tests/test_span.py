@@ -312,10 +312,28 @@ def test_any_scale_of_the_data(scale):
         found = make(2).partial_fit(scale * X, y)
         assert np.isfinite(found.components_).all()
         assert np.isfinite(found.eigenvalues_).all()
-        if scale > 1:  # the start, of size |x|, is soon forgotten
+        if scale > 1:  # the start, of size |x|, is soon forgotten; that of v_2 is lost at once
             again = make(2).partial_fit(7 * scale * X, y)
-            np.testing.assert_allclose(again.components_, found.components_, atol=1e-6)
-            np.testing.assert_allclose(again.eigenvalues_, 49 * found.eigenvalues_, rtol=1e-6)
+            np.testing.assert_allclose(again.components_[0], found.components_[0], atol=1e-6)
+            np.testing.assert_allclose(again.components_, found.components_, atol=1e-3)
+            np.testing.assert_allclose(again.eigenvalues_, 49 * found.eigenvalues_, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("name", "tolerance"), [("IOC", 1e-12), ("IIS", 1e-9), ("CCIPCA", 1e-6)])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form, monkeypatch):
+    """Where |x|^2 is far more than |x|, v_1 is all but u after one step, and u^2 next to nothing.
+
+    The written-out table rounds there too: CCIPCA's own error is 1e-10 at this size.
+    """
+    X, y = labelled(n=600, d=8, c=4)
+    make, table, _ = METHODS[name]
+    X = 1000 * X
+    *_, expected = table(X, list(y), 5)
+    assert_near(vectors(make(5).partial_fit(form(X), y)), expected, tolerance)
+    if name != "IOC":
+        monkeypatch.setattr(span, "_LOST", 0.0)
+        assert not np.allclose(vectors(make(5).partial_fit(form(X), y)), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -333,14 +351,11 @@ def test_squares_that_overflow_are_an_error_and_change_nothing(form):
 def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
     X, y = labelled(n=900, d=8, c=3)
     X += 5.0
-    dense = IIS(3).partial_fit(X, y)
-    mixed = (
-        IIS(3).partial_fit(X[:300], y[:300]).partial_fit(sparse.csr_array(X[300:600]), y[300:600])
-    )
-    mixed.partial_fit(X[600:], y[600:])
-    assert_near(vectors(mixed), vectors(dense), 1e-10)
-    mixed = IIS(3).partial_fit(sparse.csr_array(X[:300]), y[:300]).partial_fit(X[300:], y[300:])
-    assert_near(vectors(mixed), vectors(dense), 1e-10)
+    for method in (IIS, IMMC, CCIPCA):
+        for first, second in ((np.asarray, sparse.csr_array), (sparse.csr_array, np.asarray)):
+            mixed = method(3).partial_fit(first(X[:300]), y[:300]).partial_fit(second(X[:0]), y[:0])
+            mixed.partial_fit(second(X[300:600]), y[300:600]).partial_fit(first(X[600:]), y[600:])
+            assert_near(vectors(mixed), vectors(method(3).partial_fit(X, y)), 1e-10)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

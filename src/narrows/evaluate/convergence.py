@@ -32,14 +32,14 @@ class Convergence:
     method : str
         Its name and parameters.
     n : ndarray of int of shape (k,)
-        Samples learnt, over all passes.
+        Samples that had come, over all passes.
     cosines : ndarray of shape (k, p)
         |u_j't_j|, the inner product of component j with direction j of the target; 0 where
         either is not there yet.
     share : ndarray of shape (k,)
         Of the target's optimum, what the span of the components has: sum_k l_k |U't_k|^2 over
         the sum of the p largest l_k, with U an orthonormal basis of the span and l_k the target's
-        eigenvalues (1, if it has none). NaN while there is no target.
+        eigenvalues (1, if it has none). NaN while there is no target, or no component.
     exact : ndarray of shape (k,) or None
         For methods of the between criterion, the share that exact OC has from the same sums.
     """
@@ -98,7 +98,9 @@ def convergence(estimator: Any, X: Any, y: Any, target: Any, at: Any = None) -> 
     """
     X, y, order = _stream(estimator, X, y)
     points = _points(at, len(order))
-    known = isinstance(estimator, OnlineProjector)
+    known = isinstance(estimator, OnlineProjector) and not estimator.orthonormalize
+    if _is_moving(target) and repr(target) != repr(OC()):
+        known = False  # of other priors, or fewer directions: not from inner products alone
     watch = (_OnSpan if known else _Outside)(clone(estimator), target, X.shape[1])
     looks = []
     for start, end in zip(np.append(0, points[:-1]), points, strict=True):
@@ -321,7 +323,9 @@ class ConvergenceDisplay:
         left, right = axes
         self.axes_, self.figure_ = (left, right), left.figure
         for number, found in enumerate(self.found):
-            colour, name = COLOURS[number % len(COLOURS)], found.method.split("(")[0]
+            colour = COLOURS[number % len(COLOURS)]
+            alike = [other.method.split("(")[0] for other in self.found]
+            name = alike[number] if alike.count(alike[number]) == 1 else found.method
             for j, cosines in enumerate(found.cosines.T):
                 style = _STYLES[j % len(_STYLES)]
                 left.plot(found.n, cosines, style, color=colour, lw=1.3, label=f"{name}, {j + 1}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -99,17 +98,17 @@ class Stream:
             self.span.add_sums(len(new))
         return np.searchsorted(self.classes, classes)[codes]
 
-    @contextmanager
-    def unchanged_on_error(self, X: Any) -> Iterator[None]:
-        """Put everything back if learning the rows of X fails."""
+    def snapshot(self, X: Any) -> Callable[[], None]:
+        """Return what puts everything back as it is now, if only the rows of X are learnt."""
         few = sparse.issparse(X) and X.nnz < X.shape[1] and self.span.shift is None
         before = {**vars(self), "counts": self.counts.copy()}
-        try:
-            with self.span.unchanged_on_error(X.indices if few else slice(None)):
-                yield
-        except BaseException:
+        restore_span = self.span.snapshot(X.indices if few else slice(None))
+
+        def restore() -> None:
             vars(self).update(before)
-            raise
+            restore_span()
+
+        return restore
 
     def widen(self, n_features: int) -> Stream:
         """Append columns that were 0 so far, in place."""
@@ -263,9 +262,19 @@ class OnlineProjector(Projector):
                     f"{stream.span.p} were begun with. Use fit to begin anew."
                 )
             reduced = np.zeros((X.shape[0], stream.span.p)) if reducing else None
-            with stream.unchanged_on_error(X) if begun else nullcontext():
+            learnt = self._learnt if begun else Learnt(stream)
+            if fitted:
+                learnt.source = self._learnt.source
+            # taken back where anything fails, at whatever moment
+            restore = stream.snapshot(X) if begun else None
+            try:
                 stream.learn(X, classes, codes, self._rule(stream), self._start, reduced)
-                self._learnt = Learnt(stream, self._learnt.source if fitted else None)
+                learnt.solution = None
+                self._learnt = learnt
+            except BaseException:
+                if restore is not None:
+                    restore()
+                raise
         return np.zeros((0, 0)) if reduced is None else reduced.astype(X.dtype)
 
     def empty_state(self, n_features: int) -> Stream:
@@ -341,7 +350,7 @@ class OnlineProjector(Projector):
             total=criterion.total,
             theta=np.zeros(p),
             with_u=criterion.total != 0,
-            tol=self.tol or 0.0,
+            tol=float(self.tol or 0.0),
             patience=float(self.patience),
             least=2 if self._by_class else 0,
             stop=bool(self.early_stopping),
@@ -361,12 +370,7 @@ class OnlineProjector(Projector):
         return span.lengths
 
     def _solve(self, state: Stream) -> Directions:
-        V = state.span.vectors()
-        length = np.linalg.norm(V, axis=0)
-        W = np.divide(V, length, out=V, where=length > 0)
-        if self.orthonormalize:
-            live = np.flatnonzero(length)
-            W[:, live] = np.linalg.qr(W[:, live])[0]
+        W = state.span.directions(self.orthonormalize)
         return Directions(set_signs(W), self._eigenvalues(state.span), available=W.shape[1])
 
     def _one_label_a_row(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -401,5 +405,9 @@ class OnlineProjector(Projector):
             raise ParameterError(
                 f"{name}: tol must be a number > 0 or None, but {self.tol!r} came."
             )
+        for key in ("early_stopping", "orthonormalize", "shuffle"):
+            value = getattr(self, key)
+            if not isinstance(value, bool | np.bool_):
+                raise ParameterError(f"{name}: {key} must be True or False, but {value!r} came.")
         if self.early_stopping and self.tol is None:
             raise ParameterError(f"{name}: early_stopping needs a tol; 0.06 is the papers'.")

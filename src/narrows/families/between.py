@@ -307,6 +307,8 @@ class _OnlineCentroid(OnlineProjector):
         """
         stats = self._state.sums()
         oc = OC().fit_stats(stats)
+        if hasattr(self, "feature_names_in_"):
+            oc.feature_names_in_ = self.feature_names_in_
         return oc.set_params(n_components=min(self._p(stats.n_features), len(oc.components_)))
 
     def _criterion(self) -> Criterion:
@@ -464,8 +466,8 @@ class IIS(_OnlineCentroid):
 
     References
     ----------
-    Paper 004: J. Yan et al., "Incremental subspace learning" as section 3.3, Table 4 and
-    equation (14) have it.
+    Paper 004: J. Yan et al., "A scalable supervised algorithm for dimensionality reduction on
+    streaming data", Information Sciences 176, 2006, Table 4 and equation (14).
 
     Examples
     --------

@@ -16,6 +16,7 @@ from narrows.priors import second_for
 from narrows.solve.span import Span
 from narrows.stats import ClassStats, Second
 
+_HUGE = 1e100  # a weight or a shift beyond this has no square
 _MARGIN = 0.05  # of the mean variance of a column: what the automatic shift adds
 
 
@@ -26,7 +27,7 @@ def margin(eps: float) -> Criterion:
 
 def check_eps(who: str, eps: Any) -> None:
     """Raise ParameterError where eps is no weight."""
-    if not is_number(eps, 0):
+    if not (is_number(eps, 0) and eps < _HUGE):
         raise ParameterError(f"{who}: eps must be finite and >= 0, but {eps!r} came.")
 
 
@@ -248,7 +249,7 @@ class IMMC(OnlineProjector):
     [3.6]
     """
 
-    _exact = "MMCFS for columns, or OC for directions: both are exact and merge"
+    _exact = "MMC, which is exact, or MMCFS for columns, which is so too and merges"
 
     def __init__(
         self,
@@ -295,11 +296,11 @@ class IMMC(OnlineProjector):
         check_eps("IMMC", self.eps)
         if not (isinstance(self.theta, str) and self.theta == "auto"):
             try:
-                theta = np.asarray(self.theta, dtype=np.float64)
+                theta = np.asarray(None if isinstance(self.theta, str) else self.theta, dtype=float)
                 fits = theta.shape in ((), (self._p(n_features),)) and (theta >= 0).all()
             except (TypeError, ValueError):
                 fits = False
-            if not (fits and np.isfinite(theta).all()):
+            if not (fits and (theta < _HUGE).all()):
                 raise ParameterError(
                     f'IMMC: theta must be "auto", a number >= 0, or {self._p(n_features)} of them, '
                     f"one a component, but {self.theta!r} came."

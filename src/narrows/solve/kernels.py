@@ -41,6 +41,7 @@ def add_class_rows(
 # -- one step of the incremental engine; `narrows.solve.span` says what the letters are ----------
 
 GO_ON, REBASE, STILL, TOO_LARGE = 0, 1, 2, 3  # what a step asks of its caller
+AGAIN = 4  # what the caller makes of a step that lost too much: it is done on whole vectors
 
 _GUARD_EVERY = 64  # samples from one look at the cancellation in the coordinates to the next
 _CANCELLED = 100.0  # times their sum the parts of a vector may be: products lose its square
@@ -75,7 +76,7 @@ def span_steps(
     # all arrays by name before the loop: to take one out of a tuple costs as much as ten sums
     indptr, indices, data, QX, XX = rows
     A, B, L, SV, SS, N, WW, mean_theta, rho, err, clock = state
-    q, Vx, Sm, share, Y, w, kap, low, a, per_nu, y, r, shift = work
+    q, Vx, Sm, share, Y, w, kap, low, a, per_nu, y, r, shift, size = work
     theta, width, sparse = rule.theta, Q.shape[1], len(indptr) > 0
     if not sparse:  # Q's of the row that was taken off
         _recall(len(folds) - 1, first, QX, XX, folds, shift)
@@ -108,6 +109,7 @@ def span_steps(
                 per_nu,
                 y,
                 r,
+                size,
             )
         _fold_in(label, t, q, xx, active, rule, A, B, WW, kap, a, folds)
         _new_coordinates(active, rule, A, B, L, SV, N, clock, share, w, kap, low, a, per_nu, y, r)
@@ -276,6 +278,7 @@ def _iterate(
     per_nu: np.ndarray,
     y: np.ndarray,
     r: np.ndarray,
+    size: np.ndarray,
 ) -> tuple[int, float]:
     """The tables' loop over components.
 
@@ -288,6 +291,9 @@ def _iterate(
     f = m + 1
     gain = (1.0 + rule.amnesic) / n if n > 1.0 + rule.amnesic else 1.0 / n
     asked, moved = GO_ON, 0.0
+    for i in range(m):
+        size[i] = Y[i, p + i]
+    clock[4] = 1.0
     for j in range(active):
         # the step of v_j: kap = what it takes of each column of F, b = what the shift gives it
         length = np.sqrt(L[j, j])
@@ -363,6 +369,10 @@ def _iterate(
             t = w[i, j]
             for k in range(p + f):
                 Y[i, k] -= t * r[k]
+        if j + 1 < active:
+            for i in range(m):
+                if size[i] > 0.0 and (i == u or N[i] > 0.0):
+                    clock[4] = min(clock[4], Y[i, p + i] / size[i])
     return asked, moved
 
 
@@ -430,7 +440,7 @@ def _hebbian(
                 t += kap[k, i] * w[i, j]
             L[j, k] = t
             L[k, j] = t
-        moved += np.sqrt(max(0.0, 2.0 - 2.0 * low[j, j] / np.sqrt(before * L[j, j])))
+        moved += np.sqrt(max(0.0, 2.0 - 2.0 * low[j, j] / np.sqrt(before) / np.sqrt(L[j, j])))
     for j in range(active):
         for k in range(active):
             low[j, k] = 0.0
@@ -452,7 +462,7 @@ def _turn(
     """|u_j(n) - u_j(n-1)| of the unit vectors; `along` = kap'F'v_j, y the products of the new v."""
     if not nu > 0.0:
         return np.sqrt(2.0)
-    cosine = y[j] / np.sqrt(L[j, j] * nu)
+    cosine = y[j] / np.sqrt(L[j, j]) / np.sqrt(nu)
     if rule.deflate or not cosine > 0.0:
         return np.sqrt(max(0.0, 2.0 - 2.0 * cosine))
     # from the sine, which rounding leaves more of: what F kap has across v_j

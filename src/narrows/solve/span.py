@@ -30,8 +30,7 @@ itself. ILDA's step is another one on the same inner products.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -40,7 +39,9 @@ from narrows.solve.sums import BLOCK, blocks, weighted
 
 _ROWS = 1024  # sparse rows from one return to Python to the next
 _BLOCK_ROWS = 64  # dense rows whose products with Q are made by one matrix product
-_NOISE = 1e-12  # of |x|^2 + |m|^2: a start vector below this is rounding
+_EARLY = 8  # samples after the 2 p-th up to which each step is looked at by itself
+_LOST = 1e-5  # of a square: where deflation leaves less, products have lost five digits
+_NOISE = 1e-12  # of |x|^2 + |m|^2: a start vector below this, by products, is rounding
 _VANISHED = 1e-13  # of the parts it is made of: a v below this is rounding
 _DRIFTED = 1e-6  # of the lengths: inner products that are so far off are warned of
 
@@ -111,13 +112,15 @@ class State(NamedTuple):
     theta: np.ndarray  # (p,), the mean of theta_j over the steps of v_j, with v's own weights
     rho: np.ndarray  # (p,), the running mean that finds theta_j
     err: np.ndarray  # (p,), about how wrong L_jj is, relatively
-    clock: np.ndarray  # n, the sum of |x|^2, how long still, and the n at which it was long enough
+    # n, the sum of |x|^2, how long still, the n at which it was long enough, and what deflation
+    # left of the most reduced column of F in the last step, as a share of its square
+    clock: np.ndarray
 
 
 def _work(p: int, s: int) -> tuple[np.ndarray, ...]:
     """Room for one step with p components and s sums; the kernel names the arrays."""
     f = s + 2  # vectors in F: Phi of each sum, u, m
-    shapes = (p + s, p, s, s, (f, p + f), (f, p), (p, f), (p, p), p, p, p + f, p + f, p + s)
+    shapes = (p + s, p, s, s, (f, p + f), (f, p), (p, f), (p, p), p, p, p + f, p + f, p + s, f)
     return tuple(np.zeros(shape) for shape in shapes)
 
 
@@ -156,7 +159,7 @@ class Span:
             theta=np.zeros(p),
             rho=np.zeros(p),
             err=np.zeros(p),
-            clock=np.zeros(4),
+            clock=np.zeros(5),
         )
         self.shift: np.ndarray | None = None
         self.rebased = 0
@@ -199,11 +202,11 @@ class Span:
 
     @property
     def _used(self) -> int:
-        """Columns of Q up to the last sum that has samples: sums are used in order.
+        """Columns of Q up to the last sum that has samples.
 
         Products are taken of these alone, so that no bit depends on how many sums there are.
         """
-        return self.p + int(np.count_nonzero(self.state.N))
+        return self.p + int(np.max(np.flatnonzero(self.state.N) + 1, initial=0))
 
     @property
     def lengths(self) -> np.ndarray:
@@ -214,6 +217,17 @@ class Span:
     def sums(self) -> np.ndarray:
         """S' of shape (s, d), less `shift` for each sample in it; a view."""
         return self.Q[:, self.p :].T
+
+    def directions(self, orthonormal: bool) -> np.ndarray:
+        """v_j/|v_j|, or these made orthonormal, the first ones first; of shape (d, p)."""
+        V = self.vectors()
+        length = np.linalg.norm(V, axis=0)
+        W = np.divide(V, length, out=V, where=length > 0)
+        if orthonormal:
+            live = np.flatnonzero(length)
+            W[:, live], R = np.linalg.qr(W[:, live])
+            W[:, live] *= np.where(np.diag(R) < 0, -1.0, 1.0)
+        return W
 
     def vectors(self) -> np.ndarray:
         """V, of shape (d, p); 0 for a component that has not started."""
@@ -255,18 +269,17 @@ class Span:
         if self.shift is not None:
             self.shift = np.pad(self.shift, (0, more))
 
-    @contextmanager
-    def unchanged_on_error(self, rows: Any) -> Iterator[None]:
-        """Put everything back if the block fails; it may change only these rows of Q."""
+    def snapshot(self, rows: Any) -> Callable[[], None]:
+        """Return what puts everything back as it is now, if only these rows of Q change."""
         Q, kept = self.Q, self.Q[rows].copy()
         state = State(*(array.copy() for array in self.state))
         before = {**vars(self), "state": state}
-        try:
-            yield
-        except BaseException:
+
+        def restore() -> None:
             Q[rows] = kept
             vars(self).update(before)
-            raise
+
+        return restore
 
     def learn(
         self,
@@ -306,10 +319,10 @@ class Span:
         **Cost** per row: 4 nnz (p + s) operations for Q'x and the fold (2 blocks of matrix
         products for dense rows), and about 10 s^3 (for p = s) that do not depend on d.
         """
-        from narrows.solve.kernels import GO_ON, TOO_LARGE, project, span_steps
+        from narrows.solve.kernels import AGAIN, GO_ON, TOO_LARGE, project, span_steps
 
         dense = isinstance(X, np.ndarray)
-        if not dense and self.shift is not None:
+        if not dense and self.shift is not None and len(labels):
             self._become_raw()
         if dense and not self.n and len(labels):
             self.shift = X[0].astype(np.float64)
@@ -325,20 +338,35 @@ class Span:
             while t < last and asked == GO_ON:
                 active = self._active()
                 # while a component waits, whether it starts is seen after each row
-                stop = last if active == self.p else t + 1
+                early = active < self.p or (self.n <= 2 * self.p + _EARLY and not rule.hebbian)
+                stop = t + 1 if early else last
+                before = State(*(array.copy() for array in self.state)) if early else None
+                kept = rows.keep(t) if early else None
                 learnt, asked = span_steps(
                     rows.arrays, t, labels[done + t : done + stop], self.Q, active, rule,
                     self.state, work, rows.folds, out,
                 )  # fmt: skip
+                left = self.state.clock[4] if early else 1.0
                 if active < self.p:
-                    self._start(rows, t, active, start)
+                    left = min(left, self._start(rows, t, active, start))
                     if reduced is not None:
                         project(rows.products(t, raw=True), rule, self.state, out[t : t + 1])
                 t += learnt
+                again = self.n <= 2 * self.p + _EARLY and left < _LOST and not rule.hebbian
+                if before is not None and again and asked != TOO_LARGE:
+                    self.state, asked = before, AGAIN
+                    rows.restore(t - 1, kept)
             if asked != TOO_LARGE:
                 rows.fold()
             done += t
+            if asked == AGAIN:
+                row = X[[done - 1]].toarray()[0] if not dense else X[done - 1].astype(np.float64)
+                self._written_out(row, int(labels[done - 1]), active, rule, start)
+                if reduced is not None:
+                    reduced[done - 1] = row @ self.directions(rule.orthonormal)
             self._look_after(asked)
+        if reduced is not None and done < len(labels):
+            reduced[done:] = X[done:] @ self.directions(rule.orthonormal)
         return done
 
     # -- starting a component ---------------------------------------------------------------
@@ -348,11 +376,12 @@ class Span:
         started = np.diag(self.state.L) > 0
         return self.p if started.all() else int(started.argmin())
 
-    def _start(self, rows: _Rows, t: int, j: int, how: Start) -> None:
+    def _start(self, rows: _Rows, t: int, j: int, how: Start) -> float:
         """Start component j from the row just learnt, if there is something to start from.
 
         It is the row itself, or x - m less its parts along v_1 .. v_{j-1}, one after the other.
-        The row goes into W, and the rest is a matter of coordinates and inner products.
+        The row goes into W, and the rest is a matter of coordinates and inner products. Returns
+        which share of |x|^2 + |m|^2 its square is: 1 if it is the row itself, 0 for rounding.
         """
         A, B, L, SV, SS, *_ = self.state
         n, p, used = self.n, self.p, self._used
@@ -372,9 +401,9 @@ class Span:
                 length -= parts[k] * start[k]
                 start = start - parts[k] * V_S[k]
             if length <= _NOISE * (xx + mm):
-                return
+                return 0.0 if xx + mm > 0 else 1.0
         if not length > 0:
-            return
+            return 1.0
         A[j], B[j] = -parts @ A[:j], -parts @ B[:j]
         if not raw:
             B[j, :s] -= 1 / n
@@ -385,6 +414,53 @@ class Span:
         L[j, j] = unit**2 * length
         self.state.WW[j] = xx
         self.state.theta[j] = self.state.rho[j] = self.state.err[j] = 0.0
+        return 1.0 if raw else float(length / (xx + mm))
+
+    def _written_out(
+        self, row: np.ndarray, label: int, active: int, rule: Rule, how: Start
+    ) -> None:
+        """One step of the tables on whole vectors, O(c d p).
+
+        For the first samples of long rows: |u|^2 there is so much more than |v| that v_1 becomes
+        all but u, and what is left of u is lost in inner products.
+        """
+        p, (*_, mean_theta, rho, _, clock), N = self.p, self.state, self.state.N
+        V = self.vectors()
+        x = row if self.shift is None else row - self.shift
+        self.Q = self.Q.copy()
+        self.Q[:, p + label] += x
+        N[label] += 1
+        clock[:3] = clock[0] + 1, clock[1] + x @ x, 0
+        n, seen = clock[0], N > 0
+        gain = (1 + rule.amnesic) / n if n > 1 + rule.amnesic else 1 / n
+        m = self.sums.sum(axis=0) / n
+        F = np.vstack([self.sums[seen] / N[seen, None] - m, x - m])
+        weight = np.append(rule.between * N[seen] / n**2, rule.total * gain)
+        for j in range(active):
+            v = V[:, j].copy()
+            length = np.linalg.norm(v)
+            Fv = F @ v
+            theta = rule.theta[j]
+            if rule.margin > 0:
+                rho[j] += 2 / n * (n * (weight @ Fv**2) / length**2 - rho[j])
+                theta = max(0.0, -rho[j]) + rule.margin * max(0.0, clock[1] / n - m @ m)
+            mean_theta[j] += (theta - mean_theta[j]) / n
+            shift = v
+            if rule.deflate:
+                for k in range(j):
+                    shift = shift - V[:, k] * (V[:, k] @ v) / (V[:, k] @ V[:, k])
+            V[:, j] = (1 - gain) * v + (weight * Fv / length) @ F + theta / (n * length) * shift
+            nu = V[:, j] @ V[:, j]
+            if nu > 0:
+                F = F - np.outer(F @ V[:, j], V[:, j]) / nu
+        if active < p:
+            first = how != "centred" or active == 0
+            v = row if first else F[-1]
+            if v @ v > (0.0 if first else _NOISE**2 * (x @ x + m @ m)):
+                V[:, active] = v / np.linalg.norm(v) if how == "unit" else v
+                mean_theta[active] = rho[active] = 0.0
+        self.Q[:, :p] = V
+        self._take(self._gram())
 
     # -- keeping the numbers good -----------------------------------------------------------
 
@@ -436,6 +512,8 @@ class Span:
         assert self.shift is not None
         self.rebase()
         self.Q = self.Q.copy()
+        twice = 2 * self.shift @ self.sums.sum(axis=0) + self.n * self.shift @ self.shift
+        self.state.clock[1] += twice  # of x, where that of x - shift was
         self.Q[:, self.p :] += np.outer(self.shift, self.state.N)
         self.shift = None
         self._take(self._gram())
@@ -480,6 +558,12 @@ class _Rows(Protocol):
     def fold(self) -> None:
         """Add to Q what has not been added yet."""
 
+    def keep(self, t: int) -> Any:
+        """What `restore` needs to take back that row t was learnt."""
+
+    def restore(self, t: int, kept: Any) -> None:
+        """Take it back."""
+
 
 class _Sparse:
     """CSR rows; the kernel folds each as it comes."""
@@ -514,6 +598,12 @@ class _Sparse:
     def fold(self) -> None:
         pass
 
+    def keep(self, t: int) -> Any:
+        return self.Q[self._entries(t)[0]]
+
+    def restore(self, t: int, kept: Any) -> None:
+        self.Q[self._entries(t)[0]] = kept
+
 
 class _Dense:
     """A block of dense rows less the shift, and the shift as a last row; folded all at once."""
@@ -544,3 +634,9 @@ class _Dense:
 
     def fold(self) -> None:
         self.Q += self.block.T @ self.folds
+
+    def keep(self, t: int) -> Any:
+        return self.folds.copy()
+
+    def restore(self, t: int, kept: Any) -> None:
+        self.folds[:] = kept
