@@ -31,11 +31,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from narrows.solve.sums import BLOCK, blocks, weighted
+from narrows.solve.rows import DenseRows, Rows, SparseRows
+from narrows.solve.sums import BLOCK, blocks
 
 _ROWS = 1024  # sparse rows from one return to Python to the next
 _BLOCK_ROWS = 64  # dense rows whose products with Q are made by one matrix product
@@ -44,9 +45,6 @@ _LOST = 1e-5  # of a square: where deflation leaves less, products have lost fiv
 _NOISE = 1e-12  # of |x|^2 + |m|^2: a start vector below this, by products, is rounding
 _VANISHED = 1e-13  # of the parts it is made of: a v below this is rounding
 _DRIFTED = 1e-6  # of the lengths: inner products that are so far off are warned of
-
-_NO_INDICES = np.zeros(0, dtype=np.int32)
-_NO_BLOCK = np.zeros((0, 0))
 
 
 Start = Literal["raw", "centred", "unit"]
@@ -332,7 +330,8 @@ class Span:
         while done < len(labels) and not (rule.stop and self.still):
             size = _BLOCK_ROWS - self.n % _BLOCK_ROWS if dense else _ROWS
             end = min(len(labels), done + size, done + self._next_rebase() - self.n)
-            rows = (_Dense if dense else _Sparse)(self, X, slice(done, end))
+            part = slice(done, end)
+            rows = DenseRows(self.Q, X, part, self.shift) if dense else SparseRows(self.Q, X, part)
             t, last, asked = 0, end - done, GO_ON
             out = none if reduced is None else reduced[done:end]
             while t < last and asked == GO_ON:
@@ -376,7 +375,7 @@ class Span:
         started = np.diag(self.state.L) > 0
         return self.p if started.all() else int(started.argmin())
 
-    def _start(self, rows: _Rows, t: int, j: int, how: Start) -> float:
+    def _start(self, rows: Rows, t: int, j: int, how: Start) -> float:
         """Start component j from the row just learnt, if there is something to start from.
 
         It is the row itself, or x - m less its parts along v_1 .. v_{j-1}, one after the other.
@@ -538,105 +537,3 @@ class Span:
 
     def _row_slices(self) -> Iterator[slice]:
         return blocks(len(self.Q), max(1, BLOCK // max(1, self.Q.shape[1])))
-
-
-class _Rows(Protocol):
-    """Rows on their way into a span: their products with Q, and what they add to it."""
-
-    arrays: Any  # what the kernel knows them by
-    folds: np.ndarray  # row t, times row t of X, is what that row has added to Q
-
-    def products(self, t: int, raw: bool) -> np.ndarray:
-        """Q'x for row t, which has been learnt, or for row t as it came, without the shift."""
-
-    def square(self, t: int, raw: bool) -> float:
-        """x'x."""
-
-    def put(self, t: int, j: int, raw: bool) -> None:
-        """Make row t the base vector j."""
-
-    def fold(self) -> None:
-        """Add to Q what has not been added yet."""
-
-    def keep(self, t: int) -> Any:
-        """What `restore` needs to take back that row t was learnt."""
-
-    def restore(self, t: int, kept: Any) -> None:
-        """Take it back."""
-
-
-class _Sparse:
-    """CSR rows; the kernel folds each as it comes."""
-
-    def __init__(self, span: Span, X: Any, rows: slice):
-        ends = X.indptr[rows.start : rows.stop + 1]
-        entries = slice(ends[0], ends[-1])
-        self.Q = span.Q
-        # of one type whatever X has, so that one compiled kernel serves all
-        self.ends = (ends - ends[0]).astype(np.int32)
-        self.indices = X.indices[entries].astype(np.int32, copy=False)
-        self.data = X.data[entries].astype(np.float64, copy=False)
-        self.arrays = (self.ends, self.indices, self.data, _NO_BLOCK, _NO_BLOCK)
-        self.folds = np.zeros((rows.stop - rows.start, self.Q.shape[1]))
-
-    def _entries(self, t: int) -> tuple[np.ndarray, np.ndarray]:
-        entries = slice(self.ends[t], self.ends[t + 1])
-        return self.indices[entries], self.data[entries]
-
-    def products(self, t: int, raw: bool) -> np.ndarray:
-        indices, data = self._entries(t)
-        return weighted(data, self.Q[indices])
-
-    def square(self, t: int, raw: bool) -> float:
-        data = self._entries(t)[1]
-        return float(data @ data)
-
-    def put(self, t: int, j: int, raw: bool) -> None:
-        indices, data = self._entries(t)
-        self.Q[indices, j] = data
-
-    def fold(self) -> None:
-        pass
-
-    def keep(self, t: int) -> Any:
-        return self.Q[self._entries(t)[0]]
-
-    def restore(self, t: int, kept: Any) -> None:
-        self.Q[self._entries(t)[0]] = kept
-
-
-class _Dense:
-    """A block of dense rows less the shift, and the shift as a last row; folded all at once."""
-
-    def __init__(self, span: Span, X: np.ndarray, rows: slice):
-        shift = np.zeros(X.shape[1]) if span.shift is None else span.shift
-        self.Q, self.X = span.Q, X[rows]
-        self.block = np.vstack([self.X - shift, shift])
-        self.folds = np.zeros((len(self.block), self.Q.shape[1]))
-        with np.errstate(over="ignore", invalid="ignore"):  # the kernel will see it
-            self.QX, self.XX = self.block @ self.Q, self.block @ self.block.T
-        self.arrays = (_NO_INDICES, _NO_INDICES, np.zeros(0), self.QX, self.XX)
-
-    def products(self, t: int, raw: bool) -> np.ndarray:
-        products = self.QX[t] + self.XX[t] @ self.folds
-        return products + self.products(-1, False) if raw else products
-
-    def square(self, t: int, raw: bool) -> float:
-        if raw:
-            row = self.X[t].astype(np.float64)
-            return float(row @ row)
-        return float(self.XX[t, t])
-
-    def put(self, t: int, j: int, raw: bool) -> None:
-        self.folds[t, j] = 1.0
-        if raw:
-            self.folds[-1, j] = 1.0
-
-    def fold(self) -> None:
-        self.Q += self.block.T @ self.folds
-
-    def keep(self, t: int) -> Any:
-        return self.folds.copy()
-
-    def restore(self, t: int, kept: Any) -> None:
-        self.folds[:] = kept

@@ -1,0 +1,114 @@
+"""Rows on their way into a `Span`: their products with its basis Q, and what they add to it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from narrows.solve.sums import weighted
+
+_NO_INDICES = np.zeros(0, dtype=np.int32)
+_NO_BLOCK = np.zeros((0, 0))
+
+
+class Rows(Protocol):
+    """Rows on their way into a span: their products with Q, and what they add to it."""
+
+    arrays: Any  # what the kernel knows them by
+    folds: np.ndarray  # row t, times row t of X, is what that row has added to Q
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        """Q'x for row t, which has been learnt, or for row t as it came, without the shift."""
+
+    def square(self, t: int, raw: bool) -> float:
+        """x'x."""
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        """Make row t the base vector j."""
+
+    def fold(self) -> None:
+        """Add to Q what has not been added yet."""
+
+    def keep(self, t: int) -> Any:
+        """What `restore` needs to take back that row t was learnt."""
+
+    def restore(self, t: int, kept: Any) -> None:
+        """Take it back."""
+
+
+class SparseRows:
+    """CSR rows; the kernel folds each as it comes."""
+
+    def __init__(self, Q: np.ndarray, X: Any, rows: slice):
+        ends = X.indptr[rows.start : rows.stop + 1]
+        entries = slice(ends[0], ends[-1])
+        self.Q = Q
+        # of one type whatever X has, so that one compiled kernel serves all
+        self.ends = (ends - ends[0]).astype(np.int32)
+        self.indices = X.indices[entries].astype(np.int32, copy=False)
+        self.data = X.data[entries].astype(np.float64, copy=False)
+        self.arrays = (self.ends, self.indices, self.data, _NO_BLOCK, _NO_BLOCK)
+        self.folds = np.zeros((rows.stop - rows.start, self.Q.shape[1]))
+
+    def _entries(self, t: int) -> tuple[np.ndarray, np.ndarray]:
+        entries = slice(self.ends[t], self.ends[t + 1])
+        return self.indices[entries], self.data[entries]
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        indices, data = self._entries(t)
+        return weighted(data, self.Q[indices])
+
+    def square(self, t: int, raw: bool) -> float:
+        data = self._entries(t)[1]
+        return float(data @ data)
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        indices, data = self._entries(t)
+        self.Q[indices, j] = data
+
+    def fold(self) -> None:
+        pass
+
+    def keep(self, t: int) -> Any:
+        return self.Q[self._entries(t)[0]]
+
+    def restore(self, t: int, kept: Any) -> None:
+        self.Q[self._entries(t)[0]] = kept
+
+
+class DenseRows:
+    """A block of dense rows less the shift, and the shift as a last row; folded all at once."""
+
+    def __init__(self, Q: np.ndarray, X: np.ndarray, rows: slice, shift: np.ndarray | None):
+        shift = np.zeros(X.shape[1]) if shift is None else shift
+        self.Q, self.X = Q, X[rows]
+        self.block = np.vstack([self.X - shift, shift])
+        self.folds = np.zeros((len(self.block), self.Q.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):  # the kernel will see it
+            self.QX, self.XX = self.block @ self.Q, self.block @ self.block.T
+        self.arrays = (_NO_INDICES, _NO_INDICES, np.zeros(0), self.QX, self.XX)
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        products = self.QX[t] + self.XX[t] @ self.folds
+        return products + self.products(-1, False) if raw else products
+
+    def square(self, t: int, raw: bool) -> float:
+        if raw:
+            row = self.X[t].astype(np.float64)
+            return float(row @ row)
+        return float(self.XX[t, t])
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        self.folds[t, j] = 1.0
+        if raw:
+            self.folds[-1, j] = 1.0
+
+    def fold(self) -> None:
+        self.Q += self.block.T @ self.folds
+
+    def keep(self, t: int) -> Any:
+        return self.folds.copy()
+
+    def restore(self, t: int, kept: Any) -> None:
+        self.folds[:] = kept
