@@ -41,7 +41,6 @@ def add_class_rows(
 # -- one step of the incremental engine; `narrows.solve.span` says what the letters are ----------
 
 GO_ON, REBASE, STILL, TOO_LARGE = 0, 1, 2, 3  # what a step asks of its caller
-AGAIN = 4  # what the caller makes of a step that lost too much: it is done on whole vectors
 
 _GUARD_EVERY = 64  # samples from one look at the cancellation in the coordinates to the next
 _CANCELLED = 100.0  # times their sum the parts of a vector may be: products lose its square
@@ -91,26 +90,9 @@ def span_steps(
             )
         else:
             asked, moved = _iterate(
-                active,
-                mm,
-                rule,
-                theta,
-                L,
-                N,
-                mean_theta,
-                rho,
-                err,
-                clock,
-                Y,
-                w,
-                kap,
-                low,
-                a,
-                per_nu,
-                y,
-                r,
-                size,
-            )
+                active, mm, rule, theta, L, N, mean_theta, rho, err, clock,
+                Y, w, kap, low, a, per_nu, y, r, size,
+            )  # fmt: skip
         _fold_in(label, t, q, xx, active, rule, A, B, WW, kap, a, folds)
         _new_coordinates(active, rule, A, B, L, SV, N, clock, share, w, kap, low, a, per_nu, y, r)
         asked = _verdict(asked, moved, xx, active, rule, A, B, L, SS, N, WW, clock)

@@ -40,6 +40,7 @@ from narrows.solve.sums import BLOCK, blocks
 
 _ROWS = 1024  # sparse rows from one return to Python to the next
 _BLOCK_ROWS = 64  # dense rows whose products with Q are made by one matrix product
+_AGAIN = -1  # asked for here, and not by the kernel: a step that lost too much is done otherwise
 _EARLY = 8  # samples after the 2 p-th up to which each step is looked at by itself
 _LOST = 1e-5  # of a square: where deflation leaves less, products have lost five digits
 _NOISE = 1e-12  # of |x|^2 + |m|^2: a start vector below this, by products, is rounding
@@ -317,7 +318,7 @@ class Span:
         **Cost** per row: 4 nnz (p + s) operations for Q'x and the fold (2 blocks of matrix
         products for dense rows), and about 10 s^3 (for p = s) that do not depend on d.
         """
-        from narrows.solve.kernels import AGAIN, GO_ON, TOO_LARGE, project, span_steps
+        from narrows.solve.kernels import GO_ON, TOO_LARGE, project, span_steps
 
         dense = isinstance(X, np.ndarray)
         if not dense and self.shift is not None and len(labels):
@@ -353,12 +354,12 @@ class Span:
                 t += learnt
                 again = self.n <= 2 * self.p + _EARLY and left < _LOST and not rule.hebbian
                 if before is not None and again and asked != TOO_LARGE:
-                    self.state, asked = before, AGAIN
+                    self.state, asked = before, _AGAIN
                     rows.restore(t - 1, kept)
             if asked != TOO_LARGE:
                 rows.fold()
             done += t
-            if asked == AGAIN:
+            if asked == _AGAIN:
                 row = X[[done - 1]].toarray()[0] if not dense else X[done - 1].astype(np.float64)
                 self._written_out(row, int(labels[done - 1]), active, rule, start)
                 if reduced is not None:
@@ -511,8 +512,9 @@ class Span:
         assert self.shift is not None
         self.rebase()
         self.Q = self.Q.copy()
-        twice = 2 * self.shift @ self.sums.sum(axis=0) + self.n * self.shift @ self.shift
-        self.state.clock[1] += twice  # of x, where that of x - shift was
+        # the sum of |x|^2, where that of |x - shift|^2 was
+        by_shift = 2 * self.sums.sum(axis=0) + self.n * self.shift
+        self.state.clock[1] += self.shift @ by_shift
         self.Q[:, self.p :] += np.outer(self.shift, self.state.N)
         self.shift = None
         self._take(self._gram())
