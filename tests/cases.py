@@ -7,22 +7,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from narrows import (
     CCIPCA,
     CHI,
     DF,
+    IDRQR,
     IG,
     IIS,
     ILDA,
     IMMC,
     IOC,
+    LDA,
     MI,
+    MMC,
     MMCFS,
     OC,
     OCFS,
     OCM,
+    SRDA,
     FisherFS,
     VarianceFS,
 )
@@ -38,6 +43,7 @@ class Case:
     offset_free: bool = True  # the answer does not change when a constant is added to a column
     additive: bool = True  # the best set of columns is that of the best scores
     scale_free: bool = True  # scores do not grow with the weight of the rows
+    takes_sparse: bool = True
     name: str = field(init=False)
 
     def __post_init__(self):
@@ -48,6 +54,15 @@ class Case:
 
     def new(self):
         return clone(self.estimator)
+
+    def learnt(self, X, y):
+        """What partial_fit in batches has to come to: fit, but for IDR/QR, which approximates."""
+        verb = "partial_fit" if type(self.estimator) is IDRQR else "fit"
+        return getattr(self.new(), verb)(X, y)
+
+    def form(self, X):
+        """Sparse rows, where they are taken."""
+        return csr_array(X) if self.takes_sparse else X
 
     def labelled(self, **options):
         """Rows for this method: presence says nothing where no value is 0."""
@@ -92,8 +107,24 @@ ONLINE = [
     Case(CCIPCA(n_components=3)),
     Case(CCIPCA(amnesic=2.0)),
 ]
+BATCH = [
+    Case(MMC()),
+    Case(MMC(n_components=3, eps=0.1)),
+    Case(LDA(), takes_sparse=False),
+    Case(LDA(n_components=1, solver="pca"), takes_sparse=False),
+    Case(LDA(solver="gsvd"), takes_sparse=False),
+    Case(SRDA()),
+    Case(SRDA(n_components=1, alpha=0.0, max_iter=3)),
+]
+IDR_QR = [
+    Case(IDRQR(), offset_free=False),
+    Case(IDRQR(n_components=2, mu=5.0, update="transport"), offset_free=False),
+]
 ADDITIVE = SELECTORS + PROJECTORS
-ALL = ADDITIVE + ONLINE
+WEIGHTED = ADDITIVE + BATCH  # take sample_weight
+EXACT = WEIGHTED + IDR_QR  # what fit makes of rows does not depend on their order
+STREAMED = ADDITIVE + ONLINE + IDR_QR  # have partial_fit
+ALL = EXACT + ONLINE
 
 
 def answer(estimator) -> dict[str, np.ndarray]:
@@ -109,6 +140,7 @@ def answer(estimator) -> dict[str, np.ndarray]:
             "components": estimator.components_,
             "eigenvalues": estimator.eigenvalues_,
             "still": np.array(getattr(estimator, "n_samples_still_", None) or 0),
+            "positive": np.array(getattr(estimator, "n_positive_", 0)),
         }
     if hasattr(estimator, "class_scores_"):
         common["class_scores"] = estimator.class_scores_

@@ -59,7 +59,7 @@ def read_npz(path):
 # -- the main job --------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*gain margin")
+@pytest.mark.filterwarnings("ignore:.*gains? margin")
 @pytest.mark.parametrize("method", list(cli.METHODS))
 @pytest.mark.parametrize("chunk_rows", [7, 1000])
 def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_rows):

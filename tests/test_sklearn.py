@@ -26,7 +26,7 @@ def test_the_table_of_laws_has_every_method():
     assert {type(case.estimator) for case in ALL} == set(METHODS)
 
 
-@pytest.mark.filterwarnings("ignore:.*gain margin|.*no column has a positive score")
+@pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score")
 @parametrize_with_checks([method() for method in METHODS])
 def test_checks(estimator, check):
     check(estimator)

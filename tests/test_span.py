@@ -20,7 +20,7 @@ from tests.papers.ilda import ilda
 from tests.papers.immc import immc
 from tests.papers.ioc import ioc
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*gain margin")
+pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 
 # estimator, the table written out, and how near they have to be
 METHODS = {
@@ -67,7 +67,7 @@ def batches(n, seed=0):
 
 
 def vectors(estimator):
-    return estimator._learnt.state.span.vectors().T
+    return estimator._learnt.state.core.vectors().T
 
 
 def assert_near(found, expected, tolerance, what=""):
@@ -87,7 +87,7 @@ def assert_follows(method, X, y, p):
         estimator.partial_fit(X[rows], y[rows])
         if rows.stop:
             assert_near(vectors(estimator), expected[rows.stop], tolerance, f"n = {rows.stop}")
-    assert estimator._learnt.state.span.drift() < 1e-8
+    assert estimator._learnt.state.core.drift() < 1e-8
 
 
 def uci(data, name):

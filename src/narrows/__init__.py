@@ -5,21 +5,23 @@ schedules: exact, or one step a sample.
 
     criterion     A                    picks columns     orthonormal, exact   one step a sample
     between       S_b                  OCFS              OC, OCM              IOC, IIS
-    margin        S_b - eps S_w        MMCFS                                  IMMC
+    margin        S_b - eps S_w        MMCFS             MMC                  IMMC
     total         C                    VarianceFS                             CCIPCA
-    Fisher        the pair S_b, S_w    FisherFS                               ILDA
+    Fisher        the pair S_b, S_w    FisherFS          LDA, SRDA, IDRQR     ILDA, IDRQR
     contingency   counts of presence   IG, CHI, MI, DF
 
-All of them learn at once (`fit`) or batch by batch (`partial_fit`), with the same answer; the
-exact ones also from states that add up (`ClassStats`, `fit_stats`, `merge`).
+MMC, LDA and SRDA want all rows at once. The others learn at once (`fit`) or batch by batch
+(`partial_fit`), with the same answer but for IDRQR; the selectors, OC and OCM also from states
+that add up (`ClassStats`, `fit_stats`, `merge`).
 """
 
 from importlib.metadata import version
 
 from narrows.families.between import IIS, IOC, OC, OCFS, OCM
 from narrows.families.contingency import CHI, DF, IG, MI
-from narrows.families.fisher import ILDA, FisherFS
-from narrows.families.margin import IMMC, MMCFS
+from narrows.families.fisher import ILDA, LDA, SRDA, FisherFS
+from narrows.families.idrqr import IDRQR
+from narrows.families.margin import IMMC, MMC, MMCFS
 from narrows.families.total import CCIPCA, VarianceFS
 from narrows.stats import ClassStats
 from narrows.store import load, save
@@ -30,16 +32,20 @@ __all__ = [
     "CCIPCA",
     "CHI",
     "DF",
+    "IDRQR",
     "IG",
     "IIS",
     "ILDA",
     "IMMC",
     "IOC",
+    "LDA",
     "MI",
+    "MMC",
     "MMCFS",
     "OC",
     "OCFS",
     "OCM",
+    "SRDA",
     "ClassStats",
     "FisherFS",
     "VarianceFS",

@@ -55,7 +55,7 @@ def indicator(
         Y = sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, len(classes)))
     check_consistent_length(X, Y)
     if sample_weight is not None:
-        weight = _weights(sample_weight, Y.shape[0], who)
+        weight = weights(sample_weight, Y.shape[0], who)
         Y.data = Y.data * np.repeat(weight, np.diff(Y.indptr))
     return classes, Y
 
@@ -141,8 +141,9 @@ def _from_matrix(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
     return np.arange(Y.shape[1]), Y
 
 
-def _weights(sample_weight: Any, n: int, who: str) -> np.ndarray:
-    weight = np.asarray(sample_weight, dtype=np.float64)
+def weights(sample_weight: Any, n: int, who: str) -> np.ndarray:
+    """Return one weight a row, of shape (n,); ValueError where one is negative or not finite."""
+    weight = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):

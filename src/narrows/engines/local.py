@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from narrows.solve.sums import widened
+
 
 def fit(estimator: Any, chunks: Iterable[tuple[Any, Any]]) -> Any:
     """Fit an estimator to a data set that comes in chunks, with the checks of `fit`.
@@ -23,13 +25,15 @@ def fit(estimator: Any, chunks: Iterable[tuple[Any, Any]]) -> Any:
     """
     estimator.check_parameters()
     state: Any = None
-    for _ in range(estimator.passes_in_order()):
+    for number in range(estimator.passes_in_order()):
+        if number:
+            estimator.next_pass(state)
         for X, y in chunks:
             if state is None:
                 state = estimator.empty_state(X.shape[1])
             elif X.shape[1] > state.n_features:
                 state = state.widen(X.shape[1])
-            estimator.update_state(state, X, y)
+            estimator.update_state(state, widened(X, state.n_features), y)
     if state is None:
         raise ValueError(f"{type(estimator).__name__}: there are no rows to fit to.")
     return estimator.fit_state(state)

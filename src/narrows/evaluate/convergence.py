@@ -223,7 +223,7 @@ class _OnSpan:
         kept, started = self.Q, self._started()
         before = kept[touched] if len(kept) else kept
         self.learner.partial_fit(X, y)
-        Q = self.learner._state.span.Q
+        Q = self.learner._state.core.Q
         if few and Q is kept and self._started() == started:
             self.TQ += self.T[:, touched] @ (Q[touched] - before)
         else:
@@ -231,10 +231,10 @@ class _OnSpan:
         self.Q = Q
 
     def _started(self) -> int:
-        return 0 if not len(self.Q) else int((self.learner._state.span.lengths > 0).sum())
+        return 0 if not len(self.Q) else int((self.learner._state.core.lengths > 0).sum())
 
     def look(self) -> Look:
-        span = self.learner._state.span
+        span = self.learner._state.core
         p, state = span.p, span.state
         live = np.flatnonzero(span.lengths)
         length = span.lengths[live]

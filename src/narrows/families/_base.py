@@ -11,11 +11,13 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from narrows.errors import ParameterError
 
 
 class Learnt:
@@ -46,6 +48,28 @@ def is_number(value: Any, low: float, above: bool = False) -> bool:
     return bool(np.isfinite(number) and (number > low if above else number >= low))
 
 
+def check_whole(who: str, name: str, value: Any, otherwise: str = "") -> None:
+    """Raise ParameterError where a parameter is no whole number >= 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ParameterError(
+            f"{who}: {name} must be a whole number >= 1{otherwise}, but {value!r} came."
+        )
+
+
+def absent(verb: str, why: str) -> Any:
+    """Return what stands in the place of a method that cannot be had: hasattr is false.
+
+    The AttributeError says why, and, from `_instead` of the class, what to use.
+    """
+
+    def refuse(estimator: Any) -> NoReturn:
+        raise AttributeError(
+            f"{type(estimator).__name__} has no {verb}, {why}. Use {estimator._instead}."
+        )
+
+    return property(refuse, doc=f"Not to be had, {why}. The AttributeError names what is.")
+
+
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
     before = dict(vars(estimator))
@@ -67,6 +91,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     _state_type: ClassVar[Any]
     _needs_y: ClassVar[bool] = True
+    _instead: ClassVar[str]  # of the verbs that are absent
     _learnt: Learnt
     n_features_in_: int
 
@@ -87,6 +112,10 @@ class Estimator(TransformerMixin, BaseEstimator):
     def passes_in_order(self) -> int:
         """How often `fit` goes through the rows, if it takes them in the order of a file."""
         return 1
+
+    def next_pass(self, state: Any) -> None:
+        """Tell the state that it has seen all rows once, and that they will come again."""
+        return
 
     # -- reading ----------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Estimator
+from narrows.families._base import Estimator, check_whole
 from narrows.solve.exact import set_signs
 from narrows.stats import ClassStats
 
@@ -76,12 +75,34 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        p = self.n_components
-        if p is not None and (isinstance(p, bool) or not isinstance(p, numbers.Integral) or p < 1):
-            raise ParameterError(
-                f"{type(self).__name__}: n_components must be a whole number >= 1 or None, "
-                f"but {p!r} came."
+        if self.n_components is not None:
+            check_whole(type(self).__name__, "n_components", self.n_components, " or None")
+
+    def _limit(self, classes: int) -> tuple[int, str]:
+        """The most directions that so many classes can have, and what to use for more."""
+        return classes - 1, f"OCM for {classes}"
+
+    def _check_rank(self, rank: int, classes: int) -> None:
+        """Raise where there is no direction, or not as many as asked for and no rows to come."""
+        name, p = type(self).__name__, self.n_components
+        if not rank:
+            raise ValueError(
+                f"{name}: the classes have equal means, so no direction tells them apart. "
+                "Check that the rows and the labels belong together."
             )
+        if p is None or p <= rank:
+            return
+        most, otherwise = self._limit(classes)
+        reason = (
+            f"{classes} classes have at most {most} direction{'s' if most > 1 else ''}"
+            if rank == most
+            else f"the means of these {classes} classes in {self.n_features_in_} columns span "
+            f"only {rank}"
+        )
+        raise ParameterError(
+            f"{name}: n_components={p}, but {reason}. Use n_components<={rank}"
+            + (f", or {otherwise}." if otherwise and rank == most else ".")
+        )
 
 
 class ExactProjector(Projector, Additive):
@@ -91,10 +112,6 @@ class ExactProjector(Projector, Additive):
     def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
         """(eigenvalues (p,) descending, W (d, p) orthonormal), all there are."""
 
-    @abstractmethod
-    def _limit(self, classes: int) -> tuple[int, str]:
-        """The most directions that so many classes can have, and what to use for more."""
-
     def _solve(self, stats: ClassStats) -> Directions:
         eigenvalues, W = self._directions(stats)
         p = self.n_components
@@ -102,22 +119,4 @@ class ExactProjector(Projector, Additive):
         return Directions(set_signs(W), eigenvalues[:p], available=len(eigenvalues))
 
     def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
-        name, p, rank = type(self).__name__, self.n_components, solution.available
-        if not rank:
-            raise ValueError(
-                f"{name}: the classes have equal means, so no direction tells them apart. "
-                "Check that the rows and the labels belong together."
-            )
-        if p is None or p <= rank:
-            return
-        c = int((stats.counts > 0).sum())
-        most, otherwise = self._limit(c)
-        reason = (
-            f"{c} classes have at most {most} direction{'s' if most > 1 else ''}"
-            if rank == most
-            else f"the means of these {c} classes in {stats.n_features} columns span only {rank}"
-        )
-        raise ParameterError(
-            f"{name}: n_components={p}, but {reason}. Use n_components<={rank}"
-            + (f", or {otherwise}." if otherwise and rank == most else ".")
-        )
+        self._check_rank(solution.available, int((stats.counts > 0).sum()))

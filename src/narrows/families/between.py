@@ -190,9 +190,6 @@ class OC(_OrthogonalCentroid):
     def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
         return self._between(stats)
 
-    def _limit(self, classes: int) -> tuple[int, str]:
-        return classes - 1, f"OCM for {classes}"
-
 
 class OCM(_OrthogonalCentroid):
     """Orthogonal Centroid Method, the span of the class means themselves.
@@ -264,7 +261,7 @@ class OCM(_OrthogonalCentroid):
 
 
 class _OnlineCentroid(OnlineProjector):
-    _exact = "OC, which is exact at every moment of a stream, and merges"
+    _instead = "OC, which is exact at every moment of a stream, and merges"
 
     def __init__(
         self,

@@ -181,7 +181,7 @@ class CCIPCA(OnlineProjector):
 
     _needs_y = False
     _by_class = False
-    _exact = "scikit-learn's PCA or TruncatedSVD, or VarianceFS for columns, which merges"
+    _instead = "scikit-learn's PCA or TruncatedSVD, or VarianceFS for columns, which merges"
 
     def __init__(
         self,

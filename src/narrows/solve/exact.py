@@ -1,17 +1,24 @@
-"""Small eigenproblems behind the exact projections."""
+"""Small eigenproblems behind the exact projections, and how large ones become small."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lsqr
+
+from narrows.solve.centred import Centred
 
 Blocks = Iterable[tuple[slice, np.ndarray]]
 
 DROPPED = 1e-12  # eigenvalues below this share of the largest are rounding
 _TINY = 1e-200
 _SUSPECT = 1e-8  # below this share the vectors of the Gram route are no longer orthogonal enough
+SMALL_SIDE = 1_000  # rows or columns up to which a square array of them is made
+_RESTARTS = 100  # of Lanczos, before what has not converged is given up
+_NOTHING = 1e-9  # of a typical eigenvalue: no more is taken for 0
 
 
 def gram_eigh(
@@ -44,10 +51,8 @@ def gram_eigh(
     if not _TINY < np.trace(K) < 1 / _TINY:  # squares vanish or overflow: take other units
         unit = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks()) or 1.0
         K = sum((H / unit) @ (H / unit).T for _, H in blocks())
-    L, U = linalg.eigh(K)
-    L, U = L[::-1], U[:, ::-1]
-    kept = (L > DROPPED * L[0]) & (L > (noise / unit) ** 2)
-    L, U = L[kept], U[:, kept] / np.sqrt(L[kept])
+    L, U = positive_eigh(np.asarray(K), (noise / unit) ** 2)
+    U = U / np.sqrt(L)
     W = np.empty((n_features, len(L)))
     for columns, H in blocks():
         W[columns] = H.T @ (U / unit)
@@ -58,15 +63,25 @@ def gram_eigh(
     return L, W
 
 
-def orthogonal_part(w: np.ndarray, W: np.ndarray, scale: float) -> np.ndarray:
+def positive_eigh(K: np.ndarray, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenpairs of a nonnegative matrix, descending, without those that are rounding."""
+    L, U = linalg.eigh(K)
+    L, U = L[::-1], U[:, ::-1]
+    kept = (DROPPED * L[:1].max(initial=0.0) < L) & (noise < L)
+    return L[kept], U[:, kept]
+
+
+def orthogonal_part(
+    w: np.ndarray, W: np.ndarray, scale: float = 0.0, share: float = 1e-6
+) -> np.ndarray:
     """The unit vector of `w` less its projection on the orthonormal columns of W, as (d, 1).
 
-    Of shape (d, 0) where no more than 1e-6 of the length of `w`, or of `scale`, is left.
+    Of shape (d, 0) where no more than `share` of the length of `w`, or of `scale`, is left.
     """
     rest = w - W @ (W.T @ w)
     rest -= W @ (W.T @ rest)  # twice is enough
     length = np.linalg.norm(rest)
-    if length <= np.sqrt(DROPPED) * max(scale, np.linalg.norm(w)):
+    if length <= share * max(scale, float(np.linalg.norm(w))):
         return np.empty((len(w), 0))
     return rest[:, None] / length
 
@@ -77,3 +92,226 @@ def set_signs(W: np.ndarray) -> np.ndarray:
         if w[np.abs(w).argmax()] < 0:
             w *= -1
     return W
+
+
+# -- the ratio of two scatters -------------------------------------------------------------------
+
+
+def best_ratios(H: np.ndarray, F: np.ndarray, mu: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """The v that maximise v'H'Hv / v'(F'F + mu I)v one after the other.
+
+    By the singular values of F and those of H on what F makes of unit length: no scatter is
+    formed, so no digits are lost to squares.
+
+    Parameters
+    ----------
+    H, F : ndarray of shape (c, r) and (n, r)
+        Factors of the two scatters.
+    mu : float
+        >= 0. With 0, what F does not reach is left out.
+
+    Returns
+    -------
+    ratios : ndarray of shape (k,)
+        Descending; k is the smaller of c and r, less what is left out.
+    V : ndarray of shape (r, k)
+        V'(F'F + mu I)V = I.
+    """
+    F = _triangle(F)
+    _, s, Vt = linalg.svd(F, full_matrices=mu > 0)
+    s = np.append(s, np.zeros(len(Vt) - len(s)))
+    kept = (s > rank_tolerance(F, s)) | (mu > 0)
+    whitener = Vt[kept].T / np.sqrt(s[kept] ** 2 + mu)
+    _, t, Ut = linalg.svd(H @ whitener, full_matrices=False)
+    return t**2, whitener @ Ut.T
+
+
+def _triangle(F: np.ndarray) -> np.ndarray:
+    """What has the scatter of F, with no more rows than columns."""
+    return np.asarray(np.linalg.qr(F, mode="r")) if len(F) > F.shape[1] else F
+
+
+def rank_tolerance(F: np.ndarray, s: np.ndarray) -> float:
+    """Singular values s of F up to this are rounding."""
+    return float(max(F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
+
+
+def row_basis(F: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of what the rows of F span, one vector a column."""
+    _, s, Vt = linalg.svd(_triangle(F), full_matrices=False)
+    return Vt[s > rank_tolerance(F, s)].T
+
+
+def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The space that dense rows span, and the two scatters in it: the SVD route to LDA/GSVD.
+
+    Parameters
+    ----------
+    A : Centred
+        Of dense rows.
+
+    Returns
+    -------
+    Q : ndarray of shape (d, t)
+        Orthonormal: the principal directions of the total scatter H'H + F'F, largest first.
+    s : ndarray of shape (t,)
+        Their singular values, none of which is rounding.
+    H : ndarray of shape (c, t)
+        N_j^(1/2) (m_j - m)'Q.
+    F : ndarray of shape (n, t)
+        w_i^(1/2) (x_i - m_j)'Q, with j the class of row i.
+
+    Notes
+    -----
+    **Cost**: O(n d min(n, d)), by the smaller side: the number of columns costs as much as the
+    number of rows.
+    """
+    H, F = A.between(), A.within()
+    K = np.vstack([H, F])
+    _, s, Qt = linalg.svd(_triangle(K), full_matrices=False)
+    Q = Qt[s > rank_tolerance(K, s)].T
+    H[np.linalg.norm(H, axis=1) <= A.noise] = 0.0
+    return Q, s[: Q.shape[1]], H @ Q, F @ Q
+
+
+def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np.ndarray, int]:
+    """The ridge regressions of orthonormal responses that tell the classes apart.
+
+    ::
+
+        minimise |A w - t|^2 + alpha |w|^2    for each response t
+
+    The responses are E U, with U the left singular vectors of E'A: constant on each class,
+    orthonormal, orthogonal to the constant, and the same ones whatever the order of the classes.
+    The first iterate of LSQR is then a multiple of A'E U, the directions of OC.
+
+    Returns
+    -------
+    W : ndarray of shape (d, r)
+        A solution a response; r is the rank of the class means.
+    n_iter : int
+        The most iterations that a response took.
+
+    Notes
+    -----
+    **Cost**: O(nnz + n + d) for an iteration of a response.
+    """
+    H = A.between()
+    _, U = positive_eigh(H @ H.T, A.noise**2)
+    del H
+    by_class = U / np.sqrt(A.counts)[:, None]
+    W, n_iter = np.empty((A.shape[1], U.shape[1])), 0
+    for k, value in enumerate(by_class.T):
+        W[:, k], _, used, *_ = lsqr(
+            A, A.root * value[A.codes],
+            damp=np.sqrt(alpha), atol=tol, btol=tol, conlim=0, iter_lim=max_iter,
+        )  # fmt: skip
+        n_iter = max(n_iter, used)
+    return W, n_iter
+
+
+def by_discriminant_power(A: Centred, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Turn solutions into directions in the order of w'S_b w / w'S_t w, of unit length.
+
+    Returns the ratios, descending, and the directions, of shape (d, k).
+    """
+    Z = A.matmat(W)
+    ratios, V = best_ratios(A.indicators().T @ Z, Z)
+    W = W @ V
+    return ratios, W / np.linalg.norm(W, axis=0)
+
+
+# -- the margin ----------------------------------------------------------------------------------
+
+
+def margin_eigh(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray]:
+    """The p leading eigenvectors of S_b - eps S_w in the space of the rows.
+
+    S_b - eps S_w = A'MA/n with M = (1 + eps) E E' - eps I, so products with X do. M has as many
+    positive eigenvalues as there are classes, one of which A does not reach: no more than c - 1
+    directions gain margin. Behind them lies all that the rows do not span, where nothing gains and
+    nothing loses. Where rows or columns are few the space of the rows is written out; where both
+    are many it is Lanczos's, which leaves it only by rounding: then, that is where an eigenvalue
+    of 0 would be taken, what is missing comes from the space that A'MA makes of the class means.
+
+    Returns
+    -------
+    eigenvalues : ndarray of shape (k,)
+        Descending.
+    W : ndarray of shape (d, k)
+        Orthonormal, in the space of the rows; k = p, or fewer where the rows span fewer.
+
+    Notes
+    -----
+    **Cost**: O(nnz) for each of some tens of products; or O(min(n, d)^3) for up to 1,000 rows or
+    columns.
+    """
+    if min(A.shape) <= max(SMALL_SIDE, p + 1):
+        scatter, Y, back = _row_space(A)
+        L, U = linalg.eigh(((1 + eps) * Y.T @ Y - eps * np.diag(scatter)) / A.n)
+        return L[::-1][:p], _orthonormal(back(U[:, ::-1][:, :p]))
+
+    E, d = A.indicators(), A.shape[1]
+
+    def product(v: np.ndarray) -> np.ndarray:
+        z = A.matvec(v)
+        return A.rmatvec((1 + eps) * (E @ (E.T @ z)) - eps * z) / A.n
+
+    # from where the class means are, and with one random weight for each, whatever they are
+    first = A.rmatvec(E @ np.random.default_rng(0).standard_normal(len(A.counts)))
+    unit = np.linalg.norm(product(first)) / np.linalg.norm(first)  # of the size of an eigenvalue
+    lifted = LinearOperator((d, d), dtype=np.float64, matvec=lambda v: product(v) + unit * v)
+    try:
+        L, W = eigsh(lifted, k=p, which="LA", v0=first, maxiter=_RESTARTS)
+    except ArpackNoConvergence as stopped:
+        L, W = stopped.eigenvalues, stopped.eigenvectors
+    L, W = L[::-1] - unit, W[:, ::-1]
+    if len(L) < p or (np.abs(L) <= _NOTHING * unit).any():
+        L, W = _from_means(A, product, W[:, _NOTHING * unit < L], p)
+    return L, W
+
+
+def _row_space(A: Centred) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """An orthonormal basis Q of what the rows span, by the smaller side of A.
+
+    Returns the eigenvalues Q'A'AQ, the means E'AQ, and what makes QV of V.
+    """
+    X, m, root = A.X, A.m, A.root
+    if len(root) <= len(m):
+        K, Xm = _full(X @ X.T), X @ m
+        K = root[:, None] * (K - Xm[:, None] - Xm + m @ m) * root
+        L, U = positive_eigh(K)
+        half = U / np.sqrt(L)
+        return L, A.indicators().T @ U * np.sqrt(L), lambda V: A.rmatmat(half @ V)
+    scaled = X.multiply(root[:, None]).tocsr() if sparse.issparse(X) else root[:, None] * X
+    L, Q = positive_eigh(_full(scaled.T @ scaled) - A.n * np.outer(m, m))
+    return L, A.between() @ Q, lambda V: Q @ V
+
+
+def _full(K: Any) -> np.ndarray:
+    return K.toarray() if sparse.issparse(K) else K
+
+
+def _orthonormal(W: np.ndarray) -> np.ndarray:
+    """The columns made orthonormal, where rounding has left them not quite so."""
+    W, R = np.linalg.qr(W)
+    return W * np.where(np.diag(R) < 0, -1.0, 1.0)
+
+
+def _from_means(
+    A: Centred, product: Callable[[np.ndarray], np.ndarray], W: np.ndarray, p: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best p directions in what is spanned by those of W, the class means, and products.
+
+    All of it in the space of the rows. Returns the eigenvalues of the operator there, and the
+    directions: those of W, which are its eigenvectors, and then others.
+    """
+    basis, block = W, list(A.between())
+    while block and basis.shape[1] < 2 * p + len(A.counts):
+        width = basis.shape[1]
+        for w in block:
+            basis = np.hstack([basis, orthogonal_part(w, basis)])
+        block = [product(w) for w in basis[:, width:].T]
+    K = basis.T @ np.array([product(w) for w in basis.T]).T
+    L, U = linalg.eigh((K + K.T) / 2)
+    return L[::-1][:p], basis @ U[:, ::-1][:, :p]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from narrows.solve.sums import weighted
 
@@ -35,6 +36,11 @@ class Rows(Protocol):
 
     def restore(self, t: int, kept: Any) -> None:
         """Take it back."""
+
+
+def touched(X: Any) -> Any:
+    """An index of the rows of Q that change where the rows of X are learnt."""
+    return X.indices if sparse.issparse(X) and X.nnz < X.shape[1] else slice(None)
 
 
 class SparseRows:

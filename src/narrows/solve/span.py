@@ -35,7 +35,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from narrows.solve.rows import DenseRows, Rows, SparseRows
+from narrows.solve.rows import DenseRows, Rows, SparseRows, touched
 from narrows.solve.sums import BLOCK, blocks
 
 _ROWS = 1024  # sparse rows from one return to Python to the next
@@ -190,6 +190,11 @@ class Span:
         return len(self.state.WW)
 
     @property
+    def n_features(self) -> int:
+        """d."""
+        return len(self.Q)
+
+    @property
     def n(self) -> int:
         """How many samples have been learnt."""
         return int(self.state.clock[0])
@@ -268,9 +273,10 @@ class Span:
         if self.shift is not None:
             self.shift = np.pad(self.shift, (0, more))
 
-    def snapshot(self, rows: Any) -> Callable[[], None]:
-        """Return what puts everything back as it is now, if only these rows of Q change."""
-        Q, kept = self.Q, self.Q[rows].copy()
+    def snapshot(self, X: Any) -> Callable[[], None]:
+        """Return what puts everything back as it is now, if only the rows of X are learnt."""
+        rows, Q = touched(X) if self.shift is None else slice(None), self.Q
+        kept = Q[rows].copy()
         state = State(*(array.copy() for array in self.state))
         before = {**vars(self), "state": state}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -105,3 +106,13 @@ def canonical(X: sparse.csr_array) -> sparse.csr_array:
     X = X.copy()
     X.sum_duplicates()
     return X
+
+
+def widened(X: Any, n_features: int) -> Any:
+    """X with columns of zeros appended, up to n_features."""
+    more = n_features - X.shape[1]
+    if not more:
+        return X
+    if sparse.issparse(X):
+        return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    return np.pad(X, ((0, 0), (0, more)))

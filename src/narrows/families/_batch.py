@@ -1,0 +1,156 @@
+"""Projectors that need all rows at once: an estimator that has only `fit`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from narrows.errors import ParameterError
+from narrows.families._base import Learnt, absent, unchanged_on_error
+from narrows.families._project import Directions, Projector
+from narrows.labels import one_a_row, weights
+from narrows.solve.centred import Centred
+from narrows.solve.exact import set_signs
+from narrows.solve.sums import widened
+from narrows.stats import checked_rows
+
+
+@dataclass
+class Solved:
+    """What a fit has found: directions, one a column, best first, and of what data they are."""
+
+    classes: np.ndarray
+    counts: np.ndarray
+    n_samples: int
+    W: np.ndarray
+    eigenvalues: np.ndarray
+    more: int = 0  # a number that goes with the method: how many gain, iterations
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return len(self.W)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `from_arrays`; numbers are kept to the bit."""
+        return {name: np.asarray(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Solved:
+        """Return the state that `to_arrays` described."""
+        values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in arrays.items()}
+        return cls(**values)
+
+
+class Gathered:
+    """Rows that are yet to be fitted to: a data set that comes in chunks has to be whole first."""
+
+    def __init__(self, n_features: int):
+        self.n_features = n_features
+        self.chunks: list[tuple[Any, Any]] = []
+
+    def widen(self, n_features: int) -> Gathered:
+        """Let there be more columns, 0 so far."""
+        self.n_features = n_features
+        return self
+
+    def rows(self) -> tuple[Any, np.ndarray]:
+        """X and y of all chunks."""
+        X = [widened(chunk, self.n_features) for chunk, _ in self.chunks]
+        whole = sparse.vstack(X, format="csr") if any(map(sparse.issparse, X)) else np.vstack(X)
+        return whole, np.concatenate([y for _, y in self.chunks])
+
+
+class BatchProjector(Projector):
+    """Directions that are no function of sums. Subclasses give `_directions`.
+
+    n_components is read anew with each answer, up to as many as `fit` has worked out; what else
+    the answer depends on is that of `fit`.
+    """
+
+    _state_type = Solved
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            The rows; sparse matrices are never made dense.
+        y : array-like of shape (n,)
+            One label a row.
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0; a weight of 2 is a row that came twice.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            Fewer than two classes of positive weight, all weights zero, several labels a row,
+            NaN or infinity, or a parameter that does not fit the data. The estimator is then as
+            it was before.
+        """
+        with unchanged_on_error(self):
+            name = type(self).__name__
+            X = self._check_X(X, reset=True)
+            self._check_parameters(X.shape[1])
+            classes, codes = one_a_row(X, self._labels(X, y), name)
+            weight, n = weights(sample_weight, len(codes), name), len(codes)
+            if not weight.any():
+                raise ValueError(
+                    f"{name}: every sample has zero weight. "
+                    "Some rows need a positive sample_weight."
+                )
+            if not weight.all():
+                X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
+            present, codes = np.unique(codes, return_inverse=True)
+            counts = np.bincount(codes, weight)
+            solved = Solved(classes[present], counts, n, np.empty((0, 0)), np.empty(0))
+            self._check_two_classes(solved)
+            solved.eigenvalues, W, solved.more = self._directions(Centred(X, codes, weight))
+            solved.W = set_signs(np.ascontiguousarray(W))
+            self._learnt = Learnt(solved)
+            return self
+
+    partial_fit = absent("partial_fit", "for it needs all rows at once")
+    merge = absent("merge", "for what it learns does not add up")
+    fit_stats = absent("fit_stats", "for it is no function of sums")
+
+    def empty_state(self, n_features: int) -> Gathered:
+        """Return what rows are gathered in, with none yet."""
+        return Gathered(n_features)
+
+    def update_state(self, state: Gathered, X: Any, y: Any) -> Gathered:
+        """Keep more rows, in place, for `fit_state`."""
+        name = type(self).__name__
+        X = checked_rows(X, name)
+        one_a_row(X, self._labels(X, y), name)
+        state.chunks.append((X, y))
+        return state
+
+    def fit_state(self, state: Gathered) -> Self:
+        """Learn from the rows gathered."""
+        return self.fit(*state.rows())
+
+    @abstractmethod
+    def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
+        """(eigenvalues (k,) descending, W (d, k), `Solved.more`); k >= n_components."""
+
+    def _solve(self, state: Solved) -> Directions:
+        found = len(state.eigenvalues)
+        p = min(found, len(state.counts) - 1) if self.n_components is None else self.n_components
+        if p > found:
+            raise ParameterError(
+                f"{type(self).__name__}: n_components={p}, but fit has worked out {found}. "
+                "Call fit again."
+            )
+        W = np.ascontiguousarray(state.W[:, :p])
+        return Directions(W, state.eigenvalues[:p], available=found)

@@ -1,0 +1,256 @@
+"""Projectors that learn one row at a time, and what such learning has come to."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from scipy import sparse
+
+from narrows.families._base import Learnt, absent, unchanged_on_error
+from narrows.families._project import Projector
+from narrows.labels import one_a_row, union
+from narrows.solve.span import Span
+from narrows.solve.sums import canonical
+from narrows.stats import ClassStats, checked_rows
+
+
+class Core(Protocol):
+    """What learns a row at a time, with a sum of rows for each class, by order of arrival."""
+
+    n: int  # rows learnt
+    n_features: int
+
+    def add_sums(self, more: int) -> None:
+        """Make room for more classes."""
+
+    def learn(self, X: Any, labels: np.ndarray, *how: Any) -> int:
+        """Learn rows in order; return how many were learnt."""
+
+    def snapshot(self, X: Any) -> Callable[[], None]:
+        """Return what puts everything back, if only the rows of X are learnt."""
+
+    def widen(self, n_features: int) -> None:
+        """Append columns that were 0 so far."""
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything as named arrays."""
+
+
+class Stream:
+    """What learning a row at a time has come to, and how often each label came.
+
+    Parameters
+    ----------
+    core : Core
+        What learns, without a class yet.
+    by_class : bool
+        Keep a sum of rows for each class; else one of all rows.
+
+    Attributes
+    ----------
+    core
+        With the classes in the order in which they came.
+    classes, counts : ndarray of shape (c,)
+        Labels, sorted, and how many rows each had.
+    column : ndarray of shape (c,)
+        Which of the classes in order of arrival each of `classes` is.
+    """
+
+    _core: ClassVar[Any] = Span
+
+    def __init__(self, core: Any, by_class: bool = True):
+        self.core, self.by_class = core, by_class
+        if not by_class:
+            core.add_sums(1)
+        self.classes = np.empty(0, dtype=np.int64)
+        self.counts = np.zeros(0)
+        self.column = np.empty(0, dtype=np.int64)
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return self.core.n_features
+
+    @property
+    def n_samples(self) -> int:
+        """Rows learnt from, once for each pass."""
+        return self.core.n
+
+    def learn(self, X: Any, classes: np.ndarray, codes: np.ndarray, *how: Any) -> None:
+        """Learn rows in order; `labels.one_a_row` made the labels."""
+        if sparse.issparse(X):
+            X = canonical(X)
+        places = self.places(classes, codes)
+        columns = self.column[places] if self.by_class else np.zeros(len(codes), np.int64)
+        learnt = self.core.learn(X, columns, *how)
+        self.counts += np.bincount(places[:learnt], minlength=len(self.counts))
+
+    def places(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Make room for new classes, by arrival; say where in `classes` each row's label is."""
+        merged = union(self.classes, classes)
+        first = np.full(len(classes), len(codes))
+        first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several the last one written stays
+        given = np.searchsorted(merged, classes)
+        old = np.searchsorted(merged, self.classes)
+        counts, column = np.zeros(len(merged)), np.full(len(merged), -1)
+        counts[old], column[old] = self.counts, self.column
+        order = np.argsort(first)
+        new = order[(column[given[order]] < 0) & (first[order] < len(codes))]
+        column[given[new]] = np.arange(len(self.classes), len(self.classes) + len(new))
+        came = column >= 0  # of the classes of a whole data set some may be in later batches
+        self.classes, self.counts, self.column = merged[came], counts[came], column[came]
+        if self.by_class and len(new):
+            self.core.add_sums(len(new))
+        return np.searchsorted(self.classes, classes)[codes]
+
+    def snapshot(self, X: Any) -> Callable[[], None]:
+        """Return what puts everything back as it is now, if only the rows of X are learnt."""
+        before = {**vars(self), "counts": self.counts.copy()}
+        restore_core = self.core.snapshot(X)
+
+        def restore() -> None:
+            vars(self).update(before)
+            restore_core()
+
+        return restore
+
+    def widen(self, n_features: int) -> Stream:
+        """Append columns that were 0 so far, in place."""
+        self.core.widen(n_features)
+        return self
+
+    def sums(self) -> ClassStats:
+        """The class sums as a state of the exact methods."""
+        arrays = {
+            "classes": self.classes,
+            "counts": self.counts,
+            "sums": self.core.sums[self.column],
+            "n_samples": np.array(self.n_samples),
+            "presence": np.array(False),
+        }
+        if self.core.shift is not None:
+            arrays["origin"] = self.core.shift
+        return ClassStats.from_arrays(arrays)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `from_arrays`; numbers are kept to the bit."""
+        return {
+            "classes": self.classes,
+            "counts": self.counts,
+            "column": self.column,
+            "by_class": np.array(self.by_class),
+            **self.core.to_arrays(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Stream:
+        """Return the state that `to_arrays` described."""
+        new = cls.__new__(cls)
+        new.core, new.by_class = cls._core.from_arrays(arrays), bool(arrays["by_class"])
+        new.classes = np.array(arrays["classes"])
+        new.counts = np.array(arrays["counts"])
+        new.column = np.array(arrays["column"])
+        return new
+
+
+class Sequential(Projector):
+    """Learns a row at a time, so that it does not matter how the rows come in batches.
+
+    Subclasses give `_new_stream`, and `_how` its rows are learnt.
+    """
+
+    _state_type = Stream
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from more rows, one at a time, in their order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            Any number of rows, 0 and 1 too; what is learnt does not depend on it.
+        y : array-like of shape (n,)
+            One label a row, as for `fit`; new classes may come at any time.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            NaN or infinity, another number of columns, labels of another type, another
+            n_components than before where it was chosen. After an error, or an interrupt, the
+            estimator is as it was before the call.
+        """
+        self._learn(X, y)
+        return self
+
+    def _learn(self, X: Any, y: Any, reducing: bool = False) -> np.ndarray | None:
+        """Learn, and return the rows reduced on the way, if they are wanted."""
+        with unchanged_on_error(self):
+            fitted = self.__sklearn_is_fitted__()
+            X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+            self._check_parameters(X.shape[1])
+            classes, codes = self._one_label_a_row(X, y)
+            begun = fitted and self._learnt.state.n_samples > 0
+            stream = self._learnt.state if begun else self._new_stream(X.shape[1])
+            how = self._how(stream)
+            reduced = np.zeros((X.shape[0], stream.core.p)) if reducing else None
+            learnt = self._learnt if begun else Learnt(stream)
+            if fitted:
+                learnt.source = self._learnt.source
+            # taken back where anything fails, at whatever moment
+            restore = stream.snapshot(X) if begun else None
+            try:
+                stream.learn(X, classes, codes, *how, *([reduced] if reducing else []))
+                learnt.solution = None
+                self._learnt = learnt
+            except BaseException:
+                if restore is not None:
+                    restore()
+                raise
+        return None if reduced is None else reduced.astype(X.dtype)
+
+    def empty_state(self, n_features: int) -> Any:
+        """Return a state with nothing in it yet."""
+        return self._new_stream(n_features)
+
+    def update_state(self, state: Any, X: Any, y: Any) -> Any:
+        """Learn rows in order, in place."""
+        X = checked_rows(X, type(self).__name__)
+        classes, codes = self._one_label_a_row(X, y)
+        state.learn(X, classes, codes, *self._how(state))
+        return state
+
+    def fit_state(self, state: Any) -> Self:
+        """Take this state for what was learnt."""
+        with unchanged_on_error(self):
+            self._check_parameters(state.n_features)
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            self.n_features_in_ = state.n_features
+            return self._finish(state)
+
+    merge = absent("merge", "for what it learns depends on the order of all rows")
+    fit_stats = absent(
+        "fit_stats", "for what it learns depends on the order of the rows, which sums do not tell"
+    )
+
+    @abstractmethod
+    def _new_stream(self, n_features: int) -> Stream:
+        """A stream with nothing in it yet."""
+
+    @abstractmethod
+    def _how(self, stream: Stream) -> tuple[Any, ...]:
+        """What `Core.learn` has to be told beside the rows, by the parameters of now."""
+
+    def _finish(self, stream: Stream) -> Self:
+        self._check_two_classes(stream)
+        self._learnt = Learnt(stream)
+        return self
+
+    def _one_label_a_row(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        return one_a_row(X, self._labels(X, y), type(self).__name__)

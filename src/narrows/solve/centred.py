@@ -1,0 +1,88 @@
+"""Labelled rows less their mean, known by products with X alone: sparse rows stay sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+
+_EPS = 1e-15
+
+
+class Centred(LinearOperator):
+    """The operator A = D (X - 1 m') of shape (n, d), with D the roots of the weights.
+
+    So A'A is the total scatter sum_i w_i (x_i - m)(x_i - m)', n times the covariance, and with
+    E (n, c) the orthonormal class indicators, E_ij = (w_i / N_j)^(1/2) where row i is of class j,
+    (E'A)'E'A is the scatter of the class means.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+        Finite. Sparse rows are held as they are; of dense ones a centred copy is made, or a large
+        offset would cost digits.
+    codes : ndarray of shape (n,)
+        The class of each row, from 0 to c - 1; none is empty.
+    weight : ndarray of shape (n,)
+        Positive.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (c,)
+        N_j, the weight of each class.
+    noise : float
+        The length that a row of `between` may have by rounding.
+    """
+
+    def __init__(self, X: Any, codes: np.ndarray, weight: np.ndarray):
+        super().__init__(np.float64, X.shape)
+        self.codes, self.root, self.n = codes, np.sqrt(weight), float(weight.sum())
+        self.counts = np.bincount(codes, weight)
+        origin = np.zeros(X.shape[1])
+        if isinstance(X, np.ndarray):
+            origin = weight @ X / self.n
+            X = X - origin
+        self.X = X.astype(np.float64, copy=False)
+        self.m = (weight @ self.X) / self.n  # rounding of the origin, where rows are dense
+        length = np.linalg.norm(self.X.data if sparse.issparse(X) else self.X)
+        far = 1e-12 * np.linalg.norm(self.m) + _EPS * np.linalg.norm(origin)
+        self.noise = float(np.sqrt(self.n) * far + _EPS * np.sqrt(weight.max()) * length)
+
+    def _matvec(self, v: np.ndarray) -> np.ndarray:
+        v = v.reshape(-1)
+        return self.root * (self.X @ v - self.m @ v)
+
+    def _matmat(self, V: np.ndarray) -> np.ndarray:
+        return self.root[:, None] * (self.X @ V - self.m @ V)
+
+    def _rmatvec(self, z: np.ndarray) -> np.ndarray:
+        z = self.root * z.reshape(-1)
+        return self.X.T @ z - z.sum() * self.m
+
+    def _rmatmat(self, Z: np.ndarray) -> np.ndarray:
+        Z = self.root[:, None] * Z
+        return self.X.T @ Z - np.outer(self.m, Z.sum(axis=0))
+
+    def indicators(self) -> sparse.csr_array:
+        """E, of shape (n, c)."""
+        n, c = len(self.codes), len(self.counts)
+        values = self.root / np.sqrt(self.counts)[self.codes]
+        return sparse.csr_array((values, self.codes, np.arange(n + 1)), shape=(n, c))
+
+    def between(self) -> np.ndarray:
+        """E'A, of shape (c, d): row j is N_j^(1/2) (m_j - m)."""
+        E = self.indicators()
+        E.data *= self.root
+        sums = E.T @ self.X
+        H = sums.toarray() if sparse.issparse(sums) else sums
+        H -= np.outer(np.sqrt(self.counts), self.m)
+        return H
+
+    def within(self) -> np.ndarray:
+        """A - E E'A, of shape (n, d), for dense rows: each row less its class mean."""
+        means = self.between() / np.sqrt(self.counts)[:, None]
+        rows = self.X - (means + self.m)[self.codes]
+        rows *= self.root[:, None]
+        return rows

@@ -1,0 +1,261 @@
+"""IDR/QR's own updates: the QR decomposition of the class means, and the scatter within it.
+
+The centroid matrix C = [m_1 .. m_c] (d, c), classes in order of arrival, is C = Q R, with R upper
+triangular and nonnegative on its diagonal. A centroid that depends on those before it has q_k = 0
+and R_kk = 0. The algorithms need, besides R, the scatter within the classes as the means' span sees
+it, W = Q'S_wQ. A row x of a class of n_i rows and mean m_i changes it by
+
+    W  <-  W + n_i/(n_i + 1) u u',    u = Q'(x - m_i),  with Q of the new means
+
+which is equation (8) of paper 002 in one term. It takes the Q of before for that of after, in
+what W was; with T = Q'Q_old the line W <- T W T' before it carries W into the new basis.
+
+Q is not formed. Kept are the sums S (d, c) and their inner products S'S, so R is the Cholesky
+factor of C'C, u = R^-T C'(x - m_i), and a row costs O(nnz c) for S'x and O(c^3) for the rest,
+instead of O(d c). What squaring C costs in digits is looked at in every step: where a centroid is
+within 1e-4 of the span of those before it, that step is done on Q and R themselves.
+
+**Source**: paper 002, Algorithms 1 to 3, where any signs of R and any order of the classes will do,
+but W depends on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.solve.exact import DROPPED, best_ratios, orthogonal_part
+from narrows.solve.rows import DenseRows, SparseRows, touched
+from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
+
+_RENEWED = 4096  # rows after which S'S is made from S again; a multiple of the next
+_BLOCK_ROWS = 64  # dense rows whose products with S are made by one matrix product
+_DEPENDENT = 1e-13**0.5  # of its length: a centroid with no more outside the span before depends
+_LARGEST = 1e120  # of a square; squares of what is of its size have to be numbers
+_TOO_LARGE = (
+    "the squares of the rows up to number {} are too large to be added up; scale them down."
+)
+_NONE = 1e-12  # of the length of the mean: a class mean no farther from it is the mean
+
+
+class CentroidQR:
+    """The class means of rows, and the scatter within the classes in their span.
+
+    Parameters
+    ----------
+    n_features : int
+        d.
+
+    Attributes
+    ----------
+    S : ndarray of shape (d, c)
+        Sums of the rows of each class.
+    SS, R, W : ndarray of shape (c, c)
+        S'S, and R and W as above.
+    N : ndarray of shape (c,)
+        Rows of each class.
+    """
+
+    def __init__(self, n_features: int):
+        self.S = np.zeros((n_features, 0))
+        self.N = np.zeros(0)
+        self.SS = self.R = self.W = np.zeros((0, 0))
+
+    @property
+    def n(self) -> int:
+        """How many rows have been learnt."""
+        return int(self.N.sum())
+
+    @property
+    def n_features(self) -> int:
+        """d."""
+        return len(self.S)
+
+    # -- storage ----------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return everything as named arrays, for `from_arrays`; numbers are kept to the bit."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> CentroidQR:
+        """Return what `to_arrays` described."""
+        new = cls(0)
+        vars(new).update({name: np.array(arrays[name]) for name in vars(new)})
+        return new
+
+    def add_sums(self, more: int) -> None:
+        """Make room for more classes, in new arrays; those of before are left as they are."""
+        self.S = np.pad(self.S, ((0, 0), (0, more)))
+        self.N = np.pad(self.N, (0, more))
+        self.SS, self.R, self.W = (np.pad(a, (0, more)) for a in (self.SS, self.R, self.W))
+
+    def widen(self, n_features: int) -> None:
+        """Append columns that were 0 in every row so far."""
+        self.S = np.pad(self.S, ((0, n_features - len(self.S)), (0, 0)))
+
+    def snapshot(self, X: Any) -> Callable[[], None]:
+        """Return what puts everything back as it is now, if only the rows of X are learnt."""
+        rows, S = touched(X), self.S
+        kept = S[rows].copy()
+        before = {name: a if a is S else a.copy() for name, a in vars(self).items()}
+
+        def restore() -> None:
+            S[rows] = kept
+            vars(self).update(before)
+
+        return restore
+
+    # -- all rows at once -------------------------------------------------------------------
+
+    def add(self, X: Any, labels: np.ndarray) -> None:
+        """Add rows to the means alone; `settle` and `spread` are to follow."""
+        n, c = len(labels), len(self.N)
+        Y = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, c))
+        sums, no_squares = np.zeros((c, self.n_features)), (None, None)
+        if isinstance(X, np.ndarray):
+            add_dense(X, Y, np.arange(c), sums, no_squares, False, None)
+        else:
+            add_sparse(X, Y, np.arange(c), sums, no_squares, False)
+        self.S += sums.T
+        self.N += np.bincount(labels, minlength=c)
+
+    def settle(self) -> np.ndarray:
+        """Bring R and S'S up to date with the sums, and let there be no scatter; return Q."""
+        self._renew()
+        Q, self.R = self.basis()
+        self.W = np.zeros_like(self.R)
+        return Q
+
+    def spread(
+        self, X: Any, labels: np.ndarray, Q: np.ndarray, weight: np.ndarray | None = None
+    ) -> None:
+        """Add to W what rows scatter about the means (Algorithm 1, lines 3 and 5).
+
+        `weight` has a number for each class.
+        """
+        for rows in blocks(len(labels), max(1, BLOCK // max(1, len(self.N)))):
+            Z = X[rows] @ Q - self.R.T[labels[rows]]
+            if weight is not None:
+                Z *= np.sqrt(weight[labels[rows], None])
+            self.W += Z.T @ Z
+
+    # -- a row at a time --------------------------------------------------------------------
+
+    def learn(self, X: Any, labels: np.ndarray, transport: bool) -> int:
+        """Algorithm 2 or 3 for each row, in order.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n, d)
+            Finite; a sparse one without duplicate entries.
+        labels : ndarray of shape (n,)
+            The class of each row, by arrival.
+        transport : bool
+            Whether W is carried into the new basis.
+
+        Returns
+        -------
+        int
+            How many rows were learnt: all.
+
+        Raises
+        ------
+        ValueError
+            A row whose square is too large for a float. Some rows have been learnt then.
+        """
+        from narrows.solve.kernels import EXPLICIT, TOO_LARGE, centroid_steps
+
+        dense, c = isinstance(X, np.ndarray), len(self.N)
+        work = tuple(np.zeros(shape) for shape in (c, c, (c, c), (c, c), (c, c)))
+        done = 0
+        while done < len(labels):
+            size = _BLOCK_ROWS if dense else _RENEWED
+            part = slice(done, min(len(labels), done + size - self.n % size))
+            rows = DenseRows(self.S, X, part, None) if dense else SparseRows(self.S, X, part)
+            learnt, asked = centroid_steps(
+                rows.arrays, 0, labels[part], self.S, (self.SS, self.N, self.R, self.W),
+                work, transport, rows.folds,
+            )  # fmt: skip
+            if asked == TOO_LARGE:
+                raise ValueError(_TOO_LARGE.format(self.n))
+            rows.fold()
+            done += learnt
+            if asked == EXPLICIT:
+                self._step(X[[done - 1]], int(labels[done - 1]), transport)
+            if self.n % _RENEWED == 0:
+                self._renew()
+        return done
+
+    def _step(self, x: Any, label: int, transport: bool) -> None:
+        """The rest of Algorithm 2 or 3 on Q and R themselves, once the sums are those with x."""
+        Q, self.R = self.basis()
+        before = self.N[label] - 1
+        if not before:
+            return
+        if transport:
+            T = Q.T @ self.basis(x, label)[0]
+            self.W = T @ self.W @ T.T
+        # x - m_i of before is (n_i + 1)/n_i (x - m_i), with m_i of now
+        u = (before + 1) / before * ((x @ Q)[0] - self.R[:, label])
+        self.W += before / (before + 1) * np.outer(u, u)
+
+    def _renew(self) -> None:
+        """Make S'S from S again, so that rounding does not add up."""
+        c = len(self.N)
+        SS = np.zeros((c, c))
+        for rows in blocks(self.n_features, max(1, BLOCK // max(1, c))):
+            SS += self.S[rows].T @ self.S[rows]
+        if not np.trace(SS) < _LARGEST:
+            raise ValueError(_TOO_LARGE.format(self.n))
+        self.SS = SS
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def basis(self, x: Any = None, label: int = -1) -> tuple[np.ndarray, np.ndarray]:
+        """Q of shape (d, c) and R of shape (c, c), by Gram and Schmidt, each twice; O(c^2 d).
+
+        With x and its label they are those of before that row was learnt.
+        """
+        c = len(self.N)
+        Q, R = np.zeros((self.n_features, c), order="F"), np.zeros((c, c))
+        for k in range(c):
+            m, N = self.S[:, k], self.N[k]
+            if k == label:
+                m, N = m - (x.toarray()[0] if sparse.issparse(x) else x[0]), N - 1
+            if N:
+                m = m / N
+                q = orthogonal_part(m, Q[:, :k], share=_DEPENDENT)
+                if q.size:
+                    Q[:, k] = q[:, 0]
+                R[: k + 1, k] = Q[:, : k + 1].T @ m
+        return Q, R
+
+    def discriminants(self, mu: float) -> tuple[np.ndarray, np.ndarray]:
+        """The directions G = Q M, with M the eigenvectors of (W + mu I)^-1 B (Algorithm 1).
+
+        Returns
+        -------
+        eigenvalues : ndarray of shape (k,)
+            Descending; 0 for the one direction in which the means do not differ.
+        G : ndarray of shape (d, k)
+            M'(W + mu I)M = I. k is the rank of C.
+        """
+        Q, R = self.basis()
+        N, n = self.N, max(1.0, self.N.sum())
+        mean = R @ N / n
+        Y = (R - mean[:, None]) * np.sqrt(N)
+        Y[:, np.linalg.norm(Y, axis=0) <= _NONE * np.sqrt(N) * np.linalg.norm(mean)] = 0.0
+        L, U = np.linalg.eigh(self.W)
+        within = np.sqrt(np.maximum(L, 0.0))[:, None] * U.T
+        eigenvalues, M = best_ratios(Y.T, within, mu)
+        telling = eigenvalues > DROPPED * eigenvalues.max(initial=0.0)
+        # of the others only what Q does not send to 0: the mean, where it is outside
+        rest = M[:, ~telling]
+        _, s, Vt = np.linalg.svd(rest[np.diag(R) > 0], full_matrices=False)
+        rest = rest @ Vt[s > _NONE * np.linalg.norm(rest)].T
+        eigenvalues = np.append(eigenvalues[telling], np.zeros(rest.shape[1]))
+        return eigenvalues, Q @ np.hstack([M[:, telling], rest])

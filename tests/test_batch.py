@@ -1,0 +1,413 @@
+"""MMC, LDA and SRDA: against dense eigenproblems, scikit-learn, and the closed form."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+
+import narrows
+from narrows import LDA, MMC, OC, SRDA
+from narrows.engines import local
+from narrows.errors import ParameterError
+from narrows.solve import exact
+from tests.cases import BATCH, assert_same, labelled
+from tests.oracles.dense import scatters
+
+few = pytest.mark.filterwarnings("ignore:.*gains? margin")
+forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+batch = pytest.mark.parametrize("case", BATCH, ids=lambda case: case.name)
+SHAPES = [(60, 7), (30, 80)]  # more rows than columns, and fewer
+shapes = pytest.mark.parametrize(("n", "d"), SHAPES)
+
+
+def same_directions(W, V, atol=1e-8):
+    """The rows are those of V but for length and sign."""
+    W, V = (A / np.linalg.norm(A, axis=1, keepdims=True) for A in (W, V))
+    np.testing.assert_allclose(np.abs(np.sum(W * V, axis=1)), 1, atol=atol)
+
+
+def row_space(X):
+    """An orthonormal basis of the centred rows, of shape (d, r)."""
+    return linalg.orth((X - X.mean(axis=0)).T, rcond=1e-10)
+
+
+# -- what all three have, and have not -----------------------------------------------------------
+
+
+@few
+@batch
+def test_there_is_only_fit_and_it_is_said_what_has_more(case):
+    fitted = case.new().fit(*labelled())
+    name = type(fitted).__name__
+    for verb in ("partial_fit", "merge", "fit_stats"):
+        assert not hasattr(fitted, verb)
+        with pytest.raises(AttributeError, match=f"{name} has no {verb}, .*Use .*(OC|FS)"):
+            getattr(fitted, verb)
+
+
+@few
+@batch
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda X, y: (np.where(X == X[3, 3], np.nan, X), y, None), "NaN"),
+        (lambda X, y: (X, np.full(60, "ant"), None), "but 1 class came"),
+        (lambda X, y: (X, y, np.where(y == "ant", 1.0, 0.0)), "but 1 class came"),
+        (lambda X, y: (X, y, np.zeros(60)), "every sample has zero weight"),
+        (lambda X, y: (X, y, -np.ones(60)), "sample_weight must be finite and >= 0"),
+        (lambda X, y: (X, np.eye(3)[np.arange(60) % 3], None), "one label a row wanted"),
+        (lambda X, y: (X, None, None), "requires y"),
+        (lambda X, y: (np.ones((60, 7)), y, None), "equal means|all( rows are)? alike"),
+    ],
+)
+def test_a_failing_fit_changes_nothing(case, spoil, message):
+    X, y = labelled()
+    fitted = case.new().fit(X, y)
+    before = case.new().fit(X, y)
+    for estimator in (fitted, case.new()):
+        attributes = set(vars(estimator))
+        with pytest.raises(ValueError, match=message):
+            estimator.fit(*spoil(X, y))
+        assert set(vars(estimator)) == attributes
+    assert_same(fitted, before, rtol=0, atol=0)
+
+
+@few
+@batch
+def test_a_data_set_in_chunks_is_whole_before_it_is_fitted(case):
+    X, y = labelled(sparse=True)
+    X[:30, 5:] = 0  # columns that are not there in the first chunks
+    form = case.form
+    chunks = [(form(X[:20, :5]), y[:20]), (form(X[20:30, :5]), y[20:30]), (form(X[30:]), y[30:])]
+    assert_same(local.fit(case.new(), chunks), case.new().fit(form(X), y))
+
+
+@few
+@batch
+def test_fewer_directions_need_no_new_fit_and_more_do(case):
+    X, y = labelled(d=20, c=5)
+    fitted = case.new().set_params(n_components=3).fit(X, y)
+    W = fitted.components_
+    assert_same(fitted.set_params(n_components=2), case.new().set_params(n_components=2).fit(X, y))
+    np.testing.assert_array_equal(fitted.components_, W[:2])
+    with pytest.raises(ParameterError, match=r"n_components=19, but .* Call fit again"):
+        fitted.set_params(n_components=19).transform(X)
+
+
+@few
+@batch
+def test_the_other_parameters_are_those_of_fit(case):
+    X, y = labelled()
+    fitted = case.new().fit(X, y)
+    before = fitted.components_.copy()
+    for name in ("eps", "mu", "alpha"):
+        if name in fitted.get_params():
+            fitted.set_params(**{name: 77.0})
+    np.testing.assert_array_equal(fitted.components_, before)
+
+
+@pytest.mark.parametrize("method", [LDA, SRDA])
+def test_more_directions_than_classes_have(method):
+    X, y = labelled()
+    expected = (
+        "n_components=3, but 3 classes have at most 2 directions. Use n_components<=2, or OCM"
+    )
+    with pytest.raises(ParameterError, match=expected):
+        method(n_components=3).fit(X, y)
+    X[:, 1:] = 0
+    with pytest.raises(
+        ParameterError, match="the means of these 3 classes in 7 columns span only 1"
+    ):
+        method(n_components=2).fit(X, y)
+    assert method().fit(X, y).components_.shape == (1, 7)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (MMC(eps=-1), "MMC: eps must be"),
+        (LDA(mu=-1), "LDA: mu must be"),
+        (LDA(solver="svd"), "LDA: solver must be"),
+        (LDA(solver="pca", pca_components=0), "LDA: pca_components must be"),
+        (SRDA(alpha=np.nan), "SRDA: alpha must be"),
+        (SRDA(max_iter=0), "SRDA: max_iter must be"),
+        (SRDA(tol=-1e-3), "SRDA: tol must be"),
+    ],
+)
+def test_parameters_out_of_range(estimator, message):
+    with pytest.raises(ParameterError, match=message):
+        estimator.fit(*labelled())
+
+
+# -- MMC -----------------------------------------------------------------------------------------
+
+
+@few
+@forms
+@shapes
+@pytest.mark.parametrize("eps", [1.0, 0.1, 0.0])
+def test_mmc_is_the_eigenproblem_in_the_space_of_the_rows(form, n, d, eps):
+    X, y = labelled(n=n, d=d, c=4, sparse=form is not np.asarray)
+    X[:, 3] = 0  # where every projection is 0
+    S_b, S_w, _ = scatters(X, y)
+    A, Q = S_b - eps * S_w, row_space(X)
+    L, U = np.linalg.eigh(Q.T @ A @ Q)
+    p = min(6, Q.shape[1])
+    fitted = MMC(n_components=p, eps=eps).fit(form(X), y)
+    np.testing.assert_allclose(fitted.eigenvalues_, L[::-1][:p], atol=1e-10)
+    W = fitted.components_
+    np.testing.assert_allclose(W @ W.T, np.eye(p), atol=1e-10)
+    np.testing.assert_allclose(np.diag(W @ A @ W.T), fitted.eigenvalues_, atol=1e-10)
+    np.testing.assert_allclose(W @ Q @ Q.T, W, atol=1e-9)
+    assert fitted.n_positive_ == (L > 1e-12).sum() <= 3
+    same_directions(W[:3], (Q @ U).T[::-1][:3])
+    assert MMC(eps=eps).fit(form(X), y).components_.shape == (3, d)
+
+
+def test_mmc_without_scatter_is_oc():
+    X, y = labelled()
+    assert_same(MMC(eps=0.0).fit(X, y), OC().fit(X, y), only={"components", "eigenvalues"})
+
+
+def test_mmc_warns_past_what_gains():
+    X, y = labelled(d=80, n=40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert MMC().fit(X, y).n_positive_ == 2
+    with pytest.warns(
+        UserWarning, match=r"MMC: of 5 components only 2 gain margin .* eigenvalues_"
+    ):
+        fitted = MMC(n_components=5).fit(X, y)
+    assert fitted.n_positive_ == 2
+    assert (fitted.transform(X).std(axis=0) > 1e-3).all()
+    with pytest.warns(UserWarning, match="MMC: none of 2 components gains margin at eps=30"):
+        MMC(eps=30.0).fit(*labelled())
+    with pytest.raises(ParameterError, match="but the rows span only 39 directions"):
+        MMC(n_components=40).fit(X, y)
+    with pytest.raises(ParameterError, match="but the rows span only 7 directions"):
+        MMC(n_components=9).fit(*labelled())
+
+
+@few
+@forms
+@pytest.mark.parametrize("p", [2, 3, 8])
+@pytest.mark.parametrize("eps", [1.0, 0.1])
+@shapes
+def test_lanczos_finds_what_gains_and_stays_in_the_space_of_the_rows(
+    form, n, d, p, eps, monkeypatch
+):
+    n, d = 3 * n, 4 * d  # large enough for Lanczos to be what it is
+    X, y = labelled(n=n, d=d, c=4, sparse=form is not np.asarray)
+    X[:, 3] = 0
+    S_b, S_w, _ = scatters(X, y)
+    A, Q = S_b - eps * S_w, row_space(X)
+    L, U = np.linalg.eigh(Q.T @ A @ Q)
+    monkeypatch.setattr(exact, "SMALL_SIDE", 0)
+    fitted = MMC(n_components=p, eps=eps).fit(form(X), y)
+    W, gains = fitted.components_, int((L > 1e-9).sum())
+    assert fitted.n_positive_ == gains
+    shared = min(p, gains)
+    np.testing.assert_allclose(fitted.eigenvalues_[:shared], L[::-1][:shared], rtol=1e-9)
+    same_directions(W[:shared], (Q @ U).T[::-1][:shared])
+    # past those: in the space of the rows, orthonormal, in order, and what it says they lose
+    np.testing.assert_allclose(W @ W.T, np.eye(p), atol=1e-8)
+    np.testing.assert_allclose(W @ Q @ Q.T, W, atol=1e-7)
+    np.testing.assert_allclose(np.diag(W @ A @ W.T), fitted.eigenvalues_, atol=1e-8)
+    assert (fitted.eigenvalues_ <= L[::-1][:p] + 1e-9).all()
+    assert (np.diff(fitted.eigenvalues_) <= 0).all()
+
+
+def test_mmc_of_documents(data):
+    X, y = documents(data, "tr41")
+    fitted = MMC().fit(X, y)
+    assert fitted.n_positive_ == 9 == len(fitted.components_)
+    assert (fitted.eigenvalues_ > 0).all()
+
+
+def documents(data, name):
+    file = np.load(data / f"{name}.npz")
+    counts = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
+    weighed = TfidfTransformer(sublinear_tf=True).fit_transform(counts.astype(float))
+    return sparse.csr_array(weighed), file["y"]
+
+
+# -- LDA -----------------------------------------------------------------------------------------
+
+
+def quotient(S_b, D, p):
+    """The leading eigenvectors of D^-1 S_b, on what D reaches, with w'D w = 1."""
+    L, U = np.linalg.eigh(D)
+    kept = L > 1e-10 * L[-1]
+    half = U[:, kept] / np.sqrt(L[kept])
+    ratios, V = np.linalg.eigh(half.T @ S_b @ half)
+    return ratios[::-1][:p], (half @ V[:, ::-1][:, :p]).T
+
+
+@shapes
+@pytest.mark.parametrize("mu", [0.5, 1e-3, 100.0])
+def test_regularized_lda_is_the_quotient_with_mu_on_the_diagonal(n, d, mu):
+    X, y = labelled(n=n, d=d, c=4)
+    S_b, S_w, _ = scatters(X, y)
+    D = n * S_w + mu * np.eye(d)
+    ratios, W = quotient(n * S_b, D, 3)
+    fitted = LDA(mu=mu).fit(X, y)
+    np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=1e-8)
+    np.testing.assert_allclose(np.abs(fitted.components_), np.abs(W), atol=1e-8)
+    np.testing.assert_allclose(fitted.components_ @ D @ fitted.components_.T, np.eye(3), atol=1e-8)
+
+
+@shapes
+def test_lda_by_gsvd_is_the_quotient_with_the_total_scatter(n, d):
+    X, y = labelled(n=n, d=d, c=4)
+    S_b, _, C = scatters(X, y)
+    ratios, W = quotient(S_b, C, 3)
+    fitted = LDA(solver="gsvd").fit(X, y)
+    np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=1e-8)
+    np.testing.assert_allclose(fitted.components_ @ C @ fitted.components_.T, np.eye(3), atol=1e-8)
+    if n > d:  # else all ratios are 1, and the directions only as a space
+        same_directions(fitted.components_, W)
+    else:
+        np.testing.assert_allclose(fitted.eigenvalues_, 1, atol=1e-10)
+        assert linalg.subspace_angles(fitted.components_.T, W.T).max() < 1e-6
+
+
+@shapes
+@pytest.mark.parametrize("r", [None, 4])
+def test_lda_after_pca(n, d, r):
+    X, y = labelled(n=n, d=d, c=4)
+    if r is None:  # of each row less its class mean, in all the directions that these span
+        means = np.array([X[y == label].mean(axis=0) for label in np.unique(y)])
+        P = linalg.orth((X - means[np.unique(y, return_inverse=True)[1]]).T).T
+        assert len(P) == min(d, n - 4)
+    else:
+        P = PCA(n_components=r, svd_solver="full").fit(X).components_
+    ratios, V = quotient(*scatters(X @ P.T, y)[:2], 3)
+    fitted = LDA(solver="pca", pca_components=r).fit(X, y)
+    np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=1e-8)
+    same_directions(fitted.components_, V @ P)
+    S_w, W = scatters(X, y)[1], fitted.components_
+    np.testing.assert_allclose(W @ S_w @ W.T, np.eye(3), atol=1e-8)
+
+
+@pytest.mark.parametrize("parameters", [{"solver": "pca"}, {"solver": "gsvd"}, {"mu": 0.0}])
+@pytest.mark.parametrize("solver", ["svd", "eigen"])
+def test_lda_is_that_of_scikit_learn_where_that_is_defined(data, parameters, solver):
+    rows = np.genfromtxt(data / "waveform.csv", delimiter=",", skip_header=1)
+    X, y = rows[:, :-1], rows[:, -1]
+    theirs = LinearDiscriminantAnalysis(solver=solver).fit(X, y)
+    fitted = LDA(**parameters).fit(X, y)
+    same_directions(fitted.components_, theirs.scalings_[:, :2].T)
+    explained = fitted.eigenvalues_
+    if parameters.get("solver") == "gsvd":
+        explained = explained / (1 - explained)
+    np.testing.assert_allclose(
+        explained / explained.sum(), theirs.explained_variance_ratio_[:2], rtol=1e-8
+    )
+
+
+def test_a_singular_scatter_is_said_to_be_so():
+    X, y = labelled(n=30, d=80, c=4)
+    with pytest.raises(ParameterError, match="it has rank 26, and the rows span 29"):
+        LDA(mu=0.0).fit(X, y)
+    with pytest.raises(ParameterError, match=r"on more than 26 components .* pca_components<=26"):
+        LDA(solver="pca", pca_components=27).fit(X, y)
+    alike = np.repeat(np.eye(3), 4, axis=0)
+    with pytest.raises(ValueError, match="the rows of each class are all alike"):
+        LDA(solver="pca").fit(alike, np.repeat([0, 1, 2], 4))
+    assert LDA().fit(alike, np.repeat([0, 1, 2], 4)).components_.shape == (2, 3)
+
+
+def test_lda_takes_no_sparse_rows_and_names_srda():
+    X, y = labelled(sparse=True)
+    with pytest.raises(TypeError, match=r"LDA: dense rows wanted, but a sparse matrix .* Use SRDA"):
+        LDA().fit(sparse.csr_array(X), y)
+    with pytest.raises(TypeError, match="Use SRDA"):
+        LDA().fit(X, y).transform(sparse.csr_array(X))
+    with pytest.raises(ParameterError, match=r"this data set is sparse\. Use SRDA"):
+        local.fit(LDA(), [(sparse.csr_array(X), y)])
+
+
+@pytest.mark.parametrize("solver", ["regularized", "pca", "gsvd"])
+def test_faces_are_known_again(data, solver):
+    """ORL, six images a person to learn from: 1-NN on what the defaults leave."""
+    faces = np.load(data / "orl_faces.npz")
+    for X in (faces["X"].astype(float), faces["X"] / 255):
+        train, test = train_test_split(
+            np.arange(400), train_size=240, stratify=faces["y"], random_state=0
+        )
+        fitted = LDA(solver=solver).fit(X[train], faces["y"][train])
+        knn = KNeighborsClassifier(1).fit(fitted.transform(X[train]), faces["y"][train])
+        assert knn.score(fitted.transform(X[test]), faces["y"][test]) > 0.85
+        assert fitted.components_.shape == (39, 10304)
+
+
+# -- SRDA ----------------------------------------------------------------------------------------
+
+
+def ridge(X, y, alpha, weight=None):
+    """The span of the regressions on indicators of the classes, in closed form."""
+    weight = np.ones(len(y)) if weight is None else weight
+    A = X - weight @ X / weight.sum()
+    T = (y[:, None] == np.unique(y)).astype(float)
+    T -= weight @ T / weight.sum()
+    W = np.linalg.solve(
+        A.T @ (weight[:, None] * A) + alpha * np.eye(X.shape[1]), A.T @ (weight[:, None] * T)
+    )
+    return W[:, :-1]  # they sum to 0
+
+
+@forms
+@shapes
+@pytest.mark.parametrize("alpha", [1.0, 30.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_srda_is_the_ridge_regression_turned_by_power(form, n, d, alpha, weighted):
+    X, y = labelled(n=n, d=d, c=4, sparse=form is not np.asarray)
+    weight = np.random.default_rng(0).uniform(0.5, 2, n) if weighted else None
+    fitted = SRDA(alpha=alpha, max_iter=500, tol=1e-14).fit(form(X), y, weight)
+    W = ridge(X, y, alpha, weight)
+    assert linalg.subspace_angles(fitted.components_.T, W).max() < 1e-6
+    S_b, _, C = scatters(X, y, weight)
+    ratios, V = linalg.eigh(W.T @ S_b @ W, W.T @ C @ W)
+    np.testing.assert_allclose(fitted.eigenvalues_, ratios[::-1], rtol=1e-7)
+    same_directions(fitted.components_, (W @ V).T[::-1])
+    np.testing.assert_allclose(np.linalg.norm(fitted.components_, axis=1), 1, rtol=1e-12)
+
+
+def test_srda_without_a_penalty_is_lda():
+    X, y = labelled(n=300)
+    fitted = SRDA(alpha=0.0, max_iter=100, tol=1e-13).fit(X, y)
+    lda = LDA(solver="gsvd").fit(X, y)
+    np.testing.assert_allclose(fitted.eigenvalues_, lda.eigenvalues_, rtol=1e-8)
+    same_directions(fitted.components_, lda.components_)
+    same_directions(fitted.components_, LinearDiscriminantAnalysis().fit(X, y).scalings_.T)
+
+
+@forms
+def test_after_one_step_srda_spans_what_oc_does(form):
+    X, y = labelled(c=4, d=30)
+    fitted = SRDA(max_iter=1).fit(form(X), y)
+    assert linalg.subspace_angles(fitted.components_.T, OC().fit(X, y).components_.T).max() < 1e-7
+    assert fitted.n_iter_ == 1
+
+
+def test_srda_stops_where_it_may():
+    X, y = labelled()
+    assert SRDA(max_iter=100).fit(X, y).n_iter_ < 20
+    assert SRDA(max_iter=100, tol=1e-2).fit(X, y).n_iter_ < SRDA(max_iter=100).fit(X, y).n_iter_
+    assert_same(SRDA().fit(X, y), SRDA().fit(X, y), rtol=0, atol=0)
+
+
+@few
+def test_models_keep_what_they_counted(tmp_path):
+    X, y = labelled()
+    for fitted, name in ((SRDA().fit(X, y), "n_iter_"), (MMC().fit(X, y), "n_positive_")):
+        narrows.save(fitted, tmp_path / "m.narrows")
+        assert getattr(narrows.load(tmp_path / "m.narrows"), name) == getattr(fitted, name)

@@ -1,0 +1,381 @@
+"""IDR/QR against the paper's algorithms with real Q and R, and what its users see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+from sklearn.feature_extraction.text import TfidfTransformer
+
+import narrows
+from narrows import IDRQR, OCM
+from narrows.engines import local
+from narrows.solve import idr_qr
+from tests.cases import assert_same, labelled
+from tests.papers.idrqr import Literal, batch
+
+forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+
+
+def classes_of(c, n=90, d=12, seed=0):
+    """Rows of c classes, some columns empty, the classes in a random order."""
+    rng = np.random.default_rng(seed)
+    y = np.append(np.arange(c), rng.integers(0, c, n - c))
+    X = rng.normal(size=(n, d)) + 2 * rng.normal(size=(c, d))[y]
+    return np.where(rng.random(X.shape) < 0.7, X, 0.0), y
+
+
+def awkward(kind):
+    """Streams in which centroids depend on one another."""
+    X, y = classes_of(4)
+    if kind == "more classes than columns":
+        return classes_of(9, d=5)
+    if kind == "a new class in the span of the means":
+        first = [X[(y == j) & (np.arange(90) < 40)].mean(axis=0) for j in range(3)]
+        old = y[:40] < 3
+        new = np.array([0.5, 2.0, -1.0]) @ first
+        return (
+            np.vstack([X[:40][old], new, X[40:]]),
+            np.concatenate([y[:40][old], [7], y[40:]]),
+        )
+    if kind == "a row in the span of the means":
+        X[60] = 2 * X[:60][y[:60] == 1].mean(axis=0) - X[:60][y[:60] == 2].mean(axis=0)
+        return X, y
+    if kind == "two classes alike":  # their means are equal after every second row
+        twice, labels = np.repeat(X[:40], 2, axis=0), np.repeat(y[:40], 2)
+        labels[1::2] += 4 * (labels[1::2] == 3)
+        return twice, labels
+    if kind == "a class of one row":
+        y[1:] = np.where(y[1:] == 0, 1, y[1:])
+        return X, y
+    return np.vstack([np.zeros(12), X[:50], np.zeros((2, 12)), X[50:]]), np.concatenate(
+        [[9], y[:50], [9, 1], y[50:]]
+    )
+
+
+KINDS = [
+    "more classes than columns",
+    "a new class in the span of the means",
+    "a row in the span of the means",
+    "two classes alike",
+    "a class of one row",
+    "a class of zeros",
+]
+
+
+def assert_directions(fitted, eigenvalues, G, tolerance=1e-8):
+    """The same eigenvalues and, but for signs, the same directions of those over 0."""
+    telling = eigenvalues > 1e-9 * eigenvalues[0]
+    found = fitted.eigenvalues_
+    np.testing.assert_allclose(
+        found, eigenvalues[: len(found)], atol=tolerance * eigenvalues[0], rtol=tolerance
+    )
+    assert (found > 0).sum() == telling.sum()
+    for w, g in zip(fitted.components_, G[:, telling].T, strict=False):
+        g = g * np.sign(w @ g)
+        np.testing.assert_allclose(w, g, atol=tolerance * np.abs(g).max())
+
+
+def assert_follows(X, y, form, sizes=(1, 2, 3, 30), tolerance=1e-8):
+    """partial_fit in batches of any size is Algorithms 2 and 3 after each of them."""
+    literal, learner, done = Literal(), IDRQR(), 0
+    sizes = [*sizes, len(y)]
+    while done < len(y):
+        end = min(len(y), done + sizes.pop(0))
+        learner.partial_fit(form(X[done:end]), y[done:end])
+        for x, label in zip(X[done:end], y[done:end], strict=True):
+            literal.update(x, label)
+        done = end
+        core = learner._learnt.state.core
+        for mine, theirs in (
+            (core.R, literal.R),
+            (core.W, literal.W),
+            (core.basis()[0], literal.Q),
+        ):
+            scale = max(np.abs(theirs).max(initial=0.0), 1e-300)
+            np.testing.assert_allclose(mine, theirs, atol=tolerance * scale, rtol=0)
+        if len(literal.labels) > 1 and (literal.B.trace() > 1e-9 * np.abs(literal.R).max()):
+            assert_directions(learner, *literal.transformation(0.5), tolerance)
+    return learner
+
+
+# -- Algorithm 1 ---------------------------------------------------------------------------------
+
+
+@forms
+@pytest.mark.parametrize("mu", [0.5, 100.0, 1e-6])
+@pytest.mark.parametrize("kind", ["ordinary", *KINDS])
+def test_fit_is_algorithm_1(form, kind, mu):
+    X, y = classes_of(4) if kind == "ordinary" else awkward(kind)
+    fitted = IDRQR(mu=mu).fit(form(X), y)
+    assert_directions(fitted, *batch(X, y, mu))
+    C = np.array([X[y == j].mean(axis=0) for j in np.unique(y)])
+    assert len(fitted.components_) == np.linalg.matrix_rank(C, tol=1e-10)
+    # all of them span what the means do
+    basis = linalg.orth(fitted.components_.T)
+    np.testing.assert_allclose(basis @ (basis.T @ C.T), C.T, atol=1e-9)
+
+
+def test_rows_are_of_unit_length_in_the_scatter_within_the_classes():
+    X, y = classes_of(4)
+    fitted = IDRQR(mu=3.0).fit(X, y)
+    within = sum((y == j).sum() * np.cov(X[y == j].T, bias=True) for j in range(4))
+    G, Q = fitted.components_, linalg.orth(np.array([X[y == j].mean(axis=0) for j in range(4)]).T)
+    M = Q.T @ G.T
+    np.testing.assert_allclose(M.T @ (Q.T @ within @ Q + 3.0 * np.eye(4)) @ M, np.eye(4), atol=1e-9)
+
+
+def test_the_last_direction_is_the_one_in_which_means_do_not_differ():
+    X, y = classes_of(4)
+    fitted = IDRQR().fit(X, y)
+    means = np.array([X[y == j].mean(axis=0) for j in range(4)])
+    along = means @ fitted.components_[-1]
+    np.testing.assert_allclose(along, along[0], rtol=1e-9)
+    assert (np.diff(fitted.eigenvalues_) < 0).all()
+    first = IDRQR(n_components=2).fit(X, y)
+    np.testing.assert_array_equal(first.components_, fitted.components_[:2])
+
+
+@pytest.mark.slow
+def test_real_documents_and_images(data):
+    file = np.load(data / "tr41.npz")
+    counts = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
+    weighed = TfidfTransformer(sublinear_tf=True).fit_transform(counts.astype(float))
+    X = sparse.csr_array(weighed)[:, :2000]
+    rows = np.random.default_rng(0).permutation(len(file["y"]))[:400]
+    X, y = X[rows], file["y"][rows]
+    assert_directions(IDRQR().fit(X, y), *batch(X.toarray(), y, 0.5))
+    assert_follows(X.toarray(), y, sparse.csr_array)
+    faces = np.load(data / "orl_faces.npz")
+    X, y = faces["X"][:, ::20].astype(float), faces["y"]
+    order = np.random.default_rng(0).permutation(400)
+    assert_follows(X[order], y[order], np.asarray)
+
+
+# -- Algorithms 2 and 3 --------------------------------------------------------------------------
+
+
+@forms
+def test_partial_fit_is_algorithms_2_and_3(form):
+    X, y = classes_of(6, n=400, d=30)
+    y = np.where((np.arange(400) < 300) & (y == 5), 2, y)  # the last class comes late
+    assert_follows(X, y, form)
+
+
+@forms
+@pytest.mark.parametrize("kind", KINDS)
+def test_dependent_centroids(form, kind):
+    X, y = awkward(kind)
+    learner = assert_follows(X, y, form)
+    C = np.array([X[y == j].mean(axis=0) for j in np.unique(y)])
+    assert len(learner.components_) == np.linalg.matrix_rank(C, tol=1e-10)
+
+
+def test_a_dependent_centroid_has_no_q():
+    X, y = awkward("more classes than columns")
+    core = IDRQR().partial_fit(X, y)._learnt.state.core
+    Q, R = core.basis()
+    assert (np.diag(R)[5:] == 0).all()
+    assert (Q[:, 5:] == 0).all()
+    assert (R[5:] == 0).all()
+
+
+@forms
+@pytest.mark.parametrize("apart", [1e-1, 1e-3, 1e-4, 1e-5, 1e-6])
+def test_centroids_that_nearly_depend(form, apart, monkeypatch):
+    """Where squares lose the digits a step is done on Q and R themselves."""
+    rng = np.random.default_rng(1)
+    M = rng.normal(size=(4, 20))
+    M[3] = M[1] + M[2] + apart * M[3]
+    y = np.arange(120) % 4
+    # rows scatter in the span of the means, and hardly out of it
+    X = M[y] + 0.3 * rng.normal(size=(120, 4)) @ M + 1e-2 * apart * rng.normal(size=(120, 20))
+    explicit, step = [], idr_qr.CentroidQR._step
+
+    def counted(*args):
+        explicit.append(1)
+        step(*args)
+
+    monkeypatch.setattr(idr_qr.CentroidQR, "_step", counted)
+    assert_follows(X, y, form)
+    assert bool(explicit) == (apart <= 1e-4)
+
+
+def test_a_long_stream_keeps_its_digits():
+    X, y = classes_of(5, n=20_000, d=20)
+    literal = Literal()
+    for x, label in zip(X, y, strict=True):
+        literal.update(x, label)
+    learner = IDRQR().partial_fit(sparse.csr_array(X), y)
+    assert_directions(learner, *literal.transformation(0.5), 1e-9)
+
+
+def test_partial_fit_goes_on_from_fit():
+    X, y = classes_of(4)
+    learner = IDRQR().fit(X[:50], y[:50])
+    core = learner._learnt.state.core
+    literal = Literal()
+    for x, label in zip(X[:50], y[:50], strict=True):
+        literal.update(x, label)
+    # Algorithm 1's W in the place of the one that was approximated
+    H_w = X[:50] - np.array([X[:50][y[:50] == j].mean(axis=0) for j in y[:50]])
+    literal.W = (H_w @ literal.Q).T @ (H_w @ literal.Q)
+    np.testing.assert_allclose(core.W, literal.W, atol=1e-9)
+    for x, label in zip(X[50:], y[50:], strict=True):
+        literal.update(x, label)
+    assert_directions(learner.partial_fit(X[50:], y[50:]), *literal.transformation(0.5))
+
+
+# -- the order of the classes, and transport -----------------------------------------------------
+
+
+class Carried(Literal):
+    """W taken into each new basis, W <- T W T' with T = Q~'Q, before line 15."""
+
+    def existing_class(self, x, i):
+        Q, W, n_i, m_i = self.Q, self.W, self.n_j[i], self.C[:, i]
+        super().existing_class(x, i)
+        T, u = self.Q.T @ Q, self.Q.T @ (x - m_i)
+        self.W = T @ W @ T.T + n_i / (n_i + 1) * np.outer(u, u)
+
+
+@forms
+@pytest.mark.parametrize("kind", ["ordinary", *KINDS])
+def test_transport_is_what_it_says(form, kind):
+    X, y = classes_of(4) if kind == "ordinary" else awkward(kind)
+    literal = Carried()
+    for x, label in zip(X, y, strict=True):
+        literal.update(x, label)
+    learner = IDRQR(update="transport").partial_fit(form(X), y)
+    core = learner._learnt.state.core
+    np.testing.assert_allclose(core.W, literal.W, atol=1e-8 * np.abs(literal.W).max())
+    assert_directions(learner, *literal.transformation(0.5))
+
+
+def apart(a, b):
+    """The largest angle between the discriminant subspaces, as a sine."""
+    return np.sin(linalg.subspace_angles(a.components_[:-1].T, b.components_[:-1].T).max())
+
+
+@pytest.mark.parametrize(("update", "depends"), [("paper", True), ("transport", False)])
+def test_what_depends_on_the_order_in_which_classes_come(update, depends):
+    X, y = classes_of(4, n=200)
+    orders = [np.append(first, np.arange(4, 200)) for first in ([0, 1, 2, 3], [3, 1, 0, 2])]
+    a, b = (IDRQR(update=update).partial_fit(X[o], y[o]) for o in orders)
+    assert (apart(a, b) > 1e-4) == depends
+    if not depends:
+        assert apart(a, b) < 1e-10
+
+
+# -- refresh -------------------------------------------------------------------------------------
+
+
+@forms
+def test_refresh_makes_a_stream_exact(form):
+    X, y = classes_of(5)
+    streamed, exact = IDRQR().partial_fit(form(X), y), IDRQR().fit(X, y)
+    assert apart(streamed, exact) > 1e-3
+    assert_same(streamed.refresh(form(X), y), exact)
+    order = np.random.default_rng(0).permutation(90)
+    assert_same(streamed.refresh(form(X[order]), y[order]), exact)
+
+
+def test_some_of_the_rows_stand_for_all():
+    X, y = classes_of(3)
+    learner = IDRQR().partial_fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    assert_same(learner.refresh(X, y), IDRQR().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)))
+
+
+def test_refresh_wants_rows_that_were_learnt():
+    X, y = classes_of(3)
+    learner = IDRQR().partial_fit(X, y)
+    before = learner.components_.copy()
+    for rows, message in (
+        (y < 2, "of class 2 .* rows were learnt, but 0 came"),
+        (np.append(np.arange(90), 0), r"of class 0 \d+ rows were learnt, but \d+ came"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            learner.refresh(X[rows], y[rows])
+    with pytest.raises(ValueError, match="of class 9 0 rows were learnt, but 1 came"):
+        learner.refresh(np.vstack([X, X[:1]]), np.append(y, 9))
+    np.testing.assert_array_equal(learner.components_, before)
+
+
+# -- what its users see --------------------------------------------------------------------------
+
+
+def test_files_are_gone_through_twice():
+    X, y = classes_of(5)
+    X[:40, 9:] = 0  # columns that are not there in the first chunks
+    wide = sparse.csr_array(X)
+    chunks = [(wide[:20, :9], y[:20]), (wide[20:40, :9], y[20:40]), (wide[40:], y[40:])]
+    assert_same(local.fit(IDRQR(), chunks), IDRQR().fit(X, y))
+
+
+def test_merge_is_not_to_be_had():
+    learner = IDRQR().fit(*classes_of(3))
+    for verb in ("merge", "fit_stats"):
+        assert not hasattr(learner, verb)
+        with pytest.raises(AttributeError, match=f"IDRQR has no {verb}, .* Use OCM"):
+            getattr(learner, verb)
+
+
+def test_more_directions_than_there_are():
+    X, y = classes_of(3)
+    with pytest.raises(ValueError, match="n_components=4, but 3 classes have at most 3 directions"):
+        IDRQR(n_components=4).fit(X, y)
+    waiting = IDRQR(n_components=4).partial_fit(X, y)
+    assert waiting.components_.shape == (3, 12)
+    assert waiting.partial_fit(X[:5] + 1, np.full(5, 9)).components_.shape == (4, 12)
+
+
+def test_classes_with_equal_means():
+    X, y = classes_of(2)
+    X, y = np.vstack([X, X]), np.repeat([0, 1], 90)
+    with pytest.raises(ValueError, match="the classes have equal means"):
+        IDRQR().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"mu": -1}, {"mu": np.inf}, {"update": "exact"}, {"n_components": 0}]
+)
+def test_parameters_out_of_range(bad):
+    name = next(iter(bad))
+    for verb in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=f"IDRQR: {name} must be"):
+            getattr(IDRQR(**bad), verb)(*classes_of(3))
+
+
+def test_mu_is_read_anew():
+    X, y = classes_of(3)
+    fitted = IDRQR().fit(X, y)
+    assert_same(fitted.set_params(mu=9.0), IDRQR(mu=9.0).fit(X, y), rtol=0, atol=0)
+
+
+def test_rows_too_large_to_be_added_up_change_nothing():
+    X, y = classes_of(3)
+    learner = IDRQR().partial_fit(X, y)
+    before = learner.components_.copy()
+    for form in (np.asarray, sparse.csr_array):
+        with pytest.raises(ValueError, match="too large to be added up"):
+            learner.partial_fit(form(np.vstack([X[:3], 1e70 * X[3:5]])), y[:5])
+        np.testing.assert_array_equal(learner.components_, before)
+        with pytest.raises(ValueError, match="too large to be added up"):
+            IDRQR().fit(form(1e70 * X), y)
+    assert learner.n_samples_seen_ == 90
+
+
+def test_the_first_stage_alone_is_ocm():
+    """With mu far above the scatter only the order of B is left."""
+    X, y = labelled()
+    fitted, ocm = IDRQR(mu=1e12).fit(X, y), OCM().fit(X, y)
+    unit = fitted.components_ / np.linalg.norm(fitted.components_, axis=1, keepdims=True)
+    np.testing.assert_allclose(np.abs(np.sum(unit * ocm.components_, axis=1)), 1, atol=1e-9)
+
+
+def test_saved_halfway(tmp_path):
+    X, y = classes_of(5, n=300)
+    whole = IDRQR(update="transport").partial_fit(X, y)
+    part = IDRQR(update="transport").partial_fit(X[:77], y[:77])
+    narrows.save(part, tmp_path / "m.narrows")
+    assert_same(narrows.load(tmp_path / "m.narrows").partial_fit(X[77:], y[77:]), whole)
