@@ -117,8 +117,12 @@ _METHOD_OPTIONS = (
     click.option("--threshold", type=float, help="Keep the columns with at least this score."),
     click.option("--n-components", type=int, help="Directions to keep."),
     click.option("--priors", type=_Values(), help="empirical, sqrt, balanced, or p1,p2,…"),
-    click.option("--eps", type=float, help="Weight of the spread within classes (mmcfs, immc)."),
+    click.option(
+        "--eps", type=float, help="Weight of the spread within classes (mmcfs, mmc, immc)."
+    ),
     click.option("--theta", type=_Values(), help="Shift of immc: auto, a number, or t1,t2,…"),
+    click.option("--mu", type=float, help="Added to the scatter within classes (lda, idrqr)."),
+    click.option("--alpha", type=float, help="Penalty on the directions' squares (srda)."),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other parameter."
     ),

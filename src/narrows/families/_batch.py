@@ -14,7 +14,7 @@ from narrows.errors import ParameterError
 from narrows.families._base import Learnt, absent, unchanged_on_error
 from narrows.families._project import Directions, Projector
 from narrows.labels import one_a_row, weights
-from narrows.solve.centred import Centred
+from narrows.solve.centred import Centred, occupied
 from narrows.solve.exact import set_signs
 from narrows.solve.sums import widened
 from narrows.stats import checked_rows
@@ -115,8 +115,14 @@ class BatchProjector(Projector):
             counts = np.bincount(codes, weight)
             solved = Solved(classes[present], counts, n, np.empty((0, 0)), np.empty(0))
             self._check_two_classes(solved)
+            columns, d = occupied(X), X.shape[1]
+            X = X if columns is None else X[:, columns]
             solved.eigenvalues, W, solved.more = self._directions(Centred(X, codes, weight))
-            solved.W = set_signs(np.ascontiguousarray(W))
+            if columns is not None:
+                narrow, W = W, np.zeros((d, W.shape[1]))
+                W[columns] = narrow
+            solved.W = np.ascontiguousarray(W)
+            set_signs(solved.W)
             self._learnt = Learnt(solved)
             return self
 

@@ -124,7 +124,7 @@ class IDRQR(Sequential):
     >>> from narrows import IDRQR
     >>> X, y = load_iris(return_X_y=True)
     >>> IDRQR().fit(X, y).eigenvalues_.round(1).tolist()
-    [31.8, 0.2, 0.0]
+    [29.9, 0.3, 0.0]
     """
 
     _state_type = CentroidStream

@@ -234,7 +234,7 @@ class MMC(BatchProjector):
     >>> X, y = load_iris(return_X_y=True)
     >>> mmc = MMC(n_components=1).fit(X, y)
     >>> mmc.eigenvalues_.round(2).tolist(), mmc.n_positive_
-    ([3.65], 1)
+    ([3.64], 1)
     """
 
     _instead = "MMCFS for columns, whose states add up, or IMMC, which takes a sample at a time"

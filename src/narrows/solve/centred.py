@@ -11,6 +11,15 @@ from scipy.sparse.linalg import LinearOperator
 _EPS = 1e-15
 
 
+def occupied(X: Any) -> np.ndarray | None:
+    """The columns of sparse rows that hold anything, where most do not; else None."""
+    if not sparse.issparse(X):
+        return None
+    holds = np.zeros(X.shape[1], dtype=bool)
+    holds[X.indices] = True
+    return np.flatnonzero(holds) if 2 * holds.sum() < len(holds) else None
+
+
 class Centred(LinearOperator):
     """The operator A = D (X - 1 m') of shape (n, d), with D the roots of the weights.
 
