@@ -3,6 +3,12 @@
 from benchmarks.methods.bare import Bare
 from benchmarks.methods.chi import ChiSquared
 from benchmarks.methods.chi2 import Chi2
+from benchmarks.methods.discriminant import (
+    BatchIDRQR,
+    MaximumMargin,
+    SpectralRegression,
+    StreamedIDRQR,
+)
 from benchmarks.methods.f_classif import FClassif
 from benchmarks.methods.ig import InformationGain
 from benchmarks.methods.incremental_pca import IncrementalComponents
@@ -25,6 +31,10 @@ METHODS = {
         FClassif,
         MutualInfo,
         SVD,
+        SpectralRegression,
+        MaximumMargin,
+        BatchIDRQR,
+        StreamedIDRQR,
         OnlineIOC,
         OnlineIIS,
         OnlineIMMC,

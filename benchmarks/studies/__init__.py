@@ -7,12 +7,15 @@ that page in their places.
 from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.flipped_labels import FlippedLabels
+from benchmarks.studies.neighbours import Mu, NearestNeighbour
+from benchmarks.studies.nineteen import Nineteen
 from benchmarks.studies.overlap import SharedColumns
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
 from benchmarks.studies.uneven_classes import UnevenClasses
+from benchmarks.studies.updates import Updates
 
 STUDIES = {
     study.name: study
@@ -26,5 +29,9 @@ STUDIES = {
         Epsilon,
         TraceRatio,
         Theta,
+        Nineteen,
+        NearestNeighbour,
+        Mu,
+        Updates,
     )
 }

@@ -46,6 +46,12 @@ def comp() -> Split:
     return _text("20news_bydate.jsonl.gz", lambda label: label.startswith("comp."))
 
 
+def news() -> Split:
+    """20 Newsgroups, by date: 130,152 terms of the mails to learn from."""
+    parts = _texts("20news_bydate.jsonl.gz")
+    return _vectorised(*parts["train"], *parts["test"])
+
+
 def r8() -> Split:
     """Reuters R8, with its own split."""
     return _text("r8.jsonl.gz", lambda label: True)
@@ -66,6 +72,19 @@ def rcv1(seed: int = 0) -> Split:
 def tr41(seed: int = 0) -> Split:
     """The text set tr41, its counts weighed by TF-IDF, a stratified fifth held out."""
     return _archive("tr41.npz", seed, counts=True)
+
+
+def documents(name: str) -> tuple[Any, np.ndarray]:
+    """tr41, re0 or re1 as paper 002 has them: counts weighed by TF-IDF, once for all rows."""
+    [(X, y)] = iter_chunks(_path(f"{name}.npz"), chunk_rows=10**9)
+    weighed = TfidfTransformer().fit_transform(X.astype(np.float64))
+    return sparse.csr_array(weighed), y
+
+
+def faces() -> tuple[np.ndarray, np.ndarray]:
+    """The ORL faces: 400 rows of 10,304 pixels from 0 to 255, 40 people."""
+    file = np.load(_path("orl_faces.npz"))
+    return file["X"].astype(np.float64), file["y"]
 
 
 def folds(make: Any) -> Iterator[Split]:

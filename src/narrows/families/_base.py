@@ -1,7 +1,8 @@
 """What all estimators share: what they have learnt, and how it is read and checked.
 
-`Additive` (`_additive.py`) adds learning from a state that adds up, and `_online.py` one sample at
-a time; `Selector` (`_select.py`) and `Projector` (`_project.py`) are the two solution spaces.
+The ways to learn are `_additive.py` (states that add up), `_batch.py` (all rows at once) and
+`_sequential.py` (a row at a time; `_online.py` on the engine of the iterations); `_select.py` and
+`_project.py` are the two solution spaces.
 """
 
 from __future__ import annotations

@@ -337,9 +337,9 @@ class SRDA(BatchProjector):
     turned into the order of w'S_b w / w'C w, so that the first few are the best few, and made unit.
     `transform` is X W, not centred.
 
-    Where it stops counts: after one step the directions span what those of `OC` do, each further
-    one brings them nearer to LDA's, and on text some 20 are better than the limit. So max_iter
-    regularises as alpha does, and there is no warning where tol was not reached.
+    Where it stops counts: after one step the directions span what those of `OC` do, and each
+    further one brings them nearer to LDA's. So max_iter regularises as alpha does, and there is no
+    warning where tol was not reached.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ class SRDA(BatchProjector):
     [0.88, 0.83]
     """
 
-    _instead = "OnlineSRDA, which takes a sample at a time and merges, or OC, which is exact so"
+    _instead = "OC, which is exact on a stream and merges, or IDRQR, which takes a sample at a time"
 
     def __init__(
         self,

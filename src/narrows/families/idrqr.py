@@ -72,9 +72,9 @@ class IDRQR(Sequential):
     what a sample scatters is seen in the span of the means of its moment, and stays so while they
     move on. What that comes to depends on the order of the rows and, because Q does, on the order
     in which the classes came (the diagonal of R is positive, so that signs are settled).
-    `update="transport"` carries W into each new basis: W stays nearer to the truth and depends on
-    neither the signs nor the order of the classes. `refresh` makes it exact again from the rows
-    themselves.
+    `update="transport"` carries W into each new basis, so that it depends on neither the signs nor
+    the order of the classes; the directions mostly end nearer to those of `fit`. `refresh` makes
+    W exact again from the rows themselves.
 
     Parameters
     ----------
