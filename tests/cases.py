@@ -29,6 +29,7 @@ from narrows import (
     OCM,
     SRDA,
     FisherFS,
+    OnlineSRDA,
     VarianceFS,
 )
 from tests.oracles import contingency, dense
@@ -44,6 +45,7 @@ class Case:
     additive: bool = True  # the best set of columns is that of the best scores
     scale_free: bool = True  # scores do not grow with the weight of the rows
     takes_sparse: bool = True
+    single: float = 0.0  # what float32 rows may change, relatively
     name: str = field(init=False)
 
     def __post_init__(self):
@@ -56,8 +58,8 @@ class Case:
         return clone(self.estimator)
 
     def learnt(self, X, y):
-        """What partial_fit in batches has to come to: fit, but for IDR/QR, which approximates."""
-        verb = "partial_fit" if type(self.estimator) is IDRQR else "fit"
+        """What partial_fit in batches comes to: fit, but where that shuffles or is exact."""
+        verb = "partial_fit" if type(self.estimator) in (IDRQR, OnlineSRDA) else "fit"
         return getattr(self.new(), verb)(X, y)
 
     def form(self, X):
@@ -120,11 +122,16 @@ IDR_QR = [
     Case(IDRQR(), offset_free=False),
     Case(IDRQR(n_components=2, mu=5.0, update="transport"), offset_free=False),
 ]
+ONLINE_SRDA = [
+    Case(OnlineSRDA(random_state=0), single=1e-5),
+    Case(OnlineSRDA(n_components=2, half_life=40, reservoir=20, random_state=1), single=1e-4),
+    Case(OnlineSRDA(loss="softmax", reservoir=0, shuffle=False), single=1e-5),
+]
 ADDITIVE = SELECTORS + PROJECTORS
 WEIGHTED = ADDITIVE + BATCH  # take sample_weight
 EXACT = WEIGHTED + IDR_QR  # what fit makes of rows does not depend on their order
-STREAMED = ADDITIVE + ONLINE + IDR_QR  # have partial_fit
-ALL = EXACT + ONLINE
+STREAMED = ADDITIVE + ONLINE + IDR_QR + ONLINE_SRDA  # have partial_fit
+ALL = EXACT + ONLINE + ONLINE_SRDA
 
 
 def answer(estimator) -> dict[str, np.ndarray]:
@@ -138,7 +145,8 @@ def answer(estimator) -> dict[str, np.ndarray]:
     if not hasattr(estimator, "get_support"):
         return common | {
             "components": estimator.components_,
-            "eigenvalues": estimator.eigenvalues_,
+            "eigenvalues": getattr(estimator, "eigenvalues_", np.zeros(0)),
+            "score": np.array([getattr(estimator, "score_", 0.0)]),
             "still": np.array(getattr(estimator, "n_samples_still_", None) or 0),
             "positive": np.array(getattr(estimator, "n_positive_", 0)),
         }

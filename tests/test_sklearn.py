@@ -22,12 +22,23 @@ METHODS = [
 ]
 
 
+def expected_failures(estimator):
+    """What scikit-learn asks for and a method does not promise, with the reason."""
+    if isinstance(estimator, narrows.OnlineSRDA):
+        reason = "a weight is one longer step, and no repetition"
+        return {
+            "check_sample_weight_equivalence_on_dense_data": reason,
+            "check_sample_weight_equivalence_on_sparse_data": reason,
+        }
+    return {}
+
+
 def test_the_table_of_laws_has_every_method():
     assert {type(case.estimator) for case in ALL} == set(METHODS)
 
 
 @pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score")
-@parametrize_with_checks([method() for method in METHODS])
+@parametrize_with_checks([method() for method in METHODS], expected_failed_checks=expected_failures)
 def test_checks(estimator, check):
     check(estimator)
 

@@ -22,6 +22,7 @@ from narrows.families.contingency import CHI, DF, IG, MI
 from narrows.families.fisher import ILDA, LDA, SRDA, FisherFS
 from narrows.families.idrqr import IDRQR
 from narrows.families.margin import IMMC, MMC, MMCFS
+from narrows.families.online_srda import OnlineSRDA
 from narrows.families.total import CCIPCA, VarianceFS
 from narrows.stats import ClassStats
 from narrows.store import load, save
@@ -48,6 +49,7 @@ __all__ = [
     "SRDA",
     "ClassStats",
     "FisherFS",
+    "OnlineSRDA",
     "VarianceFS",
     "load",
     "save",

@@ -47,7 +47,7 @@ def indicator(
         )
     if not sparse.issparse(y):
         y = np.asarray(y)
-    if _is_matrix(y):
+    if is_matrix(y):
         classes, Y = _from_matrix(y, who)
     else:
         classes, codes = _from_column(y, who)
@@ -67,7 +67,7 @@ def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     """
     if not sparse.issparse(y):
         y = np.asarray(y)
-    if _is_matrix(y):
+    if is_matrix(y):
         raise ValueError(
             f"{who}: one label a row wanted, but y of shape {y.shape} came. Several labels a row "
             "are for the exact methods."
@@ -94,7 +94,38 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     )
 
 
-def _is_matrix(y: Any) -> bool:
+def arrivals(
+    known: np.ndarray, number: np.ndarray, classes: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Number labels in the order in which they come.
+
+    Parameters
+    ----------
+    known, number : ndarray of shape (c,)
+        Labels that came before, sorted, and their numbers, from 0.
+    classes, codes : ndarray
+        Labels, sorted, and which of them came now, in order.
+
+    Returns
+    -------
+    known, number : ndarray
+        With the new ones that came; of `classes` not all have to.
+    """
+    merged = union(known, classes)
+    first = np.full(len(classes), len(codes))
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several the last one written stays
+    given = np.searchsorted(merged, classes)
+    numbers = np.full(len(merged), -1)
+    numbers[np.searchsorted(merged, known)] = number
+    order = np.argsort(first)
+    new = order[(numbers[given[order]] < 0) & (first[order] < len(codes))]
+    numbers[given[new]] = np.arange(len(known), len(known) + len(new))
+    return merged[numbers >= 0], numbers[numbers >= 0]
+
+
+def is_matrix(y: Any) -> bool:
+    """Whether labels come as an indicator matrix, and not one a row."""
+    y = y if sparse.issparse(y) else np.asarray(y)
     return y.ndim == 2 and (sparse.issparse(y) or y.shape[1] != 1)
 
 

@@ -7,9 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
-from narrows.families._base import Estimator, Learnt, same, unchanged_on_error
+from narrows.families._base import (
+    Estimator,
+    Learnt,
+    check_alike,
+    check_columns,
+    unchanged_on_error,
+)
 from narrows.priors import check_word
 from narrows.stats import ClassStats, Second
 
@@ -143,10 +148,10 @@ class Additive(Estimator):
             Another method, other parameters (named), columns or kind of state.
         """
         for other in others:
-            self._check_alike(other)
+            check_alike(self, other)
         fitted = [e for e in (self, *others) if e.__sklearn_is_fitted__()]
         for other in fitted[1:]:
-            fitted[0]._check_columns(other)
+            check_columns(fitted[0], other)
         with unchanged_on_error(self):
             learnt = [e._learnt for e in fitted]
             if not others or not learnt:
@@ -229,34 +234,4 @@ class Additive(Estimator):
                 f"wanted, but second={stats.second!r} and presence={stats.presence} came. "
                 f"Make it with ClassStats.of(X, y, second={second!r}, "
                 f"presence={self._presence})."
-            )
-
-    def _check_alike(self, other: Any) -> None:
-        name = type(self).__name__
-        if type(other) is not type(self):
-            raise ValueError(
-                f"{name}: only an {name} can be merged in, but {type(other).__name__} came."
-            )
-        check_is_fitted(other)
-        mine, theirs = self.get_params(), other.get_params()
-        unlike = [key for key in mine if not same(mine[key], theirs[key])]
-        if unlike:
-            raise ValueError(
-                f"{name}: only an estimator of the same parameters can be merged in, but "
-                + ", ".join(f"{key} is {mine[key]!r} here, {theirs[key]!r} there" for key in unlike)
-                + ". Use set_params first if that is what you want."
-            )
-
-    def _check_columns(self, other: Any) -> None:
-        name = type(self).__name__
-        if self.n_features_in_ != other.n_features_in_:
-            raise ValueError(
-                f"{name}: {self.n_features_in_} columns wanted, but an estimator of "
-                f"{other.n_features_in_} columns came. Fit both to the same columns."
-            )
-        named_alike = same(self.column_names(), other.column_names())
-        if not named_alike or self.source_ != other.source_:
-            raise ValueError(
-                f"{name}: the columns of the two do not have the same names or origin. "
-                "Fit both to the same columns, in the same order."
             )

@@ -222,3 +222,37 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags.target_tags.required = self._needs_y
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def check_alike(estimator: Estimator, other: Any) -> None:
+    """Raise where another method, or other parameters, would be merged in."""
+    name = type(estimator).__name__
+    if type(other) is not type(estimator):
+        raise ValueError(
+            f"{name}: only an {name} can be merged in, but {type(other).__name__} came."
+        )
+    check_is_fitted(other)
+    mine, theirs = estimator.get_params(), other.get_params()
+    unlike = [key for key in mine if not same(mine[key], theirs[key])]
+    if unlike:
+        raise ValueError(
+            f"{name}: only an estimator of the same parameters can be merged in, but "
+            + ", ".join(f"{key} is {mine[key]!r} here, {theirs[key]!r} there" for key in unlike)
+            + ". Use set_params first if that is what you want."
+        )
+
+
+def check_columns(estimator: Estimator, other: Any) -> None:
+    """Raise where the columns of two estimators are not the same."""
+    name = type(estimator).__name__
+    if estimator.n_features_in_ != other.n_features_in_:
+        raise ValueError(
+            f"{name}: {estimator.n_features_in_} columns wanted, but an estimator of "
+            f"{other.n_features_in_} columns came. Fit both to the same columns."
+        )
+    named_alike = same(estimator.column_names(), other.column_names())
+    if not named_alike or estimator.source_ != other.source_:
+        raise ValueError(
+            f"{name}: the columns of the two do not have the same names or origin. "
+            "Fit both to the same columns, in the same order."
+        )

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from narrows.families._base import Learnt, absent, unchanged_on_error
 from narrows.families._project import Projector
-from narrows.labels import one_a_row, union
+from narrows.labels import arrivals, one_a_row
 from narrows.solve.span import Span
 from narrows.solve.sums import canonical
 from narrows.stats import ClassStats, checked_rows
@@ -90,20 +90,12 @@ class Stream:
 
     def places(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Make room for new classes, by arrival; say where in `classes` each row's label is."""
-        merged = union(self.classes, classes)
-        first = np.full(len(classes), len(codes))
-        first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several the last one written stays
-        given = np.searchsorted(merged, classes)
-        old = np.searchsorted(merged, self.classes)
-        counts, column = np.zeros(len(merged)), np.full(len(merged), -1)
-        counts[old], column[old] = self.counts, self.column
-        order = np.argsort(first)
-        new = order[(column[given[order]] < 0) & (first[order] < len(codes))]
-        column[given[new]] = np.arange(len(self.classes), len(self.classes) + len(new))
-        came = column >= 0  # of the classes of a whole data set some may be in later batches
-        self.classes, self.counts, self.column = merged[came], counts[came], column[came]
-        if self.by_class and len(new):
-            self.core.add_sums(len(new))
+        known, column = arrivals(self.classes, self.column, classes, codes)
+        counts, new = np.zeros(len(known)), len(known) - len(self.classes)
+        counts[np.searchsorted(known, self.classes)] = self.counts
+        self.classes, self.counts, self.column = known, counts, column
+        if self.by_class and new:
+            self.core.add_sums(new)
         return np.searchsorted(self.classes, classes)[codes]
 
     def snapshot(self, X: Any) -> Callable[[], None]:

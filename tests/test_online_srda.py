@@ -1,0 +1,510 @@
+"""OnlineSRDA against its twin in NumPy, and the laws that only it has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits
+
+import narrows
+from narrows import OC, OnlineSRDA
+from narrows.errors import ParameterError
+from tests.cases import assert_same, labelled
+from tests.oracles.online_srda import online_srda
+
+forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+
+
+def plain(**parameters):
+    """Nothing but the core."""
+    return OnlineSRDA(reservoir=0, polish=False, shuffle=False, **parameters)
+
+
+def core_of(estimator):
+    return estimator._learnt.state.core
+
+
+def by_label(X, y):
+    order = np.argsort(y, kind="stable")
+    return X[order], y[order]
+
+
+def indicators(y):
+    return (y[:, None] == np.unique(y)).astype(float)
+
+
+# -- the core ------------------------------------------------------------------------------------
+
+
+@forms
+@pytest.mark.parametrize("half_life", [None, 25.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "softmax"])
+def test_the_kernel_is_its_twin(form, half_life, weighted, loss):
+    X, y = labelled(n=400, d=15, c=5, sparse=True)
+    y[:200] = np.where(y[:200] == "ant", "bee", y[:200])  # a class that comes late
+    weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 400) if weighted else None
+    twin = list(online_srda(X, indicators(y), weight, half_life, loss == "softmax"))
+    learner, done = plain(half_life=half_life, loss=loss), 0
+    for size in (1, 2, 0, 97, 300):
+        part = slice(done, done + size)
+        done += size
+        w = None if weight is None else weight[part]
+        learner.partial_fit(form(X[part]), y[part], w)
+        W, b, Q, qb, s2, _ = twin[done - 1]
+        core = core_of(learner)
+        came = np.isin(np.unique(y), learner.classes_)
+        np.testing.assert_allclose(learner.components_, W.T[came], atol=1e-12 * np.abs(W).max())
+        np.testing.assert_allclose(core.b[learner._learnt.state.live], b[came], atol=1e-12)
+        np.testing.assert_allclose(core.energy, Q, rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose([core.clock[3] * core.clock[0], core.clock[2]], [qb, s2])
+        right = [hit for *_, hit in twin[:done] if hit is not None]
+        assert learner.score_ == pytest.approx(np.mean(right))
+        assert learner.score_window_ == pytest.approx(np.mean(right[-1000:]))
+
+
+@forms
+def test_several_labels_a_row(form):
+    X, _ = labelled(n=300, d=9)
+    Y = (np.random.default_rng(1).random((300, 4)) < [0.2, 0.5, 0.6, 0.0]).astype(int)
+    Y[:, 0] |= X[:, 0] > 0
+    *_, (W, b, *_) = twin = list(online_srda(X, Y))
+    learner = plain().fit(form(X), form(Y))
+    assert learner.classes_.tolist() == [0, 1, 2]  # nobody has the fourth
+    np.testing.assert_allclose(learner.components_, W.T[:3], atol=1e-12)
+    predicted = learner.predict(form(X))
+    np.testing.assert_array_equal(predicted, X @ W + b > 0.5)
+    assert predicted.shape == Y.shape
+    assert learner.score_ == pytest.approx(np.mean([right for *_, right in twin]))
+    streamed = plain()
+    for i in range(0, 300, 7):
+        streamed.partial_fit(form(X[i : i + 7]), form(Y[i : i + 7]))
+    assert_same(streamed, learner)
+
+
+def test_forgetting_goes_on_for_ever():
+    """The lazy factor is multiplied in before it runs out of numbers."""
+    X, y = labelled(n=3000, d=5)
+    *_, (W, _, Q, *_) = online_srda(X, indicators(y), half_life=5.0)
+    learner = plain(half_life=5.0).fit(X, y)
+    assert core_of(learner).clock[3] > 1e-31
+    np.testing.assert_allclose(learner.components_.T, W, rtol=1e-10)
+    np.testing.assert_allclose(core_of(learner).energy, Q, rtol=1e-10)
+    assert learner.class_count_.sum() == pytest.approx(1 / (1 - 0.5**0.2))
+
+
+@pytest.mark.parametrize("factor", [0.01, 1000.0])
+@pytest.mark.parametrize("parameters", [{}, {"half_life": 50.0}, {"loss": "softmax"}])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_rescaling_changes_nothing(factor, parameters, ordered):
+    X, y = by_label(*labelled(n=300, d=9)) if ordered else labelled(n=300, d=9)
+    a = OnlineSRDA(random_state=0, **parameters).fit(X, y)
+    b = OnlineSRDA(random_state=0, **parameters).fit(factor * X, y)
+    np.testing.assert_allclose(factor * b.components_, a.components_, rtol=1e-7, atol=1e-9)
+    assert (a.score_, a.score_window_) == (b.score_, b.score_window_)
+    np.testing.assert_array_equal(a.predict(X), b.predict(factor * X))
+
+
+def test_permuting_columns_or_classes_permutes_the_answer():
+    X, y = labelled(n=300, d=9, c=4)
+    columns = np.random.default_rng(0).permutation(9)
+    plainly = OnlineSRDA(random_state=0).fit(X, y)
+    moved = OnlineSRDA(random_state=0).fit(X[:, columns], y)
+    np.testing.assert_allclose(moved.components_, plainly.components_[:, columns], atol=1e-9)
+    renamed = OnlineSRDA(random_state=0).fit(X, np.where(y == "ant", "zebra", y))
+    np.testing.assert_allclose(renamed.components_, plainly.components_[[1, 2, 3, 0]], atol=1e-12)
+
+
+@forms
+def test_a_new_class_is_what_it_would_have_been(form):
+    X, y = labelled(n=200, d=9, c=4)
+    y[:100] = np.where(y[:100] == "bee", "cat", y[:100])
+    late = plain().partial_fit(form(X[:100]), y[:100]).partial_fit(form(X[100:]), y[100:])
+    *_, (W, *_) = online_srda(X, indicators(y))
+    np.testing.assert_allclose(late.components_, W.T, atol=1e-12)
+
+
+def test_each_row_is_reduced_by_what_was_learnt_with_it():
+    X, y = labelled(n=80, d=6)
+    X, y = by_label(X, y)  # so that rows are repeated from the reservoir, too
+    parameters = {"random_state": 0, "polish": False}
+    reduced = OnlineSRDA(**parameters).transform_while_learning(X, y)
+    learner = OnlineSRDA(**parameters)
+    for i in range(80):
+        learner.partial_fit(X[i : i + 1], y[i : i + 1])
+        now = learner.transform(X[i : i + 1])[0]
+        np.testing.assert_allclose(reduced[i, : len(now)], now, atol=1e-12)
+    assert core_of(learner).clock[8] > 10
+    np.testing.assert_array_equal(reduced[0, 1:], 0)
+
+
+def test_fewer_directions_are_the_leading_singular_ones():
+    X, y = labelled(n=200, d=9, c=5)
+    every = OnlineSRDA(random_state=0).fit(X, y)
+    few = OnlineSRDA(n_components=2, random_state=0).fit(X, y)
+    U, s, _ = np.linalg.svd(every.components_.T, full_matrices=False)
+    found = few.components_ * np.sign(np.sum(few.components_ * U.T[:2], axis=1))[:, None]
+    np.testing.assert_allclose(found, (U * s).T[:2], atol=1e-10)
+    np.testing.assert_array_equal(few.predict(X), every.predict(X))
+    with pytest.raises(ParameterError, match="n_components=6, but there are 5 classes"):
+        OnlineSRDA(n_components=6).fit(X, y)
+    assert OnlineSRDA(n_components=6).partial_fit(X, y).components_.shape == (5, 9)
+
+
+def test_numbers_are_of_the_type_of_the_first_rows():
+    X, y = labelled(n=200)
+    single = OnlineSRDA(random_state=0).fit(X.astype(np.float32), y)
+    core = core_of(single)
+    assert core.W.dtype == core.Q.dtype == core.arena.dtype == np.float32
+    double = OnlineSRDA(random_state=0).fit(X, y)
+    np.testing.assert_allclose(single.components_, double.components_, rtol=1e-3, atol=1e-4)
+    single.partial_fit(X[:5], y[:5])
+    assert core_of(single).W.dtype == np.float64
+
+
+@forms
+def test_dense_rows_in_blocks(form, monkeypatch):
+    X, y = labelled(n=200)
+    expected = OnlineSRDA(random_state=0).fit(X, y)
+    monkeypatch.setattr("narrows.solve.rls.BLOCK", 50)
+    assert_same(OnlineSRDA(random_state=0).fit(form(X), y), expected, rtol=1e-12)
+
+
+# -- the reservoir and the order of rows ---------------------------------------------------------
+
+
+def test_classes_share_the_reservoir():
+    rng = np.random.default_rng(0)
+    y = rng.choice(4, 5000, p=[0.9, 0.06, 0.03, 0.01])
+    X = rng.normal(size=(5000, 3)) + y[:, None]
+    learner = OnlineSRDA(reservoir=80, random_state=3).partial_fit(X, y)
+    rows, labels, weight = core_of(learner).rows_kept()
+    assert rows.shape == (80, 3)
+    assert (weight == 1).all()
+    column = learner._learnt.state.column
+    np.testing.assert_array_equal(labels.sum(axis=0)[column], [20, 20, 20, 20])
+    where = {tuple(row): label for row, label in zip(X, y, strict=True)}
+    kept = labels.toarray().argmax(axis=1)
+    assert [column[where[tuple(row)]] for row in rows.toarray()] == kept.tolist()
+    # of the largest class rows of all times are kept, not the first or the last
+    times = {tuple(row): t for t, row in enumerate(X)}
+    ages = [
+        times[tuple(row)] for row, k in zip(rows.toarray(), kept, strict=True) if k == column[0]
+    ]
+    assert 1000 < np.mean(ages) < 4000
+
+
+def test_with_several_labels_every_row_has_the_same_chance():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((4000, 3)) < 0.3).astype(int)
+    X = np.arange(1.0, 4001.0)[:, None]
+    ages = []
+    for seed in range(30):
+        learner = OnlineSRDA(reservoir=50, random_state=seed).partial_fit(X, Y)
+        rows, labels, _ = core_of(learner).rows_kept()
+        ages.append(rows.toarray()[:, 0] - 1)
+        np.testing.assert_array_equal(labels.toarray(), Y[ages[-1].astype(int)])
+        assert core_of(learner).clock[8] == 0
+    assert abs(np.mean(ages) - 2000) < 4 * 1155 / np.sqrt(1500)
+
+
+def test_rows_are_kept_whole_when_room_is_made():
+    """Rows of very different length, one at a time."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((600, 40)) < rng.random((600, 1)) ** 3, rng.normal(size=(600, 40)), 0)
+    X[:, 0] = rng.normal(size=600)  # no two rows alike
+    y = rng.integers(0, 3, 600)
+    learner, X = OnlineSRDA(reservoir=30), sparse.csr_array(X)
+    for i in range(600):
+        learner.partial_fit(X[i : i + 1], y[i : i + 1])
+    rows, labels, _ = core_of(learner).rows_kept()
+    where = {row.tobytes(): label for row, label in zip(X.toarray(), y, strict=True)}
+    found = learner._learnt.state.classes[
+        np.argsort(learner._learnt.state.column)[labels.toarray().argmax(axis=1)]
+    ]
+    assert [where[row.tobytes()] for row in rows.toarray()] == found.tolist()
+    assert len(core_of(learner).arena) < 4 * 30 * 41
+
+
+def test_rows_are_repeated_only_where_the_order_is_suspicious():
+    X, y = labelled(n=2000, d=20, c=5)
+    order = np.random.default_rng(0).permutation(2000)
+    mixed = OnlineSRDA(random_state=0, polish=False).partial_fit(X[order], y[order])
+    assert core_of(mixed).clock[8] < 20
+    ordered = OnlineSRDA(random_state=0, polish=False).partial_fit(*by_label(X, y))
+    assert core_of(ordered).clock[8] > 1500
+    without = plain().partial_fit(*by_label(X, y))
+    # and it helps: the direction of the batch answer is better kept
+    batch = narrows.SRDA(max_iter=100).fit(X, y).components_
+
+    def kept(estimator):
+        Q = np.linalg.qr(estimator.components_.T)[0]
+        return np.linalg.norm(Q.T @ np.linalg.qr(batch.T)[0])
+
+    assert kept(ordered) > kept(without)
+
+
+def test_a_repeated_row_adds_no_energy():
+    X, y = by_label(*labelled(n=500))
+    ordered = OnlineSRDA(random_state=0).partial_fit(X, y)
+    assert core_of(ordered).clock[8] > 100
+    np.testing.assert_allclose(core_of(ordered).energy, (X**2).sum(axis=0), rtol=1e-12)
+    assert ordered.class_count_.sum() == 500
+
+
+def test_going_on_after_a_save_repeats_the_same_rows(tmp_path):
+    X, y = by_label(*labelled(n=600, d=8, c=4))
+    whole = OnlineSRDA(reservoir=40, random_state=5).partial_fit(X, y)
+    part = OnlineSRDA(reservoir=40, random_state=5).partial_fit(X[:250], y[:250])
+    narrows.save(part, tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows").partial_fit(X[250:], y[250:])
+    assert_same(loaded, whole, rtol=0, atol=0)
+    assert loaded.score_window_ == whole.score_window_
+    another = OnlineSRDA(reservoir=40, random_state=6).partial_fit(X, y)
+    assert np.abs(another.components_ - whole.components_).max() > 1e-6
+
+
+# -- the polish ----------------------------------------------------------------------------------
+
+
+@forms
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
+    X, y = labelled(n=300, d=8, c=4, sparse=True)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else np.ones(300)
+    learner = OnlineSRDA(reservoir=120).partial_fit(form(X), y, weight)
+    core = core_of(learner)
+    before = core.to_arrays() | {"W": core.W.copy(), "b": core.b.copy()}
+    rows, labels, w = core.rows_kept()
+    R = np.hstack([rows.toarray(), np.ones((120, 1))])
+    model = np.vstack([core.W, core.b])
+    E = labels.toarray() - R @ model
+    left = 1 - 120 / weight.sum()
+    L = np.append(core.clock[2] + left * core.energy, 1 + left * core.clock[0])
+    order = np.random.default_rng(0).permutation(120)
+    held, fitted = order[:24], order[24:]
+
+    def solved(of, mu):
+        A = R[of].T @ (w[of, None] * R[of]) + mu * np.diag(L)
+        return np.linalg.solve(A, R[of].T @ (w[of, None] * E[of]))
+
+    losses = {
+        mu: np.sum(w[held, None] * (E[held] - R[held] @ solved(fitted, mu)) ** 2)
+        for mu in (0.1, 1.0, 10.0)
+    }
+    mu = min(losses, key=losses.get)
+    assert losses[mu] < np.sum(w[held, None] * E[held] ** 2)  # there is something to mend
+    D = solved(np.arange(120), mu)
+    W, b = core.polished()
+    np.testing.assert_allclose(np.vstack([W, b]), model + D, atol=1e-9)
+    np.testing.assert_allclose(learner.components_.T, W[:, learner._learnt.state.live])
+    for name, array in before.items():
+        np.testing.assert_array_equal(getattr(core, name), array)
+    raw = learner.set_params(polish=False).components_
+    np.testing.assert_array_equal(raw.T, core.W[:, learner._learnt.state.live])
+
+
+def test_where_the_polish_does_not_help_it_is_left_out():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 200)), rng.integers(0, 2, 400)  # nothing to be learnt
+    learner = OnlineSRDA(random_state=0).fit(X, y)
+    W, _ = core_of(learner).polished()
+    assert W is core_of(learner).W
+    few = OnlineSRDA(random_state=0).fit(X[:40], y[:40])  # and not of so few rows
+    assert core_of(few).polished()[0] is core_of(few).W
+
+
+def test_the_polish_mends_columns_that_go_together():
+    X, y = load_digits(return_X_y=True)
+    train, test = slice(0, 1000), slice(1000, None)
+    scores = [
+        np.mean(
+            OnlineSRDA(polish=p, random_state=0).fit(X[train], y[train]).predict(X[test]) == y[test]
+        )
+        for p in (False, True)
+    ]
+    assert scores[1] > scores[0] + 0.02
+
+
+# -- merging -------------------------------------------------------------------------------------
+
+
+def thirds(n=300, **options):
+    X, y = labelled(n=n, d=8, c=4, **options)
+    return [
+        OnlineSRDA(random_state=0, polish=False).partial_fit(X[i::3], y[i::3]) for i in range(3)
+    ]
+
+
+def new():
+    return OnlineSRDA(random_state=0, polish=False)
+
+
+def known(a):
+    core = core_of(a)
+    return core.W[:, a._learnt.state.column], core.b[a._learnt.state.column], core.energy
+
+
+def test_merging_adds_what_each_knows_by_its_energy():
+    a, b, c = thirds()
+    merged = new().merge(a, b, c)
+    cores = [core_of(e) for e in (a, b, c)]
+    n = [core.clock[1] for core in cores]
+    s2 = np.dot(n, [core.clock[2] for core in cores]) / sum(n)
+    Q = sum(core.energy for core in cores)
+    W = sum(
+        (k.clock[2] + k.energy)[:, None] * known(e)[0]
+        for k, e in zip(cores, (a, b, c), strict=True)
+    )
+    np.testing.assert_allclose(known(merged)[0], W / (s2 + Q)[:, None], rtol=1e-12)
+    np.testing.assert_allclose(known(merged)[2], Q)
+    assert merged.n_samples_seen_ == 300
+    np.testing.assert_array_equal(merged.class_count_, sum(e.class_count_ for e in (a, b, c)))
+    assert merged.score_ == pytest.approx(np.mean([e.score_ for e in (a, b, c)]))
+    assert np.isnan(merged.score_window_)
+    assert core_of(merged).use[0] == 300
+
+
+def test_merging_is_associative_and_commutative_to_rounding():
+    a, b, c = thirds()
+    answers = [
+        new().merge(a, b, c),
+        new().merge(new().merge(a, b), c),
+        new().merge(a, new().merge(b, c)),
+        new().merge(c, a, b),
+    ]
+    for other in answers[1:]:
+        for mine, theirs in zip(known(answers[0]), known(other), strict=True):
+            np.testing.assert_allclose(theirs, mine, rtol=1e-11, atol=1e-14)
+
+
+def test_merging_with_nothing_changes_nothing():
+    a, *_ = thirds()
+    X, y = labelled(n=300, d=8, c=4)
+    empty = new().partial_fit(X[:0], y[:0])
+    for merged in (new().merge(a), new().merge(empty, a), new().merge(a, empty)):
+        assert_same(merged, a, rtol=0, atol=0)
+        merged.partial_fit(X, y)
+    before = a.components_.copy()
+    a.merge(empty)
+    np.testing.assert_array_equal(a.components_, before)
+
+
+def test_classes_may_differ_between_parts():
+    X, y = labelled(n=300, d=8, c=4)
+    first, rest = np.isin(y, ["ant", "dog"]), np.isin(y, ["bee", "cat", "dog"])
+    a, b = (new().partial_fit(X[rows], y[rows]) for rows in (first, rest))
+    merged = new().merge(a, b)
+    assert merged.classes_.tolist() == ["ant", "bee", "cat", "dog"]
+    assert merged.predict(X).shape == (300,)
+    np.testing.assert_allclose(
+        merged.components_, new().merge(b, a).components_, rtol=1e-11, atol=1e-13
+    )
+    assert np.mean(merged.predict(X) == y) > 0.6
+
+
+def test_united_reservoirs_are_balanced_again():
+    rng = np.random.default_rng(0)
+    parts = []
+    for share in (0.95, 0.5):
+        y = (rng.random(500) > share).astype(int)
+        parts.append(
+            OnlineSRDA(reservoir=60).partial_fit(rng.normal(size=(500, 3)) + y[:, None], y)
+        )
+    merged = OnlineSRDA(reservoir=60).merge(*parts)
+    _, labels, _ = core_of(merged).rows_kept()
+    assert labels.sum(axis=0).tolist() == [30, 30]
+    before = merged.components_
+    again = OnlineSRDA(reservoir=60).merge(*parts)
+    np.testing.assert_array_equal(again.components_, before)  # seeded
+    X, y = labelled(d=3, c=2)
+    merged.partial_fit(X, (y == "ant").astype(int))
+    assert merged.n_samples_seen_ == 1060
+
+
+def test_what_cannot_be_merged():
+    a, *_ = thirds()
+    X, y = labelled(n=90, d=8)
+    with pytest.raises(ValueError, match=r"half_life is None here, 9\.0 there"):
+        a.merge(OnlineSRDA(random_state=0, polish=False, half_life=9.0).fit(X, y))
+    with pytest.raises(ValueError, match="only an OnlineSRDA can be merged in, but OC came"):
+        a.merge(OC().fit(X, y))
+    with pytest.raises(ValueError, match="8 columns wanted, but an estimator of 7"):
+        a.merge(new().fit(X[:, :7], y))
+    with pytest.raises(ValueError, match="rows in one form"):
+        a.merge(new().fit(X, indicators(y)))
+    assert not hasattr(a, "fit_stats")
+
+
+# -- what its users see --------------------------------------------------------------------------
+
+
+def test_fit_shuffles_and_partial_fit_does_not():
+    X, y = by_label(*labelled(n=200))
+    a, b = (OnlineSRDA(random_state=seed).fit(X, y) for seed in (0, 0))
+    assert_same(a, b, rtol=0, atol=0)
+    assert np.abs(OnlineSRDA(random_state=1).fit(X, y).components_ - a.components_).max() > 1e-3
+    in_order = OnlineSRDA(shuffle=False, random_state=0).fit(X, y)
+    assert_same(in_order, OnlineSRDA(random_state=0).partial_fit(X, y), rtol=0, atol=0)
+
+
+def test_it_is_a_transformer_that_predicts():
+    X, y = labelled(n=400, d=10)
+    learner = OnlineSRDA(random_state=0).fit(X, y)
+    assert np.mean(learner.predict(X) == y) > 0.7
+    assert learner.predict(X).dtype == y.dtype
+    np.testing.assert_allclose(learner.transform(X), X @ learner.components_.T)
+    assert not hasattr(learner, "eigenvalues_")
+    assert learner.get_feature_names_out().tolist() == [f"onlinesrda{j}" for j in range(3)]
+    with pytest.raises(AttributeError, match=r"has no eigenvalues_, .* Use SRDA"):
+        learner.eigenvalues_  # noqa: B018
+
+
+def test_nothing_and_one_row():
+    X, y = labelled()
+    learner = OnlineSRDA().partial_fit(X[:0], y[:0])
+    assert np.isnan(learner.score_)
+    assert learner.components_.shape == (0, 7)
+    learner.partial_fit(X[:1], y[:1])
+    assert (learner.score_, learner.score_window_) == (0.0, 0.0)  # nothing could be predicted
+    assert learner.predict(X[:2]).tolist() == [y[0], y[0]]
+    assert np.isfinite(learner.components_).all()
+    zeros = OnlineSRDA().partial_fit(np.zeros((60, 4)), y)
+    np.testing.assert_array_equal(zeros.components_, 0)
+
+
+def test_rows_in_one_form():
+    X, y = labelled()
+    learner = OnlineSRDA().partial_fit(X, y)
+    before = learner.components_.copy()
+    with pytest.raises(ValueError, match="one label a row wanted, as before"):
+        learner.partial_fit(X, indicators(y))
+    with pytest.raises(ParameterError, match='loss="softmax" is for one label a row'):
+        OnlineSRDA(loss="softmax").fit(X, indicators(y))
+    with pytest.raises(ParameterError, match="reservoir=9, but 2000 was begun with"):
+        learner.set_params(reservoir=9).partial_fit(X, y)
+    with pytest.raises(ValueError, match="too large to be added up; scale them down"):
+        learner.set_params(reservoir=2000).partial_fit(1e200 * X, y)
+    np.testing.assert_array_equal(learner.components_, before)
+    assert learner.n_samples_seen_ == 60
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"half_life": 0},
+        {"half_life": "long"},
+        {"reservoir": -1},
+        {"reservoir": 2.5},
+        {"polish": 1},
+        {"loss": "hinge"},
+        {"shuffle": "yes"},
+        {"n_components": 0},
+    ],
+)
+def test_parameters_out_of_range(bad):
+    name = next(iter(bad))
+    for verb in ("fit", "partial_fit"):
+        with pytest.raises(ParameterError, match=f"OnlineSRDA: {name} must be"):
+            getattr(OnlineSRDA(**bad), verb)(*labelled())
