@@ -9,6 +9,7 @@ import pytest
 from scipy import linalg, sparse
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -211,6 +212,7 @@ def test_lanczos_finds_what_gains_and_stays_in_the_space_of_the_rows(
     A, Q = S_b - eps * S_w, row_space(X)
     L, U = np.linalg.eigh(Q.T @ A @ Q)
     monkeypatch.setattr(exact, "SMALL_SIDE", 0)
+    monkeypatch.setattr(exact, "_LARGEST_SIDE", 0)
     fitted = MMC(n_components=p, eps=eps).fit(form(X), y)
     W, gains = fitted.components_, int((L > 1e-9).sum())
     assert fitted.n_positive_ == gains
@@ -223,6 +225,86 @@ def test_lanczos_finds_what_gains_and_stays_in_the_space_of_the_rows(
     np.testing.assert_allclose(np.diag(W @ A @ W.T), fitted.eigenvalues_, atol=1e-8)
     assert (fitted.eigenvalues_ <= L[::-1][:p] + 1e-9).all()
     assert (np.diff(fitted.eigenvalues_) <= 0).all()
+
+
+def leading(X, y, eps, p):
+    """Of S_b - eps S_w in the space of the rows, by what of it is n x n or d x d."""
+    E = (y[:, None] == np.unique(y)) / np.sqrt(np.unique(y, return_counts=True)[1])
+    U, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    kept = s > 1e-9 * s[0]
+    Z = U[:, kept] * s[kept]
+    A = ((1 + eps) * (E.T @ Z).T @ (E.T @ Z) - eps * np.diag(s[kept] ** 2)) / len(y)
+    return np.linalg.eigvalsh(A)[::-1][:p], Vt[kept]
+
+
+@few
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("eps", "p", "shape"),
+    [
+        (1.0, None, "steep"),  # Lanczos is stopped before it has found any
+        (1.0, 8, "plain"),
+        (100.0, None, "plain"),
+        (0.0, 6, "plain"),  # more than what the means generate
+        (1.0, 150, "wide"),
+        (20.0, None, "wide"),
+    ],
+)
+def test_mmc_of_many_rows_and_columns_is_exact(eps, p, shape):
+    rng = np.random.default_rng(0)
+    n, d = (1100, 1300) if shape == "wide" else (1500, 1050)
+    y = np.arange(n) % 6
+    X = rng.standard_normal((n, d)) + 0.2 * rng.standard_normal((6, d))[y]
+    if shape == "steep":
+        X /= np.arange(1, d + 1) ** 2
+    if shape == "wide":
+        X *= rng.random(X.shape) < 0.05
+    fitted = MMC(n_components=p, eps=eps).fit(sparse.csr_array(X) if shape == "wide" else X, y)
+    p = p or 5
+    L, V = leading(X, y, eps, p)
+    np.testing.assert_allclose(fitted.eigenvalues_, L, rtol=1e-6, atol=1e-9 * np.abs(L).max())
+    assert fitted.n_positive_ == (leading(X, y, eps, 5)[0] > 1e-13 * np.abs(L).max()).sum()
+    W = fitted.components_
+    np.testing.assert_allclose(W @ V.T @ V, W, atol=1e-7)
+
+
+def test_lanczos_that_was_stopped_says_so(monkeypatch):
+    X, y = labelled(n=300, d=200, c=5)
+    X /= np.arange(1, 201) ** 2
+    monkeypatch.setattr(exact, "SMALL_SIDE", 0)
+    monkeypatch.setattr(exact, "_LARGEST_SIDE", 0)
+    monkeypatch.setattr(exact, "_RESTARTS", 1)
+    with pytest.warns(ConvergenceWarning, match="there may be more, and the others are estimates"):
+        fitted = MMC().fit(X, y)
+    np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(4), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e6])
+def test_a_column_of_another_size_hides_nothing(scale):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 3
+    apart = 3.0 * (y[:, None] == [1, 2]) + 0.1 * rng.standard_normal((200, 2))
+    X = np.column_stack([scale * rng.standard_normal(200), apart])
+    fitted = MMC().fit(X, y)
+    assert fitted.n_positive_ == 2
+    S_b, S_w, _ = scatters(X, y)
+    np.testing.assert_allclose(fitted.eigenvalues_, linalg.eigvalsh(S_b - S_w)[1:][::-1], rtol=1e-2)
+
+
+@pytest.mark.parametrize("method", [MMC, LDA, SRDA])
+def test_numbers_whose_squares_are_none(method):
+    X, y = labelled()
+    for factor in (1e-90, 1e60):
+        with pytest.raises(ValueError, match=f"{method.__name__}: entries between 1e-40 and 1e"):
+            method().fit(factor * X, y)
+
+
+@few
+@batch
+def test_what_is_read_is_not_to_be_written_to(case):
+    fitted = case.new().fit(*labelled())
+    with pytest.raises(ValueError, match="read-only"):
+        fitted.components_ *= -1
 
 
 def test_mmc_of_documents(data):
@@ -323,6 +405,13 @@ def test_a_singular_scatter_is_said_to_be_so():
     with pytest.raises(ValueError, match="the rows of each class are all alike"):
         LDA(solver="pca").fit(alike, np.repeat([0, 1, 2], 4))
     assert LDA().fit(alike, np.repeat([0, 1, 2], 4)).components_.shape == (2, 3)
+
+
+def test_means_that_do_not_differ_where_pca_looks():
+    X, y = np.eye(6), [0, 0, 1, 1, 2, 2]  # what the classes differ in is outside X - m_y
+    with pytest.raises(ValueError, match="do not differ in the principal components kept"):
+        LDA(solver="pca").fit(X, y)
+    assert LDA(solver="gsvd").fit(X, y).eigenvalues_.round(9).tolist() == [1, 1]
 
 
 def test_lda_takes_no_sparse_rows_and_names_srda():

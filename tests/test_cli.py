@@ -86,7 +86,10 @@ def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_
     assert status == 0
     assert err == "" or err.startswith(f"narrows: warning: {name}:")
     assert out == f"{name}: 60 rows, 3 classes, 7 columns -> 2; saved to m.narrows\n"
-    expected = cli.METHODS[method](2).fit(X, y).transform(X)
+    expected = cli.METHODS[method](2)
+    if "shuffle" in expected.get_params():
+        expected.set_params(shuffle=False)  # a file is learnt in its own order
+    expected = expected.fit(X, y).transform(X)
     expected = expected.toarray() if sparse.issparse(expected) else expected
     for name in ("r.npz", "r.svm", "r.svm.gz", "r.csv", "r.csv.gz"):
         assert run(f"transform m.narrows {source} -o {name} --chunk-rows {chunk_rows}")[0] == 0

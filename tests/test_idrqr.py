@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import linalg, sparse
+from sklearn.datasets import load_iris
 from sklearn.feature_extraction.text import TfidfTransformer
 
 import narrows
@@ -199,6 +200,18 @@ def test_centroids_that_nearly_depend(form, apart, monkeypatch):
     monkeypatch.setattr(idr_qr.CentroidQR, "_step", counted)
     assert_follows(X, y, form)
     assert bool(explicit) == (apart <= 1e-4)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e5, 1e6])
+def test_far_from_the_origin_means_nearly_depend_on_one_another(offset):
+    X, y = load_iris(return_X_y=True)
+    X = X + offset
+    tolerance = 1e-15 * offset**2 / np.ptp(X) if offset < 1e5 else 1e-13 * offset
+    assert_directions(IDRQR().fit(X, y), *batch(X, y, 0.5), tolerance)
+    literal = Literal()
+    for x, label in zip(X, y, strict=True):
+        literal.update(x, label)
+    assert_directions(IDRQR().partial_fit(X, y), *literal.transformation(0.5), tolerance)
 
 
 def test_a_long_stream_keeps_its_digits():

@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 import narrows
@@ -86,6 +87,68 @@ def test_19_directions_of_srda_keep_nearly_all_there_is_to_know(terms):
     # the first ten are the best ten: unrotated they give about .50
     svm = LinearSVC(random_state=0).fit(srda.transform(X)[:, :10], y)
     assert svm.score(srda.transform(X_test)[:, :10], y_test) > 0.6
+
+
+def held_out(data, name):
+    """Rows to learn from and held out: by their own split, or a stratified fifth at random."""
+    if name.endswith(".gz"):
+        with gzip.open(data / name, "rt", encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        train, test = ([r for r in rows if r["split"] == split] for split in ("train", "test"))
+        vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
+        X = vectorizer.fit_transform(row["text"] for row in train)
+        X_test = vectorizer.transform(row["text"] for row in test)
+        return X, X_test, *(np.array([row["label"] for row in part]) for part in (train, test))
+    file = np.load(data / name)
+    X = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    train, test = train_test_split(
+        np.arange(X.shape[0]), test_size=0.2, stratify=file["y"], random_state=0
+    )
+    X, X_test = X[train].astype(float), X[test].astype(float)
+    if name == "tr41.npz":  # counts
+        weigh = TfidfTransformer(sublinear_tf=True).fit(X)
+        X, X_test = weigh.transform(X), weigh.transform(X_test)
+    return X, X_test, file["y"][train], file["y"][test]
+
+
+@pytest.mark.parametrize(
+    ("name", "one_pass", "by_label"),
+    [
+        ("20news_bydate.jsonl.gz", 0.863, 0.850),
+        ("r8.jsonl.gz", 0.975, 0.962),
+        ("tr41.npz", None, 0.985),  # 176 rows held out: one is worth .006
+        ("rcv1_4class.npz", 0.963, 0.952),
+    ],
+)
+def test_one_pass_keeps_nearly_all_there_is_to_know(data, name, one_pass, by_label):
+    X, X_test, y, y_test = held_out(data, name)
+
+    def f1(Z, Z_test):
+        return LinearSVC(random_state=0).fit(Z, y).score(Z_test, y_test)
+
+    everything = f1(X, X_test)
+    online = narrows.OnlineSRDA(random_state=1).fit(X, y)
+    kept = f1(online.transform(X), online.transform(X_test))
+    assert kept >= 0.99 * everything
+    if one_pass:
+        assert kept == pytest.approx(one_pass, abs=0.005)
+    order = np.argsort(y, kind="stable")
+    ordered = narrows.OnlineSRDA(random_state=1).partial_fit(X[order], y[order])
+    assert f1(ordered.transform(X), ordered.transform(X_test)) == pytest.approx(by_label, abs=0.01)
+
+
+def test_shards_of_20_newsgroups_merge_with_little_loss(terms):
+    X, X_test, y, y_test = terms
+    y, order = np.array(y), np.random.default_rng(0).permutation(len(y))
+    for parts, reference in ((2, 0.863), (4, 0.859), (8, 0.855)):
+        shards = [
+            narrows.OnlineSRDA(random_state=0).partial_fit(X[rows], y[rows])
+            for rows in np.array_split(order, parts)
+        ]
+        merged = narrows.OnlineSRDA(random_state=0).merge(*shards)
+        svm = LinearSVC(random_state=0).fit(merged.transform(X), y)
+        assert svm.score(merged.transform(X_test), y_test) > reference - 0.005
 
 
 MEASURED = """

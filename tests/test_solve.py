@@ -56,12 +56,7 @@ def test_best_ratio_is_that_of_the_best_of_all_sets(seed, p):
     ratios = [
         a[K].sum() / b[K].sum() if b[K].sum() else np.inf if a[K].sum() else 0.0 for K in sets
     ]
-    found = columns.best_ratio(a, b, p)
-    if ((b == 0) & (a > 0)).sum() >= p:
-        assert found == np.inf
-    else:
-        finite = [ratio for ratio in ratios if np.isfinite(ratio)]
-        assert found == pytest.approx(max(finite), rel=1e-9)
+    assert columns.best_ratio(a, b, p) == pytest.approx(max(ratios), rel=1e-9)
 
 
 def blocks_of(H, size=4):

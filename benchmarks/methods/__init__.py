@@ -16,6 +16,7 @@ from benchmarks.methods.literal import DenseIOC, PrintedIOC
 from benchmarks.methods.mutual_info import MutualInfo
 from benchmarks.methods.oc import OrthogonalCentroid
 from benchmarks.methods.ocfs import OrthogonalCentroidSelection
+from benchmarks.methods.one_pass import SGD, SVD100, OnePass, OnePassRead
 from benchmarks.methods.online import OnlineCCIPCA, OnlineIIS, OnlineIMMC, OnlineIOC
 from benchmarks.methods.truncated_svd import SVD
 
@@ -31,6 +32,10 @@ METHODS = {
         FClassif,
         MutualInfo,
         SVD,
+        SVD100,
+        SGD,
+        OnePass,
+        OnePassRead,
         SpectralRegression,
         MaximumMargin,
         BatchIDRQR,

@@ -9,6 +9,8 @@ from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.flipped_labels import FlippedLabels
 from benchmarks.studies.neighbours import Mu, NearestNeighbour
 from benchmarks.studies.nineteen import Nineteen
+from benchmarks.studies.one_pass import OnePass, Rivals, Shards
+from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.overlap import SharedColumns
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.seconds import Seconds
@@ -33,5 +35,9 @@ STUDIES = {
         NearestNeighbour,
         Mu,
         Updates,
+        OnePass,
+        Rivals,
+        Shards,
+        OpenQuestions,
     )
 }

@@ -48,7 +48,7 @@ def comp() -> Split:
 
 def news() -> Split:
     """20 Newsgroups, by date: 130,152 terms of the mails to learn from."""
-    parts = _texts("20news_bydate.jsonl.gz")
+    parts = raw("20news_bydate.jsonl.gz")
     return _vectorised(*parts["train"], *parts["test"])
 
 
@@ -59,7 +59,7 @@ def r8() -> Split:
 
 def r8_again(seed: int) -> Split:
     """Reuters R8, a stratified fifth held out at random."""
-    texts, y = (np.concatenate(part) for part in zip(*_texts("r8.jsonl.gz").values(), strict=True))
+    texts, y = (np.concatenate(part) for part in zip(*raw("r8.jsonl.gz").values(), strict=True))
     train, test = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=seed)
     return _vectorised(texts[train], y[train], texts[test], y[test])
 
@@ -101,7 +101,8 @@ def _path(name: str) -> Path:
 
 
 @cache
-def _texts(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def raw(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The texts and labels of each split of a file."""
     parts = {}
     for split in ("train", "test"):
         chunks = list(iter_chunks(_path(name), split=split))
@@ -112,10 +113,15 @@ def _texts(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def _text(name: str, wanted: Any) -> Split:
     parts = []
-    for texts, y in _texts(name).values():
+    for texts, y in raw(name).values():
         keep = np.array([wanted(label) for label in y])
         parts += [texts[keep], y[keep]]
     return _vectorised(*parts)
+
+
+def vectorised(texts: Any) -> Any:
+    """TF-IDF of texts."""
+    return Tfidf().update(texts).transform(texts)
 
 
 def _vectorised(texts: Any, y: np.ndarray, texts_test: Any, y_test: np.ndarray) -> Split:
@@ -125,6 +131,7 @@ def _vectorised(texts: Any, y: np.ndarray, texts_test: Any, y_test: np.ndarray) 
 
 def _archive(name: str, seed: int, counts: bool = False) -> Split:
     [(X, y)] = iter_chunks(_path(name), chunk_rows=10**9)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     train, test = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=seed)
     X, X_test = X[train], X[test]
     if counts:

@@ -3,16 +3,16 @@
 One criterion, trace(W'AW), and two solution spaces: W picks columns, or W is orthonormal; and two
 schedules: exact, or one step a sample.
 
-    criterion     A                    picks columns     orthonormal, exact   one step a sample
-    between       S_b                  OCFS              OC, OCM              IOC, IIS
-    margin        S_b - eps S_w        MMCFS             MMC                  IMMC
-    total         C                    VarianceFS                             CCIPCA
-    Fisher        the pair S_b, S_w    FisherFS          LDA, SRDA, IDRQR     ILDA, IDRQR
-    contingency   counts of presence   IG, CHI, MI, DF
+    criterion    A                   picks columns    orthonormal, exact   one step a sample
+    between      S_b                 OCFS             OC, OCM              IOC, IIS
+    margin       S_b - eps S_w       MMCFS            MMC                  IMMC
+    total        C                   VarianceFS                            CCIPCA
+    Fisher       the pair S_b, S_w   FisherFS         LDA, SRDA, IDRQR     ILDA, IDRQR, OnlineSRDA
+    contingency  counts of presence  IG, CHI, MI, DF
 
 MMC, LDA and SRDA want all rows at once. The others learn at once (`fit`) or batch by batch
-(`partial_fit`), with the same answer but for IDRQR; the selectors, OC and OCM also from states
-that add up (`ClassStats`, `fit_stats`, `merge`).
+(`partial_fit`), with the same answer but for IDRQR, and OnlineSRDA, which shuffles; the selectors,
+OC and OCM also from states that add up (`ClassStats`, `fit_stats`, `merge`).
 """
 
 from importlib.metadata import version

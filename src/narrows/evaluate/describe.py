@@ -22,6 +22,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "dimensions": len(estimator.get_feature_names_out()),
         "classes": estimator.classes_.tolist(),
         "class_count": estimator.class_count_.tolist(),
+        **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
     }
 
 
@@ -45,12 +46,18 @@ def _top(estimator: Any, top: int) -> list[Any]:
         return _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
     assert isinstance(estimator, Projector)
     return [
-        {
-            "eigenvalue": float(eigenvalue),
-            "columns": _ranked(estimator, w, _largest(np.abs(w), top)),
-        }
-        for eigenvalue, w in zip(estimator.eigenvalues_, estimator.components_, strict=True)
+        {**told, "columns": _ranked(estimator, w, _largest(np.abs(w), top))}
+        for told, w in zip(_directions(estimator), estimator.components_, strict=True)
     ]
+
+
+def _directions(estimator: Any) -> list[dict[str, Any]]:
+    """What there is to say of each direction: its eigenvalue, or the class that it is of."""
+    if hasattr(estimator, "eigenvalues_"):
+        return [{"eigenvalue": float(eigenvalue)} for eigenvalue in estimator.eigenvalues_]
+    if len(estimator.components_) < len(estimator.classes_):
+        return [{}] * len(estimator.components_)
+    return [{"class": label} for label in estimator.classes_.tolist()]
 
 
 def _largest(values: np.ndarray, top: int) -> np.ndarray:
@@ -101,11 +108,17 @@ def described(summary: dict[str, Any]) -> str:
         f"{summary['method']}({settings})",
         f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",
         *textwrap.wrap(classes, 80, subsequent_indent="  ", break_on_hyphens=False),
+        *([f"told right before learning: {summary['score']:.4f}"] if "score" in summary else []),
         "",
     ]
     if summary["top"] and "columns" in summary["top"][0]:
         for number, direction in enumerate(summary["top"], 1):
-            lines.append(f"direction {number}, eigenvalue {direction['eigenvalue']:.6g}")
+            told = [
+                f", {name} {value:.6g}" if isinstance(value, float) else f", {name} {value}"
+                for name, value in direction.items()
+                if name != "columns"
+            ]
+            lines.append(f"direction {number}" + "".join(map(printable, told)))
             lines += _listed(direction["columns"])
     else:
         lines += ["columns by score (* kept)", *_listed(summary["top"])]

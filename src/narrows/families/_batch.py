@@ -19,6 +19,8 @@ from narrows.solve.exact import set_signs
 from narrows.solve.sums import widened
 from narrows.stats import checked_rows
 
+_LARGEST = 1e40  # of an entry
+
 
 @dataclass
 class Solved:
@@ -115,6 +117,7 @@ class BatchProjector(Projector):
             counts = np.bincount(codes, weight)
             solved = Solved(classes[present], counts, n, np.empty((0, 0)), np.empty(0))
             self._check_two_classes(solved)
+            self._check_size(X)
             columns, d = occupied(X), X.shape[1]
             X = X if columns is None else X[:, columns]
             solved.eigenvalues, W, solved.more = self._directions(Centred(X, codes, weight))
@@ -150,6 +153,15 @@ class BatchProjector(Projector):
     def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
         """(eigenvalues (k,) descending, W (d, k), `Solved.more`); k >= n_components."""
 
+    def _check_size(self, X: Any) -> None:
+        """Raise where squares of squares would not be numbers."""
+        largest = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0))
+        if largest and not 1 / _LARGEST < largest < _LARGEST:
+            raise ValueError(
+                f"{type(self).__name__}: entries between {1 / _LARGEST:g} and {_LARGEST:g} wanted, "
+                f"but the largest is {largest:.1e}. Scale the data."
+            )
+
     def _solve(self, state: Solved) -> Directions:
         found = len(state.eigenvalues)
         p = min(found, len(state.counts) - 1) if self.n_components is None else self.n_components
@@ -158,5 +170,6 @@ class BatchProjector(Projector):
                 f"{type(self).__name__}: n_components={p}, but fit has worked out {found}. "
                 "Call fit again."
             )
-        W = np.ascontiguousarray(state.W[:, :p])
+        W = np.ascontiguousarray(state.W[:, :p]).view()
+        W.flags.writeable = False  # it may be the state itself
         return Directions(W, state.eigenvalues[:p], available=found)

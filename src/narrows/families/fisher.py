@@ -27,6 +27,7 @@ from narrows.solve.exact import (
 from narrows.solve.span import Span
 from narrows.stats import ClassStats, Second
 
+_HUGE = 1e60  # weights of more leave nothing of what they are weighed against
 _ROUNDING = 1e-12  # of a column's variance: as much within the classes is none
 
 
@@ -210,7 +211,8 @@ class LDA(BatchProjector):
 
     Notes
     -----
-    **Cost**: O(n d min(n, d)), by a singular value decomposition of the rows; memory 24 n d bytes.
+    **Cost**: O(n d min(n, d)), by a singular value decomposition of the rows; memory up to ten
+    times that of the rows in doubles.
 
     The papers' Fisher criteria are three: the quotient of determinants (000), the trace of a
     quotient (002; this one), the quotient of traces (004).
@@ -233,7 +235,7 @@ class LDA(BatchProjector):
     """
 
     _instead = (
-        "FisherFS for columns, whose states add up, or IDRQR or ILDA, which take a sample at a time"
+        "FisherFS for columns, whose states add up, or OnlineSRDA, which takes a sample at a time"
     )
 
     def __init__(
@@ -260,8 +262,13 @@ class LDA(BatchProjector):
                     f'{rank}, and the rows span {len(s)} directions. Use mu > 0, or solver="gsvd".'
                 )
         elif self.solver == "pca":
-            P = self._pca(row_basis(F))
+            P, size = self._pca(row_basis(F)), np.linalg.norm(H)
             Q, H, F = Q @ P, H @ P, F @ P
+            if np.linalg.norm(H) <= _ROUNDING * size:
+                raise ValueError(
+                    "LDA: the class means do not differ in the principal components kept, only "
+                    'outside them. Use solver="regularized" or "gsvd".'
+                )
         else:
             F = np.diag(s)
         ratios, V = best_ratios(H, F, mu)
@@ -374,8 +381,8 @@ class SRDA(BatchProjector):
 
     Notes
     -----
-    **Cost**: 2 c max_iter products with X, O(nnz + n + d) each; memory 8 d (2 c + 5) + 8 n c bytes
-    beside X.
+    **Cost**: 2 c max_iter products with X, O(nnz + n + d) each; memory 8 c (3 d + n) bytes beside
+    X.
 
     References
     ----------
@@ -393,7 +400,7 @@ class SRDA(BatchProjector):
     [0.88, 0.83]
     """
 
-    _instead = "OC, which is exact on a stream and merges, or IDRQR, which takes a sample at a time"
+    _instead = "OnlineSRDA, which takes a sample at a time and merges, or OC, whose merge is exact"
 
     def __init__(
         self,
@@ -422,8 +429,10 @@ class SRDA(BatchProjector):
         super()._check_parameters(n_features)
         for name in ("alpha", "tol"):
             value = getattr(self, name)
-            if not is_number(value, 0):
-                raise ParameterError(f"SRDA: {name} must be finite and >= 0, but {value!r} came.")
+            if not (is_number(value, 0) and value < _HUGE):
+                raise ParameterError(
+                    f"SRDA: {name} must be >= 0 and less than {_HUGE:g}, but {value!r} came."
+                )
         check_whole("SRDA", "max_iter", self.max_iter)
 
 

@@ -107,9 +107,10 @@ class IDRQR(Sequential):
     Notes
     -----
     **Cost**: `fit` O(nnz c + c^2 d); `partial_fit` O(nnz c) and O(c^3) a row, for what costs
-    O(d c + c^3) as written; O(c^2 d) when read. Memory 8 d c bytes, three times that while
-    fitting. The updates are those of the paper to rounding, 1e-8 and better, also where a mean
-    nearly depends on others. It is defined through means that are not centred, so an offset of the
+    O(d c + c^3) as written, and O(c^2 d) while a mean is within 1e-4 of the span of others;
+    O(c^2 d) when read. Memory 16 d c bytes, and twice that while fitting. The updates are those of
+    the paper to rounding, 1e-8 and better, also where a mean nearly depends on others; within 1e-10
+    of its length it does. It is defined through means that are not centred, so an offset of the
     data changes the answer.
 
     References

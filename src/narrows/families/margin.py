@@ -6,6 +6,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
@@ -16,11 +17,12 @@ from narrows.families._select import Scores, Selection, Selector
 from narrows.families._sequential import Stream
 from narrows.priors import second_for
 from narrows.solve.centred import Centred
-from narrows.solve.exact import DROPPED, margin_eigh
+from narrows.solve.exact import margin_eigh
 from narrows.solve.span import Span
 from narrows.stats import ClassStats, Second
 
 _HUGE = 1e100  # a weight or a shift beyond this has no square
+_NO_GAIN = 2e-14  # of the largest eigenvalue: what rounding makes of 0
 _MARGIN = 0.05  # of the mean variance of a column: what the automatic shift adds
 
 
@@ -212,13 +214,16 @@ class MMC(BatchProjector):
     -----
     UserWarning
         Fewer directions than asked for gain margin.
+    ConvergenceWarning
+        Some that gain may not have been found.
 
     Notes
     -----
-    **Cost**: some tens of products with X and X', O(nnz) each, by Lanczos; memory 8 d (2 p + 20)
-    bytes, and never d x d. Where n or d is at most 1,000, an eigenproblem of that size instead,
-    which is exact past what gains margin too; where both are more, what lies past it and next to
-    the directions of no spread at all is taken from the space that the class means generate.
+    **Cost**: some tens of products with X and X', O(nnz) each, by Lanczos; memory about
+    8 d (5 p + 20) bytes, and never d x d for wide rows. Where n or d is at most 1,000, an
+    eigenproblem of that size instead; and one of up to 4,000 for directions past those that gain,
+    or where Lanczos does not come to an end. Where both are more, what lies past those that gain
+    is an estimate from the space that the class means generate.
 
     References
     ----------
@@ -249,9 +254,8 @@ class MMC(BatchProjector):
         return self._state.more
 
     def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
-        most = len(A.counts) - 1  # that can gain; all of them, so as to count them
-        p = self.n_components or most
-        L, W = margin_eigh(A, float(self.eps), max(p, most))
+        p = self.n_components or len(A.counts) - 1
+        L, W, converged = margin_eigh(A, float(self.eps), p)
         if not len(L):
             raise ValueError("MMC: all rows are alike, so there is no direction to tell them by.")
         if self.n_components is not None and p > len(L):
@@ -259,7 +263,15 @@ class MMC(BatchProjector):
                 f"MMC: n_components={p}, but the rows span only {len(L)} directions. "
                 f"Use n_components<={len(L)}."
             )
-        positive = int((L > DROPPED * np.abs(L).max()).sum())
+        positive = int((L > _NO_GAIN * np.abs(L).max()).sum())
+        if not converged:
+            warnings.warn(
+                f"MMC: Lanczos found {positive} directions that gain margin before it was stopped; "
+                "there may be more, and the others are estimates. Scale the columns to one size, "
+                "or use a smaller eps.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         warn_of_few("MMC", positive, min(p, len(L)), self.eps)
         return L, W, positive
 

@@ -83,10 +83,11 @@ def best_ratio(a: np.ndarray, b: np.ndarray, p: int) -> float:
     Returns
     -------
     value : float
-        Infinite if p columns have b = 0 < a. At the optimum the best set is the p largest of
+        Infinite if p columns have b = 0 and not all of them a = 0. At the optimum the best set is the p largest of
         a - value b.
     """
-    if ((b == 0) & (a > 0)).sum() >= p:
+    free = b == 0
+    if free.sum() >= p and a[free].any():
         return np.inf
     value = 0.0
     while True:

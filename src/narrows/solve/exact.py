@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -16,7 +15,8 @@ Blocks = Iterable[tuple[slice, np.ndarray]]
 DROPPED = 1e-12  # eigenvalues below this share of the largest are rounding
 _TINY = 1e-200
 _SUSPECT = 1e-8  # below this share the vectors of the Gram route are no longer orthogonal enough
-SMALL_SIDE = 1_000  # rows or columns up to which a square array of them is made
+SMALL_SIDE = 1_000  # rows or columns up to which a square array of them is made at once
+_LARGEST_SIDE = 4_000  # and where there is no other way
 _RESTARTS = 100  # of Lanczos, before what has not converged is given up
 _NOTHING = 1e-9  # of a typical eigenvalue: no more is taken for 0
 
@@ -224,33 +224,34 @@ def by_discriminant_power(A: Centred, W: np.ndarray) -> tuple[np.ndarray, np.nda
 # -- the margin ----------------------------------------------------------------------------------
 
 
-def margin_eigh(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray]:
+def margin_eigh(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray, bool]:
     """The p leading eigenvectors of S_b - eps S_w in the space of the rows.
 
     S_b - eps S_w = A'MA/n with M = (1 + eps) E E' - eps I, so products with X do. M has as many
     positive eigenvalues as there are classes, one of which A does not reach: no more than c - 1
     directions gain margin. Behind them lies all that the rows do not span, where nothing gains and
-    nothing loses. Where rows or columns are few the space of the rows is written out; where both
-    are many it is Lanczos's, which leaves it only by rounding: then, that is where an eigenvalue
-    of 0 would be taken, what is missing comes from the space that A'MA makes of the class means.
+    nothing loses. Lanczos finds those that gain. For what lies past them, and where it does not
+    come to an end, the space of the rows is written out if rows or columns are few enough; if both
+    are many, the rest comes from the space that A'MA makes of the class means.
 
     Returns
     -------
     eigenvalues : ndarray of shape (k,)
         Descending.
     W : ndarray of shape (d, k)
-        Orthonormal, in the space of the rows; k = p, or fewer where the rows span fewer.
+        Orthonormal, in the space of the rows; k is p or c - 1, whichever is more, or fewer where
+        the rows span fewer.
+    converged : bool
+        Whether all that gain are known to be among them.
 
     Notes
     -----
-    **Cost**: O(nnz) for each of some tens of products; or O(min(n, d)^3) for up to 1,000 rows or
-    columns.
+    **Cost**: O(nnz) for each of some tens of products; or O(min(n, d)^3).
     """
-    if min(A.shape) <= max(SMALL_SIDE, p + 1):
-        scatter, Y, back = _row_space(A)
-        L, U = linalg.eigh(((1 + eps) * Y.T @ Y - eps * np.diag(scatter)) / A.n)
-        return L[::-1][:p], _orthonormal(back(U[:, ::-1][:, :p]))
-
+    side, most = min(A.shape), len(A.counts) - 1
+    p = max(p, most)
+    if side <= max(SMALL_SIDE, p + 1) or (p > most and side <= _LARGEST_SIDE):
+        return *_margin_by_rows(A, eps, p), True
     E, d = A.indicators(), A.shape[1]
 
     def product(v: np.ndarray) -> np.ndarray:
@@ -262,34 +263,45 @@ def margin_eigh(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray]
     unit = np.linalg.norm(product(first)) / np.linalg.norm(first)  # of the size of an eigenvalue
     lifted = LinearOperator((d, d), dtype=np.float64, matvec=lambda v: product(v) + unit * v)
     try:
-        L, W = eigsh(lifted, k=p, which="LA", v0=first, maxiter=_RESTARTS)
+        L, W = eigsh(lifted, k=most, which="LA", v0=first, maxiter=_RESTARTS)
     except ArpackNoConvergence as stopped:
         L, W = stopped.eigenvalues, stopped.eigenvectors
     L, W = L[::-1] - unit, W[:, ::-1]
-    if len(L) < p or (np.abs(L) <= _NOTHING * unit).any():
-        L, W = _from_means(A, product, W[:, _NOTHING * unit < L], p)
-    return L, W
+    converged, gains = len(L) == most, _NOTHING * unit < L
+    if converged and gains.all() and p == most:
+        return L, W, True
+    if side <= _LARGEST_SIDE:
+        return *_margin_by_rows(A, eps, p), True
+    return *_from_means(A, product, W[:, gains], p), converged
+
+
+def _margin_by_rows(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray]:
+    scatter, Y, back = _row_space(A)
+    L, U = linalg.eigh(((1 + eps) * Y.T @ Y - eps * np.diag(scatter)) / A.n)
+    return L[::-1][:p], _orthonormal(back(U[:, ::-1][:, :p]))
 
 
 def _row_space(A: Centred) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """An orthonormal basis Q of what the rows span, by the smaller side of A.
 
-    Returns the eigenvalues Q'A'AQ, the means E'AQ, and what makes QV of V.
+    Returns the eigenvalues Q'A'AQ, the means E'AQ, and what makes QV of V. Dense rows go by their
+    singular values, so that columns of very different size keep their digits.
     """
     X, m, root = A.X, A.m, A.root
+    if not sparse.issparse(X):
+        K = root[:, None] * (X - m)
+        _, s, Qt = linalg.svd(_triangle(K), full_matrices=False)
+        Q = Qt[s > rank_tolerance(K, s)].T
+        return s[: Q.shape[1]] ** 2, A.between() @ Q, lambda V: Q @ V
     if len(root) <= len(m):
-        K, Xm = _full(X @ X.T), X @ m
-        K = root[:, None] * (K - Xm[:, None] - Xm + m @ m) * root
+        Xm = X @ m
+        K = root[:, None] * ((X @ X.T).toarray() - Xm[:, None] - Xm + m @ m) * root
         L, U = positive_eigh(K)
         half = U / np.sqrt(L)
         return L, A.indicators().T @ U * np.sqrt(L), lambda V: A.rmatmat(half @ V)
-    scaled = X.multiply(root[:, None]).tocsr() if sparse.issparse(X) else root[:, None] * X
-    L, Q = positive_eigh(_full(scaled.T @ scaled) - A.n * np.outer(m, m))
+    scaled = X.multiply(root[:, None]).tocsr()
+    L, Q = positive_eigh((scaled.T @ scaled).toarray() - A.n * np.outer(m, m))
     return L, A.between() @ Q, lambda V: Q @ V
-
-
-def _full(K: Any) -> np.ndarray:
-    return K.toarray() if sparse.issparse(K) else K
 
 
 def _orthonormal(W: np.ndarray) -> np.ndarray:
@@ -307,11 +319,15 @@ def _from_means(
     directions: those of W, which are its eigenvectors, and then others.
     """
     basis, block = W, list(A.between())
+    random = np.random.default_rng(0)
     while block and basis.shape[1] < 2 * p + len(A.counts):
         width = basis.shape[1]
         for w in block:
             basis = np.hstack([basis, orthogonal_part(w, basis)])
         block = [product(w) for w in basis[:, width:].T]
+        if not block:  # nothing new from there: rows at random, if they are not all there
+            w = orthogonal_part(A.rmatvec(random.standard_normal(A.shape[0])), basis)
+            basis, block = np.hstack([basis, w]), list(w.T)
     K = basis.T @ np.array([product(w) for w in basis.T]).T
     L, U = linalg.eigh((K + K.T) / 2)
     return L[::-1][:p], basis @ U[:, ::-1][:, :p]

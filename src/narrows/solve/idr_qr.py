@@ -13,7 +13,7 @@ what W was; with T = Q'Q_old the line W <- T W T' before it carries W into the n
 Q is not formed. Kept are the sums S (d, c) and their inner products S'S, so R is the Cholesky
 factor of C'C, u = R^-T C'(x - m_i), and a row costs O(nnz c) for S'x and O(c^3) for the rest,
 instead of O(d c). What squaring C costs in digits is looked at in every step: where a centroid is
-within 1e-4 of the span of those before it, that step is done on Q and R themselves.
+within 1e-4 of the span of those before it, that step is done on Q and R themselves, at O(d c^2).
 
 **Source**: paper 002, Algorithms 1 to 3, where any signs of R and any order of the classes will do,
 but W depends on both.
@@ -33,7 +33,7 @@ from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
 
 _RENEWED = 4096  # rows after which S'S is made from S again; a multiple of the next
 _BLOCK_ROWS = 64  # dense rows whose products with S are made by one matrix product
-_DEPENDENT = 1e-13**0.5  # of its length: a centroid with no more outside the span before depends
+_DEPENDENT = 1e-10  # of its length: a centroid with no more outside the span before it depends
 _LARGEST = 1e120  # of a square; squares of what is of its size have to be numbers
 _TOO_LARGE = (
     "the squares of the rows up to number {} are too large to be added up; scale them down."
@@ -181,7 +181,7 @@ class CentroidQR:
                 work, transport, rows.folds,
             )  # fmt: skip
             if asked == TOO_LARGE:
-                raise ValueError(_TOO_LARGE.format(self.n))
+                raise ValueError(_TOO_LARGE.format(f" up to number {done + learnt}"))
             rows.fold()
             done += learnt
             if asked == EXPLICIT:
@@ -210,7 +210,7 @@ class CentroidQR:
         for rows in blocks(self.n_features, max(1, BLOCK // max(1, c))):
             SS += self.S[rows].T @ self.S[rows]
         if not np.trace(SS) < _LARGEST:
-            raise ValueError(_TOO_LARGE.format(self.n))
+            raise ValueError(_TOO_LARGE.format(""))
         self.SS = SS
 
     # -- reading ----------------------------------------------------------------------------

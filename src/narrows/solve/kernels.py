@@ -630,8 +630,7 @@ def project(q: np.ndarray, rule: Any, state: tuple[np.ndarray, ...], reduced: np
 
 EXPLICIT = 4  # what a step may ask of its caller besides
 
-_DEPENDENT = 3e-14  # of G_kk: an R_kk^2 up to this is rounding
-_NEAR = 1e-8  # of G_kk: below this R has lost half its digits
+_NEAR = 1e-8  # of G_kk: with an R_kk^2 below this R has lost half its digits
 
 
 @_compiled
@@ -694,10 +693,7 @@ def centroid_steps(
 
 @_part
 def _cholesky(SS: np.ndarray, N: np.ndarray, R: np.ndarray) -> bool:
-    """R'R = C'C, with a row of zeros for a centroid that depends on those before it.
-
-    Returns whether one nearly does.
-    """
+    """R'R = C'C; returns whether a centroid, or nearly so, depends on those before it."""
     near = False
     for k in range(len(N)):
         square = SS[k, k] / (N[k] * N[k]) if N[k] > 0.0 else 0.0
@@ -708,8 +704,8 @@ def _cholesky(SS: np.ndarray, N: np.ndarray, R: np.ndarray) -> bool:
                 t -= R[i, j] * R[i, k]
             R[j, k] = t / R[j, j] if R[j, j] > 0.0 else 0.0
             rest -= R[j, k] * R[j, k]
-        R[k, k] = np.sqrt(rest) if rest > _DEPENDENT * square else 0.0
-        near = near or _DEPENDENT * square < rest < _NEAR * square
+        R[k, k] = np.sqrt(max(0.0, rest))
+        near = near or rest < _NEAR * square
     return near
 
 
