@@ -268,6 +268,7 @@ def test_mmc_of_many_rows_and_columns_is_exact(eps, p, shape):
     np.testing.assert_allclose(W @ V.T @ V, W, atol=1e-7)
 
 
+@few
 def test_lanczos_that_was_stopped_says_so(monkeypatch):
     X, y = labelled(n=300, d=200, c=5)
     X /= np.arange(1, 201) ** 2

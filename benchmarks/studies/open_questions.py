@@ -193,6 +193,7 @@ def _topics() -> list[str]:
     """RCV1 with all its topics, several a document."""
     file = np.load(Path(os.environ["NARROWS_DATA"]) / "rcv1_topics.npz")
     X = sparse.csr_array((file["data"], file["indices"], file["indptr"]), file["shape"])
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     ones = np.ones(len(file["yindices"]))
     Y = sparse.csr_array((ones, file["yindices"], file["yindptr"]), file["yshape"]).toarray()
     Y = Y.astype(int)[:, Y.sum(axis=0) > 50]

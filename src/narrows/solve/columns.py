@@ -83,8 +83,8 @@ def best_ratio(a: np.ndarray, b: np.ndarray, p: int) -> float:
     Returns
     -------
     value : float
-        Infinite if p columns have b = 0 and not all of them a = 0. At the optimum the best set is the p largest of
-        a - value b.
+        Infinite if p columns have b = 0 and not all of them a = 0. At the optimum the best set
+        is the p largest of a - value b.
     """
     free = b == 0
     if free.sum() >= p and a[free].any():
