@@ -488,6 +488,18 @@ def test_after_one_step_srda_spans_what_oc_does(form):
     assert fitted.n_iter_ == 1
 
 
+@pytest.mark.parametrize("factor", [1e-30, 1e30])
+def test_srda_does_not_depend_on_the_unit(factor):
+    X, y = labelled(c=4, d=30)
+    plainly = SRDA(alpha=0.0, max_iter=5).fit(X, y)
+    other = SRDA(alpha=0.0, max_iter=5).fit(factor * X, y)
+    np.testing.assert_allclose(other.components_, plainly.components_, atol=1e-10)
+    assert other.n_iter_ == 5
+    penal = SRDA(alpha=factor**2, max_iter=8).fit(factor * X, y)
+    plainly = SRDA(max_iter=8).fit(X, y)
+    np.testing.assert_allclose(penal.components_, plainly.components_, atol=1e-9)
+
+
 def test_srda_stops_where_it_may():
     X, y = labelled()
     assert SRDA(max_iter=100).fit(X, y).n_iter_ < 20

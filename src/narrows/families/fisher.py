@@ -27,7 +27,7 @@ from narrows.solve.exact import (
 from narrows.solve.span import Span
 from narrows.stats import ClassStats, Second
 
-_HUGE = 1e60  # weights of more leave nothing of what they are weighed against
+_HUGE = 1e100  # weights of more leave nothing of what they are weighed against
 _ROUNDING = 1e-12  # of a column's variance: as much within the classes is none
 
 

@@ -41,6 +41,8 @@ class Centred(LinearOperator):
     ----------
     counts : ndarray of shape (c,)
         N_j, the weight of each class.
+    length : float
+        That of all rows together.
     noise : float
         The length that a row of `between` may have by rounding.
     """
@@ -55,9 +57,9 @@ class Centred(LinearOperator):
             X = X - origin
         self.X = X.astype(np.float64, copy=False)
         self.m = (weight @ self.X) / self.n  # rounding of the origin, where rows are dense
-        length = np.linalg.norm(self.X.data if sparse.issparse(X) else self.X)
+        self.length = float(np.linalg.norm(self.X.data if sparse.issparse(X) else self.X))
         far = 1e-12 * np.linalg.norm(self.m) + _EPS * np.linalg.norm(origin)
-        self.noise = float(np.sqrt(self.n) * far + _EPS * np.sqrt(weight.max()) * length)
+        self.noise = float(np.sqrt(self.n) * far + _EPS * np.sqrt(weight.max()) * self.length)
 
     def _matvec(self, v: np.ndarray) -> np.ndarray:
         v = v.reshape(-1)

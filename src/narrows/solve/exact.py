@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 
 import numpy as np
 from scipy import linalg, sparse
@@ -188,7 +189,7 @@ def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np
     Returns
     -------
     W : ndarray of shape (d, r)
-        A solution a response; r is the rank of the class means.
+        A solution a response, times a number; r is the rank of the class means.
     n_iter : int
         The most iterations that a response took.
 
@@ -200,11 +201,14 @@ def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np
     _, U = positive_eigh(H @ H.T, A.noise**2)
     del H
     by_class = U / np.sqrt(A.counts)[:, None]
+    unit = 2.0 ** np.round(np.log2(A.length or 1.0))
+    scaled = copy(A)  # LSQR's own tests take for granted that numbers are about 1
+    scaled.root = A.root / unit
     W, n_iter = np.empty((A.shape[1], U.shape[1])), 0
     for k, value in enumerate(by_class.T):
         W[:, k], _, used, *_ = lsqr(
-            A, A.root * value[A.codes],
-            damp=np.sqrt(alpha), atol=tol, btol=tol, conlim=0, iter_lim=max_iter,
+            scaled, A.root * value[A.codes],
+            damp=np.sqrt(alpha) / unit, atol=tol, btol=tol, conlim=0, iter_lim=max_iter,
         )  # fmt: skip
         n_iter = max(n_iter, used)
     return W, n_iter
