@@ -116,4 +116,4 @@ def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):
         return compiled(*args, **options)
 
     monkeypatch.setattr(kernels.numba, "njit", refusing)
-    assert kernels._compiled(lambda x: x + 1)(1) == 2
+    assert kernels.compiled(lambda x: x + 1)(1) == 2

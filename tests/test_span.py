@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
-from narrows.solve import kernels, span
+from narrows.solve import kernels, span, span_steps
 from narrows.solve.span import Rule, Span
 from tests.cases import labelled
 from tests.papers.ccipca import ccipca
@@ -365,7 +365,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
     learner = IMMC(3).partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
     before = {k: a.copy() for k, a in learner._learnt.state.to_arrays().items()}
     held = vars(learner).copy()
-    whole, calls = kernels.span_steps, []
+    whole, calls = span_steps.span_steps, []
 
     def failing(*args):
         calls.append(1)
@@ -373,7 +373,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
             raise raised
         return whole(*args)
 
-    monkeypatch.setattr(kernels, "span_steps", failing)
+    monkeypatch.setattr(span_steps, "span_steps", failing)
     with pytest.raises(raised):
         learner.partial_fit(form(X), y)
     assert len(calls) == 4
@@ -382,7 +382,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
     assert set(after) == set(before)
     for key, array in after.items():
         np.testing.assert_array_equal(array, before[key], err_msg=key)
-    monkeypatch.setattr(kernels, "span_steps", whole)
+    monkeypatch.setattr(span_steps, "span_steps", whole)
     np.testing.assert_array_equal(
         vectors(learner.partial_fit(form(X), y)),
         vectors(

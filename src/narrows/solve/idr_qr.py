@@ -167,7 +167,8 @@ class CentroidQR:
         ValueError
             A row whose square is too large for a float. Some rows have been learnt then.
         """
-        from narrows.solve.kernels import EXPLICIT, TOO_LARGE, centroid_steps
+        from narrows.solve.idr_qr_steps import EXPLICIT, centroid_steps
+        from narrows.solve.kernels import TOO_LARGE
 
         dense, c = isinstance(X, np.ndarray), len(self.N)
         work = tuple(np.zeros(shape) for shape in (c, c, (c, c), (c, c), (c, c)))

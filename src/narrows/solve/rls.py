@@ -7,7 +7,7 @@ implicit step that is preconditioned by it,
 
 with t the indicator of its class, or classes, and s2, the prior, the running mean of |x|^2. So
 there is no step size, no step overshoots, and rescaling the data changes nothing; a new class is a
-column of zeros, which is what it would have been. `narrows.solve.kernels` has the step.
+column of zeros, which is what it would have been. `narrows.solve.rls_steps` has the step.
 
 Beside it a store of rows, balanced by class. Where rows come in the order of their labels some of
 them are repeated from there, and when the projection is read it is fitted to them once more
@@ -158,7 +158,7 @@ class DiagonalRLS:
         -----
         **Cost** a row: 2 nnz c operations, twice that for a row after which one is repeated.
         """
-        from narrows.solve.kernels import rls_steps
+        from narrows.solve.rls_steps import rls_steps
 
         starts, labels, weight = targets
         nothing = np.zeros((0, 0))

@@ -20,7 +20,7 @@ with g such that no v has a part in x alone, and O(s^3) for the small matrices w
 numbers are those of the written-out step but for rounding, which is kept in hand by making the
 basis new (W = V, A = I, B = 0, products from Q) at n = p + 1, at every doubling of n, and when the
 coordinates cancel. A component starts when a sample comes that it can start from: the sample goes
-into W, and what is taken off it is a matter of coordinates. `narrows.solve.kernels` has the step
+into W, and what is taken off it is a matter of coordinates. `narrows.solve.span_steps` has the step
 itself. ILDA's step is another one on the same inner products.
 
 **Sources**: paper 000, Table 1 (IOC); paper 004, Tables 2 and 3 (IMMC) and Table 4 with equation
@@ -324,7 +324,8 @@ class Span:
         **Cost** per row: 4 nnz (p + s) operations for Q'x and the fold (2 blocks of matrix
         products for dense rows), and about 10 s^3 (for p = s) that do not depend on d.
         """
-        from narrows.solve.kernels import GO_ON, TOO_LARGE, project, span_steps
+        from narrows.solve.kernels import GO_ON, TOO_LARGE
+        from narrows.solve.span_steps import project, span_steps
 
         dense = isinstance(X, np.ndarray)
         if not dense and self.shift is not None and len(labels):
@@ -475,7 +476,8 @@ class Span:
         return due if due > self.n else self.n + 1
 
     def _look_after(self, asked: int) -> None:
-        from narrows.solve.kernels import REBASE, TOO_LARGE
+        from narrows.solve.kernels import TOO_LARGE
+        from narrows.solve.span_steps import REBASE
 
         if asked == TOO_LARGE:
             raise ValueError(

@@ -1,0 +1,129 @@
+"""The updates of IDR/QR, compiled; `narrows.solve.idr_qr` says what the letters are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from narrows.solve.kernels import GO_ON, LARGEST, TOO_LARGE, compiled, gather, part, recall
+
+EXPLICIT = 4  # what a step may ask of its caller besides
+
+_NEAR = 1e-8  # of G_kk: with an R_kk^2 below this R has lost half its digits
+
+
+@compiled
+def centroid_steps(
+    rows: tuple[np.ndarray, ...],
+    first: int,
+    labels: np.ndarray,
+    S: np.ndarray,
+    state: tuple[np.ndarray, ...],
+    work: tuple[np.ndarray, ...],
+    transport: bool,
+    folds: np.ndarray,
+) -> tuple[int, int]:
+    """Algorithms 2 and 3 over rows from number `first`; returns as `span_steps` does.
+
+    Where it asks for EXPLICIT, the sums, R and N are those with the last row, but W is not.
+    """
+    indptr, indices, data, QX, XX = rows
+    SS, N, R, W = state
+    q, u, old, K, T = work
+    sparse = len(indptr) > 0
+    for i in range(len(labels)):
+        t, label = first + i, labels[i]
+        xx = gather(t, indptr, indices, data, S, q) if sparse else recall(t, t, QX, XX, folds, q)
+        before = N[label]
+        for k in range(len(N)):
+            SS[label, k] += q[k]
+        for k in range(len(N)):
+            SS[k, label] += q[k]
+        SS[label, label] += xx
+        N[label] += 1.0
+        folds[t, label] = 1.0
+        if sparse:
+            for e in range(indptr[t], indptr[t + 1]):
+                S[indices[e], label] += data[e]
+        q[label] += xx  # S'x, with x in S
+        for k in range(len(N)):
+            for j in range(k + 1):
+                old[j, k] = R[j, k]
+        near = _cholesky(SS, N, R)
+        if not (xx < LARGEST and SS[label, label] < LARGEST):
+            return i + 1, TOO_LARGE
+        if near:
+            return i + 1, EXPLICIT
+        if before > 0.0:
+            if transport:
+                _transport(label, q, SS, N, R, old, W, K, T)
+            for k in range(len(N)):  # C'(x - m_i), with m_i of before
+                u[k] = (q[k] - (SS[k, label] - q[k]) / before) / N[k] if N[k] > 0.0 else 0.0
+            for k in range(len(N)):
+                for j in range(k):
+                    u[k] -= R[j, k] * u[j]
+                u[k] = u[k] / R[k, k] if R[k, k] > 0.0 else 0.0
+            share = before / (before + 1.0)
+            for j in range(len(N)):
+                for k in range(len(N)):
+                    W[j, k] += share * u[j] * u[k]
+    return len(labels), GO_ON
+
+
+@part
+def _cholesky(SS: np.ndarray, N: np.ndarray, R: np.ndarray) -> bool:
+    """R'R = C'C; returns whether a centroid, or nearly so, depends on those before it."""
+    near = False
+    for k in range(len(N)):
+        square = SS[k, k] / (N[k] * N[k]) if N[k] > 0.0 else 0.0
+        rest = square
+        for j in range(k):
+            t = SS[j, k] / (N[j] * N[k]) if N[j] > 0.0 and N[k] > 0.0 else 0.0
+            for i in range(j):
+                t -= R[i, j] * R[i, k]
+            R[j, k] = t / R[j, j] if R[j, j] > 0.0 else 0.0
+            rest -= R[j, k] * R[j, k]
+        R[k, k] = np.sqrt(max(0.0, rest))
+        near = near or rest < _NEAR * square
+    return near
+
+
+@part
+def _transport(
+    label: int,
+    Sx: np.ndarray,
+    SS: np.ndarray,
+    N: np.ndarray,
+    R: np.ndarray,
+    old: np.ndarray,
+    W: np.ndarray,
+    K: np.ndarray,
+    T: np.ndarray,
+) -> None:
+    """W becomes T W T', with T = Q'Q_old = R^-T (C'C_old) R_old^-1."""
+    c = len(N)
+    for b in range(c):
+        for a in range(c):
+            was, count = SS[a, b], N[b]
+            if b == label:
+                was, count = was - Sx[a], count - 1.0
+            t = was / (N[a] * count) if N[a] > 0.0 and count > 0.0 else 0.0
+            for i in range(a):
+                t -= R[i, a] * K[i, b]
+            K[a, b] = t / R[a, a] if R[a, a] > 0.0 else 0.0
+        for a in range(c):
+            t = K[a, b]
+            for i in range(b):
+                t -= T[a, i] * old[i, b]
+            T[a, b] = t / old[b, b] if old[b, b] > 0.0 else 0.0
+    for a in range(c):
+        for b in range(c):
+            t = 0.0
+            for i in range(c):
+                t += T[a, i] * W[i, b]
+            K[a, b] = t
+    for a in range(c):
+        for b in range(c):
+            t = 0.0
+            for i in range(c):
+                t += K[a, i] * T[b, i]
+            W[a, b] = t

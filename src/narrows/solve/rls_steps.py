@@ -1,0 +1,279 @@
+"""Diagonal recursive least squares, compiled; `narrows.solve.rls` says what the letters are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from narrows.solve.kernels import compiled, part
+
+_SUSPICIOUS = 0.2  # kappa over this: rows come in the order of their labels
+_MEMORY = 100.0  # rows over which agreement of a label with the one before is averaged
+_FADED = 1e-30  # of the lazy factor: here it is multiplied into what it stands for
+_SOFT = 0.1  # of softmax: what a prior and a squared residual weigh against those of squared loss
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+@compiled
+def rls_steps(
+    first: int,
+    rows: tuple[np.ndarray, ...],
+    targets: tuple[np.ndarray, ...],
+    rule: Any,
+    model: tuple[np.ndarray, ...],
+    store: tuple[np.ndarray, ...],
+    window: np.ndarray,
+    reduced: np.ndarray,
+) -> int:
+    """Learn the rows from number `first` on; return the number of the first not learnt.
+
+    That is one for which the store has no room, if it is not their end.
+    """
+    indptr, indices, data = rows
+    label_ptr, label_of, weight = targets
+    W, b, Q, N, clock = model
+    arena_of, arena, slots, kept, use, random = store
+    size, c = len(slots), len(b)
+    o, e = np.zeros(c), np.zeros(c)
+    for i in range(first, len(weight)):
+        w = weight[i]
+        lo, hi = indptr[i], indptr[i + 1]
+        first_label, last_label = label_ptr[i], label_ptr[i + 1]
+        if size and use[1] + (hi - lo) + (last_label - first_label) > len(arena):
+            return i
+        if w > 0.0:
+            if rule.keep < 1.0:
+                _fade(rule.keep, Q, N, clock)
+            xx = 0.0
+            for k in range(lo, hi):
+                xx += np.float64(data[k]) * data[k]
+            clock[1] += w
+            clock[2] += w * (xx - clock[2]) / clock[1]
+            best = _rls_step(
+                lo, hi, indices, data, first_label, last_label, label_of, w, True,
+                rule, W, b, Q, N, clock, o, e,
+            )  # fmt: skip
+            for k in range(first_label, last_label):
+                N[label_of[k]] += w
+            hit = 0
+            for k in range(first_label, last_label):
+                if label_of[k] == best:
+                    hit = 1
+            window[int(clock[9]) % len(window)] = hit
+            clock[6] += hit
+            clock[7] += 1.0
+            clock[9] += 1.0
+            if size:
+                slot = _slot(label_of[first_label] if not rule.several else -1, slots, kept, use,
+                             N, clock, random)  # fmt: skip
+                if slot >= 0:
+                    _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
+                         arena_of, arena, slots, kept, use)  # fmt: skip
+                if not rule.several:
+                    kappa = _kappa(label_of[first_label], N, clock)
+                    if kappa > _SUSPICIOUS and _uniform(random) < kappa:
+                        k = int(_uniform(random) * use[0])
+                        a, z = slots[k, 0], slots[k, 0] + slots[k, 1]
+                        clock[8] += 1.0
+                        _rls_step(
+                            a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[k], False,
+                            rule, W, b, Q, N, clock, o, e,
+                        )  # fmt: skip
+        if len(reduced):
+            for j in range(c):
+                o[j] = 0.0
+            for k in range(lo, hi):
+                for j in range(c):
+                    o[j] += data[k] * W[indices[k], j]
+            for j in range(c):
+                reduced[i, j] = o[j]
+    return len(weight)
+
+
+@part
+def _fade(keep: float, Q: np.ndarray, N: np.ndarray, clock: np.ndarray) -> None:
+    """Let all that was counted weigh less: Q and qb by the one factor that they are read with."""
+    clock[3] *= keep
+    clock[1] *= keep
+    for j in range(len(N)):
+        N[j] *= keep
+    if clock[3] < _FADED:
+        for k in range(len(Q)):
+            Q[k] *= clock[3]
+        clock[0] *= clock[3]
+        clock[3] = 1.0
+
+
+@part
+def _rls_step(
+    lo: int,
+    hi: int,
+    indices: np.ndarray,
+    data: np.ndarray,
+    first_label: int,
+    last_label: int,
+    label_of: np.ndarray,
+    w: float,
+    counts: bool,
+    rule: Any,
+    W: np.ndarray,
+    b: np.ndarray,
+    Q: np.ndarray,
+    N: np.ndarray,
+    clock: np.ndarray,
+    o: np.ndarray,
+    e: np.ndarray,
+) -> int:
+    """One implicit step for a row; returns the best of the classes before it, -1 if none came."""
+    c, g = len(b), clock[3]
+    least = _SOFT if rule.softmax else 1.0
+    prior, bias = least * clock[2], 1.0 / (least + g * clock[0])
+    for j in range(c):
+        o[j] = b[j]
+    xp = 0.0
+    for k in range(lo, hi):
+        x, row = np.float64(data[k]), indices[k]
+        energy = prior + g * Q[row]
+        if energy > 0.0:
+            xp += x * x / energy
+        for j in range(c):
+            o[j] += x * W[row, j]
+    best, h = -1, 1.0
+    for j in range(c):
+        if N[j] > 0.0 and (best < 0 or o[j] > o[best]):
+            best = j
+    if rule.softmax:  # of the classes that came, this row's with them; there is room for others
+        here, top = label_of[first_label], -np.inf
+        for j in range(c):
+            if (N[j] > 0.0 or j == here) and o[j] > top:
+                top = o[j]
+        t = 0.0
+        for j in range(c):
+            o[j] = np.exp(o[j] - top) if N[j] > 0.0 or j == here else 0.0
+            t += o[j]
+        for j in range(c):
+            o[j] /= t
+    for j in range(c):
+        e[j] = -o[j]
+    for k in range(first_label, last_label):
+        e[label_of[k]] += 1.0
+    if rule.softmax:
+        h = 0.0
+        for j in range(c):
+            h += e[j] * e[j]
+        h *= _SOFT
+    f = w / (1.0 + w * h * (xp + bias))
+    for j in range(c):
+        e[j] *= f
+        b[j] += bias * e[j]
+    for k in range(lo, hi):
+        x, row = np.float64(data[k]), indices[k]
+        energy = prior + g * Q[row]
+        if energy > 0.0:
+            p = x / energy
+            for j in range(c):
+                W[row, j] += p * e[j]
+        if counts:
+            Q[row] += w * h * x * x / g
+    if counts:
+        clock[0] += w * h / g
+    return best
+
+
+@part
+def _kappa(label: int, N: np.ndarray, clock: np.ndarray) -> float:
+    """How much more often a label is that of the row before than it would be by chance."""
+    if clock[5] >= 0.0:
+        same = 1.0 if clock[5] == label else 0.0
+        clock[4] += (same - clock[4]) / min(clock[1], _MEMORY)
+    clock[5] = label
+    chance = 0.0
+    for j in range(len(N)):
+        chance += (N[j] / clock[1]) ** 2
+    return (clock[4] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
+
+
+@part
+def _slot(
+    label: int,
+    slots: np.ndarray,
+    kept: np.ndarray,
+    use: np.ndarray,
+    N: np.ndarray,
+    clock: np.ndarray,
+    random: np.ndarray,
+) -> int:
+    """Where a row goes in the store: -1 nowhere. Classes are balanced; label -1: all rows alike."""
+    size, counts = len(slots), use[2:]
+    if use[0] < size:
+        return use[0]
+    if label < 0:
+        k = int(_uniform(random) * clock[7])
+        return k if k < size else -1
+    largest = 0
+    for j in range(1, len(counts)):
+        if counts[j] > counts[largest]:
+            largest = j
+    target = -1
+    if counts[label] < counts[largest]:
+        target = largest
+    elif _uniform(random) * N[label] < counts[label]:
+        target = label
+    if target < 0:
+        return -1
+    k = int(_uniform(random) * size)
+    while slots[k, 4] != target:
+        k = int(_uniform(random) * size)
+    return k
+
+
+@part
+def _put(
+    slot: int,
+    lo: int,
+    hi: int,
+    indices: np.ndarray,
+    data: np.ndarray,
+    first_label: int,
+    last_label: int,
+    label_of: np.ndarray,
+    w: float,
+    arena_of: np.ndarray,
+    arena: np.ndarray,
+    slots: np.ndarray,
+    kept: np.ndarray,
+    use: np.ndarray,
+) -> None:
+    """Copy a row, and behind it its labels, into the store; there is room at the end."""
+    n, labels = hi - lo, last_label - first_label
+    if slot < use[0]:
+        if slots[slot, 4] >= 0:
+            use[2 + slots[slot, 4]] -= 1
+    else:
+        use[0] += 1
+    if slots[slot, 3] < n + labels:
+        slots[slot, 0], slots[slot, 3] = use[1], n + labels
+        use[1] += n + labels
+    start = slots[slot, 0]
+    slots[slot, 1], slots[slot, 2] = n, labels
+    for k in range(n):
+        arena_of[start + k], arena[start + k] = indices[lo + k], data[lo + k]
+    for k in range(labels):
+        arena_of[start + n + k], arena[start + n + k] = label_of[first_label + k], 1.0
+    slots[slot, 4] = label_of[first_label] if labels == 1 else -1
+    if labels == 1:
+        use[2 + label_of[first_label]] += 1
+    kept[slot] = w
+
+
+@part
+def _uniform(random: np.ndarray) -> float:
+    """The next number in [0, 1) of splitmix64."""
+    random[0] += _GOLDEN
+    z = random[0]
+    z = (z ^ (z >> _30)) * _MIX_1
+    z = (z ^ (z >> _27)) * _MIX_2
+    return np.float64((z ^ (z >> _31)) >> _11) * 2.0**-53
