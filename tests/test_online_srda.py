@@ -156,7 +156,7 @@ def test_numbers_are_of_the_type_of_the_first_rows():
     X, y = labelled(n=200)
     single = OnlineSRDA(random_state=0).fit(X.astype(np.float32), y)
     core = core_of(single)
-    assert core.W.dtype == core.Q.dtype == core.arena.dtype == np.float32
+    assert core.W.dtype == core.arena.dtype == np.float32
     double = OnlineSRDA(random_state=0).fit(X, y)
     np.testing.assert_allclose(single.components_, double.components_, rtol=1e-3, atol=1e-4)
     single.partial_fit(X[:5], y[:5])
@@ -245,6 +245,55 @@ def test_rows_are_repeated_only_where_the_order_is_suspicious():
     assert kept(ordered) > kept(without)
 
 
+@pytest.mark.parametrize("weight", [1e-4, 1.0, 100.0])
+def test_the_order_is_looked_at_row_by_row_whatever_they_weigh(weight):
+    X, y = labelled(n=2000, d=20, c=5)
+    w, order = np.full(2000, weight), np.random.default_rng(0).permutation(2000)
+    mixed = OnlineSRDA(random_state=0).partial_fit(X[order], y[order], w)
+    ordered = OnlineSRDA(random_state=0).partial_fit(*by_label(X, y), w)
+    assert core_of(mixed).clock[8] < 20
+    assert core_of(ordered).clock[8] > 1500
+    y, X = np.arange(20_000) % 2, np.arange(1.0, 20_001.0)[:, None]
+    long = OnlineSRDA(reservoir=200, random_state=0).partial_fit(X, y, np.full(20_000, weight))
+    assert 8_500 < core_of(long).rows_kept()[0].toarray().mean() < 11_500
+
+
+def test_rows_kept_fade_as_all_does():
+    X, y = labelled(n=600, d=6)
+    learner = OnlineSRDA(half_life=50.0, reservoir=2000).partial_fit(X, y)
+    rows, _, weight = core_of(learner).rows_kept()
+    np.testing.assert_array_equal(rows.toarray(), X)
+    np.testing.assert_allclose(weight, 0.5 ** (np.arange(599, -1, -1) / 50))
+    assert weight.sum() == pytest.approx(core_of(learner).clock[1])
+    # so what came long ago does not pull W back
+    y = np.random.default_rng(0).integers(0, 2, 3000)
+    X = np.random.default_rng(1).normal(size=(3000, 4)) + 2.0 * y[:, None]
+    X[:1000] *= 100
+    late = OnlineSRDA(half_life=100.0, random_state=0).partial_fit(X, y)
+    assert np.mean(late.predict(X[1000:]) == y[1000:]) > 0.95
+
+
+def test_forgetting_in_single_precision_goes_on_too():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 30_000)
+    X = 1e4 * (rng.normal(size=(30_000, 4)) + np.column_stack([y, 1 - y, y, y]))
+    parameters = {"half_life": 100.0, "random_state": 0, "polish": False}
+    single = OnlineSRDA(**parameters).partial_fit(X.astype(np.float32), y)
+    double = OnlineSRDA(**parameters).partial_fit(X, y)
+    np.testing.assert_allclose(core_of(single).energy, core_of(double).energy, rtol=1e-4)
+    np.testing.assert_allclose(single.components_, double.components_, rtol=1e-2, atol=1e-8)
+    small = OnlineSRDA(**parameters).partial_fit((1e-30 * X).astype(np.float32), y)
+    assert small.score_ == pytest.approx(double.score_, abs=1e-3)
+
+
+def test_a_class_that_came_does_not_go_again():
+    X, y = labelled(n=100)
+    learner = (
+        plain(half_life=0.5).partial_fit(X, y).partial_fit(np.tile(X[:1], (2000, 1)), [y[0]] * 2000)
+    )
+    assert learner.transform(X).shape == (100, 3)
+
+
 def test_a_repeated_row_adds_no_energy():
     X, y = by_label(*labelled(n=500))
     ordered = OnlineSRDA(random_state=0).partial_fit(X, y)
@@ -280,7 +329,7 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
     R = np.hstack([rows.toarray(), np.ones((120, 1))])
     model = np.vstack([core.W, core.b])
     E = labels.toarray() - R @ model
-    left = 1 - 120 / weight.sum()
+    left = 1 - w.sum() / weight.sum()
     L = np.append(core.clock[2] + left * core.energy, 1 + left * core.clock[0])
     order = np.random.default_rng(0).permutation(120)
     held, fitted = order[:24], order[24:]
@@ -337,8 +386,8 @@ def thirds(n=300, **options):
     ]
 
 
-def new():
-    return OnlineSRDA(random_state=0, polish=False)
+def new(**parameters):
+    return OnlineSRDA(**{"random_state": 0, "polish": False} | parameters)
 
 
 def known(a):
@@ -377,6 +426,22 @@ def test_merging_is_associative_and_commutative_to_rounding():
     for other in answers[1:]:
         for mine, theirs in zip(known(answers[0]), known(other), strict=True):
             np.testing.assert_allclose(theirs, mine, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("reservoir", [2000, 60])
+def test_what_is_read_after_merging_does_not_depend_on_the_order_either(reservoir):
+    X, y = load_digits(return_X_y=True)
+    parameters = {"polish": True, "reservoir": reservoir}
+    parts = [new(**parameters).partial_fit(X[i::4], y[i::4]) for i in range(4)]
+    a, b, c, d = parts
+    expected = new(**parameters).merge(*parts)
+    for other in (
+        new(**parameters).merge(*parts[::-1]),
+        new(**parameters).merge(new(**parameters).merge(a, b), new(**parameters).merge(c, d)),
+        new(**parameters).merge(a, new(**parameters).merge(b, new(**parameters).merge(c, d))),
+    ):
+        np.testing.assert_allclose(other.components_, expected.components_, atol=1e-9)
+        np.testing.assert_array_equal(other.predict(X), expected.predict(X))
 
 
 def test_merging_with_nothing_changes_nothing():
@@ -501,6 +566,8 @@ def test_rows_in_one_form():
         {"loss": "hinge"},
         {"shuffle": "yes"},
         {"n_components": 0},
+        {"random_state": -1},
+        {"random_state": "abc"},
     ],
 )
 def test_parameters_out_of_range(bad):

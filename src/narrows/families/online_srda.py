@@ -63,7 +63,7 @@ class Regression:
     @property
     def counts(self) -> np.ndarray:
         """The weight of each class."""
-        return self.core.N[self.column]
+        return self.core.N[0, self.column]
 
     @property
     def live(self) -> np.ndarray:
@@ -125,7 +125,7 @@ class OnlineSRDA(Projector):
     **Order matters.** `fit` shuffles. On a stream that comes in the order of its labels the rows
     of the `reservoir` are repeated: kappa = (agree - chance)/(1 - chance), with agree the share,
     over about 100 rows, of rows of the class of the one before; over .2, a row of the reservoir is
-    learnt again with probability kappa. On a well mixed stream that never happens.
+    learnt again with probability kappa. On a well mixed stream that hardly happens.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ class OnlineSRDA(Projector):
         Rows that are kept, balanced by class, against bad order and for the polish. 0: none.
     polish : bool, default=True
         Fit W once more to the rows of the reservoir when it is read, if that does better on a
-        fifth of them that is held out. For few rows, and dense columns that go together. The
-        state does not change.
+        fifth of them that is held out. For few rows, and dense columns that go together; not for
+        data that change without a `half_life`, since it looks back. The state does not change.
     loss : {"squared", "softmax"}, default="squared"
         Whose residuals: those of xW + b, or of its softmax, for classes that bend around each
         other. "softmax" has no polish, and one label a row.
@@ -152,7 +152,8 @@ class OnlineSRDA(Projector):
     Attributes
     ----------
     components_ : ndarray of shape (p, d)
-        W', polished if so chosen; no scale and no signs are set.
+        W', polished if so chosen, neither scaled nor signed. Of fewer than one a class the entry
+        of largest magnitude in each row is positive.
     classes_, class_count_ : ndarray of shape (c,)
         Labels, sorted, and the weight of each (decayed, with a half-life).
     score_ : float
@@ -515,8 +516,8 @@ class OnlineSRDA(Projector):
         W, b, p = W[:, state.live], b[state.live], self.n_components
         kept = W
         if p is not None and p < W.shape[1]:
-            U = np.linalg.eigh(W.T.astype(np.float64) @ W)[1][:, ::-1][:, :p]
-            kept = set_signs(W @ U)
+            scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
+            kept = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
         answer = Answer(np.ascontiguousarray(kept), np.zeros(0), available=W.shape[1])
         answer.model, answer.bias = W, b
         return answer
@@ -533,6 +534,13 @@ class OnlineSRDA(Projector):
             raise ParameterError(
                 f"OnlineSRDA: reservoir must be a whole number >= 0, but {m!r} came."
             )
+        try:
+            check_random_state(self.random_state)
+        except ValueError:
+            raise ParameterError(
+                "OnlineSRDA: random_state must be None, a RandomState, or a whole number from 0 to "
+                f"2**32 - 1, but {self.random_state!r} came."
+            ) from None
         for name in ("polish", "shuffle"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ParameterError(

@@ -20,6 +20,7 @@ Efficient Algorithm for Large-Scale Discriminant Analysis", IEEE TKDE 20(1), 200
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,14 +68,16 @@ class DiagonalRLS:
     seed : int
         Of the choice of rows to keep and to repeat.
     dtype : dtype
-        Of W, Q and the rows kept: float32 or float64.
+        Of W and the rows kept: float32 or float64.
 
     Attributes
     ----------
     W : ndarray of shape (d, c)
         One column a class, in order of arrival.
-    b, N : ndarray of shape (c,)
-        The bias, and the weight of each class.
+    b : ndarray of shape (c,)
+        The bias.
+    N : ndarray of shape (2, c)
+        The weight of each class, and its rows; both fade.
     Q : ndarray of shape (d,)
         The energy of each column, to be multiplied by ``clock[FACTOR]``.
     clock : ndarray
@@ -85,15 +88,16 @@ class DiagonalRLS:
 
     def __init__(self, n_features: int, reservoir: int, seed: int = 0, dtype: Any = np.float64):
         self.W = np.zeros((n_features, 0), dtype)
-        self.Q = np.zeros(n_features, dtype)
-        self.b, self.N = np.zeros(0), np.zeros(0)
+        self.Q = np.zeros(n_features)
+        self.b, self.N = np.zeros(0), np.zeros((2, 0))
         self.clock = np.zeros(10)
         self.clock[FACTOR], self.clock[LAST] = 1.0, -1.0
         self.window = np.zeros(WINDOW, np.uint8)
         # a row: columns and values, and behind them its labels, in the arena; its slot says where
-        # it starts, how many columns and labels it has, what room there is, and its one class or -1
+        # it starts, how many columns and labels it has, what room there is, and its one class or
+        # -1; kept has its weight, and that divided by the lazy factor
         self.arena_of, self.arena = np.zeros(0, np.int64), np.zeros(0, dtype)
-        self.slots, self.kept = np.zeros((reservoir, 5), np.int64), np.zeros(reservoir)
+        self.slots, self.kept = np.zeros((reservoir, 5), np.int64), np.zeros((2, reservoir))
         self.use = np.zeros(2, np.int64)  # slots and arena in use, then rows kept of each class
         self.random = np.array([seed], np.uint64)
 
@@ -121,7 +125,7 @@ class DiagonalRLS:
     def add_classes(self, more: int) -> None:
         """Let there be more classes: their targets and outputs so far were 0."""
         self.W = np.pad(self.W, ((0, 0), (0, more)))
-        self.b, self.N = np.pad(self.b, (0, more)), np.pad(self.N, (0, more))
+        self.b, self.N = np.pad(self.b, (0, more)), np.pad(self.N, ((0, 0), (0, more)))
         self.use = np.pad(self.use, (0, more))
 
     def widen(self, n_features: int) -> None:
@@ -131,7 +135,7 @@ class DiagonalRLS:
 
     def promote(self, dtype: Any) -> None:
         """Hold numbers in this type from now on."""
-        self.W, self.Q, self.arena = (a.astype(dtype) for a in (self.W, self.Q, self.arena))
+        self.W, self.arena = self.W.astype(dtype), self.arena.astype(dtype)
 
     # -- learning ---------------------------------------------------------------------------
 
@@ -161,10 +165,11 @@ class DiagonalRLS:
         from narrows.solve.rls_steps import rls_steps
 
         starts, labels, weight = targets
+        starts = starts.astype(np.int64, copy=False)  # few types, so that little is compiled
         nothing = np.zeros((0, 0))
         for part in self._parts(X):
             rows = sparse.csr_array(X[part]) if isinstance(X, np.ndarray) else X
-            parts = rows.indptr, rows.indices, rows.data
+            parts = rows.indptr, rows.indices, rows.data.astype(self.W.dtype, copy=False)
             mine = starts[part.start : part.stop + 1], labels, weight[part]
             out = nothing if reduced is None else reduced[part]
             done = 0
@@ -196,7 +201,7 @@ class DiagonalRLS:
         self.use[1] = used
 
     def _fill(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
-        """Let these be the rows kept."""
+        """Let these be the rows kept; their weights, and those faded, are of shape (2, size)."""
         size, entries, labels = X.shape[0], np.diff(X.indptr), np.diff(Y.indptr)
         start = np.append(0, np.cumsum(entries + labels))
         self.arena_of = np.zeros(start[-1], np.int64)
@@ -207,14 +212,14 @@ class DiagonalRLS:
         one = np.full(size, -1)
         one[labels == 1] = Y.indices[Y.indptr[:-1][labels == 1]]
         self.slots[:size] = np.column_stack([start[:-1], entries, labels, entries + labels, one])
-        self.kept[:size] = weight
+        self.kept[:, :size] = weight
         counts = np.bincount(one[one >= 0], minlength=len(self.b))
         self.use = np.concatenate([[size, start[-1]], counts]).astype(np.int64)
 
     # -- reading ----------------------------------------------------------------------------
 
     def rows_kept(self) -> tuple[sparse.csr_array, sparse.csr_array, np.ndarray]:
-        """The rows in the store, their labels as indicators, and their weights."""
+        """The rows in the store, their labels as indicators, and their weights, faded as all is."""
         size = int(self.use[0])
         start, length, labels = self.slots[:size, :3].T
         where, those = _runs(start, length), _runs(start + length, labels)
@@ -223,7 +228,7 @@ class DiagonalRLS:
         return (
             sparse.csr_array(X, shape=(size, self.n_features)),
             sparse.csr_array(Y, shape=(size, len(self.b))),
-            self.kept[:size],
+            self.clock[FACTOR] * self.kept[1, :size],
         )
 
     def polished(self) -> tuple[np.ndarray, np.ndarray]:
@@ -233,10 +238,11 @@ class DiagonalRLS:
 
             minimise |E - R D|^2 + mu D' diag(L) D
 
-        with E the residuals of the rows R, a 1 appended for the bias, and L = s2 + (1 - share) Q,
-        share being that of all rows that R is. mu is that of 0.1, 1 and 10 which, fitted to four
-        fifths of the rows, does best on the other fifth; if none does better than D = 0, W is
-        left as it is. O(m^3 + m nnz) for m rows, by the inner products of the rows.
+        with E the residuals of the rows R, a 1 appended for the bias, each by its weight, faded
+        with its age, and L = s2 + (1 - share) Q, share being that of all weight that R has. mu is
+        that of 0.1, 1 and 10 which, fitted to four fifths of the rows, does best on the other
+        fifth; if none does better than D = 0, W is left as it is. O(m^3 + m nnz) for m rows, by the
+        inner products of the rows.
         """
         size, s2 = int(self.use[0]), self.clock[S2]
         if size < _ENOUGH or not s2 > 0:
@@ -244,8 +250,8 @@ class DiagonalRLS:
         R, Y, weight = self.rows_kept()
         R = R.astype(np.float64)
         root = np.sqrt(weight)[:, None]
-        left = 1 - min(1.0, size / self.clock[WEIGHT])
-        L = s2 + left * self.energy.astype(np.float64)
+        left = 1 - min(1.0, weight.sum() / self.clock[WEIGHT])
+        L = s2 + left * self.energy
         L_b = 1 + left * self.clock[FACTOR] * self.clock[QB]
         E = root * (Y.toarray() - (R @ self.W + self.b))
         if R.nnz > _FULL * R.shape[0] * R.shape[1]:
@@ -293,49 +299,63 @@ def merged(
     clock[QB] = clocks[:, FACTOR] @ clocks[:, QB]
     clock[[WEIGHT, S2, AGREE]] = n, share @ clocks[:, S2], share @ clocks[:, AGREE]
     clock[[HITS, SEEN, REPLAYS]] = clocks[:, [HITS, SEEN, REPLAYS]].sum(axis=0)
-    Q = np.sum([part.energy.astype(np.float64) for part in parts], axis=0)
+    Q = np.sum([part.energy for part in parts], axis=0)
     W = np.zeros((len(Q), classes))
     for part, column in zip(parts, columns, strict=True):
         own = least * part.clock[S2] + part.energy
         W[:, column] += own[:, None] * part.W
         new.b[column] += (least + part.clock[FACTOR] * part.clock[QB]) * part.b
-        new.N[column] += part.N
+        new.N[:, column] += part.N
     energy = least * clock[S2] + Q
     np.divide(W, energy[:, None], out=W, where=energy[:, None] > 0)
     new.b /= least + clock[QB]
-    new.W, new.Q = W.astype(dtype), Q.astype(dtype)
-    random = np.random.default_rng(int(n))
-    new.random = random.integers(2**63, size=1).astype(np.uint64)
+    new.W, new.Q = W.astype(dtype), Q
+    new.random = np.array([clock[SEEN]], np.uint64)
     if len(first.slots):
-        new._fill(*_balanced(parts, columns, classes, rule, random))
+        new._fill(*_balanced(parts, columns, classes, rule))
     return new
 
 
 def _balanced(
-    parts: Sequence[DiagonalRLS],
-    columns: Sequence[np.ndarray],
-    classes: int,
-    rule: Rule,
-    random: np.random.Generator,
+    parts: Sequence[DiagonalRLS], columns: Sequence[np.ndarray], classes: int, rule: Rule
 ) -> tuple[sparse.csr_array, sparse.csr_array, np.ndarray]:
-    """The rows that all parts keep, as many as one may, the same number of each class."""
+    """The rows that all parts keep, as many as one may, the same number of each class.
+
+    Those of the smallest hashes, in the order of these: so it does not matter in which order, and
+    in which groups, the parts come.
+    """
     rows = [part.rows_kept() for part in parts]
     X = sparse.vstack([X for X, _, _ in rows], format="csr")
     labels = [
         sparse.csr_array((Y.data, column[Y.indices], Y.indptr), shape=(Y.shape[0], classes))
         for (_, Y, _), column in zip(rows, columns, strict=True)
     ]
-    Y, weight = sparse.vstack(labels, format="csr"), np.concatenate([w for _, _, w in rows])
-    kept = random.permutation(X.shape[0])
+    Y = sparse.vstack(labels, format="csr")
+    weight = np.vstack(
+        [
+            np.concatenate([part.kept[0, : part.use[0]] for part in parts]),
+            np.concatenate([faded for _, _, faded in rows]),
+        ]
+    )
+    kept = np.argsort([_hash(X, i) for i in range(X.shape[0])], kind="stable")
     if not rule.several:
         label = Y.indices[kept]
         order = np.argsort(label, kind="stable")
         counts = np.bincount(label, minlength=classes)
         number = np.empty(len(label), np.int64)  # of a row among those of its class
         number[order] = np.arange(len(label)) - np.repeat(np.cumsum(counts) - counts, counts)
-        kept = kept[np.argsort(number, kind="stable")]
-    kept = np.sort(kept[: len(parts[0].slots)])
-    return X[kept], Y[kept], weight[kept]
+        first = np.argsort(number, kind="stable")[: len(parts[0].slots)]
+        kept = kept[np.sort(first)]
+    kept = kept[: len(parts[0].slots)]
+    return X[kept], Y[kept], weight[:, kept]
+
+
+def _hash(X: sparse.csr_array, i: int) -> int:
+    """A number for the entries of row i."""
+    part = slice(X.indptr[i], X.indptr[i + 1])
+    entries = X.indices[part].astype(np.int64), X.data[part].astype(np.float64)
+    found = blake2b(b"".join(array.tobytes() for array in entries), digest_size=7)
+    return int.from_bytes(found.digest(), "little")
 
 
 def _ridge(K: np.ndarray, mu: float, E: np.ndarray) -> np.ndarray:

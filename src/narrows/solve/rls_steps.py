@@ -11,6 +11,7 @@ from narrows.solve.kernels import compiled, part
 _SUSPICIOUS = 0.2  # kappa over this: rows come in the order of their labels
 _MEMORY = 100.0  # rows over which agreement of a label with the one before is averaged
 _FADED = 1e-30  # of the lazy factor: here it is multiplied into what it stands for
+_FAINT = 1e-300  # the least that a class weighs
 _SOFT = 0.1  # of softmax: what a prior and a squared residual weigh against those of squared loss
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -46,7 +47,7 @@ def rls_steps(
             return i
         if w > 0.0:
             if rule.keep < 1.0:
-                _fade(rule.keep, Q, N, clock)
+                _fade(rule.keep, Q, N, kept, clock)
             xx = 0.0
             for k in range(lo, hi):
                 xx += np.float64(data[k]) * data[k]
@@ -57,7 +58,8 @@ def rls_steps(
                 rule, W, b, Q, N, clock, o, e,
             )  # fmt: skip
             for k in range(first_label, last_label):
-                N[label_of[k]] += w
+                N[0, label_of[k]] += w
+                N[1, label_of[k]] += 1.0
             hit = 0
             for k in range(first_label, last_label):
                 if label_of[k] == best:
@@ -71,7 +73,7 @@ def rls_steps(
                              N, clock, random)  # fmt: skip
                 if slot >= 0:
                     _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
-                         arena_of, arena, slots, kept, use)  # fmt: skip
+                         clock[3], arena_of, arena, slots, kept, use)  # fmt: skip
                 if not rule.several:
                     kappa = _kappa(label_of[first_label], N, clock)
                     if kappa > _SUSPICIOUS and _uniform(random) < kappa:
@@ -79,7 +81,7 @@ def rls_steps(
                         a, z = slots[k, 0], slots[k, 0] + slots[k, 1]
                         clock[8] += 1.0
                         _rls_step(
-                            a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[k], False,
+                            a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], False,
                             rule, W, b, Q, N, clock, o, e,
                         )  # fmt: skip
         if len(reduced):
@@ -94,15 +96,19 @@ def rls_steps(
 
 
 @part
-def _fade(keep: float, Q: np.ndarray, N: np.ndarray, clock: np.ndarray) -> None:
-    """Let all that was counted weigh less: Q and qb by the one factor that they are read with."""
+def _fade(keep: float, Q: np.ndarray, N: np.ndarray, kept: np.ndarray, clock: np.ndarray) -> None:
+    """Let all that was counted weigh less: Q, qb and rows kept by the one factor they share."""
     clock[3] *= keep
     clock[1] *= keep
-    for j in range(len(N)):
-        N[j] *= keep
+    for j in range(N.shape[1]):
+        for k in range(2):
+            if N[k, j] > 0.0:
+                N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that came does not go again
     if clock[3] < _FADED:
         for k in range(len(Q)):
             Q[k] *= clock[3]
+        for k in range(kept.shape[1]):
+            kept[1, k] *= clock[3]
         clock[0] *= clock[3]
         clock[3] = 1.0
 
@@ -143,16 +149,16 @@ def _rls_step(
             o[j] += x * W[row, j]
     best, h = -1, 1.0
     for j in range(c):
-        if N[j] > 0.0 and (best < 0 or o[j] > o[best]):
+        if N[0, j] > 0.0 and (best < 0 or o[j] > o[best]):
             best = j
     if rule.softmax:  # of the classes that came, this row's with them; there is room for others
         here, top = label_of[first_label], -np.inf
         for j in range(c):
-            if (N[j] > 0.0 or j == here) and o[j] > top:
+            if (N[0, j] > 0.0 or j == here) and o[j] > top:
                 top = o[j]
         t = 0.0
         for j in range(c):
-            o[j] = np.exp(o[j] - top) if N[j] > 0.0 or j == here else 0.0
+            o[j] = np.exp(o[j] - top) if N[0, j] > 0.0 or j == here else 0.0
             t += o[j]
         for j in range(c):
             o[j] /= t
@@ -188,11 +194,13 @@ def _kappa(label: int, N: np.ndarray, clock: np.ndarray) -> float:
     """How much more often a label is that of the row before than it would be by chance."""
     if clock[5] >= 0.0:
         same = 1.0 if clock[5] == label else 0.0
-        clock[4] += (same - clock[4]) / min(clock[1], _MEMORY)
+        clock[4] += (same - clock[4]) / min(clock[7], _MEMORY)
     clock[5] = label
-    chance = 0.0
-    for j in range(len(N)):
-        chance += (N[j] / clock[1]) ** 2
+    rows, chance = 0.0, 0.0
+    for j in range(N.shape[1]):
+        rows += N[1, j]
+    for j in range(N.shape[1]):
+        chance += (N[1, j] / rows) ** 2
     return (clock[4] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
@@ -220,7 +228,7 @@ def _slot(
     target = -1
     if counts[label] < counts[largest]:
         target = largest
-    elif _uniform(random) * N[label] < counts[label]:
+    elif _uniform(random) * N[1, label] < counts[label]:
         target = label
     if target < 0:
         return -1
@@ -241,6 +249,7 @@ def _put(
     last_label: int,
     label_of: np.ndarray,
     w: float,
+    factor: float,
     arena_of: np.ndarray,
     arena: np.ndarray,
     slots: np.ndarray,
@@ -266,7 +275,7 @@ def _put(
     slots[slot, 4] = label_of[first_label] if labels == 1 else -1
     if labels == 1:
         use[2 + label_of[first_label]] += 1
-    kept[slot] = w
+    kept[0, slot], kept[1, slot] = w, w / factor
 
 
 @part
