@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import reduce
+from operator import iadd
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,8 +13,7 @@ from sklearn.exceptions import NotFittedError
 from narrows.families._base import (
     Estimator,
     Learnt,
-    check_alike,
-    check_columns,
+    merge_into,
     unchanged_on_error,
 )
 from narrows.priors import check_word
@@ -147,23 +148,7 @@ class Additive(Estimator):
         ValueError
             Another method, other parameters (named), columns or kind of state.
         """
-        for other in others:
-            check_alike(self, other)
-        fitted = [e for e in (self, *others) if e.__sklearn_is_fitted__()]
-        for other in fitted[1:]:
-            check_columns(fitted[0], other)
-        with unchanged_on_error(self):
-            learnt = [e._learnt for e in fitted]
-            if not others or not learnt:
-                return self
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(others[0], name):
-                    setattr(self, name, getattr(others[0], name))
-            total = learnt[0].state.copy()
-            for more in learnt[1:]:
-                total += more.state
-            self._learnt = Learnt(total, learnt[0].source)
-        return self
+        return merge_into(self, others, lambda states: reduce(iadd, states[1:], states[0].copy()))
 
     def empty_state(self, n_features: int) -> ClassStats:
         """Return a state of the kind that `fit_stats` wants, with nothing in it yet."""

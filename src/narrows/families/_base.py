@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, ClassVar, NoReturn, Self
@@ -222,6 +222,26 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags.target_tags.required = self._needs_y
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def merge_into(estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Any]], Any]) -> Any:
+    """Let an estimator know what it and others know, by `combine` of their states; return it.
+
+    `combine` returns a new state that shares nothing with those it is given.
+    """
+    for other in others:
+        check_alike(estimator, other)
+    fitted = [e for e in (estimator, *others) if e.__sklearn_is_fitted__()]
+    for other in fitted[1:]:
+        check_columns(fitted[0], other)
+    with unchanged_on_error(estimator):
+        if others and fitted:
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(others[0], name):
+                    setattr(estimator, name, getattr(others[0], name))
+            combined = combine([e._learnt.state for e in fitted])
+            estimator._learnt = Learnt(combined, fitted[0]._learnt.source)
+    return estimator
 
 
 def check_alike(estimator: Estimator, other: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -16,91 +16,21 @@ from narrows.errors import ParameterError
 from narrows.families._base import (
     Learnt,
     absent,
-    check_alike,
-    check_columns,
     is_number,
+    merge_into,
     unchanged_on_error,
 )
 from narrows.families._project import Directions, Projector
+from narrows.families._regression import Regression, united
 from narrows.interrupts import uninterrupted
-from narrows.labels import arrivals, indicator, is_matrix, union, weights
+from narrows.labels import indicator, is_matrix, union, weights
 from narrows.solve.exact import set_signs
-from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule, merged
+from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule
 from narrows.solve.sums import blocks, canonical
 from narrows.stats import checked_rows
 
 _ROOM = 0.3  # the power of the largest number up to which squares, and sums of those, are numbers
 _SHUFFLED_ROWS = 1 << 16  # so many rows at a time are put into the order of the pass
-
-
-class Regression:
-    """A `DiagonalRLS`, and the labels that its columns stand for.
-
-    Attributes
-    ----------
-    core : DiagonalRLS
-        Classes by order of arrival.
-    classes, column : ndarray of shape (c,)
-        Labels, sorted, and the column of each in `core`.
-    n_samples : int
-        Rows learnt from, those of weight 0 too.
-    several : bool or None
-        Whether rows have several labels; None before the first.
-    """
-
-    def __init__(self, core: DiagonalRLS):
-        self.core = core
-        self.classes = np.empty(0, np.int64)
-        self.column = np.empty(0, np.int64)
-        self.n_samples = 0
-        self.several: bool | None = None
-
-    @property
-    def n_features(self) -> int:
-        """d."""
-        return self.core.n_features
-
-    @property
-    def counts(self) -> np.ndarray:
-        """The weight of each class."""
-        return self.core.N[0, self.column]
-
-    @property
-    def live(self) -> np.ndarray:
-        """The columns of the classes of positive weight, in the order of `classes`."""
-        return self.column[self.counts > 0]
-
-    def columns(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """The columns of these labels, with room for those that are new."""
-        self.classes, self.column = arrivals(self.classes, self.column, classes, codes)
-        more = len(self.classes) - len(self.core.b)
-        if more:
-            self.core.add_classes(more)
-        return self.column[np.searchsorted(self.classes, classes[codes])]
-
-    def widen(self, n_features: int) -> Regression:
-        """Append columns that were 0 so far, in place."""
-        self.core.widen(n_features)
-        return self
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`; numbers are kept to the bit."""
-        return {
-            "classes": self.classes,
-            "column": self.column,
-            "n_samples": np.array(self.n_samples),
-            "several": np.array(-1 if self.several is None else int(self.several)),
-            **self.core.to_arrays(),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Regression:
-        """Return the state that `to_arrays` described."""
-        new = cls(DiagonalRLS.from_arrays(arrays))
-        new.classes, new.column = np.array(arrays["classes"]), np.array(arrays["column"])
-        new.n_samples = int(arrays["n_samples"])
-        new.several = {-1: None, 0: False, 1: True}[int(arrays["several"])]
-        return new
 
 
 class OnlineSRDA(Projector):
@@ -335,20 +265,7 @@ class OnlineSRDA(Projector):
         ValueError
             Another method, other parameters (named) or columns, one label a row and several.
         """
-        for other in others:
-            check_alike(self, other)
-        fitted = [e for e in (self, *others) if e.__sklearn_is_fitted__()]
-        for other in fitted[1:]:
-            check_columns(fitted[0], other)
-        with unchanged_on_error(self):
-            if not others or not fitted:
-                return self
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(others[0], name):
-                    setattr(self, name, getattr(others[0], name))
-            states = [e._learnt.state for e in fitted]
-            self._learnt = Learnt(_merged(states, self._rule(False)), fitted[0]._learnt.source)
-        return self
+        return merge_into(self, others, lambda states: united(states, self._rule(False)))
 
     fit_stats = absent("fit_stats", "for sums of classes do not tell what a regression learns")
 
@@ -555,35 +472,6 @@ class OnlineSRDA(Projector):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def _merged(states: list[Regression], rule: Rule) -> Regression:
-    """What several states know, as one that shares nothing with them."""
-    begun = [state for state in states if state.n_samples] or states[:1]
-    if len(begun) == 1:
-        return Regression.from_arrays(begun[0].to_arrays())
-    if len({state.several for state in begun}) > 1:
-        raise ValueError(
-            "OnlineSRDA: some learnt from one label a row, others from an indicator matrix. Merge "
-            "only what was learnt from rows in one form."
-        )
-    if len({len(state.core.slots) for state in begun}) > 1:
-        raise ValueError("OnlineSRDA: reservoirs of one size wanted, but several sizes came.")
-    classes, column = begun[0].classes[:0], begun[0].column[:0]
-    for state in begun:
-        classes, column = arrivals(classes, column, state.classes, np.argsort(state.column))
-    columns = []
-    for state in begun:
-        place = np.empty(len(state.column), np.int64)
-        place[state.column] = column[np.searchsorted(classes, state.classes)]
-        columns.append(place)
-    several = bool(begun[0].several)
-    new = Regression(
-        merged([s.core for s in begun], columns, len(classes), rule._replace(several=several))
-    )
-    new.classes, new.column, new.several = classes, column, several
-    new.n_samples = sum(state.n_samples for state in begun)
-    return new
 
 
 @dataclass
