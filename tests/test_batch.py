@@ -280,6 +280,20 @@ def test_lanczos_that_was_stopped_says_so(monkeypatch):
     np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(4), atol=1e-9)
 
 
+def test_equal_means_gain_nothing_by_lanczos_either(monkeypatch):
+    X, y = labelled(n=50, d=90)
+    X, y = np.vstack([X, X]), np.repeat(["ant", "bee"], 50)
+    found = []
+    for side in (exact.SMALL_SIDE, 0):
+        monkeypatch.setattr(exact, "SMALL_SIDE", side)
+        with pytest.warns(UserWarning, match="none of 1 components gains margin"):
+            found.append(MMC().fit(X, y))
+    assert [mmc.n_positive_ for mmc in found] == [0, 0]
+    assert_same(*found, rtol=1e-6)
+    with pytest.raises(ValueError, match="all rows are alike"):
+        MMC().fit(np.ones((60, 70)), np.arange(60) % 3)
+
+
 @pytest.mark.parametrize("scale", [1e5, 1e6])
 def test_a_column_of_another_size_hides_nothing(scale):
     rng = np.random.default_rng(0)

@@ -262,8 +262,14 @@ def margin_eigh(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray,
         z = A.matvec(v)
         return A.rmatvec((1 + eps) * (E @ (E.T @ z)) - eps * z) / A.n
 
-    # from where the class means are, and with one random weight for each, whatever they are
-    first = A.rmatvec(E @ np.random.default_rng(0).standard_normal(len(A.counts)))
+    # from where the class means are, with one random weight for each whatever they are; where they
+    # do not differ nothing gains, and any rows will do
+    random = np.random.default_rng(0)
+    first = A.rmatvec(E @ random.standard_normal(len(A.counts)))
+    if np.linalg.norm(first) <= A.noise:
+        first = A.rmatvec(random.standard_normal(A.shape[0]))
+    if np.linalg.norm(first) <= A.noise:
+        return np.empty(0), np.empty((d, 0)), True  # all rows are alike
     unit = np.linalg.norm(product(first)) / np.linalg.norm(first)  # of the size of an eigenvalue
     lifted = LinearOperator((d, d), dtype=np.float64, matvec=lambda v: product(v) + unit * v)
     try:
