@@ -34,7 +34,10 @@ class RCV1Like:
             shape=(n, d),
         )
         counts.sum_duplicates()
-        return sparse.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts)), y
+        X = sparse.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts))
+        # as scikit-learn's own vectorisers have them, and its linear models want them
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        return X, y
 
 
 class RCV1LikeLong(RCV1Like):

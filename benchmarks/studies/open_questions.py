@@ -216,7 +216,6 @@ def _topics() -> list[str]:
 def _million() -> list[str]:
     """A million rows, one pass."""
     X, y = RCV1LikeLong().load()
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     train, test = np.arange(900_000), np.arange(900_000, 1_000_000)
     OnlineSRDA().partial_fit(X[:100], y[:100])
     start = perf_counter()

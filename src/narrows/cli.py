@@ -20,6 +20,7 @@ from tqdm import tqdm
 import narrows
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError
+from narrows.evaluate import gathered
 from narrows.evaluate.describe import described, details, printable, summary
 from narrows.families._base import Estimator
 from narrows.read import Dataset
@@ -276,6 +277,70 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 
 
 @cli.command()
+@click.argument("input", metavar="INPUT")
+@click.option("--test", metavar="INPUT", help="Rows held out; else a fifth, or lines by `split`.")
+@click.option("--methods", default="ocfs,oc,srda,onlinesrda", show_default=True, metavar="A,B,…")
+@click.option("--dims", default="2,10,100", show_default=True, metavar="P,Q,…")
+@click.option(
+    "--classifier", default="svm", show_default=True, metavar="A,B", help="Of svm, knn, smo."
+)
+@click.option("--cv", type=click.IntRange(2), metavar="N", help="So many folds, each held out.")
+@click.option("--seed", default=0, show_default=True, help="Of the rows held out.")
+@_with(_READ_OPTIONS)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def compare(
+    input: str,
+    test: str | None,
+    methods: str,
+    dims: str,
+    classifier: str,
+    cv: int | None,
+    seed: int,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """See how much is left of the classes, by method and number of dimensions.
+
+    \b
+    narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --dims 10,100 --classifier svm,knn
+    narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
+
+    Methods are those of fit, and of scikit-learn truncatedsvd, pca, sparserandomprojection, chi2,
+    f_classif, lineardiscriminantanalysis. Lines of JSON with `split` are split by it.
+    """  # noqa: D301 - click wants the character
+    from narrows.evaluate import comparison
+
+    if test is not None and cv is not None:
+        raise ParameterError("--test and --cv exclude each other.")
+    sizes = _whole_numbers("--dims", dims)
+    named, judges = methods.split(","), classifier.split(",")
+    comparison.check(named, sizes, judges)
+    folds = gathered.folds(input, test, cv, seed, _options(given, labels_required=True))
+    found: dict[Any, Any] = {}
+    # all columns, and each method at each size, by each classifier
+    total = len(folds) * (1 + len(named) * len(set(sizes))) * len(judges)
+    stopped = False
+    with tqdm(total=total, unit="", disable=None, file=sys.stderr) as bar:
+
+        def progress(what: str) -> None:
+            bar.set_description(what)
+            bar.update()
+
+        try:
+            comparison.over(folds, named, sizes, judges, progress, found)
+        except KeyboardInterrupt:
+            stopped = True
+    lines = comparison.mean(found)
+    if as_json:
+        click.echo(json.dumps({"lines": [line.as_dict() for line in lines], "stopped": stopped}))
+    else:
+        click.echo(comparison.table(lines))
+    if stopped:
+        _say("interrupted; the lines above are what was done.")
+    return 130 if stopped else 0
+
+
+@cli.command()
 @click.option(
     "-o", "--output", default="narrows-demo.png", show_default=True, help="File for the picture."
 )
@@ -301,6 +366,13 @@ def demo(output: str, as_json: bool) -> None:
 
 
 # -- what the verbs share --------------------------------------------------------------------
+
+
+def _whole_numbers(flag: str, value: str) -> list[int]:
+    try:
+        return [int(part) for part in value.split(",")]
+    except ValueError:
+        raise ParameterError(f"{flag} {value}: whole numbers with commas wanted.") from None
 
 
 def _options(given: dict[str, Any], labels_required: bool = False) -> Options:

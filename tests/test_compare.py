@@ -1,0 +1,235 @@
+"""Comparisons: against scikit-learn by hand, and from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file, load_digits
+from sklearn.metrics import f1_score, precision_score, recall_score
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, LinearSVC
+
+from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA, cli
+from narrows.errors import ParameterError
+from narrows.evaluate import compare, comparison
+from tests.cases import labelled
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*gains? margin", "ignore:.*no column has a positive score"
+)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
+
+
+def test_scores_are_those_of_scikit_learn(digits):
+    X, X_test, y, y_test = digits
+    methods = ["oc", OCFS(per_class=2), SRDA(alpha=5.0), "onlinesrda"]
+    lines = compare(X, y, methods, [3, 20], ["svm", "knn", "smo"], test=(X_test, y_test))
+    machines = {
+        "svm": LinearSVC(random_state=0),
+        "knn": KNeighborsClassifier(),
+        "smo": SVC(kernel="linear"),
+    }
+    by_hand = {
+        "all columns": {None: None},
+        "oc": {3: OC(3), 20: OC()},
+        "OCFS(per_class=2)": {3: OCFS(3), 20: OCFS(20)},
+        "SRDA(alpha=5.0)": {3: SRDA(3, alpha=5.0), 20: SRDA(alpha=5.0)},
+        "onlinesrda": {3: None, 20: None},
+    }
+    seen = []
+    for line in lines:
+        seen.append((line.method, line.asked, line.classifier))
+        if line.method == "onlinesrda":
+            assert (line.dimensions, line.micro_f1 > 0.3) == (min(line.asked, 10), True)
+            continue
+        made = by_hand[line.method][line.asked]
+        Z, Z_test = X, X_test
+        if made is not None:
+            Z, Z_test = (made.fit(X, y).transform(rows) for rows in (X, X_test))
+        found = machines[line.classifier].fit(Z, y).predict(Z_test)
+        assert line.dimensions == Z.shape[1]
+        assert line.micro_f1 == pytest.approx(np.mean(found == y_test))
+        assert line.error == pytest.approx(np.mean(found != y_test))
+        for name, score in (
+            ("precision", precision_score),
+            ("recall", recall_score),
+            ("macro_f1", f1_score),
+        ):
+            expected = score(y_test, found, average="macro", zero_division=0)
+            assert getattr(line, name) == pytest.approx(expected)
+        assert line.learn >= 0 and line.transform >= 0 and line.train > 0  # noqa: PT018
+    assert seen == [
+        (method, asked, judge) for method, sizes in by_hand.items() for asked in sizes
+        for judge in ("svm", "knn", "smo")
+    ]  # fmt: skip
+
+
+def test_folds_are_averaged():
+    X, y = labelled(n=120, d=6)
+    [_, line] = compare(X, y, ["oc"], [1], cv=4, seed=3)
+    scores = []
+    for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(X, y):
+        oc = OC(1).fit(X[train], y[train])
+        machine = LinearSVC(random_state=0).fit(oc.transform(X[train]), y[train])
+        scores.append(machine.score(oc.transform(X[test]), y[test]))
+    assert line.micro_f1 == pytest.approx(np.mean(scores))
+    assert line.spread["micro_f1"] == pytest.approx(np.std(scores, ddof=1))
+    assert line.spread["error"] == pytest.approx(line.spread["micro_f1"])
+
+
+def test_one_state_serves_all_methods_that_add_up(monkeypatch):
+    X, y = labelled(n=100, d=6, sparse=True)
+    made, of = [], ClassStats.of.__func__
+
+    def counted(cls, rows, *args, **kwargs):
+        made.append(len(args[0]) if args else 0)
+        return of(cls, rows, *args, **kwargs)
+
+    monkeypatch.setattr(ClassStats, "of", classmethod(counted))
+    compare(X, y, ["oc", "ocm", "ocfs", "mmcfs", "fisherfs", "ig", "chi2", "chi", "df"], [1, 2, 4])
+    assert len(made) == 2  # values, and presence
+
+
+def test_every_method_can_be_compared():
+    X, y = labelled(n=150, d=8, c=4, sparse=True)
+    names = [name for name in cli.METHODS if name != "lda"]
+    lines = compare(sparse.csr_array(X), y, [*names, *comparison.RIVALS, "lda"], [2, 6])
+    skipped = {line.method: line.skipped for line in lines if line.skipped}
+    assert set(skipped) == {"lda", "lineardiscriminantanalysis", "chi2"}
+    assert "Use SRDA" in skipped["lda"]
+    assert "egative" in skipped["chi2"]  # of scikit-learn's own words
+    for line in lines:
+        if not line.skipped:
+            assert 1 <= line.dimensions <= (line.asked or 8)
+            assert 0 < line.micro_f1 <= 1
+    text = comparison.table(lines)
+    assert "3 of 6" in text
+    assert "skipped: LDA: dense rows wanted" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"methods": ["pcaa"]}, "there is no method 'pcaa'"),
+        ({"classifiers": ["tree"]}, "classifiers are svm, knn, smo, but 'tree' came"),
+        ({"dims": [0]}, "dims must be whole numbers >= 1"),
+        ({"dims": []}, "dims must be whole numbers >= 1"),
+        ({"cv": 3, "test": labelled()}, "test and cv exclude each other"),
+    ],
+)
+def test_what_is_asked_for_has_to_be_there(arguments, message):
+    with pytest.raises(ParameterError, match=message):
+        compare(*labelled(), **arguments)
+
+
+# -- the command line ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def run(command):
+        status = cli.main(command.split())
+        return status, *capfd.readouterr()
+
+    return run
+
+
+def test_the_command_prints_what_python_finds(run):
+    X, y = labelled(n=120, d=6, sparse=True)
+    codes = np.unique(y, return_inverse=True)[1]
+    dump_svmlight_file(X[:90], codes[:90], "a.svm")
+    dump_svmlight_file(X[90:], codes[90:], "b.svm")
+    flags = "--methods oc,ocfs --dims 1,4 --classifier svm,knn"
+    status, out, _ = run(f"compare a.svm --test b.svm {flags} --json")
+    assert status == 0
+    found = json.loads(out)["lines"]
+    test = sparse.csr_array(X[90:]), codes[90:]
+    expected = compare(
+        sparse.csr_array(X[:90]), codes[:90], ["oc", "ocfs"], [1, 4], ["svm", "knn"], test=test
+    )
+    assert [line["micro_f1"] for line in found] == [line.micro_f1 for line in expected]
+    status, out, _ = run(f"compare a.svm {flags}")
+    assert status == 0
+    assert out.splitlines()[0].split()[:4] == ["method", "dimensions", "by", "micro-F1"]
+    assert len(out.splitlines()) == 1 + 2 + 2 * 2 * 2
+    assert run(f"compare a.svm {flags} --cv 3")[0] == 0
+
+
+def texts(n, split):
+    words = {"sea": "salt water ship wave", "land": "tree hill sand stone"}
+    rng = np.random.default_rng(0 if split else 1)
+    for i in range(n):
+        label = ("sea", "land")[i % 2]
+        text = " ".join(rng.choice(words[label].split(), 3)) + " and"
+        yield (
+            json.dumps({"label": label, "text": text} | ({"split": split} if split else {})) + "\n"
+        )
+
+
+def test_texts_are_split_by_their_own_key(run, tmp_path):
+    (tmp_path / "a.jsonl").write_text("".join([*texts(20, "train"), *texts(6, "test")]))
+    status, out, _ = run("compare a.jsonl --methods oc --dims 1 --json")
+    assert status == 0
+    assert json.loads(out)["lines"][1]["micro_f1"] == 1.0
+    (tmp_path / "b.jsonl").write_text("".join(texts(20, None)))
+    assert run("compare b.jsonl --methods oc,onlinesrda --dims 1,2")[0] == 0
+    status, out, _ = run("compare b.jsonl --methods lda --dims 1")
+    assert (status, "skipped: LDA: dense rows wanted" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "message"),
+    [
+        ("compare none.svm", 2, "no such file: none.svm"),
+        ("compare a.jsonl --methods pcaa", 2, "there is no method 'pcaa'"),
+        ("compare a.jsonl --dims few", 2, "--dims few: whole numbers with commas wanted"),
+        ("compare a.jsonl --classifier tree", 2, "classifiers are svm, knn, smo"),
+        ("compare a.jsonl --test a.jsonl --cv 3", 2, "--test and --cv exclude each other"),
+        ("compare c.jsonl", 1, "has 1 row(s), too few"),
+    ],
+)
+def test_wrong_usage_is_told(run, tmp_path, command, status, message):
+    (tmp_path / "a.jsonl").write_text("".join(texts(20, None)))
+    (tmp_path / "c.jsonl").write_text("".join(texts(3, None)))
+    found, out, err = run(command)
+    assert (found, out) == (status, "")
+    assert err.startswith("narrows: ")
+    assert message in err
+
+
+def test_what_was_done_is_printed_when_it_is_stopped(run, tmp_path, monkeypatch):
+    (tmp_path / "a.jsonl").write_text("".join(texts(20, None)))
+    learn = comparison.Ours.learn
+
+    def stopped(self, *args):
+        if self.name == "ocfs":
+            raise KeyboardInterrupt
+        return learn(self, *args)
+
+    monkeypatch.setattr(comparison.Ours, "learn", stopped)
+    status, out, err = run("compare a.jsonl --methods oc,ocfs --dims 1")
+    assert status == 130
+    assert [line.split()[0] for line in out.splitlines()] == ["method", "all", "oc"]
+    assert "interrupted; the lines above are what was done" in err
+    status, out, _ = run("compare a.jsonl --methods oc,ocfs --dims 1 --json")
+    assert json.loads(out)["stopped"]
+
+
+def test_a_fitted_estimator_is_left_as_it_is():
+    X, y = labelled()
+    online = OnlineSRDA(random_state=0).fit(X, y)
+    before = online.components_.copy()
+    compare(X, y, [online], [1, 2])
+    np.testing.assert_array_equal(online.components_, before)
+    assert online.n_components is None
