@@ -2,12 +2,16 @@
 
 from narrows.evaluate.comparison import compare
 from narrows.evaluate.convergence import Convergence, ConvergenceDisplay, convergence
+from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay, ScatterDisplay
 from narrows.evaluate.overlap import Overlap, selection_overlap
 
 __all__ = [
+    "ComparisonDisplay",
     "Convergence",
     "ConvergenceDisplay",
+    "EnergyDisplay",
     "Overlap",
+    "ScatterDisplay",
     "compare",
     "convergence",
     "selection_overlap",

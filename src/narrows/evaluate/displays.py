@@ -1,0 +1,287 @@
+"""Pictures: classes in two dimensions, scores and energy, scores and time by dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from narrows.errors import ParameterError
+from narrows.evaluate.comparison import ALL, Line
+from narrows.evaluate.figure import COLOURS, new_figure
+from narrows.families._select import Selector
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+_STYLES = ("-", "--", "-.", ":")
+_NAMED = 20  # classes that have a place in the legend; each a colour and marker of its own
+_LONGEST = 24  # characters of a name
+_WORDS = {
+    "micro_f1": "micro-F1",
+    "macro_f1": "macro-F1",
+    "precision": "precision (macro)",
+    "recall": "recall (macro)",
+    "error": "share told wrong",
+    "learn": "CPU seconds to learn",
+    "transform": "CPU seconds to reduce",
+    "train": "CPU seconds to train the classifier",
+}
+
+
+class ScatterDisplay:
+    """Rows in the first two dimensions of a reduction, by class.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, 2)
+        The rows, reduced.
+    y : ndarray of shape (n,)
+        Their labels.
+    names : sequence of str
+        Of the two dimensions.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import SRDA
+    >>> from narrows.evaluate import ScatterDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = ScatterDisplay.from_estimator(SRDA().fit(X, y), X, y)
+    >>> display.figure_.savefig("iris.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, Z: np.ndarray, y: np.ndarray, names: Sequence[str]):
+        self.Z, self.y, self.names = Z, y, names
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, ax: Any = None) -> ScatterDisplay:
+        """Reduce rows by a fitted estimator, and draw them.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with transform
+            Of two dimensions or more.
+        X : {array-like, sparse matrix} of shape (n, d)
+        y : array-like of shape (n,)
+        ax : matplotlib Axes, optional
+
+        Raises
+        ------
+        ParameterError
+            A reduction to one dimension only.
+        ImportError
+            matplotlib is not installed.
+        """
+        Z = estimator.transform(X)
+        if Z.shape[1] < 2:
+            raise ParameterError(
+                f"ScatterDisplay: two dimensions wanted, but {type(estimator).__name__} has "
+                f"{Z.shape[1]}. Use one with more components, or a histogram."
+            )
+        Z = Z[:, :2]
+        names = estimator.get_feature_names_out()[:2]
+        return cls(Z if isinstance(Z, np.ndarray) else Z.toarray(), np.asarray(y), names).plot(ax)
+
+    def plot(self, ax: Any = None) -> ScatterDisplay:
+        """Draw, on axes of one's own or in a new figure; return self.
+
+        The twenty largest classes have a colour and a marker each, so that neither is needed
+        alone; the others are grey.
+        """
+        self.ax_, self.figure_ = _axes(ax, (7, 5))
+        classes, counts = np.unique(self.y, return_counts=True)
+        named = np.sort(np.argsort(-counts, kind="stable")[:_NAMED])
+        rest = ~np.isin(self.y, classes[named])
+        size = float(np.clip(6000 / max(1, len(self.y)), 6, 30))
+        if rest.any():
+            others = f"{len(classes) - len(named)} others"
+            self.ax_.scatter(*self.Z[rest].T, s=size, color="0.8", linewidths=0, label=others)
+        for number, label in enumerate(classes[named]):
+            self.ax_.scatter(
+                *self.Z[self.y == label].T,
+                s=size,
+                marker=_MARKERS[(number + number // len(COLOURS)) % len(_MARKERS)],
+                color=COLOURS[number % len(COLOURS)],
+                alpha=0.7,
+                linewidths=0,
+                label=_printed(label),
+            )
+        self.ax_.set_xlabel(_printed(self.names[0]))
+        self.ax_.set_ylabel(_printed(self.names[1]))
+        self.ax_.legend(
+            loc="center left",
+            bbox_to_anchor=(1.01, 0.5),
+            fontsize=8,
+            frameon=False,
+            markerscale=1.3,
+        )
+        return self
+
+
+class EnergyDisplay:
+    """The scores of a selection, best first, and the share of their sum that the best p have.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (d,)
+        Of the columns, best first.
+    energy : ndarray of shape (d,)
+        E(p), as `energy_` of a selector.
+    chosen : int
+        How many are kept.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from narrows import OCFS
+    >>> from narrows.evaluate import EnergyDisplay
+    >>> display = EnergyDisplay.from_estimator(OCFS().fit(*load_digits(return_X_y=True)))
+    >>> display.chosen
+    26
+    """
+
+    def __init__(self, scores: np.ndarray, energy: np.ndarray, chosen: int):
+        self.scores, self.energy, self.chosen = scores, energy, chosen
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, ax: Any = None) -> EnergyDisplay:
+        """Draw what a fitted selector found; ParameterError for what is none."""
+        if not isinstance(estimator, Selector):
+            raise ParameterError(
+                f"EnergyDisplay: a selector wanted, but {type(estimator).__name__} came. "
+                "Use OCFS, IG or another."
+            )
+        scores = estimator.scores_[estimator.ranking_]
+        return cls(scores, estimator.energy_, estimator.n_features_).plot(ax)
+
+    def plot(self, ax: Any = None) -> EnergyDisplay:
+        """Draw, on axes of one's own or in a new figure; return self."""
+        self.ax_, self.figure_ = _axes(ax, (7, 4))
+        p = np.arange(1, len(self.energy) + 1)
+        finite = self.scores[np.isfinite(self.scores)]
+        best = finite.max(initial=0.0) or 1.0
+        share = np.clip(np.where(np.isfinite(self.scores), self.scores, best) / best, 0, 1)
+        self.ax_.plot(p, self.energy, color=COLOURS[0], lw=1.8, label="share of all scores, E(p)")
+        self.ax_.plot(p, share, "--", color=COLOURS[5], lw=1.4, label="score, of the best")
+        height = float(self.energy[self.chosen - 1])
+        self.ax_.plot([self.chosen], [height], "o", color="black")
+        self.ax_.axvline(self.chosen, color="black", lw=0.8, ls=":")
+        self.ax_.annotate(
+            f"{self.chosen:,} kept, {height:.0%}",
+            (self.chosen, height),
+            xytext=(6, -14),
+            textcoords="offset points",
+            fontsize=9,
+        )
+        self.ax_.set_xscale("log")
+        self.ax_.set_ylim(0, 1.03)
+        self.ax_.set_xlabel("columns, best first")
+        self.ax_.grid(alpha=0.25)
+        self.ax_.legend(loc="center right", fontsize=9, frameon=False)
+        return self
+
+
+class ComparisonDisplay:
+    """Scores or seconds against the number of dimensions, a line a method.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        What `compare` returned.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows.evaluate import ComparisonDisplay, compare
+    >>> lines = compare(*load_iris(return_X_y=True), ["oc", "ocfs"], dims=[1, 2])
+    >>> ComparisonDisplay(lines).plot().figure_.savefig("f1.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, lines: Sequence[Line]):
+        self.lines = [line for line in lines if not line.skipped]
+
+    def plot(
+        self, ax: Any = None, what: str = "micro_f1", classifier: str | None = None
+    ) -> ComparisonDisplay:
+        """Draw, on axes of one's own or in a new figure; return self.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        what : str
+            A field of `Line`: micro_f1, macro_f1, precision, recall, error, learn, transform,
+            train.
+        classifier : str, optional
+            Whose scores; the first if left out.
+        """
+        if what not in _WORDS:
+            raise ParameterError(
+                f"ComparisonDisplay: what is one of {', '.join(_WORDS)}, but {what!r} came."
+            )
+        self.ax_, self.figure_ = _axes(ax, (7, 4.4))
+        judge = classifier or next((line.classifier for line in self.lines), "")
+        mine = [line for line in self.lines if line.classifier == judge]
+        methods = list(dict.fromkeys(line.method for line in mine if line.method != ALL))
+        for number, method in enumerate(methods):
+            points = {line.dimensions: line for line in mine if line.method == method}
+            lines = [points[p] for p in sorted(points)]
+            self.ax_.errorbar(
+                [line.dimensions for line in lines],
+                [getattr(line, what) for line in lines],
+                [(line.spread or {}).get(what, 0.0) for line in lines],
+                fmt=_STYLES[number // len(_MARKERS) % len(_STYLES)],
+                marker=_MARKERS[number % len(_MARKERS)],
+                ms=5,
+                capsize=2,
+                color=COLOURS[number % len(COLOURS)],
+                label=_printed(method),
+            )
+        every = [line for line in mine if line.method == ALL]
+        if every and what not in ("learn", "transform"):
+            value = getattr(every[0], what)
+            label = f"all {every[0].dimensions:,} columns"
+            self.ax_.axhline(value, color="black", lw=1, ls=":", label=label)
+        sizes = sorted({line.dimensions for line in mine if line.method != ALL})
+        self.ax_.set_xscale("log")
+        self.ax_.set_xticks(sizes, [f"{p:,}" for p in sizes])
+        self.ax_.set_xticks([], minor=True)
+        if what in ("learn", "transform", "train"):
+            self.ax_.set_yscale("log")
+        self.ax_.set_xlabel("dimensions")
+        self.ax_.set_ylabel(
+            _WORDS[what] + (f", {judge}" if what not in ("learn", "transform") else "")
+        )
+        self.ax_.grid(alpha=0.25)
+        _legend(self.ax_)
+        return self
+
+
+def _axes(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
+    ax = new_figure(figsize=figsize).subplots() if ax is None else ax
+    return ax, ax.figure
+
+
+def _legend(ax: Any) -> Any:
+    """To the right, where it covers nothing."""
+    return ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
+
+
+def _printed(name: Any) -> str:
+    """A name as it may stand in a picture: no formula, no control character, not too long."""
+    text = "".join(c if c.isprintable() else " " for c in str(name)).replace("$", r"\$")
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,96 @@
+"""Pictures: what is on the axes, and names that are hostile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from narrows import OC, OCFS, FisherFS
+from narrows.errors import ParameterError
+from narrows.evaluate import ComparisonDisplay, EnergyDisplay, ScatterDisplay, compare
+from narrows.evaluate.figure import save_figure
+from tests.cases import labelled
+
+matplotlib = pytest.importorskip("matplotlib")
+HOSTILE = ["<script>alert(1)</script>", "$x_1", "a" * 300, "\u202eright to left", "line\nend"]
+
+
+def new_axes():
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
+def test_classes_are_drawn_where_they_are(tmp_path):
+    X, y = labelled(c=4)
+    oc = OC().fit(X, y)
+    display = ScatterDisplay.from_estimator(oc, X, y)
+    drawn = np.vstack([np.asarray(part.get_offsets()) for part in display.ax_.collections])
+    order = np.argsort(y, kind="stable")
+    np.testing.assert_allclose(drawn, oc.transform(X)[order][:, :2])
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["ant", "bee", "cat", "dog"]
+    assert display.ax_.get_xlabel() == "oc0"
+    save_figure(display.figure_, tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    ax = new_axes()
+    assert ScatterDisplay.from_estimator(OCFS(n_features=3).fit(X, y), X, y, ax=ax).ax_ is ax
+
+
+def test_many_classes_and_hostile_names(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.array([*HOSTILE, *(f"class {j}" for j in range(30))])[rng.integers(0, 35, 2000)]
+    display = ScatterDisplay(rng.normal(size=(2000, 2)), y, HOSTILE[:2]).plot()
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert len(texts) == 21
+    assert "15 others" in texts
+    assert all(len(text) <= 25 and "\n" not in text for text in texts)
+    looks = {
+        (tuple(part.get_facecolor()[0]), part.get_paths()[0].vertices.tobytes())
+        for part in display.ax_.collections
+    }
+    assert len(looks) == 21  # no two of them look alike
+    save_figure(display.figure_, tmp_path / "a.svg")
+
+
+def test_two_dimensions_are_wanted():
+    X, y = labelled()
+    with pytest.raises(ParameterError, match="two dimensions wanted, but OC has 1"):
+        ScatterDisplay.from_estimator(OC(1).fit(X, y), X, y)
+
+
+def test_energy_and_what_is_kept():
+    X, y = load_digits(return_X_y=True)
+    ocfs = OCFS().fit(X, y)
+    display = EnergyDisplay.from_estimator(ocfs, ax=new_axes())
+    energy, scores, point, line = display.ax_.lines
+    np.testing.assert_array_equal(energy.get_ydata(), ocfs.energy_)
+    np.testing.assert_allclose(scores.get_ydata(), np.sort(ocfs.scores_)[::-1] / ocfs.scores_.max())
+    assert point.get_xdata()[0] == line.get_xdata()[0] == ocfs.n_features_ == 26
+    assert [text.get_text() for text in display.ax_.texts] == ["26 kept, 82%"]
+    with pytest.raises(ParameterError, match="a selector wanted, but OC came"):
+        EnergyDisplay.from_estimator(OC().fit(X, y))
+
+
+def test_infinite_scores_are_the_best():
+    X = np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 1.0], [1.0, 2.5]])
+    display = EnergyDisplay.from_estimator(FisherFS().fit(X, [0, 0, 1, 1]))
+    assert np.isfinite(display.ax_.lines[1].get_ydata()).all()
+
+
+def test_scores_and_seconds_by_dimensions():
+    X, y = load_digits(return_X_y=True)
+    lines = compare(X, y, ["oc", "ocfs", "pca"], [2, 5, 20], ["svm", "knn"], cv=2)
+    display = ComparisonDisplay(lines).plot()
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert sorted(names) == ["all 64 columns", "oc", "ocfs", "pca"]
+    found = {c.get_label(): c.lines[0].get_xydata() for c in display.ax_.containers}
+    oc = [(line.dimensions, line.micro_f1) for line in lines if line.method == "oc"][::2]
+    np.testing.assert_allclose(found["oc"], oc)
+    assert display.ax_.get_ylabel() == "micro-F1, svm"
+    seconds = ComparisonDisplay(lines).plot(ax=new_axes(), what="learn", classifier="knn")
+    assert seconds.ax_.get_yscale() == "log"
+    assert seconds.ax_.get_ylabel() == "CPU seconds to learn"
+    with pytest.raises(ParameterError, match=r"what is one of micro_f1, .* but 'f1' came"):
+        ComparisonDisplay(lines).plot(what="f1")
