@@ -63,8 +63,8 @@ class OnlineSRDA(Projector):
         p, how many directions; one a class, in the order of `classes_`, if left out. Fewer are
         the leading singular directions of W, s_k u_k.
     half_life : float, optional
-        Rows after which what was counted weighs half: Q, qb, the mean of |x|^2 and the class
-        weights. W itself does not shrink; it turns faster. For data that change.
+        Rows after which what was counted weighs half: Q, qb, the mean of |x|^2, the class weights
+        and the rows kept. W itself does not shrink; it turns faster. For data that change.
     reservoir : int, default=2000
         Rows that are kept, balanced by class, against bad order and for the polish. 0: none.
     polish : bool, default=True
@@ -101,11 +101,14 @@ class OnlineSRDA(Projector):
 
     Notes
     -----
-    **Cost** a row: 2 nnz c operations. Memory: d (c + 1) numbers of the type of the first rows,
-    float32 or float64, and the rows of the reservoir. When read, with polish: O(m^3) for m rows.
+    **Cost** a row: 2 nnz c operations. Memory: d c numbers of the type of the first rows, float32
+    or float64, d doubles, and the rows of the reservoir. When read, with polish: O(m^3) for m rows.
 
-    `merge` is approximate, good for up to about 8 parts. A weight is no repetition: it is one
-    longer step.
+    With loss="softmax" e = t - softmax(xW + b) over the classes that came, h = |e|^2/10, and
+    p = x / (s2/10 + Q),  e /= 1 + h (x'p + 1/(1/10 + qb)),  b += e/(1/10 + qb),  Q += h x^2,
+    qb += h. A weight w is no repetition but one longer step: e *= w/(1 + w h (...)), with h = 1 for
+    squared loss, and w h in the place of h in what is added up. `merge` is approximate, good for
+    up to about 8 parts.
 
     References
     ----------
