@@ -86,6 +86,13 @@ def test_folds_are_averaged():
     assert line.spread["error"] == pytest.approx(line.spread["micro_f1"])
 
 
+def test_what_is_asked_for_twice_is_done_once():
+    X, y = labelled(n=100, d=6)
+    lines = compare(X, y, ["oc", "oc"], [1, 1], ["svm", "svm"])
+    assert [line.method for line in lines] == ["all columns", "oc"]
+    assert lines[1].spread is None
+
+
 def test_one_state_serves_all_methods_that_add_up(monkeypatch):
     X, y = labelled(n=100, d=6, sparse=True)
     made, of = [], ClassStats.of.__func__

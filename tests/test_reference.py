@@ -84,7 +84,7 @@ def test_19_directions_of_srda_keep_nearly_all_there_is_to_know(terms):
     svm = LinearSVC(random_state=0).fit(srda.transform(X), y)
     kept = svm.score(srda.transform(X_test), y_test)
     assert kept >= 0.99 * everything
-    # the first ten are the best ten: unrotated they give about .50
+    # the first ten are the best ten by their ratio
     svm = LinearSVC(random_state=0).fit(srda.transform(X)[:, :10], y)
     assert svm.score(srda.transform(X_test)[:, :10], y_test) > 0.6
 

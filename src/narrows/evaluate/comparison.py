@@ -191,6 +191,7 @@ def over(
     """`compare` over folds (X, y, X_test, y_test); `found` holds what is done, if it is stopped."""
     made, say = check(methods, dims, classifiers), progress or (lambda what: None)
     found = {} if found is None else found
+    classifiers = list(dict.fromkeys(classifiers))
     with threadpool_limits(1):  # or CPU seconds would count threads that wait
         for X, y, X_test, y_test in folds:
             fold = (_narrow(X), y, _narrow(X_test), y_test)
@@ -225,7 +226,8 @@ def check(
     whole = [isinstance(p, numbers.Integral) and not isinstance(p, bool) and p >= 1 for p in dims]
     if not whole or not all(whole):
         raise ParameterError(f"compare: dims must be whole numbers >= 1, but {dims!r} came.")
-    return [_method(method) for method in methods]
+    made = [_method(method) for method in methods]
+    return list({method.name: method for method in made}.values())  # each once
 
 
 def mean(found: dict[Any, list[Line]]) -> list[Line]:

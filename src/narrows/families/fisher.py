@@ -341,8 +341,8 @@ class SRDA(BatchProjector):
         |(X - 1 m')w - t|^2 + alpha |w|^2
 
     by `max_iter` steps of LSQR, which take products with X and X' alone. The solutions are then
-    turned into the order of w'S_b w / w'C w, so that the first few are the best few, and made unit.
-    `transform` is X W, not centred.
+    turned into the order of w'S_b w / w'C w, so that the first few are the best few by it, and
+    made unit. `transform` is X W, not centred.
 
     Where it stops counts: after one step the directions span what those of `OC` do, and each
     further one brings them nearer to LDA's. So max_iter regularises as alpha does, and there is no
