@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from sklearn.utils import get_tags
 from tqdm import tqdm
 
@@ -286,6 +288,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 )
 @click.option("--cv", type=click.IntRange(2), metavar="N", help="So many folds, each held out.")
 @click.option("--seed", default=0, show_default=True, help="Of the rows held out.")
+@click.option("--report", metavar="FILE", help="Page to write, .html; the same as .json beside it.")
 @_with(_READ_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(
@@ -296,6 +299,7 @@ def compare(
     classifier: str,
     cv: int | None,
     seed: int,
+    report: str | None,
     as_json: bool,
     **given: Any,
 ) -> int:
@@ -304,21 +308,25 @@ def compare(
     \b
     narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --dims 10,100 --classifier svm,knn
     narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
+    narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
 
     Methods are those of fit, and of scikit-learn truncatedsvd, pca, sparserandomprojection, chi2,
     f_classif, lineardiscriminantanalysis. Lines of JSON with `split` are split by it.
     """  # noqa: D301 - click wants the character
     from narrows.evaluate import comparison
+    from narrows.evaluate import report as page
 
     if test is not None and cv is not None:
         raise ParameterError("--test and --cv exclude each other.")
-    sizes = _whole_numbers("--dims", dims)
-    named, judges = methods.split(","), classifier.split(",")
-    comparison.check(named, sizes, judges)
-    folds = gathered.folds(input, test, cv, seed, _options(given, labels_required=True))
+    sizes, judges = _whole_numbers("--dims", dims), classifier.split(",")
+    made = comparison.check(methods.split(","), sizes, judges)
+    inputs = [input] if test is None else [input, test]
+    for output in [] if report is None else [report, page.twin_of(report)]:
+        _check_output(output, *inputs)
+    data = gathered.folds(input, test, cv, seed, _options(given, labels_required=True))
     found: dict[Any, Any] = {}
     # all columns, and each method at each size, by each classifier
-    total = len(folds) * (1 + len(named) * len(set(sizes))) * len(judges)
+    total = len(data.folds) * (1 + len(made) * len(set(sizes))) * len(set(judges))
     stopped = False
     with tqdm(total=total, unit="", disable=None, file=sys.stderr) as bar:
 
@@ -327,7 +335,7 @@ def compare(
             bar.update()
 
         try:
-            comparison.over(folds, named, sizes, judges, progress, found)
+            comparison.over(data.folds, made, sizes, judges, progress, found)
         except KeyboardInterrupt:
             stopped = True
     lines = comparison.mean(found)
@@ -335,6 +343,11 @@ def compare(
         click.echo(json.dumps({"lines": [line.as_dict() for line in lines], "stopped": stopped}))
     else:
         click.echo(comparison.table(lines))
+    if report is not None:
+        told = page.gather(lines, data, made, inputs, _as_typed(), stopped)
+        page.write(report, told, lines, data, made)
+        if not as_json:
+            click.echo(f"\nreport written to {report}, and as data to {page.twin_of(report)}")
     if stopped:
         _say("interrupted; the lines above are what was done.")
     return 130 if stopped else 0
@@ -373,6 +386,20 @@ def _whole_numbers(flag: str, value: str) -> list[int]:
         return [int(part) for part in value.split(",")]
     except ValueError:
         raise ParameterError(f"{flag} {value}: whole numbers with commas wanted.") from None
+
+
+def _as_typed() -> str:
+    """The command of the moment, for a shell: its arguments, and the options that were given."""
+    context = click.get_current_context()
+    words = ["narrows", context.command.name or ""]
+    for parameter in context.command.params:
+        name, value = parameter.name or "", context.params[parameter.name or ""]
+        if context.get_parameter_source(name) != ParameterSource.COMMANDLINE:
+            continue
+        flags = parameter.secondary_opts if value is False else parameter.opts
+        words += flags[-1:] if isinstance(parameter, click.Option) else []
+        words += [] if isinstance(value, bool) else [str(value)]
+    return shlex.join(words)
 
 
 def _options(given: dict[str, Any], labels_required: bool = False) -> Options:

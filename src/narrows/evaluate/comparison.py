@@ -188,7 +188,10 @@ def over(
     progress: Callable[[str], None] | None = None,
     found: dict[Any, list[Line]] | None = None,
 ) -> list[Line]:
-    """`compare` over folds (X, y, X_test, y_test); `found` holds what is done, if it is stopped."""
+    """`compare` over folds (X, y, X_test, y_test); `found` holds what is done, if it is stopped.
+
+    Methods may be those that `check` made ready, which then keep what the last fold taught them.
+    """
     made, say = check(methods, dims, classifiers), progress or (lambda what: None)
     found = {} if found is None else found
     classifiers = list(dict.fromkeys(classifiers))
@@ -276,7 +279,7 @@ class Ours:
     """A method of narrows: learnt once, read at any number of dimensions."""
 
     def __init__(self, name: str, estimator: Estimator):
-        self.name, self.estimator = name, estimator
+        self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Learn for up to so many dimensions; return the CPU seconds that it took."""
@@ -334,6 +337,8 @@ class Rival:
 
 
 def _method(method: Any) -> Ours | Rival:
+    if isinstance(method, Ours | Rival):
+        return method
     if isinstance(method, Estimator):
         return Ours(repr(method), method)
     name = str(method).lower()
@@ -364,12 +369,17 @@ def _of_method(
             progress(f"{ALL}, {classifier}")
             yield Line(ALL, classifier, None, X.shape[1], 0.0, 0.0, **_scores(classifier, *fold))
         return
+
+    def skipped(asked: int, why: BaseException) -> Iterator[Line]:
+        for classifier in classifiers:
+            progress(f"{method.name}, {asked}, {classifier}")
+            yield Line(method.name, classifier, asked, skipped=_first_line(why))
+
     try:
         shared = method.learn(X, y, states, max(dims))
     except (ValueError, TypeError) as error:
         for asked in dims:
-            for classifier in classifiers:
-                yield Line(method.name, classifier, asked, skipped=_first_line(error))
+            yield from skipped(asked, error)
         return
     done: dict[tuple[int, str], Line] = {}
     for asked in dims:
@@ -379,8 +389,7 @@ def _of_method(
             learnt = time.process_time()
             Z, Z_test = reduce(X), None
         except (ValueError, TypeError) as error:
-            for classifier in classifiers:
-                yield Line(method.name, classifier, asked, skipped=_first_line(error))
+            yield from skipped(asked, error)
             continue
         reduced = time.process_time()
         for classifier in classifiers:

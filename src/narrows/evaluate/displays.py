@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from narrows.evaluate.comparison import ALL, Line
 from narrows.evaluate.figure import COLOURS, new_figure
 from narrows.families._select import Selector
 
+Place = Literal["right", "below"]
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _STYLES = ("-", "--", "-.", ":")
 _NAMED = 20  # classes that have a place in the legend; each a colour and marker of its own
@@ -87,11 +88,11 @@ class ScatterDisplay:
         names = estimator.get_feature_names_out()[:2]
         return cls(Z if isinstance(Z, np.ndarray) else Z.toarray(), np.asarray(y), names).plot(ax)
 
-    def plot(self, ax: Any = None) -> ScatterDisplay:
+    def plot(self, ax: Any = None, legend: Place = "right") -> ScatterDisplay:
         """Draw, on axes of one's own or in a new figure; return self.
 
-        The twenty largest classes have a colour and a marker each, so that neither is needed
-        alone; the others are grey.
+        The legend is to the right of the axes, or below them. The twenty largest classes have a
+        colour and a marker each, so that neither is needed alone; the others are grey.
         """
         self.ax_, self.figure_ = _axes(ax, (7, 5))
         classes, counts = np.unique(self.y, return_counts=True)
@@ -113,13 +114,7 @@ class ScatterDisplay:
             )
         self.ax_.set_xlabel(_printed(self.names[0]))
         self.ax_.set_ylabel(_printed(self.names[1]))
-        self.ax_.legend(
-            loc="center left",
-            bbox_to_anchor=(1.01, 0.5),
-            fontsize=8,
-            frameon=False,
-            markerscale=1.3,
-        )
+        _legend(self.ax_, legend, markerscale=1.3)
         return self
 
 
@@ -154,18 +149,23 @@ class EnergyDisplay:
         self.scores, self.energy, self.chosen = scores, energy, chosen
 
     @classmethod
-    def from_estimator(cls, estimator: Any, ax: Any = None) -> EnergyDisplay:
-        """Draw what a fitted selector found; ParameterError for what is none."""
+    def from_estimator(
+        cls, estimator: Any, ax: Any = None, legend: Place = "right"
+    ) -> EnergyDisplay:
+        """Draw what a fitted selector found, as `plot` does; ParameterError for what is none."""
         if not isinstance(estimator, Selector):
             raise ParameterError(
                 f"EnergyDisplay: a selector wanted, but {type(estimator).__name__} came. "
                 "Use OCFS, IG or another."
             )
         scores = estimator.scores_[estimator.ranking_]
-        return cls(scores, estimator.energy_, estimator.n_features_).plot(ax)
+        return cls(scores, estimator.energy_, estimator.n_features_).plot(ax, legend)
 
-    def plot(self, ax: Any = None) -> EnergyDisplay:
-        """Draw, on axes of one's own or in a new figure; return self."""
+    def plot(self, ax: Any = None, legend: Place = "right") -> EnergyDisplay:
+        """Draw, on axes of one's own or in a new figure; return self.
+
+        The legend is to the right of the axes, or below them.
+        """
         self.ax_, self.figure_ = _axes(ax, (7, 4))
         p = np.arange(1, len(self.energy) + 1)
         finite = self.scores[np.isfinite(self.scores)]
@@ -179,15 +179,16 @@ class EnergyDisplay:
         self.ax_.annotate(
             f"{self.chosen:,} kept, {height:.0%}",
             (self.chosen, height),
-            xytext=(6, -14),
+            xytext=(6, -14) if self.chosen < len(p) ** 0.6 else (-6, 8),
             textcoords="offset points",
+            ha="left" if self.chosen < len(p) ** 0.6 else "right",
             fontsize=9,
         )
         self.ax_.set_xscale("log")
         self.ax_.set_ylim(0, 1.03)
         self.ax_.set_xlabel("columns, best first")
         self.ax_.grid(alpha=0.25)
-        self.ax_.legend(loc="center right", fontsize=9, frameon=False)
+        _legend(self.ax_, legend)
         return self
 
 
@@ -216,7 +217,11 @@ class ComparisonDisplay:
         self.lines = [line for line in lines if not line.skipped]
 
     def plot(
-        self, ax: Any = None, what: str = "micro_f1", classifier: str | None = None
+        self,
+        ax: Any = None,
+        what: str = "micro_f1",
+        classifier: str | None = None,
+        legend: Place = "right",
     ) -> ComparisonDisplay:
         """Draw, on axes of one's own or in a new figure; return self.
 
@@ -228,6 +233,8 @@ class ComparisonDisplay:
             train.
         classifier : str, optional
             Whose scores; the first if left out.
+        legend : {"right", "below"}
+            Where the legend is.
         """
         if what not in _WORDS:
             raise ParameterError(
@@ -256,7 +263,7 @@ class ComparisonDisplay:
             value = getattr(every[0], what)
             label = f"all {every[0].dimensions:,} columns"
             self.ax_.axhline(value, color="black", lw=1, ls=":", label=label)
-        sizes = sorted({line.dimensions for line in mine if line.method != ALL})
+        sizes = sorted({line.asked for line in mine if line.asked is not None})
         self.ax_.set_xscale("log")
         self.ax_.set_xticks(sizes, [f"{p:,}" for p in sizes])
         self.ax_.set_xticks([], minor=True)
@@ -267,7 +274,7 @@ class ComparisonDisplay:
             _WORDS[what] + (f", {judge}" if what not in ("learn", "transform") else "")
         )
         self.ax_.grid(alpha=0.25)
-        _legend(self.ax_)
+        _legend(self.ax_, legend)
         return self
 
 
@@ -276,9 +283,13 @@ def _axes(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
     return ax, ax.figure
 
 
-def _legend(ax: Any) -> Any:
-    """To the right, where it covers nothing."""
-    return ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
+def _legend(ax: Any, where: Place, **more: Any) -> None:
+    """Outside the axes, where it covers nothing."""
+    places: dict[Place, dict[str, Any]] = {
+        "right": {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)},
+        "below": {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2},
+    }
+    ax.legend(fontsize=8, frameon=False, **places[where], **more)
 
 
 def _printed(name: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,68 +10,92 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate.comparison import Fold, split
-from narrows.read import Dataset
+from narrows.read import Dataset, Source
 from narrows.read.chunk import Options
 from narrows.solve.sums import widened
 from narrows.text import Tfidf
 
 
-def folds(path: str, test: str | None, cv: int | None, seed: int, options: Options) -> list[Fold]:
+@dataclass(frozen=True)
+class Gathered:
+    """Rows to learn from and rows held out, and how files became the columns of the last fold."""
+
+    folds: list[Fold]
+    source: Source | None
+
+
+def folds(path: str, test: str | None, cv: int | None, seed: int, options: Options) -> Gathered:
     """Read a file, and hold rows out: another file, its own `split`, a fifth, or each of cv folds.
 
     Texts become rows by the terms of those to learn from alone.
     """
-    if test is not None:
-        (X, y), (X_test, y_test) = rows(path, options), rows(test, options)
-        parts = [(X, y, X_test, y_test)]
-    else:
-        by_split = None if cv is not None or options.split else _splits(path, options)
-        if by_split is not None:
-            (X, y), (X_test, y_test) = by_split
-            parts = [(X, y, X_test, y_test)]
-        else:
-            X, y = rows(path, options)
-            classes, counts = np.unique(y, return_counts=True)
-            if counts.min() < (cv or 2):
-                raise DataError(
-                    path,
-                    f"class {classes[counts.argmin()]!r} has {counts.min()} row(s), too few to be "
-                    "learnt from and held out. Give --test, or leave the class out.",
+    by_split = cv is None and test is None and not options.split and ".jsonl" in path
+    parts, source = (_splits(path, options) if by_split else None), None
+    if parts is None:
+        X, y, dataset = rows(path, options)
+        source = dataset.source()
+        if test is not None:
+            columns = None if source is None else source.columns
+            held_out = rows(test, options.having(columns=columns), source)
+            if held_out[2].is_text != dataset.is_text:
+                raise ParameterError(
+                    f"{test}: {path} holds {_kind(dataset)}, but this file {_kind(held_out[2])}. "
+                    "Give two files of the same."
                 )
+            parts = [(X, y, *held_out[:2])]
+        else:
+            _refuse_rare(path, y, cv or 2)
             parts = list(split(X, y, cv, seed))
-    return [_as_rows(*part) for part in parts]
+    done = [_as_rows(*part) for part in parts]
+    tfidf = done[-1][1]
+    return Gathered([fold for fold, _ in done], source if tfidf is None else Source(tfidf=tfidf))
 
 
-def rows(path: str, options: Options) -> tuple[Any, np.ndarray]:
-    """All rows of a file, or its texts as an array of objects; and one label each."""
-    chunks = list(Dataset([path], options))
+def rows(
+    path: str, options: Options, source: Source | None = None
+) -> tuple[Any, np.ndarray, Dataset]:
+    """All rows of a file, or its texts as an array of objects; one label each; the file."""
+    dataset = Dataset([path], options, source)
+    chunks = list(dataset)
     y = np.concatenate([chunk.y for chunk in chunks])
     if y.ndim != 1:
         raise ParameterError(f"{path}: one label a row wanted to compare, but it holds several.")
     X = [chunk.X for chunk in chunks]
-    if isinstance(X[0], list):
-        return np.array([text for part in X for text in part], dtype=object), y
+    if dataset.is_text:
+        return np.array([text for part in X for text in part], dtype=object), y, dataset
     width = max(part.shape[1] for part in X)
     X = [widened(part, width) for part in X]
-    return (sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)), y
+    stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
+    return stacked, y, dataset
 
 
-def _splits(path: str, options: Options) -> Any:
+def _kind(dataset: Dataset) -> str:
+    return "texts" if dataset.is_text else "numbers"
+
+
+def _refuse_rare(path: str, y: np.ndarray, wanted: int) -> None:
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < wanted:
+        raise DataError(
+            path,
+            f"class {classes[counts.argmin()]!r} has {counts.min()} row(s), too few to be "
+            "learnt from and held out. Give --test, or leave the class out.",
+        )
+
+
+def _splits(path: str, options: Options) -> list[Any] | None:
     """The rows whose `split` is train and those whose it is test, of JSON lines that have both."""
-    if ".jsonl" not in path:
+    try:
+        train, test = (rows(path, options.having(split=name)) for name in ("train", "test"))
+    except DataError:
         return None
-    found = []
-    for name in ("train", "test"):
-        try:
-            found.append(rows(path, options.having(split=name)))
-        except DataError:
-            return None
-    return found
+    return [(*train[:2], *test[:2])]
 
 
-def _as_rows(X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> Fold:
+def _as_rows(X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> tuple[Fold, Tfidf | None]:
+    tfidf = None
     if isinstance(X, np.ndarray) and X.dtype == object:
         tfidf = Tfidf().update(X)
         X, X_test = tfidf.transform(X), tfidf.transform(X_test)
     width = max(X.shape[1], X_test.shape[1])
-    return widened(X, width), y, widened(X_test, width), y_test
+    return (widened(X, width), y, widened(X_test, width), y_test), tfidf

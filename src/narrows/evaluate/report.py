@@ -1,0 +1,255 @@
+"""A comparison as one HTML file that needs nothing else, and the same as JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.errors import ParameterError
+from narrows.evaluate.comparison import ALL, Line, Ours, Rival
+from narrows.evaluate.describe import details, printable, summary
+from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay, ScatterDisplay
+from narrows.evaluate.figure import as_svg, new_figure
+from narrows.evaluate.gathered import Gathered
+from narrows.families._select import PerClassSelector, Selector
+from narrows.store import replacing
+
+_LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
+_KEPT = 1000  # chosen columns that are listed
+_TERMS = 10  # columns of a class or of a direction
+_POINTS = 200  # of a curve
+_DRAWN = 3000  # rows of a picture
+_LONGEST = 80  # characters of a name on the page; report.json has it whole
+
+
+def twin_of(path: str) -> str:
+    """Return the name of the JSON file beside a report; ParameterError if it is no HTML file.
+
+    ImportError names the extra, where what a report needs is not installed.
+    """
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ParameterError(f"{path}: a report ends in .html.")
+    new_figure((1, 1))
+    _template()
+    return str(Path(path).with_suffix(".json"))
+
+
+def gather(
+    lines: Sequence[Line],
+    data: Gathered,
+    methods: Sequence[Ours | Rival],
+    inputs: Sequence[str],
+    command: str,
+    stopped: bool = False,
+) -> dict[str, Any]:
+    """Return all that a report says, ready for JSON."""
+    models = [_model(method, data) for method in _fitted(methods)]
+    return {
+        "command": command,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()}
+        | {name: metadata.version(name) for name in _LIBRARIES},
+        "stopped": stopped,
+        "data": _data(data, inputs),
+        "lines": [line.as_dict() for line in lines],
+        "curves": _curves(lines),
+        "models": models,
+    }
+
+
+def write(
+    path: str | os.PathLike[str],
+    found: dict[str, Any],
+    lines: Sequence[Line],
+    data: Gathered,
+    methods: Sequence[Ours | Rival],
+) -> None:
+    """Write what `gather` returned, with pictures, to `path` and as JSON beside it."""
+    page = _template().render(
+        found=found,
+        scores=_scores(lines),
+        pictures=_pictures(lines, data, methods),
+        all_columns=ALL,
+    )
+    twin = twin_of(os.fspath(path))
+    for name, text in (twin, json.dumps(found, indent=1, allow_nan=False)), (path, page):
+        with replacing(name) as temporary:
+            Path(temporary).write_text(text, encoding="utf-8")
+
+
+# -- what it says --------------------------------------------------------------------------------
+
+
+def _fitted(methods: Sequence[Ours | Rival]) -> list[Ours]:
+    """Those of narrows that have learnt: not the one that was stopped, or could not."""
+    ours = [method for method in methods if isinstance(method, Ours)]
+    return [method for method in ours if hasattr(method.fitted, "n_samples_seen_")]
+
+
+def _data(data: Gathered, inputs: Sequence[str]) -> dict[str, Any]:
+    X, y, _, y_test = data.folds[0]
+    classes = np.union1d(y, y_test)
+    return {
+        "inputs": list(inputs),
+        "folds": len(data.folds),
+        "rows": len(y),
+        "rows_held_out": len(y_test),
+        "columns": X.shape[1],
+        "sparse": sparse.issparse(X),
+        "nonzero_share": float(np.count_nonzero(X.data if sparse.issparse(X) else X))
+        / (X.shape[0] * X.shape[1]),
+        "columns_are": "terms of texts" if data.source and data.source.tfidf else "numbers",
+        "classes": [
+            {"label": label, "rows": int((y == label).sum()), "held_out": int(sum(y_test == label))}
+            for label in classes.tolist()
+        ],
+    }
+
+
+def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """For each method and classifier, its figures by number of dimensions."""
+    curves: dict[tuple[str, str], dict[int, Line]] = {}
+    for line in lines:
+        if not line.skipped and line.method != ALL:
+            curves.setdefault((line.method, line.classifier), {})[line.dimensions] = line
+    names = ("micro_f1", "macro_f1", "error", "learn", "transform", "train")
+    return [
+        {
+            "method": method,
+            "classifier": classifier,
+            "dimensions": sorted(points),
+            **{name: [getattr(points[p], name) for p in sorted(points)] for name in names},
+        }
+        for (method, classifier), points in curves.items()
+    ]
+
+
+def _model(method: Ours, data: Gathered) -> dict[str, Any]:
+    """What a method learnt of the last fold, and the columns that it chose, by class."""
+    fitted = method.fitted
+    if data.source is not None:
+        fitted.remember(data.source)
+    found = {"name": method.name, **summary(fitted)}
+    if not isinstance(fitted, Selector):
+        return found | {"directions": details(fitted, _TERMS)["top"]}
+    kept = min(fitted.n_features_, _KEPT)
+    found |= {"kept": details(fitted, kept)["top"], "energy": _energy(fitted)}
+    if isinstance(fitted, PerClassSelector):
+        found |= {"per_class": details(fitted, _TERMS, per_class=True)["per_class"]}
+    return found
+
+
+def _energy(selector: Selector) -> dict[str, Any]:
+    energy = selector.energy_
+    points = np.unique(np.geomspace(1, len(energy), _POINTS).round().astype(int))
+    points = np.union1d(points, selector.n_features_)
+    return {"columns": points.tolist(), "energy": energy[points - 1].tolist()}
+
+
+# -- how it looks --------------------------------------------------------------------------------
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError:
+        raise ImportError(
+            "jinja2 is needed for the report: pip install 'narrows[plots]'."
+        ) from None
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"name": _name, "file": os.path.basename}
+    source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")
+    return environment.from_string(source)
+
+
+def _name(value: Any) -> str:
+    """A name of the data as the page shows it; the template escapes it."""
+    text = printable(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _scores(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """For each classifier, micro-F1 of each method (rows) at each size asked for (columns)."""
+    grids = []
+    for judge in dict.fromkeys(line.classifier for line in lines):
+        mine = [line for line in lines if line.classifier == judge]
+        sizes = sorted({line.asked for line in mine if line.asked is not None})
+        rows = {line.method: dict[int, Line]() for line in mine if line.method != ALL}
+        for line in mine:
+            if line.asked is not None:
+                rows[line.method][line.asked] = line
+        best = {
+            p: max((row[p].micro_f1 for row in rows.values() if p in row and not row[p].skipped),
+                   default=None)
+            for p in sizes
+        }  # fmt: skip
+        every = next((line for line in mine if line.method == ALL), None)
+        grids.append(
+            {"classifier": judge, "sizes": sizes, "rows": rows, "best": best, "all": every}
+        )
+    return grids
+
+
+def _pictures(
+    lines: Sequence[Line], data: Gathered, methods: Sequence[Ours | Rival]
+) -> list[dict[str, str]]:
+    done = [line for line in lines if not line.skipped and line.method != ALL]
+    pictures = []
+
+    def add(title: str, caption: str, draw: Any, height: float = 4.2) -> None:
+        ax = new_figure((4.8, height)).subplots()
+        draw(ax)
+        encoded = base64.b64encode(as_svg(ax.figure)).decode()
+        pictures.append({"title": title, "caption": caption, "svg": encoded})
+
+    for judge in dict.fromkeys(line.classifier for line in done):
+        add(
+            f"micro-F1 by dimensions, {judge}",
+            "The share of held-out rows told right. Dotted: all columns, without a reduction.",
+            lambda ax, judge=judge: ComparisonDisplay(lines).plot(
+                ax, classifier=judge, legend="below"
+            ),
+        )
+    if done:
+        add(
+            "time to learn by dimensions",
+            "CPU seconds on one core to learn the reduction, without reading the data.",
+            lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
+        )
+    fitted = _fitted(methods)
+    selector = next((m for m in fitted if isinstance(m.fitted, Selector)), None)
+    if selector is not None:
+        add(
+            f"scores and energy, {selector.name}",
+            "Columns best first: what share of all scores the first p have, and how the score "
+            "itself falls.",
+            lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
+        )
+    projector = next((m for m in fitted if _has_two_directions(m)), None)
+    if projector is not None:
+        _, _, X_test, y_test = data.folds[-1]
+        few = np.random.default_rng(0).permutation(len(y_test))[:_DRAWN]
+        Z = (X_test[few] @ projector.fitted.components_[:2].T).astype(float)
+        names = projector.fitted.get_feature_names_out()[:2]
+        shown = min(21, len(np.unique(y_test[few])))
+        add(
+            f"held-out rows in two dimensions, {projector.name}",
+            f"{len(few):,} of {len(y_test):,} rows held out, by class.",
+            lambda ax: ScatterDisplay(Z, y_test[few], names).plot(ax, legend="below"),
+            4.2 + 0.1 * shown,
+        )
+    return pictures
+
+
+def _has_two_directions(method: Ours) -> bool:
+    return not isinstance(method.fitted, Selector) and len(method.fitted.components_) >= 2

@@ -1,0 +1,176 @@
+"""The report: one file that fetches nothing and believes nothing, and the same as JSON."""
+
+from __future__ import annotations
+
+import base64
+import html.parser
+import json
+import re
+import shlex
+from importlib import metadata
+
+import numpy as np
+import pytest
+
+from narrows import OCFS, cli
+from narrows.evaluate import report
+from narrows.text import Tfidf
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+LABELS = [
+    "<script>alert('label')</script>", "it's \"quoted\" & <b>", "\u05e2\u05d1\u05e8\u05d9\u05ea",
+    "a" * 400, "line\nend", "\u202egnp.exe", "$x_1", "http://example.com/a.js",
+]  # fmt: skip
+WORDS = ["script", "quot", "\u05e9\u05dc\u05d5\u05dd", "b" * 300, "end", "exe", "x_1", "http"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A file of hostile texts, and the report on it."""
+    folder = tmp_path_factory.mktemp("report")
+    rng = np.random.default_rng(0)
+    lines = []
+    for i in range(160):
+        words = [WORDS[i % 8], *rng.choice([*WORDS, "and", "of"], 3)]
+        split = "train" if i < 120 else "test"
+        lines.append(json.dumps({"label": LABELS[i % 8], "split": split, "text": " ".join(words)}))
+    (folder / "a b.jsonl").write_text("\n".join(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        command = ["compare", "a b.jsonl", "--methods", "ocfs,oc,srda,lda,chi2"]
+        status = cli.main([*command, "--dims", "2,20", "--report", "r.html"])
+    page = (folder / "r.html").read_text("utf-8")
+    return status, page, json.loads((folder / "r.json").read_text("utf-8")), folder
+
+
+class Elements(html.parser.HTMLParser):
+    """Collects what a browser would find."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_nothing_is_fetched_and_nothing_of_the_data_is_believed(made):
+    status, page, *_ = made
+    assert status == 0
+    found = Elements(page)
+    known = {
+        "html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "h3", "p", "div",
+        "table", "tr", "td", "th", "details", "summary", "figure", "img", "figcaption", "bdi",
+        "span", "br", "pre",
+    }  # fmt: skip
+    assert set(found.tags) <= known  # no script, no link, no b of a label
+    assert {name for _, name, _ in found.attributes} <= {
+        "lang", "charset", "name", "content", "http-equiv", "class", "colspan", "open", "alt", "src"
+    }  # fmt: skip
+    pictures = [value for _, name, value in found.attributes if name == "src"]
+    assert len(pictures) == 4
+    for picture in pictures:
+        assert picture.startswith("data:image/svg+xml;base64,")
+        svg = base64.b64decode(picture.split(",")[1]).decode()
+        assert "<script" not in svg
+        assert "<metadata" not in svg
+        addresses = set(re.findall(r"https?://[^\"'<\s]+", svg))
+        names = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}  # of the language
+        assert addresses <= names | {"http://example.com/a.js"}
+    text = "".join(found.text)
+    for label in (LABELS[0], LABELS[1], LABELS[2], r"'line\nend'", r"'\u202egnp.exe'", LABELS[7]):
+        assert label in text
+    assert "\u202e" not in page
+    assert "a" * 79 + "…" in text
+    assert "a" * 81 not in text
+
+
+def test_the_twin_says_it_all(made):
+    _, page, found, folder = made
+    assert found["data"]["rows"] == 120
+    assert found["data"]["rows_held_out"] == 40
+    assert [part["label"] for part in found["data"]["classes"]] == sorted(LABELS)
+    assert {part["rows"] for part in found["data"]["classes"]} == {15}
+    assert found["versions"]["numpy"] == metadata.version("numpy")
+    assert found["stopped"] is False
+    for line in found["lines"]:
+        assert (f"{line['micro_f1']:.3f}" in page) if "skipped" not in line else line["skipped"]
+    skipped = {line["method"] for line in found["lines"] if "skipped" in line}
+    assert skipped == {"lda"}
+    curve = next(c for c in found["curves"] if c["method"] == "oc")
+    expected = {
+        line["dimensions"]: line["micro_f1"] for line in found["lines"] if line["method"] == "oc"
+    }
+    assert dict(zip(curve["dimensions"], curve["micro_f1"], strict=True)) == expected
+    models = {model["name"]: model for model in found["models"]}
+    assert set(models) == {"ocfs", "oc", "srda"}
+    rows = [json.loads(line) for line in (folder / "a b.jsonl").read_text().splitlines()[:120]]
+    texts = [row["text"] for row in rows]
+    tfidf = Tfidf().update(texts)
+    alone = OCFS(n_features=10).fit(tfidf.transform(texts), [row["label"] for row in rows])
+    kept = tfidf.terms[alone.ranking_[: alone.n_features_]].tolist()
+    assert [entry["name"] for entry in models["ocfs"]["kept"]] == kept
+    first = {label: entries[0]["name"] for label, entries in models["ocfs"]["per_class"].items()}
+    assert first == dict(zip(LABELS, WORDS, strict=True))
+
+
+def test_the_command_can_be_repeated(made, monkeypatch, capfd):
+    _, _, found, folder = made
+    monkeypatch.chdir(folder)
+    words = shlex.split(found["command"])
+    assert words[:3] == ["narrows", "compare", "a b.jsonl"]
+    assert cli.main([*words[1:], "--json"]) == 0
+    again = json.loads(capfd.readouterr().out)["lines"]
+    scores = [line.get("micro_f1") for line in found["lines"]]
+    assert [line.get("micro_f1") for line in again] == scores
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("r.pdf", "a report ends in .html"), ("none/r.html", "there is no folder none")],
+)
+def test_a_place_that_cannot_be_written_is_told_at_once(made, monkeypatch, capfd, name, message):
+    monkeypatch.chdir(made[-1])
+    assert cli.main(["compare", "a b.jsonl", "--report", name]) == 2
+    out, err = capfd.readouterr()
+    assert (out, message in err) == ("", True)
+
+
+def test_what_is_missing_is_named(made, monkeypatch, capfd):
+    monkeypatch.chdir(made[-1])
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    assert cli.main(["compare", "a b.jsonl", "--report", "q.html"]) == 2
+    assert "pip install 'narrows[plots]'" in capfd.readouterr().err
+    assert not (made[-1] / "q.html").exists()
+
+
+def test_what_was_done_is_reported_when_it_is_stopped(made, monkeypatch):
+    monkeypatch.chdir(made[-1])
+    learn = report.Ours.learn
+
+    def stopped(self, *args):
+        if self.name == "oc":
+            raise KeyboardInterrupt
+        return learn(self, *args)
+
+    monkeypatch.setattr(report.Ours, "learn", stopped)
+    command = ["--methods", "ocfs,oc", "--dims", "2", "--report", "s.html"]
+    assert cli.main(["compare", "a b.jsonl", *command]) == 130
+    found = json.loads((made[-1] / "s.json").read_text())
+    assert found["stopped"] is True
+    assert [model["name"] for model in found["models"]] == ["ocfs"]
+    assert "Stopped before the end" in (made[-1] / "s.html").read_text()
+
+
+def test_a_test_file_of_the_other_kind_is_refused(made, monkeypatch, capfd):
+    monkeypatch.chdir(made[-1])
+    (made[-1] / "n.csv").write_text("a,class\n1,x\n2,y\n")
+    assert cli.main(["compare", "a b.jsonl", "--test", "n.csv"]) == 2
+    assert "a b.jsonl holds texts, but this file numbers" in capfd.readouterr().err
