@@ -173,6 +173,15 @@ def test_the_command_prints_what_python_finds(run):
     assert run(f"compare a.svm {flags} --cv 3")[0] == 0
 
 
+def test_both_files_count_columns_from_the_same(run):
+    with open("a.svm", "w") as a, open("b.svm", "w") as b:
+        a.writelines("0 1:1 3:1\n1 2:1\n" for _ in range(10))
+        b.write("0 0:0.5 1:1 3:1\n1 2:2\n")
+    status, out, _ = run("compare a.svm --test b.svm --methods oc --dims 1 --json")
+    assert status == 0
+    assert [line["micro_f1"] for line in json.loads(out)["lines"]] == [1.0, 1.0]
+
+
 def texts(n, split):
     words = {"sea": "salt water ship wave", "land": "tree hill sand stone"}
     rng = np.random.default_rng(0 if split else 1)

@@ -18,6 +18,15 @@ from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
 from benchmarks.studies.uneven_classes import UnevenClasses
 from benchmarks.studies.updates import Updates
+from benchmarks.studies.which import (
+    FewColumns,
+    FewDimensions,
+    RareClasses,
+    SecondsToLearn,
+    Sets,
+    SeveralLabels,
+    Stream,
+)
 
 STUDIES = {
     study.name: study
@@ -39,5 +48,12 @@ STUDIES = {
         Rivals,
         Shards,
         OpenQuestions,
+        Sets,
+        FewDimensions,
+        RareClasses,
+        FewColumns,
+        SecondsToLearn,
+        Stream,
+        SeveralLabels,
     )
 }

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate.comparison import Fold, split
-from narrows.read import Dataset, Source
+from narrows.read import READERS, Dataset, Source, suffix_of, svmlight
 from narrows.read.chunk import Options
 from narrows.solve.sums import widened
 from narrows.text import Tfidf
@@ -29,6 +29,8 @@ def folds(path: str, test: str | None, cv: int | None, seed: int, options: Optio
 
     Texts become rows by the terms of those to learn from alone.
     """
+    if test is not None and options.zero_based is None and _both_svmlight(path, test):
+        options = Dataset([path, test], options).options  # from column 0 if either has one
     by_split = cv is None and test is None and not options.split and ".jsonl" in path
     parts, source = (_splits(path, options) if by_split else None), None
     if parts is None:
@@ -67,6 +69,10 @@ def rows(
     X = [widened(part, width) for part in X]
     stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
     return stacked, y, dataset
+
+
+def _both_svmlight(*paths: str) -> bool:
+    return all(READERS[suffix_of(path)[0]] is svmlight.read for path in paths)
 
 
 def _kind(dataset: Dataset) -> str:

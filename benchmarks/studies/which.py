@@ -1,0 +1,268 @@
+"""Which method: every set of real data, every kind of method, by the library's own comparison."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.svm import LinearSVC
+
+from benchmarks.studies import corpora
+from benchmarks.studies.tables import markdown
+from narrows import CHI, IG, MMCFS, OC, OCFS, SRDA, OnlineSRDA
+from narrows.evaluate.comparison import ALL, Fold, Line, over, split
+
+FOLDS = 5
+LARGE = 3000  # rows from which on one fifth is held out instead of five
+SELECTORS = ("ocfs", "ig", "chi", MMCFS(eps=0.05), "fisherfs")
+PROJECTORS = ("oc", "mmc", "idrqr", "onlinesrda", "srda", "lda")
+RIVALS = ("chi2", "f_classif", "truncatedsvd", "pca", "lineardiscriminantanalysis")
+
+
+@dataclass
+class Set:
+    """A set of data as folds, and the shape of all its rows."""
+
+    title: str
+    folds: list[Fold]
+    n: int
+    sizes: np.ndarray
+
+    @property
+    def classes(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def uneven(self) -> float:
+        """How many times the smallest class the largest is."""
+        return float(self.sizes.max() / self.sizes.min())
+
+    @property
+    def shape(self) -> list[str]:
+        """n, d, c, the share of values that are not zero, and the largest class to the smallest."""
+        X = self.folds[0][0]
+        stored = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
+        share = 100 * stored / (X.shape[0] * X.shape[1])
+        shares = f"{share:.2g} %" if share < 99 else "all"
+        return [f"{self.n:,}", f"{X.shape[1]:,}", str(self.classes), shares, f"{self.uneven:.3g}"]
+
+
+class Sets:
+    """What the sets are like."""
+
+    name = "sets"
+
+    def table(self) -> str:
+        header = ["set", "rows", "columns", "classes", "not zero", "largest class / smallest"]
+        return markdown(header, ([data.title, *data.shape] for data in sets()))
+
+
+class FewDimensions:
+    """Micro-F1 of a linear SVM at c - 1 dimensions, and of all columns."""
+
+    name = "few dimensions"
+    field = "micro_f1"
+    uneven = 1.0  # sets whose largest class is at least so many times the smallest
+
+    def table(self) -> str:
+        methods = [
+            "ocfs", "oc", "mmc", "idrqr", "onlinesrda", "srda", "lda",
+            "truncatedsvd", "pca", "lineardiscriminantanalysis",
+        ]  # fmt: skip
+        rows = []
+        for data in sets():
+            if data.uneven < self.uneven:
+                continue
+            found = {
+                line.method: line
+                for line in compared(data.title)
+                if line.asked in (None, data.classes - 1)
+            }
+            cells = _marked([found.get(m) for m in methods], self.field)
+            rows.append(
+                [data.title, str(data.classes - 1), _figure(found[ALL], self.field), *cells]
+            )
+        return markdown(["set", "dimensions", "all columns", *methods], rows)
+
+
+class RareClasses(FewDimensions):
+    """The same as macro-F1, in which each class counts the same, where classes are uneven."""
+
+    name = "few dimensions, macro-F1"
+    field = "macro_f1"
+    uneven = 2.0
+
+
+class FewColumns:
+    """Micro-F1 of a linear SVM on 10 and on 100 columns."""
+
+    name = "few columns"
+
+    def table(self) -> str:
+        methods = [*map(str, SELECTORS), "chi2", "f_classif"]
+        rows = []
+        for data in sets():
+            width = data.folds[0][0].shape[1]
+            for p in (3, 10, 100):
+                if p >= width or (p == 3 and width > 100):
+                    continue
+                found = {line.method: line for line in compared(data.title) if line.asked == p}
+                cells = _marked([found.get(m) for m in methods], "micro_f1")
+                rows.append([data.title, f"{p} of {width:,}", *cells])
+        return markdown(["set", "columns", *methods], rows)
+
+
+class SecondsToLearn:
+    """CPU seconds to learn c - 1 dimensions or columns, of sets of a thousand rows and more."""
+
+    name = "seconds to learn"
+
+    def table(self) -> str:
+        methods = ["ocfs", "ig", *PROJECTORS, *RIVALS]
+        rows = []
+        for data in sets():
+            if data.n < 1000:
+                continue
+            found = {
+                line.method: line for line in compared(data.title) if line.asked == data.classes - 1
+            }
+            cells = [
+                "" if m not in found or found[m].skipped else f"{found[m].learn:.2g}"
+                for m in methods
+            ]
+            rows.append([data.title, *cells])
+        return markdown(["CPU seconds", *methods], rows)
+
+
+class Stream:
+    """Two streams: the past learnt and the future held out, and each row told before it is."""
+
+    name = "streams"
+
+    def table(self) -> str:
+        header = [
+            "stream", "last fifth: all columns", "OC", "SRDA", "OnlineSRDA",
+            "OnlineSRDA, half-life 1,000", "every row before it is learnt: OnlineSRDA",
+            "OnlineSRDA, half-life 1,000",
+        ]  # fmt: skip
+        rows = []
+        for title, X, y in corpora.streams():
+            cut = 4 * len(y) // 5
+            cells = [_told(X[:cut], y[:cut], X[cut:], y[cut:])]
+            made = [OC(), SRDA(), OnlineSRDA(random_state=0)]
+            made.append(OnlineSRDA(random_state=0, half_life=1000))
+            for model in made:
+                model.fit(X[:cut], y[:cut])
+                Z, Z_test = model.transform(X[:cut]), model.transform(X[cut:])
+                cells.append(_told(Z, y[:cut], Z_test, y[cut:]))
+            for half_life in (None, 1000):
+                model = OnlineSRDA(random_state=0, half_life=half_life)
+                cells.append(model.partial_fit(X, y).score_)
+            rows.append([title, *cells])
+        return markdown(header, rows)
+
+
+class SeveralLabels:
+    """RCV1 with all its topics: micro- and macro-F1 of one linear SVM a topic."""
+
+    name = "several labels"
+
+    def table(self) -> str:
+        X, Y, X_test, Y_test = corpora.topics()
+        rows = [[ALL, f"{X.shape[1]:,}", *_by_topic(X, Y, X_test, Y_test)]]
+        for model in (
+            OCFS(n_features=1000), OCFS(per_class=50), IG(n_features=1000), CHI(n_features=1000),
+            OC(), OnlineSRDA(random_state=0),
+        ):  # fmt: skip
+            Z, Z_test = model.fit(X, Y).transform(X), model.transform(X_test)
+            rows.append([repr(model), f"{Z.shape[1]:,}", *_by_topic(Z, Y, Z_test, Y_test)])
+        return markdown(["method", "dimensions", "micro-F1", "macro-F1"], rows)
+
+
+@cache
+def sets() -> list[Set]:
+    """All sets of one label a row, as folds."""
+    return [_set(title, given) for title, given in _given()]
+
+
+def _given() -> Iterable[tuple[str, tuple[Any, ...]]]:
+    for title, corpus in (("20 Newsgroups", corpora.news), ("R8", corpora.r8)):
+        data = corpus()
+        yield title, (data.X, data.y, data.X_test, data.y_test)
+    yield "RCV1", corpora.archive("rcv1_4class")
+    for name in ("tr41", "re0", "re1"):
+        yield name, corpora.documents(name)
+    yield "ORL faces", corpora.faces()
+    for title, X, y in corpora.streams():
+        cut = 4 * len(y) // 5
+        yield f"{title}, in time order", (X[:cut], y[:cut], X[cut:], y[cut:])
+    for name in corpora.UCI:
+        yield name, corpora.uci(name)
+
+
+def _set(title: str, given: tuple[Any, ...]) -> Set:
+    X, y = given[:2]
+    held_out = len(given) == 4
+    folds = [given] if held_out else list(split(X, y, FOLDS if len(y) < LARGE else None))
+    n = sum(len(part) for part in folds[0][1::2])
+    sizes = np.unique(np.concatenate(folds[0][1::2]), return_counts=True)[1]
+    return Set(title, [_scaled(*fold) for fold in folds], n, sizes)
+
+
+def _scaled(X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> Fold:
+    """Dense columns to unit variance, by the rows to learn from; pixels to [0, 1]."""
+    if sparse.issparse(X):
+        return X, y, X_test, y_test
+    scaler = (MaxAbsScaler() if X.shape[1] > 1000 else StandardScaler()).fit(X)
+    return scaler.transform(X), y, scaler.transform(X_test), y_test
+
+
+@cache
+def compared(title: str) -> list[Line]:
+    """The comparison of a set: c - 1, 3, 10 and 100 dimensions."""
+    data = next(data for data in sets() if data.title == title)
+    few = data.classes - 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns that do not vary, and of machines that stop
+        lines = over(data.folds, [*PROJECTORS, "truncatedsvd", "pca", RIVALS[-1]], [few])
+        chosen = [*SELECTORS, *RIVALS[:2]]
+        return lines + over(data.folds, chosen, sorted({few, 3, 10, 100}))
+
+
+def _figure(line: Line | None, field: str) -> str:
+    if line is None or line.skipped:
+        return "-"
+    return f"{getattr(line, field):.3f}".removeprefix("0")
+
+
+def _marked(lines: list[Line | None], field: str) -> list[str]:
+    """The figures, the best in bold."""
+    there = [getattr(line, field) for line in lines if line and not line.skipped]
+    best = _shown(max(there))
+    cells = [_figure(line, field) for line in lines]
+    return [f"**{cell}**" if cell == best else cell for cell in cells]
+
+
+def _shown(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def _told(X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> float:
+    return float(LinearSVC(random_state=0).fit(X, y).score(X_test, y_test))
+
+
+def _by_topic(X: Any, Y: Any, X_test: Any, Y_test: Any) -> list[float]:
+    machine = OneVsRestClassifier(LinearSVC(random_state=0)).fit(X, Y)
+    found = machine.predict(X_test)
+    return [
+        float(f1_score(Y_test, found, average=kind, zero_division=0.0))
+        for kind in ("micro", "macro")
+    ]
