@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
@@ -20,16 +21,18 @@ from sklearn.utils import get_tags
 from tqdm import tqdm
 
 import narrows
-from narrows.engines import local
+from narrows.checkpoint import Checkpoint
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate import gathered
 from narrows.evaluate.describe import described, details, printable, summary
 from narrows.families._base import Estimator
+from narrows.interrupts import between
 from narrows.read import Dataset
+from narrows.read.ahead import ahead
 from narrows.read.chunk import Chunk, Options
+from narrows.runs import Run
 from narrows.store import load, save
-from narrows.text import Tfidf
-from narrows.write import format_of, writer
+from narrows.write import format_of, rows_in, writer
 
 METHODS: dict[str, Any] = {
     name.lower(): method
@@ -146,6 +149,23 @@ _READ_OPTIONS = (
         help="Rows read at a time.",
     ),
 )
+_KEEP_OPTIONS = (
+    click.option("--checkpoint", metavar="FILE", help="Keep there what is learnt on the way."),
+    click.option(
+        "--every",
+        type=click.IntRange(1),
+        default=100_000,
+        show_default=True,
+        metavar="ROWS",
+        help="Write the checkpoint after so many rows.",
+    ),
+    click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
+    click.option(
+        "--from-position",
+        is_flag=True,
+        help="With --resume: standard input begins where the checkpoint was made.",
+    ),
+)
 
 
 def _with(options: tuple[Any, ...]) -> Callable[[Any], Any]:
@@ -162,8 +182,9 @@ def _with(options: tuple[Any, ...]) -> Callable[[Any], Any]:
 def cli() -> None:
     """Supervised dimensionality reduction of large and streaming labelled data.
 
-    Files are known by their suffix: .svm .svmlight .libsvm .csv .jsonl (each may end in .gz) and
-    .npz; "-" is standard input or output. Results go to stdout, progress and errors to stderr.
+    Files are known by their suffix: .svm .svmlight .libsvm .csv .jsonl (each may end in .gz), .npz
+    and .parquet; "-" is standard input or output. Results go to stdout, progress and errors to
+    stderr.
     Exit status: 0 done, 1 something wrong inside a file, 2 wrong usage, 130 interrupted.
     """
 
@@ -180,59 +201,137 @@ def cli() -> None:
 @click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
 @_with(_METHOD_OPTIONS)
 @_with(_READ_OPTIONS)
+@_with(_KEEP_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def fit(
     inputs: tuple[str, ...], method: str, output: str, params: tuple[str, ...], **given: Any
-) -> None:
+) -> int:
     """Learn a reduction from labelled data and save it.
 
     \b
     narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
     narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
+    narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
     """  # noqa: D301 - click wants the character
-    as_json = given.pop("as_json")
+    as_json, keep = given.pop("as_json"), _kept(given)
     options = _options(
         given, labels_required=get_tags(METHODS[method.lower()]()).target_tags.required
     )
     estimator = _estimator(method, given, params)
     _check_output(output, *inputs)
-    dataset = Dataset(inputs, options)
-    tfidf = None
-    if dataset.is_text or estimator.passes_in_order() > 1:
-        dataset.keep()
-    if dataset.is_text:
-        tfidf = Tfidf()
-        for chunk in _progress(dataset, "counting terms"):
-            tfidf.update(chunk.X)
-        if not len(tfidf.terms):
-            raise DataError(inputs[0], "the texts hold no words.")
-    learning = _Rows(dataset, tfidf)
+    run = _run(estimator, inputs, options, None, keep)
+    if not _learn(run, run.fit):
+        return 130
+    _finish(run, estimator, output, as_json)
+    return 0
+
+
+@cli.command()
+@click.argument("model")
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
+@_with(_READ_OPTIONS)
+@_with(_KEEP_OPTIONS)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> int:
+    """Let a saved model learn more rows, as if it had seen them all.
+
+    \b
+    narrows update model.narrows today.svm -o model.narrows
+    producer | narrows update model.narrows - -o new.narrows --checkpoint c.narrows
+
+    Texts become rows by the terms and frequencies that were counted when the model was fitted.
+    """  # noqa: D301 - click wants the character
+    as_json, keep = given.pop("as_json"), _kept(given)
+    _check_output(output, *inputs)
+    estimator = load(model)
+    _need_partial_fit(estimator)
+    required = get_tags(estimator).target_tags.required
+    options = _options(given, labels_required=required)
+    options = _options_of_model(estimator, model, options, wider=True)
+    run = _run(estimator, inputs, options, estimator.source_, keep)
+    _check_kind(run.dataset, estimator, model, inputs[0])
+    if not _learn(run, run.update):
+        return 130
+    _finish(run, estimator if run.begun is None else run.begun.estimator, output, as_json)
+    return 0
+
+
+@cli.command()
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
+    """Make one model of several of the same method, fitted to different rows.
+
+    \b
+    narrows merge monday.narrows tuesday.narrows -o week.narrows
+
+    Exact for the methods whose states add up, approximate for onlinesrda.
+    """  # noqa: D301 - click wants the character
+    _check_output(output)
+    loaded = [load(model) for model in models]
+    _widen_alike(loaded)
+    merged, *others = loaded
     try:
-        local.fit(estimator, learning)
-    except (DataError, ParameterError):
-        raise
-    except ValueError as error:  # of the data as a whole: one class only, equal means
-        raise DataError(", ".join(inputs), str(error)) from None
-    estimator.remember(dataset.source(tfidf))
-    if output == "-":
-        _save_to_stdout(estimator)
-    else:
-        save(estimator, output)
-    found = {"model": output, **summary(estimator)}
-    text = (
-        f"{found['method']}: {found['rows']:,} rows, {len(found['classes'])} classes, "
-        f"{found['columns']:,} columns -> {found['dimensions']:,}; saved to {output}"
-    )
+        merge_in = merged.merge
+    except AttributeError as error:
+        raise ParameterError(str(error)) from None
+    for other, model in zip(others, models[1:], strict=True):
+        try:
+            merge_in(other)
+        except ValueError as error:
+            raise DataError(model, f"cannot be merged into {models[0]}. {error}") from None
+    _save(merged, output)
+    _report_model(merged, output, as_json)
+
+
+@cli.command()
+@click.argument("input", metavar="INPUT")
+@click.argument("output", metavar="OUTPUT")
+@_with(_READ_OPTIONS)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def convert(input: str, output: str, **given: Any) -> None:
+    """Write the rows of a file in another format: the same columns, the same labels.
+
+    \b
+    narrows convert train.svm train.parquet
+    narrows convert train.csv train.svm.gz
+
+    Formats of numbers become one another; .jsonl becomes .jsonl or .jsonl.gz. What was written is
+    read again, and its rows are counted.
+    """  # noqa: D301 - click wants the character
+    as_json = given.pop("as_json")
+    _check_output(output, input)
+    options = _options(given)
+    dataset = Dataset([input], options)
+    rows = 0
+
+    def counted(written: str) -> None:
+        found = rows_in(written, output)
+        if found != rows:
+            raise DataError(output, f"{rows:,} rows were read, but {found:,} written. {input}?")
+
+    chunks = _progress(dataset, "converting")
+    first = next(chunks)
+    with writer(output, first.columns, dataset.is_text, counted) as out:
+        for chunk in itertools.chain([first], chunks):
+            out.write(chunk.X, chunk.y)
+            rows += len(chunk.lines)
+    found = {"output": output, "rows": rows}
+    text = f"{rows:,} rows written to {output}"
     click.echo(json.dumps(found) if as_json else text, err=output == "-")
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("input", metavar="INPUT")
-@click.option("-o", "--output", required=True, help=".npz, .svm or .csv; - for CSV on stdout.")
+@click.option(
+    "-o", "--output", required=True, help=".npz, .parquet, .svm or .csv; - for CSV on stdout."
+)
 @_with(_READ_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def transform(model: str, input: str, output: str, **given: Any) -> None:
+def transform(model: str, input: str, output: str, **given: Any) -> int:
     """Reduce the rows of a file with a saved model.
 
     \b
@@ -243,27 +342,29 @@ def transform(model: str, input: str, output: str, **given: Any) -> None:
     _check_output(output, model, input)
     format_of(output)
     estimator = load(model)
-    source = estimator.source_
-    dataset = Dataset([input], _options_of_model(estimator, model, _options(given)), source)
-    tfidf = None if source is None else source.tfidf
-    if dataset.is_text != (tfidf is not None):
-        made_of = ("numbers", "texts")
-        raise ParameterError(
-            f"{input}: {model} was fitted to {made_of[tfidf is not None]}, but this file holds "
-            f"{made_of[dataset.is_text]}."
-        )
-    rows = 0
+    options = _options_of_model(estimator, model, _options(given))
+    run = Run(estimator, [input], options, estimator.source_, _progress)
+    _check_kind(run.dataset, estimator, model, input)
+    rows, stopped = 0, False
     names = [printable(name) for name in estimator.get_feature_names_out()]
     with writer(output, names) as out, warnings.catch_warnings():
         # the reader has seen to it that the columns are those of the fit
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        for chunk in _progress(dataset, "reducing"):
-            reduced = estimator.transform(_rows(chunk, tfidf))
-            out.write(reduced, chunk.y)
-            rows += reduced.shape[0]
+        try:
+            for chunk in _progress(run.dataset, "reducing"):
+                reduced = estimator.transform(run.rows(chunk))
+                out.write(reduced, chunk.y)
+                rows += reduced.shape[0]
+        except KeyboardInterrupt:  # between two chunks: what is there is whole
+            if not rows:
+                raise
+            stopped = True
+    if stopped:
+        _say(f"interrupted; {output} holds the first {rows:,} rows.")
     found = {"output": output, "rows": rows, "dimensions": len(names)}
     text = f"{rows:,} rows x {len(names):,} columns written to {output}"
     click.echo(json.dumps(found) if as_json else text, err=output == "-")
+    return 130 if stopped else 0
 
 
 @cli.command()
@@ -408,11 +509,12 @@ def _options(given: dict[str, Any], labels_required: bool = False) -> Options:
     return Options(**{name: given.pop(name) for name in names}, labels_required=labels_required)
 
 
-def _options_of_model(estimator: Any, model: str, options: Options) -> Options:
-    """Let files become the columns that the model was fitted to."""
+def _options_of_model(estimator: Any, model: str, options: Options, wider: bool = False) -> Options:
+    """Let files become the columns that the model was fitted to, or more if they may be wider."""
     source = estimator.source_
     width, base = options.width, options.zero_based
-    if width not in (None, estimator.n_features_in_):
+    wider = wider and estimator.column_names() is None
+    if width not in (None, estimator.n_features_in_) and not wider:
         raise ParameterError(
             f"--width {width}, but {model} was fitted to {estimator.n_features_in_} columns."
         )
@@ -421,7 +523,7 @@ def _options_of_model(estimator: Any, model: str, options: Options) -> Options:
         raise ParameterError(f"{model} was fitted to columns that are {counted}-based.")
     names = getattr(estimator, "feature_names_in_", None)
     columns = source.columns if source is not None else None if names is None else tuple(names)
-    return options.having(width=estimator.n_features_in_, columns=columns)
+    return options.having(width=width if wider else estimator.n_features_in_, columns=columns)
 
 
 def _estimator(method: str, given: dict[str, Any], params: tuple[str, ...]) -> Any:
@@ -460,8 +562,103 @@ def _check_output(path: str, *inputs: str) -> None:
             raise ParameterError(f"{path}: this is what is read; write to another file.")
 
 
+def _kept(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of checkpoints out of `given`."""
+    keep = {name: given.pop(name) for name in ("checkpoint", "every", "resume", "from_position")}
+    if keep["checkpoint"] is None and keep["resume"]:
+        raise ParameterError("--resume goes with --checkpoint FILE, which says what from.")
+    if keep["from_position"] and not keep["resume"]:
+        raise ParameterError("--from-position goes with --resume.")
+    return keep
+
+
+def _run(
+    estimator: Any, inputs: tuple[str, ...], options: Options, source: Any, keep: dict[str, Any]
+) -> Run:
+    path = keep["checkpoint"]
+    if path is None:
+        return Run(estimator, inputs, options, source, _progress)
+    _need_partial_fit(estimator)
+    _check_output(path, *inputs)
+    if keep["from_position"] and list(inputs) != ["-"]:
+        raise ParameterError("--from-position is for standard input; files are passed over.")
+    checkpoint = Checkpoint(path, keep["every"], estimator, inputs, options)
+    begun = checkpoint.begun() if keep["resume"] else None
+    if begun is not None:
+        _say(f"going on after {begun.at.rows:,} rows, line {begun.at.line:,} of "
+             f"{inputs[begun.at.file]}.")  # fmt: skip
+    elif keep["resume"]:
+        _say(f"there is no checkpoint {path} yet; beginning afresh.")
+    return Run(
+        estimator, inputs, options, source, _progress, checkpoint, begun, keep["from_position"]
+    )
+
+
+def _learn(run: Run, verb: Callable[[], Any]) -> bool:
+    """Learn; False if it was interrupted and what was learnt is in the checkpoint."""
+    try:
+        verb()
+    except KeyboardInterrupt:
+        if run.checkpoint is None or not run.at.rows:
+            raise
+        run.checkpoint.save()
+        _say(
+            f"interrupted after {run.at.rows:,} rows, which are kept in {run.checkpoint.path}; "
+            "the same command with --resume goes on."
+        )
+        return False
+    return True
+
+
+def _finish(run: Run, estimator: Any, output: str, as_json: bool) -> None:
+    """Save a model, then let go of the checkpoint."""
+    _save(estimator, output)
+    if run.checkpoint is not None:
+        run.checkpoint.done()
+    _report_model(estimator, output, as_json)
+
+
+def _report_model(estimator: Any, output: str, as_json: bool) -> None:
+    found = {"model": output, **summary(estimator)}
+    text = (
+        f"{found['method']}: {found['rows']:,} rows, {len(found['classes'])} classes, "
+        f"{found['columns']:,} columns -> {found['dimensions']:,}; saved to {output}"
+    )
+    click.echo(json.dumps(found) if as_json else text, err=output == "-")
+
+
+def _need_partial_fit(estimator: Any) -> None:
+    try:
+        estimator.partial_fit  # noqa: B018 - says what to use where there is none
+    except AttributeError as error:
+        raise ParameterError(str(error)) from None
+
+
+def _check_kind(dataset: Dataset, estimator: Any, model: str, name: str) -> None:
+    """Raise where a model of texts would see numbers, or one of numbers texts."""
+    source = estimator.source_
+    texts = source is not None and source.tfidf is not None
+    if dataset.is_text != texts:
+        made_of = ("numbers", "texts")
+        raise ParameterError(
+            f"{name}: {model} was fitted to {made_of[texts]}, but this file holds "
+            f"{made_of[dataset.is_text]}."
+        )
+
+
+def _widen_alike(estimators: list[Any]) -> None:
+    """Let models of shards without names have as many columns as the widest has."""
+    width = max(estimator.n_features_in_ for estimator in estimators)
+    for estimator in estimators:
+        if estimator.n_features_in_ < width and estimator.column_names() is None:
+            estimator.widen(width)
+
+
 def _progress(dataset: Dataset, what: str) -> Iterator[Chunk]:
-    """Go through the chunks, with a bar on a terminal where it takes more than a moment."""
+    """Go through the chunks, read ahead, with a bar on a terminal where it takes a while.
+
+    Ctrl-C comes between two chunks, or while one is waited for.
+    """
     with tqdm(
         total=dataset.size or None,
         desc=what,
@@ -471,24 +668,16 @@ def _progress(dataset: Dataset, what: str) -> Iterator[Chunk]:
         disable=None,
         file=sys.stderr,
     ) as bar:
-        for chunk in dataset:
+        for chunk in between(ahead(dataset)):
             yield chunk
             bar.update(dataset.position - bar.n)
 
 
-class _Rows:
-    """The rows and labels of a data set, from the start each time they are gone through."""
-
-    def __init__(self, dataset: Dataset, tfidf: Tfidf | None):
-        self.dataset, self.tfidf = dataset, tfidf
-
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        for chunk in _progress(self.dataset, "learning"):
-            yield _rows(chunk, self.tfidf), chunk.y
-
-
-def _rows(chunk: Chunk, tfidf: Tfidf | None) -> Any:
-    return chunk.X if tfidf is None else tfidf.transform(chunk.X)
+def _save(estimator: Any, output: str) -> None:
+    if output == "-":
+        _save_to_stdout(estimator)
+    else:
+        save(estimator, output)
 
 
 def _save_to_stdout(estimator: Any) -> None:

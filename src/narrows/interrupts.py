@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -23,3 +26,38 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
         if caught:
             signal.raise_signal(signal.SIGINT)
+
+
+def between(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items, and let Ctrl-C come between two of them: one that is begun is finished.
+
+    While the next one is waited for, it comes at once.
+    """
+    previous = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or previous is None:
+        yield from items
+        return
+    waiting, caught = False, False
+
+    def on_interrupt(number: int, frame: object) -> None:
+        nonlocal caught
+        caught = True
+        if waiting:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        iterator = iter(items)
+        while True:
+            waiting = True
+            try:
+                if caught:
+                    raise KeyboardInterrupt
+                item = next(iterator)
+            except StopIteration:
+                return
+            finally:
+                waiting = False
+            yield item
+    finally:
+        signal.signal(signal.SIGINT, previous)

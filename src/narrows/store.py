@@ -3,7 +3,8 @@
 A `.narrows` file is a safetensors file. Its metadata hold ``narrows``, the header as JSON::
 
     {"format": 1, "library": "0.1.0", "estimator": "OCFS", "parameters": {…},
-     "labels": "<i8", "source": {…} or null, "checksums": {array: crc32}, "crc32": of all this}
+     "labels": "<i8", "source": {…} or null, "checksums": {array: crc32},
+     "progress": {…} in checkpoints only, "crc32": of all this}
 
 The arrays are those of the state (``state.counts``, ``state.sums``, …), of the feature names
 and of the vectoriser. Text is kept as UTF-8 bytes (``name.text``) and the ends of the pieces
@@ -28,6 +29,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 import narrows
@@ -61,6 +63,29 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     -----
     **Cost**: the size of the state, 8 c d bytes, written once; no copy in memory.
     """
+    _save(estimator, path, {})
+
+
+def save_checkpoint(
+    estimator: Any, state: Any, source: Any, path: str | os.PathLike[str], progress: dict[str, Any]
+) -> None:
+    """Write a state in the middle of a fit, and `progress`, plain data that says where."""
+    shell = clone(estimator)
+    if hasattr(estimator, "feature_names_in_"):
+        shell.feature_names_in_ = estimator.feature_names_in_
+    shell._learnt = Learnt(state, source)
+    _save(shell, path, {"progress": progress})
+
+
+def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the estimator, the state that was being made, and the progress of a checkpoint."""
+    estimator, header = _load(path)
+    if "progress" not in header:
+        raise DataError(path, "a finished model, not a checkpoint: there is nothing to resume.")
+    return estimator, estimator._learnt.state, header["progress"]
+
+
+def _save(estimator: Any, path: str | os.PathLike[str], more: dict[str, Any]) -> None:
     if not isinstance(estimator, Estimator):
         raise TypeError(
             f"save: an estimator of narrows wanted, but {type(estimator).__name__} came. "
@@ -86,6 +111,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "labels": state.classes.dtype.str,
         "source": None if source is None else source.settings(),
         "checksums": {name: _crc(array) for name, array in arrays.items()},
+        **more,
     }
     header["crc32"] = _crc_of_text(json.dumps(header))
     metadata = {"narrows": json.dumps(header)}  # a second entry would make their order random
@@ -116,6 +142,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     OSError
         The file cannot be read.
     """
+    estimator, _ = _load(path)
+    if not isinstance(estimator._learnt.state, estimator._state_type):
+        raise DataError(path, "a checkpoint before the fit was done; resume it first.")
+    return estimator
+
+
+def _load(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     with open(path, "rb"):
         pass  # a missing or unreadable file is an OSError of the system's own words
     try:
@@ -136,14 +169,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     state["classes"] = state["classes"].astype(header["labels"])
     source = header["source"]
     learnt = Learnt(
-        estimator._state_type.from_arrays(state),
+        estimator.state_from(state),
         None if source is None else Source.of(source, _get(arrays, "source")),
     )
     estimator.n_features_in_ = learnt.state.n_features
     if "input.names.text" in arrays:
         estimator.feature_names_in_ = _get(arrays, "input")["names"]
     estimator._learnt = learnt
-    return estimator
+    return estimator, header
 
 
 @contextmanager

@@ -1,13 +1,17 @@
-"""Reduced data to files, chunk by chunk: npz, svmlight and CSV."""
+"""Rows to files, chunk by chunk: npz, svmlight, CSV and Parquet; texts to JSON lines."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import io
+import json
+import shutil
 import sys
+import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any, Protocol, cast
 
 import numpy as np
@@ -15,88 +19,222 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from narrows.errors import ParameterError
-from narrows.read import suffix_of
+from narrows.read import READERS, arrow, suffix_of
+from narrows.read.chunk import Options
 from narrows.store import replacing
 
 _COLUMNS_OF_LABELS = ("label", "class", "__label__")
 
 
 class Writer(Protocol):
-    """Takes chunks of rows; `finish` writes what has to come last."""
+    """Takes chunks of rows, each as wide as those before it, or wider where they are sparse."""
 
     def write(self, X: Any, y: Any) -> None:
-        """Add rows; y may be None."""
+        """Add rows, or texts; y may be None."""
 
     def finish(self) -> None:
         """Write what has to come last."""
 
 
 @contextmanager
-def writer(path: str, names: Sequence[str]) -> Iterator[Writer]:
+def writer(
+    path: str,
+    names: Sequence[str] | None,
+    texts: bool = False,
+    check: Callable[[str], None] = lambda written: None,
+) -> Iterator[Writer]:
     """Give a writer for the format of `path`, which appears when the block succeeds.
 
     Parameters
     ----------
     path : str
-        Ends in .npz, .svm, .svmlight, .libsvm or .csv, the last four with .gz after it too;
-        "-" writes CSV to standard output.
-    names : sequence of str
-        Names of the columns, for CSV.
+        Ends in .npz, .parquet, .svm, .svmlight, .libsvm or .csv, the last four with .gz after it
+        too; "-" writes CSV to standard output. For texts, .jsonl, and "-" writes that.
+    names : sequence of str, optional
+        Names of the columns, for CSV and dense rows in Parquet; x0, x1, … if left out.
+    texts : bool
+        Whether texts will come, not rows.
+    check : callable
+        Called with the name of the whole new file, before it takes its place.
 
     Raises
     ------
     ParameterError
         Another suffix.
     """
-    kind, zipped = format_of(path)
+    kind, zipped = format_of(path, texts)
     if path == "-":
         out = kind(sys.stdout.buffer, names)
         yield out
         out.finish()
         sys.stdout.buffer.flush()
         return
-    with replacing(path) as temporary, open(temporary, "wb") as raw:
-        if zipped:
-            with cast(IO[bytes], gzip.GzipFile("", "wb", 6, raw, mtime=0)) as stream:
-                out = kind(stream, names)
-                yield out
-                out.finish()
-        else:
-            out = kind(raw, names)
+    with replacing(path) as temporary:
+        with open(temporary, "wb") as raw, _zipping(raw, zipped) as stream:
+            out = kind(stream, names)
             yield out
             out.finish()
+        check(temporary)
+
+
+def _zipping(raw: IO[bytes], zipped: bool) -> Any:
+    """What to write to: the file itself, or gzip over it."""
+    return gzip.GzipFile("", "wb", 6, raw, mtime=0) if zipped else nullcontext(raw)
+
+
+def rows_in(written: str, path: str) -> int:
+    """Read a file of the format of `path` again, and count its rows."""
+    if path == "-":
+        raise ParameterError("standard output cannot be read again.")
+    suffix, zipped = suffix_of(path)
+    with open(written, "rb") as raw, gzip.open(raw) if zipped else nullcontext(raw) as stream:
+        options = Options(zero_based=False)
+        chunks = READERS[suffix](cast(IO[bytes], stream), path, options)
+        return sum(len(chunk.lines) for chunk in chunks)
+
+
+def _named(names: Sequence[str] | None, width: int) -> list[str]:
+    return [f"x{k}" for k in range(width)] if names is None else list(names)
 
 
 class _Npz:
-    """`X` dense, or `data, indices, indptr, shape` of CSR; and `y`, or the parts of its CSR."""
+    """`X` dense, or `data, indices, indptr, shape` of CSR; and `y`, or the parts of its CSR.
 
-    def __init__(self, stream: IO[bytes], names: Sequence[str]):
-        self.stream, self.X, self.y = stream, [], []  # type: ignore[var-annotated]
+    The pieces of each array wait in a temporary file, because an archive wants them together.
+    """
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        self.stream = stream
+        self.parts: dict[str, _Array] = {}
+        self.rows = self.width = self.labels = 0
 
     def write(self, X: Any, y: Any) -> None:
-        self.X.append(X)
-        self.y.append(y)
+        self.rows, self.width = self.rows + X.shape[0], max(self.width, X.shape[1])
+        if sparse.issparse(X):
+            self._csr(X, "data", "indices", "indptr")
+        else:
+            self._add("X", X)
+        if sparse.issparse(y):
+            self.labels = max(self.labels, y.shape[1])
+            self._csr(y, "yones", "yindices", "yindptr")
+        elif y is not None:
+            self._add("y", y)
 
     def finish(self) -> None:
-        arrays: dict[str, Any] = {}
-        if sparse.issparse(self.X[0]):
-            X = sparse.csr_array(sparse.vstack(self.X))
-            arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-            arrays["shape"] = np.array(X.shape)
+        self.parts.pop("yones", None)
+        with zipfile.ZipFile(self.stream, "w", allowZip64=True) as archive:
+            for name, part in self.parts.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    part.copy_to(entry)
+            for name, width in (("shape", self.width), ("yshape", self.labels)):
+                if name.replace("shape", "indptr") in self.parts:
+                    with archive.open(f"{name}.npy", "w") as entry:
+                        np.lib.format.write_array(entry, np.array([self.rows, width]))
+
+    def _csr(self, X: Any, data: str, indices: str, indptr: str) -> None:
+        X = sparse.csr_array(X)
+        started = self.parts[indices].rows if indices in self.parts else 0
+        self._add(data, X.data)
+        self._add(indices, X.indices.astype(np.int32, copy=False))
+        ends = started + X.indptr.astype(np.int64)
+        self._add(indptr, ends if indptr not in self.parts else ends[1:])
+
+    def _add(self, name: str, array: np.ndarray) -> None:
+        self.parts.setdefault(name, _Array()).add(array)
+
+
+class _Array:
+    """An array that grows at its end, in a temporary file."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the array
+        self.rows, self.shape, self.dtype = 0, (), np.dtype(np.float64)
+        self.text: list[np.ndarray] = []  # whose width is that of the longest
+
+    def add(self, array: np.ndarray) -> None:
+        self.rows, self.shape, self.dtype = self.rows + len(array), array.shape[1:], array.dtype
+        if array.dtype.kind == "U":
+            self.text.append(array)
         else:
-            arrays["X"] = np.concatenate(self.X)
-        if sparse.issparse(self.y[0]):
-            y = sparse.csr_array(sparse.vstack(self.y))
-            arrays |= {"yindices": y.indices, "yindptr": y.indptr, "yshape": np.array(y.shape)}
-        elif self.y[0] is not None:
-            arrays["y"] = np.concatenate(self.y)
-        np.savez(self.stream, **arrays)
+            self.file.write(np.ascontiguousarray(array).data)
+
+    def copy_to(self, entry: IO[bytes]) -> None:
+        if self.text:
+            np.lib.format.write_array(entry, np.concatenate(self.text))
+            return
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self.dtype),
+            "fortran_order": False,
+            "shape": (self.rows, *self.shape),
+        }
+        np.lib.format.write_array_header_2_0(entry, header)
+        self.file.seek(0)
+        shutil.copyfileobj(self.file, entry, 1 << 20)
+
+
+class _Parquet:
+    """`label`, and the lists `indices` and `values` of sparse rows, or a column a feature."""
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        self.stream, self.names, self.width = stream, names, 0
+        self.file: Any = None
+        arrow.pyarrow()
+
+    def write(self, X: Any, y: Any) -> None:
+        pa = arrow.pyarrow()
+        columns: dict[str, Any] = {}
+        if sparse.issparse(X):
+            X = sparse.csr_array(X)
+            ends = X.indptr.astype(np.int32)
+            indices = X.indices.astype(np.int32, copy=False)
+            columns[arrow.INDICES] = pa.ListArray.from_arrays(ends, indices)
+            columns[arrow.VALUES] = pa.ListArray.from_arrays(ends, X.data)
+            self.width = max(self.width, X.shape[1])
+            taken: list[str] = []
+        else:
+            taken = _named(self.names, X.shape[1])
+            columns |= {name: X[:, k] for k, name in enumerate(taken)}
+        if y is not None:
+            label = next(name for name in _COLUMNS_OF_LABELS if name not in taken)
+            if sparse.issparse(y):
+                y = sparse.csr_array(y)
+                columns[label] = pa.ListArray.from_arrays(
+                    y.indptr.astype(np.int32), y.indices.astype(np.int64)
+                )
+            else:
+                columns[label] = pa.array(y)
+        table = pa.table(columns)
+        if self.file is None:
+            self.file = pa.parquet.ParquetWriter(self.stream, table.schema)
+        self.file.write_table(table)
+
+    def finish(self) -> None:
+        if self.file is not None:
+            if self.width:
+                self.file.add_key_value_metadata({arrow.WIDTH: str(self.width).encode()})
+            self.file.close()
+
+
+class _Jsonl:
+    """Texts: `label` where there is one, and `text`."""
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        self.stream = stream
+
+    def write(self, X: Any, y: Any) -> None:
+        labels = [None] * len(X) if y is None else y.tolist()
+        for text, label in zip(X, labels, strict=True):
+            row = {"text": text} if label is None else {"label": label, "text": text}
+            self.stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+
+    def finish(self) -> None:
+        pass
 
 
 class _Svmlight:
     """Columns count from 1; without labels every row has label 0."""
 
-    def __init__(self, stream: IO[bytes], names: Sequence[str]):
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
         self.stream = stream
 
     def write(self, X: Any, y: Any) -> None:
@@ -119,10 +257,10 @@ class _Svmlight:
 class _Csv:
     """A header, and the label in the last column where there is one."""
 
-    def __init__(self, stream: IO[bytes], names: Sequence[str]):
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
         self.text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
         self.rows = csv.writer(self.text, lineterminator="\n")
-        self.names, self.begun = list(names), False
+        self.names, self.begun = names, False
 
     def write(self, X: Any, y: Any) -> None:
         if sparse.issparse(y):
@@ -131,8 +269,9 @@ class _Csv:
                 "Write to .npz or .svm instead."
             )
         if not self.begun:
-            label = next(name for name in _COLUMNS_OF_LABELS if name not in self.names)
-            self.rows.writerow(self.names if y is None else [*self.names, label])
+            names = self.names = _named(self.names, X.shape[1])
+            label = next(name for name in _COLUMNS_OF_LABELS if name not in names)
+            self.rows.writerow(names if y is None else [*names, label])
             self.begun = True
         for at in range(X.shape[0]):
             row = X[[at]].toarray()[0] if sparse.issparse(X) else X[at]
@@ -143,18 +282,22 @@ class _Csv:
         self.text.detach()
 
 
-_WRITERS: dict[str, Callable[[IO[bytes], Sequence[str]], Writer]] = {
+Kind = Callable[[IO[bytes], Sequence[str] | None], Writer]
+_WRITERS: dict[str, Kind] = {
     ".npz": _Npz,
+    ".parquet": _Parquet,
     ".svm": _Svmlight,
     ".svmlight": _Svmlight,
     ".libsvm": _Svmlight,
     ".csv": _Csv,
 }
+_OF_TEXTS: dict[str, Kind] = {".jsonl": _Jsonl}
 
 
-def format_of(path: str) -> tuple[Callable[[IO[bytes], Sequence[str]], Writer], bool]:
+def format_of(path: str, texts: bool = False) -> tuple[Kind, bool]:
     """Return the writer for a path, and whether it is gzipped; ParameterError for none."""
     if path == "-":
-        return _Csv, False
-    suffix, zipped = suffix_of(path, _WRITERS)
-    return _WRITERS[suffix], zipped
+        return (_Jsonl if texts else _Csv), False
+    kinds = _OF_TEXTS if texts else _WRITERS
+    suffix, zipped = suffix_of(path, kinds)
+    return kinds[suffix], zipped

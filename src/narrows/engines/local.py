@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from narrows.solve.sums import widened
 
 
-def fit(estimator: Any, chunks: Iterable[tuple[Any, Any]]) -> Any:
+def fit(
+    estimator: Any,
+    chunks: Iterable[tuple[Any, Any]],
+    begun: tuple[Any, int] | None = None,
+    after: Callable[[Any, int], None] = lambda state, number: None,
+) -> Any:
     """Fit an estimator to a data set that comes in chunks, with the checks of `fit`.
 
     Parameters
@@ -18,15 +23,20 @@ def fit(estimator: Any, chunks: Iterable[tuple[Any, Any]]) -> Any:
     chunks : iterable of (X, y)
         Gone through once for each pass that the estimator makes. Later ones may be wider than
         earlier ones; what the earlier ones lack is 0.
+    begun : (state, int), optional
+        A state to go on from, and the number of the pass in which it was left; `chunks` are then
+        at first what is left of that pass.
+    after : callable, optional
+        Called with the state and the number of the pass after each chunk.
 
     Returns
     -------
     estimator : the same, fitted
     """
     estimator.check_parameters()
-    state: Any = None
-    for number in range(estimator.passes_in_order()):
-        if number:
+    state, first = begun or (None, 0)
+    for number in range(first, estimator.passes_in_order()):
+        if number > first:
             estimator.next_pass(state)
         for X, y in chunks:
             if state is None:
@@ -34,6 +44,24 @@ def fit(estimator: Any, chunks: Iterable[tuple[Any, Any]]) -> Any:
             elif X.shape[1] > state.n_features:
                 state = state.widen(X.shape[1])
             estimator.update_state(state, widened(X, state.n_features), y)
+            after(state, number)
     if state is None:
         raise ValueError(f"{type(estimator).__name__}: there are no rows to fit to.")
     return estimator.fit_state(state)
+
+
+def update(
+    estimator: Any,
+    chunks: Iterable[tuple[Any, Any]],
+    after: Callable[[], None] = lambda: None,
+) -> Any:
+    """Let a fitted estimator learn a data set that comes in chunks, as `partial_fit` would.
+
+    Chunks may be wider than what was learnt, where columns have no names.
+    """
+    for X, y in chunks:
+        if X.shape[1] > estimator.n_features_in_:
+            estimator.widen(X.shape[1])
+        estimator.partial_fit(widened(X, estimator.n_features_in_), y)
+        after()
+    return estimator

@@ -110,6 +110,10 @@ class Estimator(TransformerMixin, BaseEstimator):
     def fit_state(self, state: Any) -> Self:
         """Take a state for what was learnt, as `fit` of the rows it was made of would."""
 
+    def state_from(self, arrays: dict[str, np.ndarray]) -> Any:
+        """Return the state that gave these arrays, a finished one or one in the making."""
+        return self._state_type.from_arrays(arrays)
+
     def passes_in_order(self) -> int:
         """How often `fit` goes through the rows, if it takes them in the order of a file."""
         return 1
@@ -159,6 +163,18 @@ class Estimator(TransformerMixin, BaseEstimator):
         """Keep, with what has been learnt, how files became columns (`narrows.read.Source`)."""
         check_is_fitted(self)
         self._learnt.source = source
+        return self
+
+    def widen(self, n_features: int) -> Self:
+        """Let there be more columns, 0 in all rows so far; only where columns have no names."""
+        if self.column_names() is not None:
+            raise ValueError(
+                f"{type(self).__name__}: {self.n_features_in_} named columns wanted, but "
+                f"{n_features} came."
+            )
+        learnt = self._learnt
+        learnt.state, learnt.solution = learnt.state.widen(n_features), None
+        self.n_features_in_ = n_features
         return self
 
     @property

@@ -39,6 +39,16 @@ class TwoPasses:
         self.stream.widen(n_features)
         return self
 
+    @property
+    def classes(self) -> np.ndarray:
+        """The labels that came."""
+        return self.stream.classes
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `IDRQR.state_from`."""
+        Q = np.zeros((self.n_features, 0)) if self.Q is None else self.Q
+        return {**self.stream.to_arrays(), "basis": Q}
+
     def next_pass(self) -> None:
         """Let the means be what they are."""
         self.Q = self.stream.core.settle()
@@ -221,6 +231,16 @@ class IDRQR(Sequential):
     def empty_state(self, n_features: int) -> TwoPasses:
         """Return what `fit` goes through a data set in chunks with."""
         return TwoPasses(self._new_stream(n_features))
+
+    def state_from(self, arrays: dict[str, np.ndarray]) -> Any:
+        """Return the state that gave these arrays; with a basis, one between the passes."""
+        Q = arrays.pop("basis", None)
+        stream = super().state_from(arrays)
+        if Q is None:
+            return stream
+        passes = TwoPasses(stream)
+        passes.Q = Q if Q.shape[1] else None
+        return passes
 
     def passes_in_order(self) -> int:
         """Two: one for the means, one for the scatter about them."""

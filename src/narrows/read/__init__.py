@@ -11,14 +11,15 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
-from narrows.read import csv, jsonl, npz, svmlight
-from narrows.read.chunk import Chunk, Options
+from narrows.read import arrow, csv, jsonl, npz, svmlight
+from narrows.read.chunk import Chunk, Options, Position
 from narrows.read.source import Source
 from narrows.text import Tfidf
 
@@ -30,14 +31,15 @@ READERS: dict[str, Callable[[IO[bytes], str, Options], Iterator[Chunk]]] = {
     ".svmlight": svmlight.read,
     ".libsvm": svmlight.read,
     ".npz": npz.read,
+    ".parquet": arrow.read,
     ".csv": csv.read,
     ".jsonl": jsonl.read,
 }
-BINARY = {".npz"}  # no .gz, no pipe
-_USED_BY = {
+BINARY = {".npz", ".parquet"}  # no .gz, no pipe
+_USED_BY: dict[str, set[Any]] = {
     "text": {jsonl.read},
     "split": {jsonl.read},
-    "label": {csv.read, jsonl.read, npz.read},
+    "label": {csv.read, jsonl.read, npz.read, arrow.read, arrow.read_table},
     "zero_based": {svmlight.read},
 }
 
@@ -57,7 +59,7 @@ def suffix_of(path: str, formats: Iterable[str] = READERS) -> tuple[str, bool]:
 
 
 def iter_chunks(
-    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    inputs: Any,
     *,
     label: str | None = None,
     text: str | None = None,
@@ -66,16 +68,20 @@ def iter_chunks(
     zero_based: bool | None = None,
     chunk_rows: int = 10_000,
 ) -> Iterator[tuple[Any, Any]]:
-    """Read files as (X, y), a number of rows at a time; several files are one data set.
+    """Read files, or a table, as (X, y), a number of rows at a time.
 
     Parameters
     ----------
-    inputs : path or sequence of paths
-        Of one format, known by its suffix: ``.svm .svmlight .libsvm .csv .jsonl`` (with
-        ``.gz`` too), ``.npz``. ``"-"`` is standard input, its format known by its first line.
+    inputs : path, sequence of paths, or table
+        Files of one format, known by its suffix: ``.svm .svmlight .libsvm .csv .jsonl`` (with
+        ``.gz`` too), ``.npz``, ``.parquet``; several are one data set. ``"-"`` is standard input,
+        its format known by its first line. Or anything with ``__arrow_c_stream__``: a table of
+        polars, pandas, pyarrow, duckdb. Parquet and tables have one number in each column, or the
+        lists ``indices`` and ``values``.
     label : str, optional
-        The CSV column, JSON key or npz array with the labels. In CSV ``class`` or ``label``,
-        in JSON ``label``, in npz ``y`` (or the parts of an indicator matrix) if left out.
+        The column, JSON key or npz array with the labels. In CSV, Parquet and tables ``class``
+        or ``label``, in JSON ``label``, in npz ``y`` (or the parts of an indicator matrix) if left
+        out.
     text : str, optional
         The JSON key with the text, ``text`` if left out.
     split : str, optional
@@ -109,13 +115,16 @@ def iter_chunks(
     -----
     **Cost**: one pass, and a fast search before it for svmlight; the memory of one chunk.
     """
+    options = Options(label, text, split, width, zero_based, None, chunk_rows)
+    if hasattr(inputs, "__arrow_c_stream__"):
+        name = type(inputs).__name__
+        for chunk in arrow.read_table(inputs, name, options):
+            _check_finite(chunk, name)
+            yield chunk.X, chunk.y
+        return
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]
-    dataset = Dataset(
-        [os.fspath(path) for path in inputs],
-        Options(label, text, split, width, zero_based, None, chunk_rows),
-    )
-    for chunk in dataset:
+    for chunk in Dataset([os.fspath(path) for path in inputs], options):
         yield chunk.X, chunk.y
 
 
@@ -151,6 +160,7 @@ class Dataset:
         self.position = 0
         self.size = sum(os.path.getsize(path) for path in paths if path != "-")
         self._kept: IO[bytes] | None = None
+        self._start, self._line = Position(), 0
         self._columns: tuple[str, ...] | None = None
         suffixes = {self._format(path)[0] for path in paths}
         if len({READERS[suffix] for suffix in suffixes}) != 1:
@@ -174,9 +184,17 @@ class Dataset:
     def __iter__(self) -> Iterator[Chunk]:
         """Go through all chunks; finite numbers and equal widths are seen to here."""
         done = self.position = width = 0
+        (first, after, rows), self._start = self._start, Position()
         options = self.options
-        for path in self.paths:
-            rows = 0
+        for number, path in enumerate(self.paths):
+            before = rows
+            if number < first:
+                done += os.path.getsize(path)
+                continue
+            resumed, line = number == first and rows > 0, 0
+            if resumed:
+                line, after = self._line, after - self._line
+                options = options.having(after=after)
             with self._open(path) as (stream, raw):
                 for chunk in self._read(stream, _name(path), options):
                     rows += len(chunk.lines)
@@ -190,10 +208,20 @@ class Dataset:
                         self._columns = chunk.columns
                         options = options.having(columns=chunk.columns)
                     self.position = done + raw.tell() if raw.seekable() else 0
-                    yield chunk
-            if not rows:
+                    at = Position(number, line + int(chunk.lines[-1]), rows)
+                    yield chunk._replace(at=at)
+            options = options.having(after=0, header=None)
+            if rows == before and not resumed:
                 raise DataError(_name(path), "holds no rows; at least one is wanted.")
             done += 0 if path == "-" else os.path.getsize(path)
+
+    def go_on_from(self, start: Position, begins_there: bool = False) -> None:
+        """Let the next pass begin after the chunk that ended at `start`.
+
+        What comes before is passed over, unless the input itself begins there: a pipe whose
+        producer does not repeat what was read. A CSV header is then taken from `options`.
+        """
+        self._start, self._line = start, start.line if begins_there else 0
 
     def keep(self) -> None:
         """Hold standard input in a temporary file, so that it can be gone through again."""
@@ -202,7 +230,7 @@ class Dataset:
             raise ParameterError(f"{pipes[0]}: a pipe cannot be read twice; give it as -.")
         if "-" in self.paths and self._kept is None:
             self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the data set
-            shutil.copyfileobj(sys.stdin.buffer, self._kept)
+            shutil.copyfileobj(self._stdin, self._kept)
 
     def source(self, tfidf: Tfidf | None = None) -> Source | None:
         """What a model fitted to these files has to remember of them, after a pass."""
@@ -215,6 +243,14 @@ class Dataset:
             tfidf=tfidf,
         )
         return None if source == Source() else source
+
+    @cached_property
+    def _stdin(self) -> Any:
+        """Standard input, as a reader of its own: a thread may still wait in it at the end."""
+        try:
+            return open(sys.stdin.fileno(), "rb", closefd=False)
+        except (OSError, ValueError, AttributeError):  # not the process's own
+            return sys.stdin.buffer
 
     def _regular(self, paths: Sequence[str]) -> bool:
         """Whether all can be read twice: pipes cannot."""
@@ -257,27 +293,18 @@ class Dataset:
             raise DataError(
                 name, f"rows of {width} columns wanted, but {X.shape[1]} came.", chunk.lines[0]
             )
-        values = X.data if sparse.issparse(X) else X
-        if not np.isfinite(values).all():
-            bad = ~np.isfinite(values)
-            row = (
-                np.searchsorted(X.indptr, np.flatnonzero(bad)[0], side="right") - 1
-                if sparse.issparse(X)
-                else np.flatnonzero(bad.any(axis=1))[0]
-            )
-            raise DataError(name, "NaN or infinity; every value must be finite.", chunk.lines[row])
+        _check_finite(chunk, name)
 
     def _format(self, path: str) -> tuple[str, bool]:
         if path != "-":
             return suffix_of(path)
-        stream: Any = sys.stdin.buffer
-        return _sniff(stream.peek(1 << 16)), False
+        return _sniff(self._stdin.peek(1 << 16)), False
 
     @contextmanager
     def _open(self, path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         """Give the stream to read from, and the raw file under it, whose position tells."""
         if path == "-":
-            stream: Any = self._kept or sys.stdin.buffer
+            stream: Any = self._kept or self._stdin
             if self._kept is not None:
                 stream.seek(0)
             with _damage_named("standard input"):
@@ -290,6 +317,19 @@ class Dataset:
                     yield stream, raw
             else:
                 yield raw, raw
+
+
+def _check_finite(chunk: Chunk, name: str) -> None:
+    X = chunk.X
+    values = X.data if sparse.issparse(X) else X
+    if not np.isfinite(values).all():
+        bad = ~np.isfinite(values)
+        row = (
+            np.searchsorted(X.indptr, np.flatnonzero(bad)[0], side="right") - 1
+            if sparse.issparse(X)
+            else np.flatnonzero(bad.any(axis=1))[0]
+        )
+        raise DataError(name, "NaN or infinity; every value must be finite.", chunk.lines[row])
 
 
 @contextmanager

@@ -24,19 +24,81 @@ class Options:
     chunk_rows: int = 10_000
     labels_required: bool = False
     number_labels: bool | None = None  # of CSV; None: the first label decides
+    header: tuple[str, ...] | None = None  # of CSV; None: the first row is it
+    after: int = 0  # lines, or rows of arrays, that are passed over
 
     def having(self, **known: Any) -> Self:
         """Return the same with more known."""
         return replace(self, **known)
 
 
+class Position(NamedTuple):
+    """Where a chunk ends: in which file, at which line (or row) of it, after how many rows."""
+
+    file: int = 0
+    line: int = 0
+    rows: int = 0
+
+
 class Chunk(NamedTuple):
-    """Some rows, their labels if any, the line each row came from, the columns' names if any."""
+    """Some rows, their labels if any, and the line each row came from.
+
+    `columns` names the columns, `header` all there is in a CSV file; `at` is put there by the
+    data set.
+    """
 
     X: Any
     y: Any
     lines: Sequence[int]
     columns: tuple[str, ...] | None = None
+    header: tuple[str, ...] | None = None
+    at: Position = Position()
+
+
+LABELS = ("class", "label")  # the label column, where none is named
+
+
+def label_column(
+    header: Sequence[str], options: Options, name: str, line: int | None = None
+) -> str | None:
+    """Return the name of the column that holds the labels, if there is one."""
+    candidates = [options.label] if options.label else list(LABELS)
+    found = [column for column in candidates if column in header]
+    if len(found) > 1:
+        raise DataError(name, "a column `class` and one `label`: name the one with --label.", line)
+    if not found and options.labels_required:
+        raise DataError(
+            name,
+            f"no label column {' or '.join(map(repr, candidates))}; there are "
+            f"{', '.join(header[:10])}{', …' if len(header) > 10 else ''}. "
+            "Name it with --label.",
+            line,
+        )
+    return found[0] if found else None
+
+
+def wanted_columns(
+    header: Sequence[str],
+    label: str | None,
+    options: Options,
+    name: str,
+    line: int | None = None,
+) -> list[str]:
+    """Return the columns of a row in their order: those of a fit where `options` name them."""
+    present = [column for column in header if column != label]
+    if options.columns is None:
+        return present
+    missing = [column for column in options.columns if column not in present]
+    extra = [column for column in present if column not in options.columns]
+    for what, which in (("lacks", missing), ("has, beside those wanted,", extra)):
+        if which:
+            raise DataError(
+                name,
+                f"{len(options.columns)} columns wanted, as in the fit; it {what} "
+                f"{', '.join(which[:5])}{', …' if len(which) > 5 else ''}.",
+                line,
+            )
+    return list(options.columns)
 
 
 class Labels:

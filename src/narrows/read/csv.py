@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import IO, Any
 
 import numpy as np
 
 from narrows.errors import DataError
-from narrows.read.chunk import Chunk, Labels, Options
+from narrows.read.chunk import Chunk, Labels, Options, label_column, wanted_columns
 
-LABELS = ("class", "label")  # the label column, where none is named
 _CELLS = 1_000_000  # in a chunk, at most
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of dense rows, in the order of `options.columns` where it is given."""
     rows, header, label = _open(stream, name, options)
-    wanted = _columns(header, label, name, options)
+    wanted = wanted_columns(header, label, options, name, 1)
     at = np.array([header.index(column) for column in wanted])
     labels = Labels(name, options.labels_required, f"{label!r}")
     # a cell takes fifteen times as much room as text as it does as a number
@@ -38,7 +37,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
                 numbers = _is_number(cells[0])
             found = [_as_label(cell, numbers) for cell in cells]
             y = labels.array([labels.check(*pair) for pair in zip(found, lines, strict=True)])
-        yield Chunk(_as_numbers(table[:, at], lines, wanted, name), y, lines, tuple(wanted))
+        X = _as_numbers(table[:, at], lines, wanted, name)
+        yield Chunk(X, y, lines, tuple(wanted), tuple(header))
 
 
 def labels_are_numbers(stream: IO[bytes], name: str, options: Options) -> bool:
@@ -55,27 +55,17 @@ def _open(
 ) -> tuple[Iterator[tuple[int, list[str]]], list[str], str | None]:
     """Return the rows with their line numbers, the header, and the label column's name."""
     rows = _rows(stream, name)
-    _, header = next(rows, (0, []))
+    header = list(options.header) if options.header else next(rows, (0, []))[1]
     if not header:
         raise DataError(name, "holds no rows; a header and at least one row are wanted.")
     if len(set(header)) < len(header):
         twice = next(column for column in header if header.count(column) > 1)
         raise DataError(name, f"two columns are named {twice!r}; names must differ.", 1)
-    candidates = [options.label] if options.label else list(LABELS)
-    found = [column for column in candidates if column in header]
-    if len(found) > 1:
-        raise DataError(name, "a column `class` and one `label`: name the one with --label.", 1)
-    if not found and options.labels_required:
-        raise DataError(
-            name,
-            f"no label column {' or '.join(map(repr, candidates))}; there are "
-            f"{', '.join(header[:10])}{', …' if len(header) > 10 else ''}. "
-            "Name it with --label.",
-            1,
-        )
-    if header == found:
-        raise DataError(name, f"no column but the label's, {found[0]!r}.", 1)
-    return rows, header, found[0] if found else None
+    label = label_column(header, options, name, 1)
+    if header == [label]:
+        raise DataError(name, f"no column but the label's, {label!r}.", 1)
+    fresh = dropwhile(lambda row: row[0] <= options.after, rows)
+    return fresh, header, label
 
 
 def _rows(stream: IO[bytes], name: str) -> Iterator[tuple[int, list[str]]]:
@@ -94,23 +84,6 @@ def _lines(stream: IO[bytes], name: str) -> Iterator[str]:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise DataError(name, f"not a CSV row in UTF-8: {error}.", number) from None
-
-
-def _columns(header: list[str], label: str | None, name: str, options: Options) -> list[str]:
-    present = [column for column in header if column != label]
-    if options.columns is None:
-        return present
-    missing = [column for column in options.columns if column not in present]
-    extra = [column for column in present if column not in options.columns]
-    for what, which in (("lacks", missing), ("has, beside those wanted,", extra)):
-        if which:
-            raise DataError(
-                name,
-                f"{len(options.columns)} columns wanted, as in the fit; it {what} "
-                f"{', '.join(which[:5])}{', …' if len(which) > 5 else ''}.",
-                1,
-            )
-    return list(options.columns)
 
 
 def _is_number(cell: str) -> bool:

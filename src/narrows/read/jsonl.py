@@ -22,7 +22,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     for number, line in enumerate(stream, 1):
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
-        if not line.strip():
+        if number <= options.after or not line.strip():
             continue
         row = _object(line, name, number)
         if options.split is not None and str(row.get("split")) != options.split:

@@ -43,7 +43,9 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     if y is None and options.labels_required:
         raise DataError(name, f"no labels: no array named {options.label or 'y'!r}.")
     for rows in blocks(X.shape[0], options.chunk_rows):
-        yield Chunk(X[rows], None if y is None else y[rows], range(rows.start + 1, rows.stop + 1))
+        if rows.start >= options.after:
+            lines = range(rows.start + 1, rows.stop + 1)
+            yield Chunk(X[rows], None if y is None else y[rows], lines)
 
 
 def _rows(arrays: Mapping[str, np.ndarray], stream: IO[bytes]) -> Any:

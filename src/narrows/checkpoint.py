@@ -1,0 +1,144 @@
+"""Fits that may be stopped at any moment, and go on as if never stopped."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from narrows.errors import DataError, ParameterError
+from narrows.families._base import same
+from narrows.read.chunk import Options, Position
+from narrows.store import load_checkpoint, save_checkpoint
+
+_HEAD = 4096  # bytes of a file that have to be the same when a fit goes on
+_TOLD = ("label", "text", "split", "width", "zero_based", "chunk_rows")
+
+
+class Begun(NamedTuple):
+    """What was learnt before a stop, and where in its input it stopped."""
+
+    estimator: Any
+    state: Any
+    passes: int
+    at: Position
+    header: tuple[str, ...] | None
+
+
+class Checkpoint:
+    """Keeps state and place of a fit in one file, at borders of chunks, replaced atomically.
+
+    Parameters
+    ----------
+    path : str
+        The file, a model that can be loaded, but with the place in the input.
+    every : int
+        It is written at the first border of a chunk after so many rows.
+    estimator : narrows estimator
+        What is fitted, or updated.
+    inputs : sequence of str
+        What is read.
+    options : Options
+        How it is read. All of this has to be the same when the fit goes on.
+    """
+
+    def __init__(
+        self, path: str, every: int, estimator: Any, inputs: Sequence[str], options: Options
+    ):
+        self.path, self.every, self.estimator = path, every, estimator
+        self.inputs = list(inputs)
+        told = asdict(options)
+        self.options = {name: told[name] for name in _TOLD}
+        self._rows = 0
+        self._write: Callable[[], None] = lambda: None
+
+    def after(
+        self, state: Any, source: Any, at: Position, passes: int, header: Any, rows: int
+    ) -> None:
+        """Take note of what is learnt after a chunk of so many rows; write it if it is time."""
+
+        def write() -> None:
+            progress = {
+                "inputs": self.inputs,
+                "heads": [_head(path) for path in self.inputs],
+                "options": self.options,
+                "passes": passes,
+                "at": list(at),
+                "header": header,
+            }
+            save_checkpoint(self.estimator, state, source, self.path, progress)
+
+        self._write = write
+        self._rows += rows
+        if self._rows >= self.every:
+            self.save()
+
+    def save(self) -> None:
+        """Write what was learnt up to the last border."""
+        self._write()
+        self._rows = 0
+
+    def begun(self) -> Begun | None:
+        """Return what is there to go on from, or None; ParameterError if it is of another fit."""
+        folder, name = os.path.split(self.path)
+        for left in Path(folder or ".").glob(f".{name}.*.part"):  # a write that was killed
+            left.unlink(missing_ok=True)
+        if not os.path.exists(self.path):
+            return None
+        estimator, state, progress = load_checkpoint(self.path)
+        self._check_same(estimator, progress)
+        header = progress["header"]
+        return Begun(
+            estimator,
+            state,
+            progress["passes"],
+            Position(*progress["at"]),
+            None if header is None else tuple(header),
+        )
+
+    def done(self) -> None:
+        """Remove the file: the model is saved."""
+        Path(self.path).unlink(missing_ok=True)
+
+    def _check_same(self, estimator: Any, progress: dict[str, Any]) -> None:
+        mine, its = self.estimator.get_params(), estimator.get_params()
+        unlike = [
+            f"{name} was {its.get(name)!r} and is {value!r}"
+            for name, value in mine.items()
+            if name not in its or not same(value, its[name])
+        ]
+        if type(estimator) is not type(self.estimator):
+            unlike = [
+                f"it is of {type(estimator).__name__}, this is {type(self.estimator).__name__}"
+            ]
+        for name, was, now in (
+            ("the inputs", progress["inputs"], self.inputs),
+            *((name, progress["options"].get(name), self.options[name]) for name in _TOLD),
+        ):
+            if was != now:
+                unlike.append(f"{name} were {was!r} and are {now!r}")
+        if unlike:
+            raise ParameterError(
+                f"{self.path}: a checkpoint of another run: {'; '.join(unlike)}. Give what was "
+                "given then, or leave --resume out to begin afresh."
+            )
+        for path, was in zip(self.inputs, progress["heads"], strict=True):
+            now = _head(path, None if was is None else was[0])
+            if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
+                raise DataError(
+                    path,
+                    f"not the file any more that {self.path} was made from. Leave --resume out to "
+                    "begin afresh.",
+                )
+
+
+def _head(path: str, size: int | None = None) -> list[int] | None:
+    """The size of a regular file, and a checksum of how it begins."""
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        head = file.read(_HEAD if size is None else min(_HEAD, size))
+    return [os.path.getsize(path), zlib.crc32(head)]

@@ -1,0 +1,187 @@
+"""Parquet files, and the tables of any library that hands them on as an Arrow stream.
+
+A row is its lists `indices` and `values`, or one number in each column; `label` or `class` holds
+text, a whole number, or a list of the numbers of its classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.errors import DataError
+from narrows.read.chunk import Chunk, Options, label_column, wanted_columns
+
+INDICES, VALUES = "indices", "values"
+WIDTH = b"narrows.width"  # in the metadata of a file: how many columns its sparse rows have
+_CELLS = 4_000_000  # of dense rows in a chunk, at most
+
+
+def pyarrow() -> Any:
+    """Return the library; ImportError names the extra."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(
+            "pyarrow is needed for Parquet files and Arrow tables: pip install 'narrows[arrow]'."
+        ) from None
+    return pyarrow
+
+
+def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
+    """Yield chunks of a Parquet file, whatever its row groups are."""
+    pa = pyarrow()
+    try:
+        file = pa.parquet.ParquetFile(stream)
+        groups, passed = list(range(file.num_row_groups)), 0
+        while groups and passed + file.metadata.row_group(groups[0]).num_rows <= options.after:
+            passed += file.metadata.row_group(groups.pop(0)).num_rows
+        batches = file.iter_batches(options.chunk_rows, row_groups=groups) if groups else ()
+        told = int((file.metadata.metadata or {}).get(WIDTH, 0))
+        options = options.having(width=options.width or told or None)
+        yield from _chunks(batches, file.schema_arrow, name, options, passed)
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        what = str(error).partition("\n")[0]
+        raise DataError(name, f"not a Parquet file, or a damaged one: {what}") from None
+
+
+def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
+    """Yield chunks of a table that has `__arrow_c_stream__`."""
+    with pyarrow().RecordBatchReader.from_stream(table) as reader:
+        yield from _chunks(reader, reader.schema, name, options, 0)
+
+
+def _chunks(
+    batches: Iterable[Any], schema: Any, name: str, options: Options, passed: int
+) -> Iterator[Chunk]:
+    """Chunks of record batches, the first of which begins after row `passed`."""
+    header = schema.names
+    if len(set(header)) < len(header):
+        twice = next(column for column in header if header.count(column) > 1)
+        raise DataError(name, f"two columns are named {twice!r}; names must differ.")
+    label = label_column(header, options, name)
+    is_sparse = {INDICES, VALUES} <= set(header)
+    columns = None if is_sparse else wanted_columns(header, label, options, name)
+    if columns == []:
+        raise DataError(name, "no column but the label's; numbers to learn from are wanted.")
+    width = options.width or 0
+    rows = options.chunk_rows
+    if columns is not None:
+        rows = max(1, min(rows, _CELLS // len(columns)))
+    labels = 0  # columns of an indicator
+    for table in _cut(batches, rows, options.after - passed):
+        lines = range(options.after + 1, options.after + 1 + table.num_rows)
+        options = options.having(after=lines.stop - 1)
+        X: Any
+        if columns is None:
+            X = _sparse(table, width, name, lines)
+            width = X.shape[1]
+        else:
+            X = np.column_stack([_numbers(table, column, name, lines) for column in columns])
+        y: Any = None if label is None else _labels(table, label, labels, name, lines)
+        if sparse.issparse(y):
+            labels = y.shape[1]
+        yield Chunk(X, y, lines, None if columns is None else tuple(columns))
+
+
+def _cut(batches: Iterable[Any], rows: int, passed: int) -> Iterator[Any]:
+    """Tables of so many rows each, the last one of what is left; `passed` rows are left out."""
+    held: list[Any] = []
+    have = 0
+    for batch in batches:
+        passed, batch = max(0, passed - batch.num_rows), batch.slice(min(passed, batch.num_rows))
+        while batch.num_rows:
+            held.append(batch.slice(0, rows - have))
+            have, batch = have + held[-1].num_rows, batch.slice(rows - have)
+            if have == rows:
+                yield pyarrow().Table.from_batches(held)
+                held, have = [], 0
+    if held:
+        yield pyarrow().Table.from_batches(held)
+
+
+def _sparse(table: Any, width: int, name: str, lines: range) -> sparse.csr_array:
+    (counts, indices), (also, values) = (
+        _lists(table, column, name, lines) for column in (INDICES, VALUES)
+    )
+    unlike = np.flatnonzero(counts != also)
+    if len(unlike):
+        k = unlike[0]
+        raise DataError(name, f"{counts[k]} {INDICES}, but {also[k]} {VALUES}.", lines[k])
+    indptr = np.append(0, np.cumsum(counts))
+    if indices.dtype.kind not in "iu" or values.dtype.kind not in "biuf":
+        raise DataError(
+            name,
+            f"whole numbers in {INDICES!r} and numbers in {VALUES!r} wanted, but "
+            f"{indices.dtype} and {values.dtype} came.",
+        )
+    indices = indices.astype(np.int64, copy=False)
+    top = int(indices.max(initial=-1))
+    bad = (indices < 0) | (indices >= np.iinfo(np.int32).max)
+    if bad.any():
+        k = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(indptr, k, side="right")) - 1
+        raise DataError(name, f"column {indices[k]}; 0 to 2^31 - 2 wanted.", lines[row])
+    values = values if values.dtype.kind == "f" else values.astype(np.float64)
+    shape = (len(counts), max(width, top + 1))
+    parts = (values, indices.astype(np.int32), indptr)
+    return sparse.csr_array(parts, shape=shape)
+
+
+def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray, np.ndarray]:
+    """How long each list is, and all of them after one another."""
+    array = table.column(column).combine_chunks()
+    if not _is_list(array.type):
+        raise DataError(name, f"lists wanted in the column {column!r}, but {array.type} came.")
+    _refuse_nulls(array, column, name, lines)
+    flat = array.flatten()
+    if flat.null_count:
+        raise DataError(name, f"a list in the column {column!r} has an entry that is nothing.")
+    return array.value_lengths().to_numpy(), flat.to_numpy(zero_copy_only=False)
+
+
+def _is_list(kind: Any) -> bool:
+    types = pyarrow().types
+    return types.is_list(kind) or types.is_large_list(kind)
+
+
+def _refuse_nulls(array: Any, column: str, name: str, lines: range) -> None:
+    if array.null_count:
+        first = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+        raise DataError(name, f"column {column!r} holds nothing.", lines[first])
+
+
+def _numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
+    array = table.column(column).combine_chunks()
+    types = pyarrow().types
+    kind = array.type
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+        raise DataError(name, f"column {column!r} holds {kind}; numbers wanted.")
+    _refuse_nulls(array, column, name, lines)
+    values = array.to_numpy(zero_copy_only=False)
+    return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
+
+
+def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
+    types = pyarrow().types
+    if _is_list(table.schema.field(label).type):
+        counts, indices = _lists(table, label, name, lines)
+        if indices.dtype.kind not in "iu" or indices.min(initial=0) < 0:
+            raise DataError(name, f"{label!r}: lists of whole numbers >= 0 wanted.")
+        indptr = np.append(0, np.cumsum(counts))
+        shape = (len(counts), max(width, int(indices.max(initial=-1)) + 1))
+        return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
+    array = table.column(label).combine_chunks()
+    _refuse_nulls(array, label, name, lines)
+    kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+    if types.is_integer(kind) or types.is_boolean(kind):
+        return np.array(array.to_pylist() if kind != array.type else array)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return np.array(array.to_pylist())
+    raise DataError(name, f"{label!r} holds {kind}; text or whole numbers wanted.")

@@ -1,0 +1,143 @@
+"""An estimator learns from files, by chunks, with a checkpoint where one is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from narrows.checkpoint import Begun, Checkpoint
+from narrows.engines import local
+from narrows.errors import DataError, ParameterError
+from narrows.read import Dataset
+from narrows.read.chunk import Chunk, Options, Position
+from narrows.text import Tfidf
+
+Through = Callable[[Dataset, str], Iterator[Chunk]]
+
+
+class Run:
+    """One fit or update.
+
+    Parameters
+    ----------
+    estimator : narrows estimator
+        Unfitted for a fit; what was learnt goes on for an update.
+    inputs : sequence of str
+        Files of one format, or "-".
+    options : Options
+        How to read them.
+    source : Source or None
+        What a fitted estimator remembers of its files.
+    through : callable
+        Goes through the chunks of a data set, and shows how far it is.
+    checkpoint : Checkpoint, optional
+        Where to keep what is learnt on the way.
+    begun : Begun, optional
+        What to go on from.
+    begins_there : bool
+        Whether the input begins where `begun` stopped, and does not repeat what was read.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        inputs: Sequence[str],
+        options: Options,
+        source: Any,
+        through: Through,
+        checkpoint: Checkpoint | None = None,
+        begun: Begun | None = None,
+        begins_there: bool = False,
+    ):
+        self.estimator, self.checkpoint, self.begun = estimator, checkpoint, begun
+        self.inputs, self.through = list(inputs), through
+        if begun is not None:
+            source = begun.estimator.source_
+            options = _as_before(begun, options, begins_there)
+        self.dataset = Dataset(inputs, options, source)
+        self.tfidf: Tfidf | None = None if source is None else source.tfidf
+        self.header = None if begun is None else begun.header
+        self._chunk: Chunk | None = None
+        if begun is not None:
+            self.dataset.go_on_from(begun.at, begins_there)
+
+    @property
+    def at(self) -> Position:
+        """Where the last chunk ended that was learnt or is being learnt."""
+        return Position() if self._chunk is None else self._chunk.at
+
+    def fit(self) -> Any:
+        """Fit the estimator, from the start or from where it stopped; return it."""
+        estimator, dataset, begun = self.estimator, self.dataset, self.begun
+        passes = estimator.passes_in_order() - (0 if begun is None else begun.passes)
+        counted = self.tfidf is not None or not dataset.is_text
+        if passes > 1 or not counted:
+            dataset.keep()
+        if not counted:
+            self.tfidf = self._count()
+        begin = None if begun is None else (begun.state, begun.passes)
+        try:
+            local.fit(estimator, _Pairs(self), begin, self._after)
+        except (DataError, ParameterError):
+            raise
+        except ValueError as error:  # of the data as a whole: one class only, equal means
+            raise DataError(", ".join(self.inputs), str(error)) from None
+        return estimator.remember(dataset.source(self.tfidf))
+
+    def update(self) -> Any:
+        """Let the estimator learn the rows as well; return it."""
+        estimator = self.estimator if self.begun is None else self.begun.estimator
+
+        def after() -> None:
+            self._after(estimator._learnt.state, 0)
+
+        try:
+            return local.update(estimator, _Pairs(self), after)
+        except (DataError, ParameterError):
+            raise
+        except ValueError as error:
+            raise DataError(", ".join(self.inputs), str(error)) from None
+
+    def rows(self, chunk: Chunk) -> Any:
+        """The rows of a chunk, of its texts if it holds these."""
+        return chunk.X if self.tfidf is None else self.tfidf.transform(chunk.X)
+
+    def _count(self) -> Tfidf:
+        tfidf = Tfidf()
+        for chunk in self.through(self.dataset, "counting terms"):
+            tfidf.update(chunk.X)
+        if not len(tfidf.terms):
+            raise DataError(self.inputs[0], "the texts hold no words.")
+        return tfidf
+
+    def _after(self, state: Any, passes: int) -> None:
+        if self.checkpoint is None or self._chunk is None:
+            return
+        learnt = getattr(self.estimator, "_learnt", None)  # of an update
+        source = self.dataset.source(self.tfidf) if learnt is None else learnt.source
+        chunk = self._chunk
+        header = chunk.header or self.header
+        self.checkpoint.after(state, source, chunk.at, passes, header, len(chunk.lines))
+
+
+def _as_before(begun: Begun, options: Options, begins_there: bool) -> Options:
+    """Options by which rows are read as they were before the stop."""
+    source, classes = begun.estimator.source_, begun.state.classes
+    columns = None if source is None else source.columns
+    return options.having(
+        columns=options.columns or columns,
+        header=begun.header if begins_there else None,
+        number_labels=None if not len(classes) else classes.dtype.kind in "biu",
+    )
+
+
+class _Pairs:
+    """(X, y) of the chunks of a run, from the start each time they are gone through."""
+
+    def __init__(self, run: Run):
+        self.run = run
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        for chunk in self.run.through(self.run.dataset, "learning"):
+            self.run._chunk = chunk
+            yield self.run.rows(chunk), chunk.y
