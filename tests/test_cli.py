@@ -333,7 +333,11 @@ WRONG = [
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
     ("transform m.narrows none.svm -o x.npz", 2, "no such file: none.svm"),
     ("transform m.narrows a.svm -o x.txt", 2, "x.txt: unknown suffix"),
-    ("transform m.narrows a.svm -o x.jsonl", 2, "x.jsonl: unknown suffix; one of .npz, .parquet, .svm"),
+    (
+        "transform m.narrows a.svm -o x.jsonl",
+        2,
+        "x.jsonl: unknown suffix; one of .npz, .parquet",
+    ),
     ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: not a narrows model, or a damaged"),
     ("transform a.svm a.svm -o x.npz", 1, "a.svm: not a narrows model"),
     (

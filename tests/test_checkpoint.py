@@ -1,0 +1,252 @@
+"""Fits that are stopped, killed and gone on with: the same bytes as if never stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from narrows import cli, load
+from narrows.engines import local
+from tests.cases import labelled
+
+METHODS = ["ocfs", "oc", "ig", "ioc", "iis", "immc", "ccipca", "ilda", "idrqr", "onlinesrda"]
+pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin", "ignore:.*more passes")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    X, y = labelled(n=230, d=12, sparse=True)
+    codes = np.unique(y, return_inverse=True)[1]
+    dump_svmlight_file(X, codes, "a.svm", zero_based=False)
+    dump_svmlight_file(X[:100, :9], codes[:100], "one.svm", zero_based=False)
+    dump_svmlight_file(X[100:], codes[100:], "two.svm", zero_based=False)
+    with open("a.csv", "w") as file:
+        file.write(",".join(f"c{k}" for k in range(12)) + ",class\n")
+        for row, label in zip(X, y, strict=True):
+            file.write(",".join(map(repr, row.tolist())) + f",{label}\n")
+    words = ["sea", "salt", "ship", "wave", "tree", "hill", "sand", "stone"]
+    with open("a.jsonl", "w") as file:
+        for i, label in enumerate(y):
+            text = " ".join(words[(i * k + len(label)) % 8] for k in range(1, 5))
+            file.write(json.dumps({"label": str(label), "text": text}) + "\n\n")
+
+    def run(command):
+        status = cli.main(command.split())
+        return status, *capfd.readouterr()
+
+    return run
+
+
+def stop_after(monkeypatch, chunks):
+    """Let Ctrl-C come while so many chunks have been learnt, and the next is being learnt."""
+    widened, seen = local.widened, []
+
+    def counted(X, n_features):
+        seen.append(None)
+        if len(seen) == chunks + 1:
+            signal.raise_signal(signal.SIGINT)
+        return widened(X, n_features)
+
+    monkeypatch.setattr(local, "widened", counted)
+    return seen
+
+
+def bytes_of(name):
+    with open(name, "rb") as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("chunks", [0, 3, 8])
+def test_ctrl_c_finishes_the_chunk_and_a_second_run_goes_on(run, monkeypatch, method, chunks):
+    more = "--param passes=2 " if method in ("ioc", "immc") else ""
+    fit = f"fit one.svm two.svm --method {method} {more}--chunk-rows 30 -o "
+    assert run(fit + "whole.narrows")[0] == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, chunks)
+        status, out, err = run(fit + "m.narrows --checkpoint c.narrows --every 60")
+    assert (status, out) == (130, "")
+    rows = sum([30, 30, 30, 10, 30, 30, 30, 30, 10][: chunks + 1])
+    assert f"interrupted after {rows} rows, which are kept in c.narrows" in err
+    assert not os.path.exists("m.narrows")
+    status, _, err = run(fit + "m.narrows --checkpoint c.narrows --resume")
+    assert status == 0
+    assert f"going on after {rows} rows" in err
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+    assert not os.path.exists("c.narrows")
+
+
+@pytest.mark.parametrize("file", ["a.csv", "a.jsonl"])
+@pytest.mark.parametrize("method", ["oc", "ioc"])
+def test_lines_of_other_formats(run, monkeypatch, file, method):
+    fit = f"fit {file} --method {method} --chunk-rows 30 -o "
+    assert run(fit + "whole.narrows")[0] == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4)
+        assert run(fit + "m.narrows --checkpoint c.narrows")[0] == 130
+    assert run(fit + "m.narrows --checkpoint c.narrows --resume")[0] == 0
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet"])
+def test_arrays_are_gone_on_with(run, monkeypatch, kind):
+    pytest.importorskip("pyarrow")
+    assert run(f"convert a.csv a.{kind}")[0] == 0
+    fit = f"fit a.{kind} --method ioc --chunk-rows 30 -o "
+    assert run(fit + "whole.narrows")[0] == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4)
+        assert run(fit + "m.narrows --checkpoint c.narrows")[0] == 130
+    assert run(fit + "m.narrows --checkpoint c.narrows --resume")[0] == 0
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+
+
+def test_an_update_is_gone_on_with(run, monkeypatch):
+    assert run("fit one.svm --method ioc -o base.narrows")[0] == 0
+    update = "update base.narrows two.svm --chunk-rows 30 -o "
+    assert run(update + "whole.narrows")[0] == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        assert run(update + "m.narrows --checkpoint c.narrows")[0] == 130
+    assert load("c.narrows").n_samples_seen_ == 190  # a model that can be used meanwhile
+    assert run(update + "m.narrows --checkpoint c.narrows --resume")[0] == 0
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+
+
+def piped(command, data, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "narrows", *command.split()],
+        input=data, capture_output=True, check=False, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("file", ["a.svm", "a.csv"])
+def test_a_pipe_repeats_or_begins_where_it_was(run, monkeypatch, file):
+    flag = "--one-based " if file == "a.svm" else ""
+    fit = f"fit - --method ioc {flag}--chunk-rows 30 -o "
+    data = bytes_of(file)
+    assert piped(fit + "whole.narrows", data).returncode == 0
+    # the first 130 rows come, and then something that is none
+    bad = b"\n".join([*data.split(b"\n")[:131], b"x,y"])
+    done = piped(fit + "m.narrows --checkpoint c.narrows --every 60", bad)
+    assert done.returncode == 1
+    shutil.copy("c.narrows", "c2.narrows")
+    again = piped(fit + "m.narrows --checkpoint c.narrows --resume", data)
+    assert again.returncode == 0, again.stderr
+    assert b"going on after 120 rows, line 12" in again.stderr
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+    line = int(again.stderr.split(b"line ")[1].split()[0])
+    rest = b"\n".join(data.split(b"\n")[line:])
+    resume = "--checkpoint c2.narrows --resume --from-position"
+    again = piped(fit + f"m2.narrows {resume}", rest)
+    assert again.returncode == 0, again.stderr
+    assert bytes_of("m2.narrows") == bytes_of("whole.narrows")
+
+
+def test_what_is_not_the_same_is_refused(run, monkeypatch):
+    fit = "fit a.svm --method oc -o m.narrows --chunk-rows 30 --checkpoint c.narrows"
+    status, _, err = run(fit + " --resume")
+    assert (status, "there is no checkpoint c.narrows yet; beginning afresh" in err) == (0, True)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 3)
+        assert run(fit)[0] == 130
+    for other, message in (
+        (fit.replace("oc", "ocfs"), "it is of OC, this is OCFS"),
+        (fit.replace("oc ", "oc --priors sqrt "), "priors was 'empirical' and is 'sqrt'"),
+        (fit.replace("30", "40"), "chunk_rows were 30 and are 40"),
+        (fit.replace("a.svm", "one.svm"), "the inputs were ['a.svm'] and are ['one.svm']"),
+    ):
+        status, out, err = run(other + " --resume")
+        assert (status, out, message in err) == (2, "", True)
+    text = bytes_of("a.svm")
+    with open("a.svm", "wb") as file:
+        file.write(text[: len(text) // 2])
+    status, _, err = run(fit + " --resume")
+    assert (status, "not the file any more" in err) == (1, True)
+    with open("a.svm", "wb") as file:
+        file.write(text)
+    damaged = bytearray(bytes_of("c.narrows"))
+    damaged[-5] ^= 1
+    with open("c.narrows", "wb") as file:
+        file.write(damaged)
+    status, _, err = run(fit + " --resume")
+    assert (status, "damaged" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("fit a.svm --method srda -o m --checkpoint c", "SRDA has no partial_fit"),
+        ("fit a.svm --method oc -o m --resume", "--resume goes with --checkpoint"),
+        ("fit a.svm --method oc -o m --checkpoint c --from-position", "goes with --resume"),
+        ("fit a.svm --method oc -o m --checkpoint none/c", "there is no folder none"),
+        ("fit a.svm --method oc -o m --checkpoint a.svm", "this is what is read"),
+        (
+            "fit a.svm --method oc -o m --checkpoint c --resume --from-position",
+            "--from-position is for standard input",
+        ),
+    ],
+)
+def test_wrong_usage_is_told(run, command, message):
+    status, out, err = run(command)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.slow
+def test_killed_twenty_times_it_ends_with_the_same_bytes(tmp_path):
+    """A state of 48 MB, so that most of the time goes into writing it."""
+    rng, random_moment = np.random.default_rng(0), random.Random(0)
+    lines = [
+        f"{j} {a + 1}:{x:.3f} {b + 500_000}:1\n"
+        for j, a, b, x in zip(
+            rng.integers(0, 4, 100_000), rng.integers(0, 400_000, 100_000),
+            rng.integers(0, 900_000, 100_000), rng.normal(size=100_000), strict=True,
+        )
+    ]  # fmt: skip
+    (tmp_path / "a.svm").write_text("".join(lines))
+    fit = [
+        sys.executable, "-m", "narrows", "fit", "a.svm", "--method", "oc", "--width", "1500000",
+        "--one-based", "--chunk-rows", "500",
+    ]  # fmt: skip
+    subprocess.run([*fit, "-o", "whole.narrows"], cwd=tmp_path, check=True, capture_output=True)
+    kept = [*fit, "-o", "m.narrows", "--checkpoint", "c.narrows", "--every", "500", "--resume"]
+    killed = writing = 0
+    while killed < 20 or writing < 5:
+        assert killed < 60, "the writes are never met"
+        process = subprocess.Popen(kept, cwd=tmp_path, stderr=subprocess.PIPE)
+        before = (tmp_path / "c.narrows").stat().st_mtime_ns if killed else 0
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:  # one write at least
+            path = tmp_path / "c.narrows"
+            if path.exists() and path.stat().st_mtime_ns != before:
+                break
+            time.sleep(0.005)
+        time.sleep(random_moment.uniform(0, 0.3))
+        if writing < 5:  # wait until one is under way
+            while process.poll() is None and not list(tmp_path.glob(".c.narrows.*.part")):
+                time.sleep(0.0005)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL, "it was done before it was killed"
+        killed += 1
+        writing += bool(list(tmp_path.glob(".c.narrows.*.part")))
+        load(tmp_path / "c.narrows")  # whole, whenever it was
+    done = subprocess.run(kept, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "m.narrows").read_bytes() == (tmp_path / "whole.narrows").read_bytes()
+    assert load(tmp_path / "m.narrows").n_samples_seen_ == 100_000
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.svm", "m.narrows", "whole.narrows"
+    ]  # fmt: skip
