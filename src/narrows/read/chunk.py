@@ -24,6 +24,7 @@ class Options:
     chunk_rows: int = 10_000
     labels_required: bool = False
     number_labels: bool | None = None  # of CSV; None: the first label decides
+    several_labels: bool | None = None  # a row, of svmlight; None: the first chunk decides
 
     def having(self, **known: Any) -> Self:
         """Return the same with more known."""
@@ -35,7 +36,7 @@ class Chunk(NamedTuple):
 
     X: Any
     y: Any
-    lines: Sequence[int]
+    lines: Sequence[int] | np.ndarray
     columns: tuple[str, ...] | None = None
 
 
