@@ -16,6 +16,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from narrows.errors import ParameterError
 from narrows.read import suffix_of
+from narrows.solve.sums import widened
 from narrows.store import replacing
 
 _COLUMNS_OF_LABELS = ("label", "class", "__label__")
@@ -86,7 +87,8 @@ class _Npz:
         else:
             arrays["X"] = np.concatenate(self.X)
         if sparse.issparse(self.y[0]):
-            y = sparse.csr_array(sparse.vstack(self.y))
+            widest = max(y.shape[1] for y in self.y)  # classes may come late
+            y = sparse.csr_array(sparse.vstack([widened(y, widest) for y in self.y]))
             arrays |= {"yindices": y.indices, "yindptr": y.indptr, "yshape": np.array(y.shape)}
         elif self.y[0] is not None:
             arrays["y"] = np.concatenate(self.y)

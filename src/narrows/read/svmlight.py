@@ -33,9 +33,9 @@ class _Rows(NamedTuple):
     values: np.ndarray
 
     def parts(self, size: int) -> Iterator[_Rows]:
-        """Cut into parts of `size` rows; the last may be smaller."""
+        """Cut into parts of `size` rows, and one of the fewer that are left."""
         label_at, at = _starts(self.label_counts), _starts(self.counts)
-        for first in range(0, len(self.lines), size):
+        for first in range(0, len(self.lines) + 1, size):
             rows = slice(first, first + size)
             bounds = label_at[rows.start : rows.stop + 1], at[rows.start : rows.stop + 1]
             labels, entries = (slice(bound[0], bound[-1]) for bound in bounds)
@@ -48,7 +48,8 @@ class _Rows(NamedTuple):
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of `options.chunk_rows` sparse rows; empty lines and comments are no rows."""
     several = options.several_labels
-    for rows in _read(stream, name, 0 if options.zero_based else 1, options.chunk_rows):
+    first = 0 if options.zero_based else 1
+    for rows, fault in _read(stream, name, first, options.chunk_rows):
         if several is None:
             several = bool((rows.label_counts > 1).any())
         y = _several(rows, name) if several else _one_each(rows, name)
@@ -57,13 +58,14 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         width = options.width
         if width is not None and shape[1] > width:
             row = _row_of(np.flatnonzero(rows.columns >= width)[0], rows.counts)
-            first = 0 if options.zero_based else 1
             raise DataError(
                 name,
                 f"column {X[[row]].indices.max() + first} came, but columns go from {first} to "
                 f"{width - 1 + first}.",
                 int(rows.lines[row]),
             )
+        if fault is not None:
+            raise fault
         yield Chunk(X, y, rows.lines)
 
 
@@ -93,8 +95,10 @@ def _blocks(stream: Any) -> Iterator[bytes]:
         yield b"".join([*held, b"\n"])
 
 
-def _read(stream: IO[bytes], name: str, base: int, size: int) -> Iterator[_Rows]:
-    """Yield `size` rows at a time. Those before a wrong one are yielded, before it is raised."""
+def _read(
+    stream: IO[bytes], name: str, base: int, size: int
+) -> Iterator[tuple[_Rows, DataError | None]]:
+    """Yield `size` rows at a time, and with the last ones what is wrong with the row after them."""
     held: list[_Rows] = []
     line = 1
     for block in _blocks(stream):
@@ -104,13 +108,14 @@ def _read(stream: IO[bytes], name: str, base: int, size: int) -> Iterator[_Rows]
             parts, held = _joined(held).parts(size), []
             for part in parts:
                 if len(part.lines) == size:
-                    yield part
+                    yield part, None
                 else:
                     held = [part]
         if fault is not None:
-            raise fault
+            yield _joined(held), fault
+            return
     if any(len(rows.lines) for rows in held):
-        yield _joined(held)
+        yield _joined(held), None
 
 
 def _joined(held: list[_Rows]) -> _Rows:
@@ -164,12 +169,12 @@ def _told(block: bytes, at: int, base: int, fault: int) -> str:
 
 
 def _shown(token: bytes) -> str:
-    shown = repr(token[:40].decode("ascii", "backslashreplace"))
-    return shown if len(token) <= 40 else f"{shown} …"
+    return repr(token[:40])[1:] + " …" * (len(token) > 40)
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(counts)])
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
 
 
 def _row_of(entry: int, counts: np.ndarray) -> int:
@@ -180,7 +185,7 @@ def _row_of(entry: int, counts: np.ndarray) -> int:
 def _one_each(rows: _Rows, name: str) -> np.ndarray:
     odd = np.flatnonzero(rows.label_counts != 1)
     if len(odd):
-        count = rows.label_counts[odd[0]]
+        count = int(rows.label_counts[odd[0]])
         raise DataError(
             name,
             f"one label a row wanted, but {count} came."
