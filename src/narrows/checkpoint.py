@@ -9,9 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scipy import sparse
+
 from narrows.errors import DataError, ParameterError
 from narrows.families._base import same
-from narrows.read.chunk import Options, Position
+from narrows.read.chunk import Chunk, Options, Position
 from narrows.store import load_checkpoint, save_checkpoint
 
 _HEAD = 4096  # bytes of a file that have to be the same when a fit goes on
@@ -26,6 +28,7 @@ class Begun(NamedTuple):
     passes: int
     at: Position
     header: tuple[str, ...] | None
+    several_labels: bool
 
 
 class Checkpoint:
@@ -55,10 +58,8 @@ class Checkpoint:
         self._rows = 0
         self._write: Callable[[], None] = lambda: None
 
-    def after(
-        self, state: Any, source: Any, at: Position, passes: int, header: Any, rows: int
-    ) -> None:
-        """Take note of what is learnt after a chunk of so many rows; write it if it is time."""
+    def after(self, state: Any, source: Any, passes: int, chunk: Chunk, header: Any) -> None:
+        """Take note of what is learnt after a chunk; write it if it is time."""
 
         def write() -> None:
             progress = {
@@ -66,13 +67,14 @@ class Checkpoint:
                 "heads": [_head(path) for path in self.inputs],
                 "options": self.options,
                 "passes": passes,
-                "at": list(at),
+                "at": list(chunk.at),
                 "header": header,
+                "several_labels": bool(sparse.issparse(chunk.y)),
             }
             save_checkpoint(self.estimator, state, source, self.path, progress)
 
         self._write = write
-        self._rows += rows
+        self._rows += len(chunk.lines)
         if self._rows >= self.every:
             self.save()
 
@@ -97,6 +99,7 @@ class Checkpoint:
             progress["passes"],
             Position(*progress["at"]),
             None if header is None else tuple(header),
+            progress["several_labels"],
         )
 
     def done(self) -> None:

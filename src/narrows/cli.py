@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
+from scipy import sparse
 from sklearn.utils import get_tags
 from tqdm import tqdm
 
@@ -308,7 +309,7 @@ def convert(input: str, output: str, **given: Any) -> None:
     rows = 0
 
     def counted(written: str) -> None:
-        found = rows_in(written, output)
+        found = rows_in(written, output, sparse.issparse(first.y))
         if found != rows:
             raise DataError(output, f"{rows:,} rows were read, but {found:,} written. {input}?")
 

@@ -115,9 +115,8 @@ class Run:
             return
         learnt = getattr(self.estimator, "_learnt", None)  # of an update
         source = self.dataset.source(self.tfidf) if learnt is None else learnt.source
-        chunk = self._chunk
-        header = chunk.header or self.header
-        self.checkpoint.after(state, source, chunk.at, passes, header, len(chunk.lines))
+        header = self._chunk.header or self.header
+        self.checkpoint.after(state, source, passes, self._chunk, header)
 
 
 def _as_before(begun: Begun, options: Options, begins_there: bool) -> Options:
@@ -127,6 +126,7 @@ def _as_before(begun: Begun, options: Options, begins_there: bool) -> Options:
     return options.having(
         columns=options.columns or columns,
         header=begun.header if begins_there else None,
+        several_labels=begun.several_labels,
         number_labels=None if not len(classes) else classes.dtype.kind in "biu",
     )
 

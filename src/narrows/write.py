@@ -82,13 +82,11 @@ def _zipping(raw: IO[bytes], zipped: bool) -> Any:
     return gzip.GzipFile("", "wb", 6, raw, mtime=0) if zipped else nullcontext(raw)
 
 
-def rows_in(written: str, path: str) -> int:
+def rows_in(written: str, path: str, several_labels: bool) -> int:
     """Read a file of the format of `path` again, and count its rows."""
-    if path == "-":
-        raise ParameterError("standard output cannot be read again.")
     suffix, zipped = suffix_of(path)
     with open(written, "rb") as raw, gzip.open(raw) if zipped else nullcontext(raw) as stream:
-        options = Options(zero_based=False)
+        options = Options(zero_based=False, several_labels=several_labels)
         chunks = READERS[suffix](cast(IO[bytes], stream), path, options)
         return sum(len(chunk.lines) for chunk in chunks)
 

@@ -176,15 +176,15 @@ class Dataset:
             if used and getattr(options, name) is None:
                 options = options.having(**{name: getattr(source, name)})
         self.options = options
-        if self._read is svmlight.read and options.zero_based is None:
-            self.options = options.having(zero_based=self._has_column_zero())
+        if self._read is svmlight.read and None in (options.zero_based, options.several_labels):
+            self.options = self._surveyed()
         if self._read is csv.read and self._regular(paths):
             self.options = options.having(number_labels=self._number_labels())
 
     def __iter__(self) -> Iterator[Chunk]:
         """Go through all chunks; finite numbers and equal widths are seen to here."""
-        done = self.position = width = 0
         (first, after, rows), self._start = self._start, Position()
+        done = self.position = width = classes = 0
         options = self.options
         for number, path in enumerate(self.paths):
             before = rows
@@ -204,6 +204,10 @@ class Dataset:
                         chunk.X.resize(chunk.X.shape[0], width)
                     elif not self.is_text:
                         width = chunk.X.shape[1]
+                    if sparse.issparse(chunk.y):
+                        classes = max(classes, chunk.y.shape[1])
+                        chunk.y.resize(chunk.y.shape[0], classes)
+                    options = options.having(several_labels=sparse.issparse(chunk.y))
                     if chunk.columns is not None:  # later files have these, in any order
                         self._columns = chunk.columns
                         options = options.having(columns=chunk.columns)
@@ -272,17 +276,23 @@ class Dataset:
                 numbers &= csv.labels_are_numbers(stream, _name(path), self.options)
         return numbers
 
-    def _has_column_zero(self) -> bool:
-        if not self._regular(self.paths):
+    def _surveyed(self) -> Options:
+        """Return the options, with what only the whole of svmlight files can tell."""
+        options = self.options
+        if self._regular(self.paths):
+            found = [False, False]
+            for path in self.paths:
+                with self._open(path) as (stream, _):
+                    found = [a or b for a, b in zip(found, svmlight.survey(stream), strict=True)]
+            zero_based = found[0] if options.zero_based is None else options.zero_based
+            several = found[1] if options.several_labels is None else options.several_labels
+            options = options.having(zero_based=zero_based, several_labels=several)
+        elif options.zero_based is None:
             raise ParameterError(
                 "standard input, or a pipe, cannot be searched for a column 0 first: say whether "
                 "its svmlight columns are --zero-based or --one-based."
             )
-        for path in self.paths:
-            with self._open(path) as (stream, _):
-                if svmlight.has_column_zero(stream):
-                    return True
-        return False
+        return options
 
     def _check(self, chunk: Chunk, name: str, before: int) -> None:
         X = chunk.X
@@ -356,7 +366,7 @@ def _sniff(head: bytes) -> str:
         raise DataError("standard input", "holds no rows; at least one is wanted.")
     if line.startswith(b"{"):
         return ".jsonl"
-    if re.fullmatch(rb"[-+.\deE]+(\s+\d+:\S+)*\s*(#.*)?", line):
+    if re.fullmatch(rb"[-+.\deE]+\s*(#.*)?|([-+.\deE,]+\s+)?(qid:\S+\s+)?\d+:\S.*", line):
         return ".svm"
     if b"," in line:
         return ".csv"

@@ -26,6 +26,7 @@ class Options:
     number_labels: bool | None = None  # of CSV; None: the first label decides
     header: tuple[str, ...] | None = None  # of CSV; None: the first row is it
     after: int = 0  # lines, or rows of arrays, that are passed over
+    several_labels: bool | None = None  # a row, of svmlight; None: the first chunk decides
 
     def having(self, **known: Any) -> Self:
         """Return the same with more known."""
@@ -49,7 +50,7 @@ class Chunk(NamedTuple):
 
     X: Any
     y: Any
-    lines: Sequence[int]
+    lines: Sequence[int] | np.ndarray
     columns: tuple[str, ...] | None = None
     header: tuple[str, ...] | None = None
     at: Position = Position()

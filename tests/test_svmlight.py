@@ -1,0 +1,376 @@
+"""The svmlight reader: scikit-learn's numbers to the last bit, or an error that names the line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.preprocessing import MultiLabelBinarizer
+
+import narrows
+from narrows import cli
+from narrows.errors import DataError
+from narrows.read import iter_chunks, svmlight
+from narrows.read.chunk import Options
+
+BLOCKS = [1, 7, 100, 1 << 22]
+
+
+def chunks_of(content, name="a.svm", **options):
+    """What is read of some bytes, up to an error, and the error."""
+    chunks = []
+    try:
+        for chunk in svmlight.read(io.BytesIO(content), name, Options(**options)):
+            chunks.append(chunk)
+    except DataError as error:
+        return chunks, error
+    return chunks, None
+
+
+def ours(content, **options):
+    chunks, error = chunks_of(content, **options)
+    if error is not None:
+        raise error
+    lines = np.concatenate([chunk.lines for chunk in chunks])
+    for chunk in chunks:
+        chunk.X.resize(chunk.X.shape[0], max(chunk.X.shape[1] for chunk in chunks))
+    X = sparse.vstack([chunk.X for chunk in chunks], format="csr")
+    if not sparse.issparse(chunks[0].y):
+        return X, np.concatenate([chunk.y for chunk in chunks]), lines
+    return X, [tuple(row.indices.tolist()) for chunk in chunks for row in chunk.y], lines
+
+
+def assert_as_scikit_learn_reads(content, several=False, **options):
+    base = bool(options.get("zero_based"))
+    theirs, labels = load_svmlight_file(
+        io.BytesIO(content.removeprefix(b"\xef\xbb\xbf")), zero_based=base, multilabel=several
+    )
+    X, y, _ = ours(content, several_labels=several, **options)
+    assert X.shape == theirs.shape
+    np.testing.assert_array_equal(X.indptr, theirs.indptr)
+    np.testing.assert_array_equal(X.indices, theirs.indices)
+    np.testing.assert_array_equal(X.data.view(np.int64), theirs.data.view(np.int64))
+    if several:
+        assert y == [tuple(sorted(set(map(int, row)))) for row in labels]
+    else:
+        np.testing.assert_array_equal(y, labels)
+
+
+def dumped(seed=0, n=60, d=40, **options):
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((n, d), density=0.2, format="csr", rng=rng)
+    X.data = X.data * 10.0 ** rng.integers(-9, 9, X.nnz) * rng.choice([-1, 1], X.nnz)
+    y = options.pop("y", rng.integers(-3, 1000, n))
+    out = io.BytesIO()
+    dump_svmlight_file(X, y, out, **options)
+    return out.getvalue()
+
+
+# -- the numbers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_what_is_read_is_what_scikit_learn_reads(monkeypatch, block, rows, zero_based):
+    monkeypatch.setattr(svmlight, "BLOCK", block)
+    content = dumped(zero_based=zero_based, comment="0:1 no column\n1,2 no labels\n")
+    assert_as_scikit_learn_reads(content, zero_based=zero_based, chunk_rows=rows)
+
+
+def middles(rng):
+    """Decimals beside the middle of two numbers, where rounding is hardest."""
+    for x in np.exp(rng.uniform(-200, 200, 400)):
+        middle = (Fraction(float(x)) + Fraction(float(np.nextafter(x, np.inf)))) / 2
+        digits = Context(prec=int(rng.integers(15, 40)))
+        yield str(digits.divide(Decimal(middle.numerator), Decimal(middle.denominator)))
+    for _ in range(400):  # exactly there
+        yield str(((int(rng.integers(2**52, 2**53)) << 1) + 1) << int(rng.integers(0, 10)))
+
+
+def bits(rng):
+    numbers = rng.integers(0, 2**64, 3000, dtype=np.uint64).view(np.float64)
+    return numbers[np.isfinite(numbers)].tolist()
+
+
+FORMATS = {
+    "repr": lambda rng: map(repr, bits(rng)),
+    "%.17g": lambda rng: (f"{x:.17g}" for x in bits(rng)),
+    "%.18e": lambda rng: (f"{x:.18e}" for x in bits(rng)),
+    "fixed": lambda rng: (f"{x:.{rng.integers(0, 30)}f}" for x in rng.normal(size=3000)),
+    "powers": lambda rng: (
+        f"{rng.integers(0, 2**63)}e{rng.integers(-350, 290)}" for _ in range(3000)
+    ),
+    "middles": middles,
+    "subnormal": lambda rng: (repr(x * 5e-324) for x in rng.integers(0, 2**53, 500).tolist()),
+    "long": lambda rng: ("0." + "".join(map(str, rng.integers(0, 10, 400))) for _ in range(50)),
+    "forms": lambda rng: (
+        "0 -0 +0 0.0 -0.0 00 .5 5. +.5 -5. 1e5 1E5 1e+5 1e-5 1.e5 .1e5 -.1E-5 1e005 0e999 0.0e-999"
+        " 1e22 1e23 9007199254740993 9007199254740992e22 1e308 1.7976931348623157e308 4.9e-324"
+        " 2.2250738585072011e-308 2e-324 18446744073709551615 18446744073709551616 1e-400 1e999"
+        " 0.00000000000000000000000000000000 0.00000000000000000000000000000000123 -1e400"
+        f" {'0' * 50}1.5 {'1' * 400} 1{'0' * 400}e-400 1e{'0' * 400}1 1e-{'9' * 400}"
+    ).split(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_number_is_rounded_as_python_rounds_it(form):
+    numbers = list(FORMATS[form](np.random.default_rng(0)))
+    content = "".join(f"0 1:{x} 2:{x}#\n" for x in numbers).encode()
+    data = ours(content)[0].data.reshape(-1, 2)
+    expected = np.array([float(x) for x in numbers])
+    for column in data.T.copy():
+        np.testing.assert_array_equal(column.view(np.int64), expected.view(np.int64))
+
+
+FORMS = [
+    b"1 1:2\n",
+    b"1 1:2",
+    b"+1 1:2\n-1 1:3\n1.0 1:2\n1e0 1:2\n.1e1 1:2\n-0 1:1\n",
+    b"1 1:2\r\n2 1:3\n3 1:4\r\n",
+    b" \t1\t 1:2  \t 3:4 \t\n",
+    b"1 1:2 \x0b\x0c 3:4\n",
+    b"\n\n1 1:2\n   \n\r\n2 3:4\n\n",
+    b"# one\n1 1:2 # two\n 2 1:3# three 5:5\n#\n3 #\n4#4\n",
+    b"1 qid:3 1:2\n2 qid: 3:4\n3 qidx:7 4:5\n4 qid:1\n",
+    b"\xef\xbb\xbf1 1:2\n2 1:3\n",
+    b"\xef\xbb\xbf\n1 1:2\n",
+    b"1\n2\n",
+    b"1 001:2 0010:3\n",
+    b"1 1:0 2:-0.0\n",
+    b"1 1:2 # \x00 \xff\xfe\n2 2:3\n",
+    b"9007199254740991 2147483646:1\n",
+    b"1 " + b" ".join(b"%d:1.5" % k for k in range(1, 20_000)) + b"\n2 1:1\n",
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("content", FORMS, ids=range(len(FORMS)))
+def test_every_form_of_a_row(monkeypatch, block, content):
+    if block == 1 and len(content) > 1000:
+        pytest.skip("slow")
+    monkeypatch.setattr(svmlight, "BLOCK", block)
+    assert_as_scikit_learn_reads(content, zero_based=False)
+    assert_as_scikit_learn_reads(content, zero_based=True, chunk_rows=1)
+
+
+# -- chunks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("rows", [1, 2, 7, 59, 60, 61])
+def test_chunks_are_cut_by_the_number_of_rows_alone(monkeypatch, block, rows):
+    content = b"# head\n\n" + dumped(n=60).replace(b"\n", b"\n#\n", 30)
+    monkeypatch.setattr(svmlight, "BLOCK", block)
+    chunks, _ = chunks_of(content, chunk_rows=rows, zero_based=True)
+    assert [len(chunk.lines) for chunk in chunks[:-1]] == [rows] * ((60 - 1) // rows)
+    lines = np.concatenate([chunk.lines for chunk in chunks])
+    assert lines.tolist() == [*range(3, 63, 2), *range(63, 93)]
+    assert all(
+        len(chunk.lines) == chunk.X.shape[0] == len(chunk.y) and chunk.X.indices.dtype == np.int32
+        for chunk in chunks
+    )
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("wrong", [b"1 x:1", b"1 1:x", b"1.5 1:1", b"1,2 1:1", b"1 3:1"])
+def test_chunks_before_a_wrong_row_are_given(monkeypatch, block, wrong):
+    monkeypatch.setattr(svmlight, "BLOCK", block)
+    content = b"#\n" + b"1 1:1\n" * 8 + wrong + b"\n1 1:1\n1 y:1\n"
+    chunks, error = chunks_of(content, chunk_rows=3, width=2)
+    assert [len(chunk.lines) for chunk in chunks] == [3, 3]
+    assert error.line == 10
+
+
+def test_a_pipe_is_read_as_it_comes():
+    reader, writer = os.pipe()
+    with open(reader, "rb") as stream, open(writer, "wb", buffering=0) as source:
+        source.write(b"1 1:1\n2 2:2\n3 ")
+        chunks = svmlight.read(stream, "-", Options(chunk_rows=1))
+        assert [next(chunks).y.tolist() for _ in range(2)] == [[1], [2]]
+        source.write(b"3:3")
+        source.close()
+        assert next(chunks).X.indices.tolist() == [2]
+
+
+# -- several labels a row ------------------------------------------------------------------------
+
+SEVERAL = b"1,3,7 5:0.2 # 9,9\n 5:0.5 6:1\n3 1:2\n2,2,0 2:1\n\n7.0,1e0 3:1\nqid:1 2:2\n0 #\n"
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("rows", [1, 2, 100])
+def test_several_labels(monkeypatch, tmp_path, block, rows):
+    monkeypatch.setattr(svmlight, "BLOCK", block)
+    assert_as_scikit_learn_reads(SEVERAL, several=True, chunk_rows=rows)
+    (tmp_path / "a.svm").write_bytes(b"4,5 1:1\n")
+    (tmp_path / "b.svm").write_bytes(SEVERAL)
+    y = [y for _, y in iter_chunks([tmp_path / "a.svm", tmp_path / "b.svm"], chunk_rows=rows)]
+    widths = [part.shape[1] for part in y]
+    assert widths == sorted(widths)
+    assert widths[-1] == 8
+    assert all((part.data == 1).all() and part.has_canonical_format for part in y)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"1 1:2\n2 3:4\n", (False, False)),
+        (b"1 1:2\n2 00:4 1:5\n", (True, False)),
+        (b"1 qid:3 0:2\n", (True, False)),
+        (b"1 1:2 # 0:1\n# 0:1\n#1,2\n2#1,2 0:1\n", (False, False)),
+        (b"1 1:2\n1,2", (False, True)),
+        (b" 0:2", (True, False)),
+        (b"\xef\xbb\xbf0:2\n1,2 1:1", (True, True)),
+        (b"1 :2\n0 0 0:1\n 10:1 20:1,3\n1 1:0:1\n", (False, False)),
+        (b"", (False, False)),
+    ],
+)
+def test_a_survey(monkeypatch, block, content, found):
+    monkeypatch.setattr(svmlight, "BLOCK", block)
+    assert svmlight.survey(io.BytesIO(content)) == found
+
+
+@pytest.mark.parametrize("suffix", [".svm", ".svm.gz"])
+@pytest.mark.parametrize("method", ["ocfs", "oc", "onlinesrda"])
+def test_a_fit_to_several_labels_a_row(tmp_path, suffix, method):
+    rng = np.random.default_rng(1)
+    Y = (rng.random((80, 6)) < 0.3) & (np.arange(80)[:, None] >= 10 * np.arange(6))
+    content = dumped(n=80, y=Y.astype(int), multilabel=True, zero_based=False)
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix == ".svm.gz" else content)
+    X, labels = load_svmlight_file(io.BytesIO(content), multilabel=True)
+    y = MultiLabelBinarizer(sparse_output=True).fit_transform([map(int, row) for row in labels])
+    model = str(tmp_path / "m.narrows")
+    line = f"fit {path} --method {method} --chunk-rows 9 -o {model}"
+    assert cli.main(line.split()) == 0
+    fitted = narrows.load(model)
+    assert fitted.n_samples_seen_ == X.shape[0]
+    if method == "onlinesrda":  # learns in file order there
+        expected = narrows.OnlineSRDA(shuffle=False).fit(X, y)
+    else:
+        expected = {"ocfs": narrows.OCFS, "oc": narrows.OC}[method]().fit(X, y)
+    what = "scores_" if method == "ocfs" else "components_"
+    np.testing.assert_allclose(getattr(fitted, what), getattr(expected, what), atol=1e-12)
+    np.testing.assert_array_equal(fitted.classes_, expected.classes_)
+    out = tmp_path / "r.npz"
+    assert cli.main(f"transform {model} {path} --chunk-rows 9 -o {out}".split()) == 0
+    with np.load(out) as reduced:
+        assert reduced["yshape"].tolist() == [X.shape[0], 6]
+        np.testing.assert_array_equal(reduced["yindices"], y.indices)
+
+
+# -- what is broken ------------------------------------------------------------------------------
+
+ROW = "not a svmlight row: "
+ENTRY = ROW + "column:value wanted, with a column from 1 on, but "
+WHOLE = "labels must be whole numbers"
+BROKEN = [
+    (b"1 x:1", ENTRY + "'x:1' came."),
+    (b"1 :1", ENTRY + "':1' came."),
+    (b"1 2", ENTRY + "'2' came."),
+    (b"1 2 1:1", ENTRY + "'2' came."),
+    (b"1 -1:1", ENTRY + "'-1:1' came."),
+    (b"1 0:1", ENTRY + "'0:1' came."),
+    (b"1 1.0:1", ENTRY + "'1.0:1' came."),
+    (b"1 1_0:1", ENTRY + "'1_0:1' came."),
+    (b"1 1:1 \x00", ENTRY + r"'\x00' came."),
+    (b"1 \xff:1", ENTRY + r"'\xff:1' came."),
+    (b"1 qid 1:1", ENTRY + "'qid' came."),
+    (b"1 qid:1 qid:1", ENTRY + "'qid:1' came."),
+    (b"1 1:1\r2 1:1", ENTRY + "'2' came."),
+    (b"1 " + b"z" * 10**6, ENTRY + f"'{'z' * 40}' … came."),
+    (b"1 2:1 1:1", ROW + "columns must increase, but '1:1' came after '2:1'."),
+    (b"1 2:1 2:1", ROW + "columns must increase, but '2:1' came after '2:1'."),
+    (b"1 1000000000000:1", ROW + "columns go up to 2147483647, but '1000000000000:1' came."),
+    (b"1 " + b"9" * 400 + b":1", ROW + "columns go up to 2147483647, but '99999"),
+    (b"1 1:", ROW + "value: a number wanted, but '' came."),
+    (b"1 1: 2:1", ROW + "value: a number wanted, but '' came."),
+    (b"1 1:one", ROW + "value: a number wanted, but 'one' came."),
+    (b"1 1:1:1", ROW + "value: a number wanted, but '1:1' came."),
+    (b"1 1:1,5", ROW + "value: a number wanted, but '1,5' came."),
+    (b"1 1:1_0", ROW + "value: a number wanted, but '1_0' came."),
+    (b"1 1:0x1", ROW + "value: a number wanted, but '0x1' came."),
+    (b"1 1:1e", ROW + "value: a number wanted, but '1e' came."),
+    (b"1 1:.", ROW + "value: a number wanted, but '.' came."),
+    (b"1 1:--1", ROW + "value: a number wanted, but '--1' came."),
+    (b"1 1:0.0000000000000000000.0", ROW + "value: a number wanted, but '0.0000"),
+    (b"1 1:5\x005", ROW + r"value: a number wanted, but '5\x005' came."),
+    (b"one 1:1", ROW + "label: a number wanted, but 'one' came."),
+    (b"1_0 1:1", ROW + "label: a number wanted, but '1_0' came."),
+    (b"1, 1:1", ROW + "label: a number wanted, but '' came."),
+    (b",1 1:1", ROW + "label: a number wanted, but '' came."),
+    (b"1,,1 1:1", ROW + "label: a number wanted, but '' came."),
+    (b"\xef\xbb\xbf1 1:1", ROW + r"label: a number wanted, but '\xef\xbb\xbf1' came."),
+    (b"1,2 1:1", "one label a row wanted, but 2 came. Several are read anywhere in a file,"),
+    (b"1:1", "one label a row wanted, but 0 came."),
+    (b"1.5 1:1", "label 1.5: " + WHOLE),
+    (b"nan 1:1", "label nan: " + WHOLE),
+    (b"1e400 1:1", "label inf: " + WHOLE),
+    (b"9007199254740993 1:1", "label 9007199254740992: " + WHOLE + " under 2^53."),
+]
+
+
+@pytest.mark.parametrize("block", [7, 1 << 22])
+@pytest.mark.parametrize(("row", "message"), BROKEN, ids=[m for _, m in BROKEN])
+def test_a_wrong_row_is_told(monkeypatch, block, row, message):
+    if block == 7 and len(row) > 1000:
+        pytest.skip("slow")
+    monkeypatch.setattr(svmlight, "BLOCK", block)
+    for ending in (b"", b"\n", b"\r\n2 1:1\n", b" # text\n3 y:1\n"):
+        _, error = chunks_of(b"1 1:1\n\n" + row + ending, several_labels=False)
+        assert str(error).startswith(f"a.svm:3: {message}")
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("label", ["-1", "1.5", "16777216", "1e12", "nan"])
+def test_a_wrong_label_beside_others(label):
+    _, error = chunks_of(f"1,2 1:1\n3,{label} 1:1\n".encode())
+    assert str(error).startswith(f"a.svm:2: label {float(label):.17g}: where rows have several")
+
+
+def test_a_wide_row_is_one_line_of_error(tmp_path, capfd):
+    (tmp_path / "a.svm").write_text("1 1:1\n2 1000000000000:1\n")
+    assert cli.main(f"fit {tmp_path / 'a.svm'} --method oc -o {tmp_path / 'm'}".split()) == 1
+    assert "a.svm:2: not a svmlight row: columns go up to" in capfd.readouterr().err
+    (tmp_path / "a.svm").write_text("1 1:1\n2 2147483647:1\n" + "3 1:1\n" * 60)
+    assert cli.main(f"fit {tmp_path / 'a.svm'} --method oc -o {tmp_path / 'm'}".split()) == 1
+    assert "not enough memory" in capfd.readouterr().err
+
+
+BYTES = st.one_of(st.sampled_from(b"0123456789 .:,#+-eE_\n\r\t\x0b\x00qidnaf"), st.integers(0, 255))
+EDITS = st.lists(
+    st.tuples(st.integers(0, 10**4), st.sampled_from(["put", "drop", "change"]), BYTES),
+    max_size=8,
+)
+SEEDS = [dumped(n=4, d=6, zero_based=False), SEVERAL, b"".join(FORMS[:12])]
+
+
+@settings(max_examples=500)
+@given(seed=st.sampled_from(SEEDS), edits=EDITS, rows=st.integers(1, 5), block=st.integers(1, 99))
+@example(seed=b"\xef\xbb\xbf", edits=[], rows=1, block=1)
+def test_damage_is_an_error_or_what_scikit_learn_reads(seed, edits, rows, block):
+    damaged = bytearray(seed)
+    for at, what, byte in edits:
+        at %= len(damaged) + 1
+        damaged[at : at + (what != "put")] = [] if what == "drop" else [byte]
+    content = bytes(damaged)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(svmlight, "BLOCK", block)
+        zero_based, several = svmlight.survey(io.BytesIO(content))
+        chunks, error = chunks_of(content, zero_based=zero_based, several_labels=several)
+        if error is None and chunks:
+            assert_as_scikit_learn_reads(content, several, zero_based=zero_based, chunk_rows=rows)
+    if error is not None:
+        assert 1 <= error.line <= content.count(b"\n") + 1
