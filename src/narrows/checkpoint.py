@@ -14,7 +14,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.families._base import same
 from narrows.read.chunk import Chunk, Options, Position
-from narrows.store import load_checkpoint, save_checkpoint
+from narrows.store import clear_unfinished, load_checkpoint, save_checkpoint
 
 _HEAD = 4096  # bytes of a file that have to be the same when a fit goes on
 _TOLD = ("label", "text", "split", "width", "zero_based", "chunk_rows")
@@ -85,9 +85,7 @@ class Checkpoint:
 
     def begun(self) -> Begun | None:
         """Return what is there to go on from, or None; ParameterError if it is of another fit."""
-        folder, name = os.path.split(self.path)
-        for left in Path(folder or ".").glob(f".{name}.*.part"):  # a write that was killed
-            left.unlink(missing_ok=True)
+        clear_unfinished(self.path)
         if not os.path.exists(self.path):
             return None
         estimator, state, progress = load_checkpoint(self.path)

@@ -14,6 +14,7 @@ and of the vectoriser. Text is kept as UTF-8 bytes (``name.text``) and the ends 
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import secrets
@@ -21,7 +22,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -197,19 +198,27 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
         return
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    # a folder of its own, because libraries may write to yet another file beside the one named
+    room = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    room.mkdir()
     try:
-        temporary.touch(exist_ok=False)
+        temporary = room / target.name
+        temporary.touch()
         mode = (target if target.exists() else temporary).stat().st_mode
         yield str(temporary)
         temporary.chmod(mode)  # whoever wrote it may have made it private
         _sync(temporary)
         os.replace(temporary, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
     _sync(target.parent)
+
+
+def clear_unfinished(path: str | os.PathLike[str]) -> None:
+    """Remove what writers of this file left, which were killed."""
+    target = Path(os.path.realpath(path))
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:
