@@ -6,6 +6,7 @@ that page in their places.
 
 from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
+from benchmarks.studies.files import Files
 from benchmarks.studies.flipped_labels import FlippedLabels
 from benchmarks.studies.neighbours import Mu, NearestNeighbour
 from benchmarks.studies.nineteen import Nineteen
@@ -55,5 +56,6 @@ STUDIES = {
         SecondsToLearn,
         Stream,
         SeveralLabels,
+        Files,
     )
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from scipy import sparse
+
 from narrows.solve.sums import widened
 
 
@@ -57,11 +59,13 @@ def update(
 ) -> Any:
     """Let a fitted estimator learn a data set that comes in chunks, as `partial_fit` would.
 
-    Chunks may be wider than what was learnt, where columns have no names.
+    Sparse rows may be wider than what was learnt, where columns have no names, and narrower.
     """
     for X, y in chunks:
-        if X.shape[1] > estimator.n_features_in_:
-            estimator.widen(X.shape[1])
-        estimator.partial_fit(widened(X, estimator.n_features_in_), y)
+        if sparse.issparse(X):
+            if X.shape[1] > estimator.n_features_in_:
+                estimator.widen(X.shape[1])
+            X = widened(X, estimator.n_features_in_)
+        estimator.partial_fit(X, y)
         after()
     return estimator
