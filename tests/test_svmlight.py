@@ -7,6 +7,7 @@ import io
 import os
 from decimal import Context, Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -157,8 +158,6 @@ FORMS = [
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("content", FORMS, ids=range(len(FORMS)))
 def test_every_form_of_a_row(monkeypatch, block, content):
-    if block == 1 and len(content) > 1000:
-        pytest.skip("slow")
     monkeypatch.setattr(svmlight, "BLOCK", block)
     assert_as_scikit_learn_reads(content, zero_based=False)
     assert_as_scikit_learn_reads(content, zero_based=True, chunk_rows=1)
@@ -271,6 +270,33 @@ def test_a_fit_to_several_labels_a_row(tmp_path, suffix, method):
         np.testing.assert_array_equal(reduced["yindices"], y.indices)
 
 
+def test_of_a_pipe_the_first_rows_decide(tmp_path, monkeypatch):
+    def piped(content, *inputs, **options):
+        stdin = SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))
+        monkeypatch.setattr("sys.stdin", stdin)
+        return [y for _, y in iter_chunks([*inputs, "-"], zero_based=False, **options)]
+
+    for content in (SEVERAL, b"\n # text\n 5:0.2\n1,2 3:1\n", b"1,2 qid:1 3:1 # text\n"):
+        assert all(sparse.issparse(y) for y in piped(content))
+    late = b"1 2:1\n2 1:1\n1,2 1:1\n"
+    with pytest.raises(DataError, match=r"^standard input:3: one label a row wanted, but 2 came\."):
+        piped(late, chunk_rows=2)
+    (tmp_path / "a.svm").write_text("1 1:1\n")
+    with pytest.raises(DataError, match=r"^standard input:3: one label a row wanted"):
+        piped(late, str(tmp_path / "a.svm"))
+    (tmp_path / "a.svm").write_text("1,2 1:1\n")
+    assert piped(b"0 1:1\n", str(tmp_path / "a.svm"))[1].toarray().tolist() == [[1, 0, 0]]
+
+
+def test_what_takes_one_label_a_row_says_so(tmp_path, capfd):
+    path = tmp_path / "a.svm"
+    path.write_bytes(SEVERAL)
+    assert cli.main(f"compare {path} --dims 1".split()) == 2
+    assert "one label a row wanted to compare, but it holds several" in capfd.readouterr().err
+    assert cli.main(f"fit {path} --method srda -o {tmp_path / 'm'}".split()) == 1
+    assert "SRDA: one label a row wanted" in capfd.readouterr().err
+
+
 # -- what is broken ------------------------------------------------------------------------------
 
 ROW = "not a svmlight row: "
@@ -325,8 +351,6 @@ BROKEN = [
 @pytest.mark.parametrize("block", [7, 1 << 22])
 @pytest.mark.parametrize(("row", "message"), BROKEN, ids=[m for _, m in BROKEN])
 def test_a_wrong_row_is_told(monkeypatch, block, row, message):
-    if block == 7 and len(row) > 1000:
-        pytest.skip("slow")
     monkeypatch.setattr(svmlight, "BLOCK", block)
     for ending in (b"", b"\n", b"\r\n2 1:1\n", b" # text\n3 y:1\n"):
         _, error = chunks_of(b"1 1:1\n\n" + row + ending, several_labels=False)

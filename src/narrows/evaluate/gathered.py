@@ -59,9 +59,9 @@ def rows(
     """All rows of a file, or its texts as an array of objects; one label each; the file."""
     dataset = Dataset([path], options, source)
     chunks = list(dataset)
-    y = np.concatenate([chunk.y for chunk in chunks])
-    if y.ndim != 1:
+    if sparse.issparse(chunks[0].y):
         raise ParameterError(f"{path}: one label a row wanted to compare, but it holds several.")
+    y = np.concatenate([chunk.y for chunk in chunks])
     X = [chunk.X for chunk in chunks]
     if dataset.is_text:
         return np.array([text for part in X for text in part], dtype=object), y, dataset

@@ -34,11 +34,11 @@ class _Rows(NamedTuple):
 
     def parts(self, size: int) -> Iterator[_Rows]:
         """Cut into parts of `size` rows, and one of the fewer that are left."""
-        label_at, at = _starts(self.label_counts), _starts(self.counts)
-        for first in range(0, len(self.lines) + 1, size):
-            rows = slice(first, first + size)
-            bounds = label_at[rows.start : rows.stop + 1], at[rows.start : rows.stop + 1]
-            labels, entries = (slice(bound[0], bound[-1]) for bound in bounds)
+        n, label_at, at = len(self.lines), _starts(self.label_counts), _starts(self.counts)
+        for first in range(0, n + 1, size):
+            stop = min(first + size, n)
+            rows, labels = slice(first, stop), slice(label_at[first], label_at[stop])
+            entries = slice(at[first], at[stop])
             yield _Rows(
                 self.lines[rows], self.label_counts[rows], self.counts[rows],
                 self.labels[labels], self.columns[entries], self.values[entries],
@@ -142,9 +142,7 @@ def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, 
     out = _Rows(lines, label_counts, counts, labels, np.empty(colons, dtype=np.int32), values)
     odd = np.empty((n + commas + colons, 3), dtype=np.int64)
     n, n_labels, n_entries, n_odd, after, fault, at = steps.rows(text, base, line, tuple(out), odd)
-    problem = None
-    if fault:
-        problem = _told(block, at, base, fault)
+    problem = _told(block, at, base, fault) if fault else None
     for which, start, stop in odd[:n_odd].tolist():
         token = block[start:stop]
         try:

@@ -25,8 +25,9 @@ _TENS = np.array([float(10**k) for k in range(23)])  # and these powers of ten
 _DIGITS = 19  # that always fit in 64 bits
 _POWERS = range(-280, 281)  # of ten; times 19 digits these neither overflow nor lose bits
 _SHIFT = 1400
+# 10^q is _FIVE 2^(_SCALE - 64), _FIVE the first 64 bits of 5^q, rounded down
 _FIVES = [(5**q << _SHIFT) if q >= 0 else (1 << _SHIFT) // 5**-q for q in _POWERS]
-_FIVE = np.array([n >> (n.bit_length() - 64) for n in _FIVES], dtype=np.uint64)  # rounded down
+_FIVE = np.array([n >> (n.bit_length() - 64) for n in _FIVES], dtype=np.uint64)
 _SCALE = np.array([n.bit_length() + q - _SHIFT for n, q in zip(_FIVES, _POWERS, strict=True)])
 _FIRST, _LAST = _POWERS[0], _POWERS[-1]
 _0, _1, _9, _10, _32, _63 = (np.uint64(k) for k in (0, 1, 9, 10, 32, 63))
@@ -105,8 +106,8 @@ def rounded(w: np.uint64, q: int) -> tuple[float, bool]:
         return (float(w) * _TENS[q] if q >= 0 else float(w) / _TENS[-q]), True
     if q < _FIRST or q > _LAST or w == _0:
         return 0.0, False
-    # 10^q = 2^q 5^q. With w and 5^q as 64 bits each, the first 64 of their product are less than
-    # 2 below what they should be: enough, but next to the middle of two numbers (Lemire, 2021).
+    # With w and 5^q as 64 bits each, the first 64 bits of their product, as a whole number, are
+    # less than 2 below w 5^q: enough, but beside the middle of two numbers (Lemire, 2021).
     shift = 0
     while not w >> _63:
         w <<= _1
