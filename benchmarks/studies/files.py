@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 from benchmarks.problems.rcv1_like import RCV1Like
 from benchmarks.studies.tables import markdown
@@ -89,9 +91,14 @@ def _made(folder: Path, share: float) -> tuple[Path, Path, int]:
 
 def _measured(command: list[str]) -> tuple[float, int]:
     """Seconds, and the most memory in bytes that the process held."""
-    started = perf_counter()
+    started, peak = perf_counter(), 0
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise RuntimeError(f"{command} ended with {status}")
-    return perf_counter() - started, usage.ru_maxrss * 1024
+    while process.poll() is None:
+        # what wait4 tells would begin with the memory of this process
+        with suppress(OSError):
+            found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
+            peak = max(peak, int(found[1]) * 1024 if found else 0)
+        sleep(0.02)
+    if process.returncode:
+        raise RuntimeError(f"{command} ended with {process.returncode}")
+    return perf_counter() - started, peak
