@@ -223,7 +223,7 @@ def _pictures(
     if done:
         add(
             "time to learn by dimensions",
-            "CPU seconds on one core to learn the reduction, without reading the data.",
+            "CPU seconds to learn the reduction, without reading the data.",
             lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
         )
     fitted = _fitted(methods)
