@@ -339,7 +339,7 @@ class Rival:
         if self.name == "lineardiscriminantanalysis":
             limit = min(limit, len(np.unique(y)) - 1)
         few = min(p, limit)
-        with threadpool_limits(1 if few < _MANY else len(os.sched_getaffinity(0))):
+        with threadpool_limits(1 if few < _MANY else os.cpu_count() or 1):
             return self.make(few).fit(X, y).transform
 
 
