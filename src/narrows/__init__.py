@@ -12,7 +12,8 @@ schedules: exact, or one step a sample.
 
 MMC, LDA and SRDA want all rows at once. The others learn at once (`fit`) or batch by batch
 (`partial_fit`), with the same answer but for IDRQR, and OnlineSRDA, which shuffles; the selectors,
-OC and OCM also from states that add up (`ClassStats`, `fit_stats`, `merge`).
+OC and OCM also from states that add up (`ClassStats`, `fit_stats`, `merge`); these forget by
+`half_life`, or know the last rows alone in a `Window`.
 """
 
 from importlib.metadata import version
@@ -24,6 +25,7 @@ from narrows.families.idrqr import IDRQR
 from narrows.families.margin import IMMC, MMC, MMCFS
 from narrows.families.online_srda import OnlineSRDA
 from narrows.families.total import CCIPCA, VarianceFS
+from narrows.families.window import Window
 from narrows.stats import ClassStats
 from narrows.store import load, save
 
@@ -51,6 +53,7 @@ __all__ = [
     "FisherFS",
     "OnlineSRDA",
     "VarianceFS",
+    "Window",
     "load",
     "save",
 ]

@@ -261,6 +261,20 @@ class ClassStats:
                 self._reset(row[self.counts[row] <= _GONE * weight])
         return self
 
+    def fade(self, weight: float, fresh: ClassStats) -> Self:
+        """Weigh all that is here, add a state, and return self: `weight * self + fresh`, in place.
+
+        A class of less than 1e-12 of the total weight is dropped: its weight becomes 0.
+        """
+        self._grow(fresh.classes)  # first: it raises where labels are of another type
+        with uninterrupted():
+            for array in (self.counts, self._sums, self._squares):
+                if array is not None:
+                    array *= weight
+            self._accumulate(fresh)
+            self._reset(np.flatnonzero(self.counts < _GONE * self.n))
+        return self
+
     def _reset(self, row: np.ndarray) -> None:
         """Clear the rounding that subtraction leaves in classes that are gone."""
         self.counts[row] = 0

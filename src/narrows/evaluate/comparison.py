@@ -258,7 +258,7 @@ class States:
         self._rows, self._made = (X, y), dict[bool, tuple[ClassStats, float]]()
         kinds: dict[bool, list[Any]] = {}
         for method in methods:
-            if isinstance(method, Ours) and isinstance(method.estimator, Additive):
+            if isinstance(method, Ours) and method.adds_up:
                 state = method.estimator.empty_state(X.shape[1])
                 kinds.setdefault(state.presence, []).append(state.second)
         self._second: dict[bool, Second] = {
@@ -282,6 +282,8 @@ class Ours:
 
     def __init__(self, name: str, estimator: Estimator):
         self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
+        # one state for all: not where the order of the rows matters
+        self.adds_up = isinstance(estimator, Additive) and estimator.half_life is None
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Learn for up to so many dimensions; return the CPU seconds that it took."""
@@ -294,7 +296,7 @@ class Ours:
             warnings.simplefilter("ignore")
             clone(self.fitted).fit(X[few], y[few])  # what is compiled, is compiled before
         started, before = time.process_time(), 0.0
-        if isinstance(self.fitted, Additive):
+        if self.adds_up:
             stats, before = states.of(self.fitted)
             started = time.process_time()
             self.fitted.fit_stats(stats)

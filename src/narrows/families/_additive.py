@@ -13,11 +13,13 @@ from sklearn.exceptions import NotFittedError
 from narrows.families._base import (
     Estimator,
     Learnt,
+    check_half_life,
     merge_into,
     unchanged_on_error,
 )
+from narrows.labels import weights
 from narrows.priors import check_word
-from narrows.stats import ClassStats, Second
+from narrows.stats import ClassStats, Second, checked_rows
 
 
 class Additive(Estimator):
@@ -25,6 +27,7 @@ class Additive(Estimator):
 
     _state_type = ClassStats
     _presence: ClassVar[bool] = False
+    half_life: float | None
 
     # -- learning ---------------------------------------------------------------------------
 
@@ -56,11 +59,6 @@ class Additive(Estimator):
             self._check_parameters(X.shape[1])
             stats = self.empty_state(X.shape[1])
             self.update_state(stats, X, y, sample_weight, check_input=False)
-            if X.shape[0] and not stats.n:
-                raise ValueError(
-                    f"{type(self).__name__}: every sample has zero weight, or no label. "
-                    "Some rows need a label and a positive sample_weight."
-                )
             return self._finish(stats)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -131,8 +129,9 @@ class Additive(Estimator):
     def merge(self, *others: Self) -> Self:
         """Add what other estimators of the same method and parameters have learnt, in place.
 
-        The answer is that of one estimator that saw all their rows. Nothing is shared with the
-        others afterwards. O(c d) for each.
+        The answer is that of one estimator that saw all their rows; with a `half_life`, of
+        streams that ran side by side, of which none fades for the others' rows. Nothing is shared
+        with the others afterwards. O(c d) for each.
 
         Parameters
         ----------
@@ -185,8 +184,14 @@ class Additive(Estimator):
         priors = self.get_params(deep=False).get("priors")
         if isinstance(priors, str):
             check_word(priors)
+        check_half_life(type(self).__name__, self.half_life)
 
     def _finish(self, stats: ClassStats) -> Self:
+        if stats.n_samples and not stats.n:
+            raise ValueError(
+                f"{type(self).__name__}: every sample has zero weight, or no label. "
+                "Some rows need a label and a positive sample_weight."
+            )
         self._check_two_classes(stats)
         priors = self.get_params(deep=False).get("priors")
         if priors is not None:
@@ -200,10 +205,19 @@ class Additive(Estimator):
     ) -> ClassStats:
         """Add rows to a state, as `ClassStats.update` does.
 
-        Where labels play no part y may be None; all rows are then of the one class 0.
+        Where labels play no part y may be None; all rows are then of the one class 0. With a
+        `half_life` what was learnt before fades first, and the rows weigh less the older they are.
         """
-        y = self._labels(X, y)
-        return state.update(X, y, sample_weight, **options)
+        y, half_life = self._labels(X, y), self.half_life
+        if half_life is None:
+            return state.update(X, y, sample_weight, **options)
+        X = checked_rows(X, type(self).__name__)
+        age = np.arange(X.shape[0])[::-1]
+        weight = 0.5 ** (age / half_life)
+        if sample_weight is not None:
+            weight = weight * weights(sample_weight, len(weight), type(self).__name__)
+        fresh = self.empty_state(state.n_features).update(X, y, weight, check_input=False)
+        return state.fade(0.5 ** (len(age) / half_life), fresh)
 
     def _check_kind(self, stats: ClassStats) -> None:
         name = type(self).__name__

@@ -57,6 +57,14 @@ def check_whole(who: str, name: str, value: Any, otherwise: str = "") -> None:
         )
 
 
+def check_half_life(who: str, value: Any) -> None:
+    """Raise ParameterError where a half-life is neither None nor a number of rows."""
+    if value is not None and not is_number(value, 0, above=True):
+        raise ParameterError(
+            f"{who}: half_life must be a number of rows > 0 or None, but {value!r} came."
+        )
+
+
 def absent(verb: str, why: str) -> Any:
     """Return what stands in the place of a method that cannot be had: hasattr is false.
 

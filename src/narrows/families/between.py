@@ -40,6 +40,9 @@ class OCFS(PerClassSelector):
         "sqrt" and "balanced" keep rare classes from being overlooked.
     per_class : int, optional
         Keep so many columns for each class, those with its best `class_scores_`; their union.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------
@@ -94,12 +97,14 @@ class OCFS(PerClassSelector):
         threshold: float | None = None,
         priors: Any = "empirical",
         per_class: int | None = None,
+        half_life: float | None = None,
     ):
         self.n_features = n_features
         self.energy = energy
         self.threshold = threshold
         self.priors = priors
         self.per_class = per_class
+        self.half_life = half_life
 
     def _score(self, stats: ClassStats) -> Scores:
         return Scores(BETWEEN.diagonal(stats, self.priors))
@@ -112,9 +117,15 @@ class OCFS(PerClassSelector):
 
 
 class _OrthogonalCentroid(ExactProjector):
-    def __init__(self, n_components: int | None = None, priors: Any = "empirical"):
+    def __init__(
+        self,
+        n_components: int | None = None,
+        priors: Any = "empirical",
+        half_life: float | None = None,
+    ):
         self.n_components = n_components
         self.priors = priors
+        self.half_life = half_life
 
     def _between(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
         """Eigenpairs of S_b = H'H, with H = [sqrt(p_j) (m_j - m)]_j."""
@@ -144,6 +155,9 @@ class OC(_OrthogonalCentroid):
         p, how many directions to keep; all, c - 1 (fewer if the rank is lower), if left out.
     priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------
@@ -213,6 +227,9 @@ class OCM(_OrthogonalCentroid):
         p, how many directions to keep; all, c (fewer if the rank is lower), if left out.
     priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------

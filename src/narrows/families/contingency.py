@@ -32,12 +32,14 @@ class _Contingency(PerClassSelector):
         threshold: float | None = None,
         priors: Any = "empirical",
         per_class: int | None = None,
+        half_life: float | None = None,
     ):
         self.n_features = n_features
         self.energy = energy
         self.threshold = threshold
         self.priors = priors
         self.per_class = per_class
+        self.half_life = half_life
 
     @abstractmethod
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
@@ -84,6 +86,9 @@ class IG(_Contingency):
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
     per_class : int, optional
         Keep so many columns for each class, those with its best `class_scores_`; their union.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------
@@ -169,6 +174,9 @@ class CHI(_Contingency):
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
     per_class : int, optional
         Keep so many columns for each class, those with its best `class_scores_`; their union.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------
@@ -246,6 +254,9 @@ class MI(_Contingency):
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
     per_class : int, optional
         Keep so many columns for each class, those with its best `class_scores_`; their union.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------
@@ -315,6 +326,9 @@ class DF(Selector):
         what happens, with 0.8, where no size is given.
     threshold : float, optional
         Keep the columns that are present in at least so many rows.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------
@@ -362,10 +376,12 @@ class DF(Selector):
         n_features: int | float | None = None,
         energy: float | None = None,
         threshold: float | None = None,
+        half_life: float | None = None,
     ):
         self.n_features = n_features
         self.energy = energy
         self.threshold = threshold
+        self.half_life = half_life
 
     def _score(self, stats: ClassStats) -> Scores:
         return Scores(stats.sums.sum(axis=0), stats.varying(stats.priors()))

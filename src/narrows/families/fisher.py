@@ -59,6 +59,9 @@ class FisherFS(Selector):
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
     optimum : {"score", "trace_ratio"}, default="score"
         Which of the two; the second needs n_features.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------
@@ -114,12 +117,14 @@ class FisherFS(Selector):
         threshold: float | None = None,
         priors: Any = "empirical",
         optimum: str = "score",
+        half_life: float | None = None,
     ):
         self.n_features = n_features
         self.energy = energy
         self.threshold = threshold
         self.priors = priors
         self.optimum = optimum
+        self.half_life = half_life
 
     def _second(self) -> Second:
         return second_for(self.priors)

@@ -81,6 +81,9 @@ class MMCFS(Selector):
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
     eps : float, default=1.0
         The weight of the spread within the classes, >= 0.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------
@@ -140,12 +143,14 @@ class MMCFS(Selector):
         threshold: float | None = None,
         priors: Any = "empirical",
         eps: float = 1.0,
+        half_life: float | None = None,
     ):
         self.n_features = n_features
         self.energy = energy
         self.threshold = threshold
         self.priors = priors
         self.eps = eps
+        self.half_life = half_life
 
     def _second(self) -> Second:
         return second_for(self.priors)

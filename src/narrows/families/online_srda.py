@@ -16,7 +16,7 @@ from narrows.errors import ParameterError
 from narrows.families._base import (
     Learnt,
     absent,
-    is_number,
+    check_half_life,
     merge_into,
     unchanged_on_error,
 )
@@ -444,11 +444,7 @@ class OnlineSRDA(Projector):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        if self.half_life is not None and not is_number(self.half_life, 0, above=True):
-            raise ParameterError(
-                f"OnlineSRDA: half_life must be a number of rows > 0 or None, but "
-                f"{self.half_life!r} came."
-            )
+        check_half_life("OnlineSRDA", self.half_life)
         m = self.reservoir
         if isinstance(m, bool) or not isinstance(m, numbers.Integral) or m < 0:
             raise ParameterError(

@@ -34,6 +34,9 @@ class VarianceFS(Selector):
         This is what happens, with 0.8, where no size is given.
     threshold : float, optional
         Keep the columns with a score of at least this.
+    half_life : float, optional
+        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
+        that what is old is forgotten. Left out, nothing is.
 
     Attributes
     ----------
@@ -83,10 +86,12 @@ class VarianceFS(Selector):
         n_features: int | float | None = None,
         energy: float | None = None,
         threshold: float | None = None,
+        half_life: float | None = None,
     ):
         self.n_features = n_features
         self.energy = energy
         self.threshold = threshold
+        self.half_life = half_life
 
     def _second(self) -> Second:
         return "total"

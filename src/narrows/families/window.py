@@ -1,0 +1,228 @@
+"""The last N rows of a stream, exactly, for every method whose state adds up."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from narrows.errors import ParameterError
+from narrows.families._additive import Additive
+from narrows.families._base import Learnt, check_whole, unchanged_on_error
+from narrows.solve.sums import blocks
+from narrows.stats import ClassStats
+
+_PIECES = 16  # of a window, each with a state
+
+
+@dataclass
+class _Piece:
+    """Rows that came one after the other, and their state."""
+
+    rows: list[tuple[Any, ...]]  # (X, y, sample_weight), as they came
+    n: int
+    stats: ClassStats
+
+    def last(self, estimator: Additive, n: int) -> ClassStats:
+        """The state of its last n rows."""
+        if n == self.n:
+            return self.stats
+        state = estimator.empty_state(self.stats.n_features)
+        for part in reversed(self.rows):
+            size = min(n, part[0].shape[0])
+            n -= size
+            cut = [None if a is None else a[a.shape[0] - size :] for a in part]
+            estimator.update_state(state, *cut)
+            if not n:
+                break
+        return state
+
+
+def _sliceable(a: Any) -> Any:
+    if a is None:
+        return None
+    return sparse.csr_array(a) if sparse.issparse(a) else np.asarray(a)
+
+
+class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
+    """An estimator that knows the last N rows of a stream, and nothing of those before.
+
+    The answer is that of `fit` on the last `samples` rows, whatever the batches. It is added up
+    from states of pieces of the window, never by subtracting what leaves it, so no rounding piles
+    up.
+
+    Parameters
+    ----------
+    estimator : narrows estimator whose state adds up
+        OC, OCM or a selector, without a `half_life`; it is not changed itself.
+    samples : int, default=1000
+        N, how many rows the window holds.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted to the rows of the window; made when it is first read.
+    n_samples_seen_ : int
+        Rows that have come, those that have left the window too.
+    n_features_in_ : int
+        d.
+
+    Raises
+    ------
+    ParameterError
+        An estimator of another kind, one with a half_life, or samples that are no whole number
+        >= 1.
+
+    Notes
+    -----
+    **Cost**: O(nnz) for new rows; O(c d) for each of about 16 pieces, and a re-sum of the piece
+    that is leaving, when the answer is read. Memory: the rows of the window, and 16 states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from narrows import OC, Window
+    >>> X, y = np.random.default_rng(0).normal(size=(300, 4)), np.arange(300) % 3
+    >>> window = Window(OC(), samples=100)
+    >>> for start in range(0, 300, 30):
+    ...     window = window.partial_fit(X[start : start + 30], y[start : start + 30])
+    >>> bool(np.allclose(window.estimator_.components_, OC().fit(X[200:], y[200:]).components_))
+    True
+    """
+
+    def __init__(self, estimator: Any, samples: int = 1000):
+        self.estimator = estimator
+        self.samples = samples
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Forget everything, and learn the last rows of these; the parameters are `fit`'s."""
+        with unchanged_on_error(self):
+            for name in ("_pieces", "_answer"):
+                self.__dict__.pop(name, None)
+            self._learn(X, y, sample_weight, 1)
+            self.estimator_._finish(self.estimator_.stats_)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows, and let as many leave as are too many.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            Any number of rows, in their order.
+        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
+            Labels, as the estimator takes them.
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            What the estimator would raise. The window is then as it was before.
+        """
+        return self._learn(X, y, sample_weight, 0)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
+        self._check_parameters()
+        fitted = hasattr(self, "_pieces")
+        types = [np.float64, np.float32]
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=types, ensure_min_samples=least, reset=not fitted
+        )
+        parts = [_sliceable(a) for a in (y, sample_weight)]
+        check_consistent_length(X, *parts)
+        pieces = [
+            _Piece([tuple(None if a is None else a[rows] for a in (X, *parts))],
+                   rows.stop - rows.start, self._state_of(X, parts, rows))
+            for rows in blocks(X.shape[0], self._size)
+        ]  # fmt: skip
+        if not fitted:
+            self._pieces: deque[_Piece] = deque()
+            self.n_samples_seen_ = 0
+        for piece in pieces:
+            self._append(piece)
+        self.n_samples_seen_ += X.shape[0]
+        self._answer: Any = None
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Reduce rows by what the window knows; see the estimator."""
+        check_is_fitted(self)
+        return self.estimator_.transform(X)
+
+    @property
+    def estimator_(self) -> Any:
+        """The estimator, fitted to the rows of the window."""
+        check_is_fitted(self)
+        if self._answer is None:
+            answer = clone(self.estimator)
+            state = answer.empty_state(self.n_features_in_)
+            left = self.samples
+            for piece in reversed(self._pieces):
+                state += piece.last(answer, min(left, piece.n))
+                left -= min(left, piece.n)
+            answer._learnt, answer.n_features_in_ = Learnt(state), self.n_features_in_
+            if hasattr(self, "feature_names_in_"):
+                answer.feature_names_in_ = self.feature_names_in_
+            self._answer = answer
+        return self._answer
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of what `transform` returns; see the estimator."""
+        return self.estimator_.get_feature_names_out(input_features)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    @property
+    def _size(self) -> int:
+        """Rows of a piece."""
+        return -(-self.samples // _PIECES)
+
+    def _append(self, piece: _Piece) -> None:
+        pieces = self._pieces
+        if pieces and pieces[-1].n + piece.n <= self._size:
+            last = pieces[-1]
+            last.stats += piece.stats
+            last.rows += piece.rows
+            last.n += piece.n
+        else:
+            pieces.append(piece)
+        while sum(piece.n for piece in pieces) - pieces[0].n >= self.samples:
+            pieces.popleft()
+
+    def _state_of(self, X: Any, parts: list[Any], rows: slice) -> ClassStats:
+        state = self.estimator.empty_state(X.shape[1])
+        cut = [None if a is None else a[rows] for a in parts]
+        return self.estimator.update_state(state, X[rows], *cut)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.estimator, Additive):
+            raise ParameterError(
+                "Window: an estimator whose state adds up wanted (OC, OCM, a selector), but "
+                f"{type(self.estimator).__name__} came. Use half_life where it has one."
+            )
+        if self.estimator.half_life is not None:
+            raise ParameterError(
+                "Window: an estimator without half_life wanted; in a window no row fades."
+            )
+        check_whole("Window", "samples", self.samples)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_pieces")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags.required = inner.target_tags.required
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

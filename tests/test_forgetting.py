@@ -1,0 +1,168 @@
+"""Streams that change: half-lives, and windows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import narrows
+from narrows import DF, IG, OC, OCFS, OCM, SRDA, OnlineSRDA, VarianceFS, Window
+from narrows.errors import ParameterError
+from tests.cases import ADDITIVE, labelled
+
+BATCHES = [[], [1, 2, 40], list(range(1, 300, 7)), [150], [299]]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*gains? margin", "ignore:.*gain margin", "ignore:.*no column has a positive score"
+)
+
+
+def rows(kind="dense", n=300):
+    X, y = labelled(n=n, d=7)
+    X = np.abs(np.where(np.random.default_rng(1).random(X.shape) < 0.4, 0.0, X))
+    return (sparse.csr_array(X) if kind == "sparse" else X), y
+
+
+def answers(estimator):
+    found = [estimator.class_count_]
+    found.append(estimator.scores_ if hasattr(estimator, "scores_") else estimator.components_)
+    return found
+
+
+def assert_same(a, b, rtol=1e-9):
+    assert a.classes_.tolist() == b.classes_.tolist()
+    for mine, theirs in zip(answers(a), answers(b), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("half_life", [5, 80.5])
+def test_a_half_life_is_a_weight(case, kind, half_life):
+    X, y = rows(kind)
+    weight = 0.5 ** (np.arange(len(y))[::-1] / half_life)
+    expected = clone(case.estimator).fit(X, y, sample_weight=weight)
+    made = clone(case.estimator).set_params(half_life=half_life)
+    assert_same(made.fit(X, y), expected)
+    assert made.n_samples_seen_ == len(y)
+    for cuts in BATCHES:
+        stream = clone(made)
+        for part in np.split(np.arange(len(y)), cuts):
+            stream.partial_fit(X[part], y[part])
+        assert_same(stream, expected)
+        assert stream.n_samples_seen_ == len(y)
+
+
+def test_weights_and_half_life_multiply():
+    X, y = rows()
+    given = np.random.default_rng(0).random(len(y))
+    weight = given * 0.5 ** (np.arange(len(y))[::-1] / 50)
+    expected = OC().fit(X, y, sample_weight=weight)
+    assert_same(OC(half_life=50).fit(X, y, sample_weight=given), expected)
+
+
+def test_streams_that_ran_side_by_side_are_added():
+    X, y = rows()
+    a, b = OCFS(half_life=30).fit(X[:200], y[:200]), OCFS(half_life=30).fit(X[200:], y[200:])
+    both = a.class_count_ + b.class_count_
+    np.testing.assert_allclose(a.merge(b).class_count_, both)
+    with pytest.raises(ValueError, match="half_life is 30 here, 31 there"):
+        a.merge(OCFS(half_life=31).fit(X, y))
+
+
+def test_a_class_that_faded_is_dropped():
+    X, y = rows()
+    late = np.where(y == "ant", "bee", y)
+    oc = OC(half_life=5).partial_fit(X, y)
+    assert "ant" in oc.classes_
+    for _ in range(2):
+        oc.partial_fit(X, late)
+    assert "ant" not in oc.classes_
+    assert oc.components_.shape == (1, 7)
+    assert_same(oc, OC(half_life=5).fit(X, late), rtol=1e-6)
+    oc.partial_fit(X[:50], y[:50])
+    assert "ant" in oc.classes_
+
+
+def test_what_fails_changes_nothing():
+    X, y = rows()
+    oc = OC(half_life=10).partial_fit(X, y)
+    before = oc.class_count_.copy()
+    for bad in (np.arange(len(y)), y[:-1]):
+        with pytest.raises((ValueError, TypeError)):
+            oc.partial_fit(X, bad)
+    np.testing.assert_array_equal(oc.class_count_, before)
+    with pytest.raises(ParameterError, match="half_life must be a number of rows > 0 or None"):
+        OC(half_life=0).fit(X, y)
+
+
+def test_a_half_life_survives_a_file(tmp_path):
+    X, y = rows()
+    oc = OC(half_life=20).fit(X[:200], y[:200])
+    narrows.save(oc, tmp_path / "m.narrows")
+    again = narrows.load(tmp_path / "m.narrows").partial_fit(X[200:], y[200:])
+    assert_same(again, OC(half_life=20).fit(X, y))
+
+
+# -- windows -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [OC, OCM, OCFS, IG, VarianceFS], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("samples", [1, 37, 100, 256, 1000])
+def test_a_window_is_the_fit_of_its_rows(method, kind, samples):
+    X, y = rows(kind)
+    for cuts in BATCHES:
+        window = Window(method(), samples)
+        end = 0
+        for part in np.split(np.arange(len(y)), cuts):
+            window.partial_fit(X[part], y[part])
+            end += len(part)
+            last = slice(max(0, end - samples), end)
+            if len(np.unique(y[last])) < 3 or (end % 5 and len(cuts) > 5):
+                continue
+            expected = method().partial_fit(X[last], y[last])
+            assert_same(window.estimator_, expected, rtol=1e-7)
+        assert window.n_samples_seen_ == len(y)
+        assert sum(piece.n for piece in window._pieces) < samples + window._size + 1
+
+
+def test_a_window_reduces_rows():
+    X, y = rows()
+    window = Window(OCFS(n_features=2), 100).fit(X, y, sample_weight=np.ones(len(y)))
+    expected = OCFS(n_features=2).fit(X[200:], y[200:])
+    np.testing.assert_array_equal(window.transform(X), expected.transform(X))
+    assert window.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+    assert Window(DF(), 10).fit(X).estimator_.n_samples_seen_ == 10
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [
+        (Window(SRDA()), "an estimator whose state adds up wanted"),
+        (Window(OnlineSRDA()), "an estimator whose state adds up wanted"),
+        (Window(OC(half_life=3)), "in a window no row fades"),
+        (Window(OC(), 0), "samples must be a whole number >= 1"),
+    ],
+)
+def test_what_a_window_wants(window, message):
+    with pytest.raises(ParameterError, match=message):
+        window.partial_fit(*rows())
+
+
+def test_a_window_that_fails_is_as_before():
+    X, y = rows()
+    window = Window(OC(), 100).partial_fit(X, y)
+    before = window.estimator_.components_
+    for bad in ((X, y[:-1]), (X[:, :3], y), (X, None)):
+        with pytest.raises(ValueError):
+            window.partial_fit(*bad)
+    window._answer = None
+    np.testing.assert_array_equal(window.estimator_.components_, before)
+
+
+@parametrize_with_checks([Window(OCFS(n_features=1), 10_000)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
