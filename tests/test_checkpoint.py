@@ -154,6 +154,30 @@ def test_a_pipe_repeats_or_begins_where_it_was(run, monkeypatch, file):
     assert bytes_of("m2.narrows") == bytes_of("whole.narrows")
 
 
+@pytest.mark.parametrize(
+    "texts", ["--vectorizer hashing --hash-columns 64 --idf-sample 50", "--stop-words english"]
+)
+def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
+    fit = f"fit a.jsonl --method onlinesrda --chunk-rows 30 {texts} -o "
+    assert run(fit + "whole.narrows")[0] == 0
+    counted = load("whole.narrows").source_.tfidf
+    assert counted.n_documents == (50 if "sample" in texts else 230)
+    assert ("ship" in counted.names) if counted.names is not None else counted.n_features == 64
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4)
+        assert run(fit + "m.narrows --checkpoint c.narrows")[0] == 130
+    assert run(fit + "m.narrows --checkpoint c.narrows --resume")[0] == 0
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+    assert run("update m.narrows a.jsonl -o more.narrows")[0] == 0
+    assert load("more.narrows").source_.tfidf == counted
+    assert run("fit a.jsonl --method onlinesrda -o other.narrows")[0] == 0
+    status, _, err = run("merge m.narrows other.narrows -o x.narrows")
+    assert (status, "do not have the same names or origin" in err or "columns wanted" in err) == (
+        1,
+        True,
+    )
+
+
 def test_what_is_not_the_same_is_refused(run, monkeypatch):
     fit = "fit a.svm --method oc -o m.narrows --chunk-rows 30 --checkpoint c.narrows"
     status, _, err = run(fit + " --resume")
@@ -189,6 +213,9 @@ def test_what_is_not_the_same_is_refused(run, monkeypatch):
     [
         ("fit a.svm --method srda -o m --checkpoint c", "SRDA has no partial_fit"),
         ("fit a.svm --method oc -o m --resume", "--resume goes with --checkpoint"),
+        ("fit a.svm --method oc -o m --min-df 2", "are for texts"),
+        ("fit a.jsonl --method oc -o m --hash-columns 9", "goes with --vectorizer hashing"),
+        ("fit a.jsonl --method oc -o m --stop-words none.txt", "none.txt"),
         ("fit a.svm --method oc -o m --checkpoint c --from-position", "goes with --resume"),
         ("fit a.svm --method oc -o m --checkpoint none/c", "there is no folder none"),
         ("fit a.svm --method oc -o m --checkpoint a.svm", "this is what is read"),

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import (
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.pipeline import make_pipeline
 
-from narrows.text import TOKEN, Tfidf
+from narrows.text import TOKEN, HashedTfidf, Tfidf, from_arrays
 
 TEXTS = ["The sea, the sea!", "a strait is narrow", "", "The STRAIT of d'Artagnan \u00e9t\u00e9 42"]
 
@@ -34,7 +39,72 @@ def test_counting_after_transforming_is_seen():
 
 def test_arrays_hold_all_there_is():
     ours = Tfidf().update(TEXTS)
-    again = Tfidf.from_arrays(ours.to_arrays())
+    again = from_arrays(ours.to_arrays())
     assert again == ours
     assert again != Tfidf().update(TEXTS[1:])
     np.testing.assert_array_equal(again.transform(TEXTS).toarray(), ours.transform(TEXTS).toarray())
+
+
+MANY = [f"{a} {b} the" for a in ["sea", "strait", "ship"] for b in ["of", "sand", "narrow"]]
+
+
+@pytest.mark.parametrize("make", [Tfidf, lambda: HashedTfidf(512)], ids=["terms", "hashed"])
+def test_counts_add_up_and_are_taken_out(make):
+    whole, a, b = make().update(TEXTS + MANY), make().update(TEXTS), make().update(MANY)
+    assert a + b == whole
+    assert b + a == whole
+    assert whole - b == a
+    assert whole - a == b
+    assert from_arrays((a + b).to_arrays()) == whole
+    assert sum([b], start=a).n_documents == len(TEXTS + MANY)
+    np.testing.assert_array_equal(
+        (whole - b).transform(MANY).toarray(), a.transform(MANY).toarray()
+    )
+    with pytest.raises(ValueError, match="more was to be taken out than was counted"):
+        a - whole
+
+
+def test_what_differs_does_not_add_up():
+    for other, message in (
+        (HashedTfidf(512), "counts of another Tfidf wanted, but HashedTfidf came"),
+        (Tfidf(min_df=2), "min_df is 1 here and 2 there"),
+        (Tfidf("english"), "stop_words is None here and 'english' there"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Tfidf() + other
+    with pytest.raises(ValueError, match="n_features is 512 here and 64 there"):
+        HashedTfidf(512) + HashedTfidf(64)
+    for bad in (lambda: Tfidf("german"), lambda: Tfidf(min_df=0), lambda: HashedTfidf(0)):
+        with pytest.raises(ValueError):
+            bad()
+
+
+@pytest.mark.parametrize("words", [None, "english", ["the", "of"]])
+@pytest.mark.parametrize("least", [1, 3])
+def test_stop_words_and_rare_terms_are_scikit_learn_s(words, least):
+    theirs = TfidfVectorizer(
+        sublinear_tf=True, token_pattern=TOKEN, stop_words=words, min_df=least
+    ).fit(MANY)
+    ours = Tfidf(words, least).update(MANY[:4]).update(MANY[4:])
+    assert ours.terms.tolist() == theirs.get_feature_names_out().tolist()
+    np.testing.assert_allclose(
+        ours.transform(TEXTS).toarray(), theirs.transform(TEXTS).toarray(), atol=1e-15
+    )
+    assert from_arrays(ours.to_arrays()) == ours
+
+
+@pytest.mark.parametrize("words", [None, "english"])
+def test_hashed_rows_are_scikit_learn_s(words):
+    theirs = make_pipeline(
+        HashingVectorizer(
+            n_features=64, alternate_sign=False, norm=None, token_pattern=TOKEN, stop_words=words
+        ),
+        TfidfTransformer(sublinear_tf=True),
+    ).fit(MANY)
+    ours = HashedTfidf(64, words).update(MANY[:5]).update(MANY[5:])
+    np.testing.assert_allclose(
+        ours.transform(TEXTS).toarray(), theirs.transform(TEXTS).toarray(), atol=1e-15
+    )
+    again = from_arrays(ours.to_arrays())
+    assert again == ours
+    np.testing.assert_array_equal(again.transform(MANY).toarray(), ours.transform(MANY).toarray())

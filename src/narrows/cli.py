@@ -33,6 +33,7 @@ from narrows.read.ahead import ahead
 from narrows.read.chunk import Chunk, Options
 from narrows.runs import Run
 from narrows.store import load, save
+from narrows.text import HashedTfidf, Tfidf
 from narrows.write import format_of, rows_in, writer
 
 METHODS: dict[str, Any] = {
@@ -150,6 +151,18 @@ _READ_OPTIONS = (
         help="Rows read at a time.",
     ),
 )
+_TEXT_OPTIONS = (
+    click.option(
+        "--vectorizer",
+        type=click.Choice(["tfidf", "hashing"]),
+        help="Columns of texts: one a term, or hashed.  [default: tfidf]",
+    ),
+    click.option(
+        "--hash-columns", type=click.IntRange(1), metavar="D", help="How many.  [default: 1048576]"
+    ),
+    click.option("--stop-words", metavar="WORDS", help="english, or a file of one word a line."),
+    click.option("--min-df", type=click.IntRange(1), metavar="N", help="Only terms of N texts."),
+)
 _KEEP_OPTIONS = (
     click.option("--checkpoint", metavar="FILE", help="Keep there what is learnt on the way."),
     click.option(
@@ -202,6 +215,13 @@ def cli() -> None:
 @click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
 @_with(_METHOD_OPTIONS)
 @_with(_READ_OPTIONS)
+@_with(_TEXT_OPTIONS)
+@click.option(
+    "--idf-sample",
+    type=click.IntRange(1),
+    metavar="ROWS",
+    help="Count the terms of the first ROWS texts only, and read once: for an endless pipe.",
+)
 @_with(_KEEP_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def fit(
@@ -218,9 +238,12 @@ def fit(
     options = _options(
         given, labels_required=get_tags(METHODS[method.lower()]()).target_tags.required
     )
+    texts = _texts(given)
     estimator = _estimator(method, given, params)
     _check_output(output, *inputs)
-    run = _run(estimator, inputs, options, None, keep)
+    run = _run(estimator, inputs, options, None, keep, **texts)
+    if not run.dataset.is_text and any(value is not None for value in texts.values()):
+        raise ParameterError(f"{inputs[0]}: --vectorizer and the like are for texts (.jsonl).")
     if not _learn(run, run.fit):
         return 130
     _finish(run, estimator, output, as_json)
@@ -392,6 +415,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 @click.option("--seed", default=0, show_default=True, help="Of the rows held out.")
 @click.option("--report", metavar="FILE", help="Page to write, .html; the same as .json beside it.")
 @_with(_READ_OPTIONS)
+@_with(_TEXT_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(
     input: str,
@@ -425,7 +449,8 @@ def compare(
     inputs = [input] if test is None else [input, test]
     for output in [] if report is None else [report, page.twin_of(report)]:
         _check_output(output, *inputs)
-    data = gathered.folds(input, test, cv, seed, _options(given, labels_required=True))
+    vectoriser = _texts(given)["vectoriser"] or Tfidf()
+    data = gathered.folds(input, test, cv, seed, _options(given, labels_required=True), vectoriser)
     found: dict[Any, Any] = {}
     # all columns, and each method at each size, by each classifier
     total = len(data.folds) * (1 + len(made) * len(set(sizes))) * len(set(judges))
@@ -574,11 +599,16 @@ def _kept(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(
-    estimator: Any, inputs: tuple[str, ...], options: Options, source: Any, keep: dict[str, Any]
+    estimator: Any,
+    inputs: tuple[str, ...],
+    options: Options,
+    source: Any,
+    keep: dict[str, Any],
+    **texts: Any,
 ) -> Run:
     path = keep["checkpoint"]
     if path is None:
-        return Run(estimator, inputs, options, source, _progress)
+        return Run(estimator, inputs, options, source, _progress, **texts)
     _need_partial_fit(estimator)
     _check_output(path, *inputs)
     if keep["from_position"] and list(inputs) != ["-"]:
@@ -590,9 +620,27 @@ def _run(
              f"{inputs[begun.at.file]}.")  # fmt: skip
     elif keep["resume"]:
         _say(f"there is no checkpoint {path} yet; beginning afresh.")
-    return Run(
-        estimator, inputs, options, source, _progress, checkpoint, begun, keep["from_position"]
+    there = keep["from_position"]
+    return Run(estimator, inputs, options, source, _progress, checkpoint, begun, there, **texts)
+
+
+def _texts(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of texts out of `given`: the vectoriser, and the sample it counts."""
+    kind, columns, words, least = (
+        given.pop(name) for name in ("vectorizer", "hash_columns", "stop_words", "min_df")
     )
+    sample = given.pop("idf_sample", None)
+    if words not in (None, "english"):
+        with open(words, encoding="utf-8") as file:
+            words = file.read().split()
+    if kind == "hashing" and least is not None:
+        raise ParameterError("--min-df goes with --vectorizer tfidf: hashed terms are not kept.")
+    if kind != "hashing" and columns is not None:
+        raise ParameterError("--hash-columns goes with --vectorizer hashing.")
+    if kind is words is least is None:
+        return {"vectoriser": None, "sample": sample}
+    made = Tfidf(words, least or 1) if kind != "hashing" else HashedTfidf(columns or 2**20, words)
+    return {"vectoriser": made, "sample": sample}
 
 
 def _learn(run: Run, verb: Callable[[], Any]) -> bool:

@@ -10,7 +10,7 @@ from narrows.engines import local
 from narrows.errors import DataError, ParameterError
 from narrows.read import Dataset
 from narrows.read.chunk import Chunk, Options, Position
-from narrows.text import Tfidf
+from narrows.text import Tfidf, Vectoriser
 
 Through = Callable[[Dataset, str], Iterator[Chunk]]
 
@@ -36,6 +36,10 @@ class Run:
         What to go on from.
     begins_there : bool
         Whether the input begins where `begun` stopped, and does not repeat what was read.
+    vectoriser : Vectoriser, optional
+        What is to count the terms of texts, where no source says it.
+    sample : int, optional
+        Count the terms of so many texts only, those that come first, and read once.
     """
 
     def __init__(
@@ -48,6 +52,8 @@ class Run:
         checkpoint: Checkpoint | None = None,
         begun: Begun | None = None,
         begins_there: bool = False,
+        vectoriser: Vectoriser | None = None,
+        sample: int | None = None,
     ):
         self.estimator, self.checkpoint, self.begun = estimator, checkpoint, begun
         self.inputs, self.through = list(inputs), through
@@ -55,7 +61,8 @@ class Run:
             source = begun.estimator.source_
             options = _as_before(begun, options, begins_there)
         self.dataset = Dataset(inputs, options, source)
-        self.tfidf: Tfidf | None = None if source is None else source.tfidf
+        self.tfidf: Vectoriser | None = None if source is None else source.tfidf
+        self._vectoriser, self._sample = vectoriser or Tfidf(), sample
         self.header = None if begun is None else begun.header
         self._chunk: Chunk | None = None
         if begun is not None:
@@ -70,11 +77,13 @@ class Run:
         """Fit the estimator, from the start or from where it stopped; return it."""
         estimator, dataset, begun = self.estimator, self.dataset, self.begun
         passes = estimator.passes_in_order() - (0 if begun is None else begun.passes)
-        counted = self.tfidf is not None or not dataset.is_text
-        if passes > 1 or not counted:
+        to_count = dataset.is_text and self.tfidf is None and self._sample is None
+        if passes > 1 or to_count:
             dataset.keep()
-        if not counted:
-            self.tfidf = self._count()
+        if to_count:
+            for chunk in self.through(dataset, "counting terms"):
+                self._vectoriser.update(chunk.X)
+            self._let_it_stand()
         begin = None if begun is None else (begun.state, begun.passes)
         try:
             local.fit(estimator, _Pairs(self), begin, self._after)
@@ -102,13 +111,25 @@ class Run:
         """The rows of a chunk, of its texts if it holds these."""
         return chunk.X if self.tfidf is None else self.tfidf.transform(chunk.X)
 
-    def _count(self) -> Tfidf:
-        tfidf = Tfidf()
-        for chunk in self.through(self.dataset, "counting terms"):
-            tfidf.update(chunk.X)
-        if not len(tfidf.terms):
+    def chunks(self) -> Iterator[Chunk]:
+        """The chunks to learn; those that come first are counted first, if they are the sample."""
+        chunks = self.through(self.dataset, "learning")
+        if self.dataset.is_text and self.tfidf is None:
+            held: list[Chunk] = []
+            sample = self._sample or 0
+            for chunk in chunks:
+                held.append(chunk)
+                self._vectoriser.update(chunk.X[: sample - self._vectoriser.n_documents])
+                if self._vectoriser.n_documents >= sample:
+                    break
+            self._let_it_stand()
+            yield from held
+        yield from chunks
+
+    def _let_it_stand(self) -> None:
+        if not self._vectoriser.n_terms:
             raise DataError(self.inputs[0], "the texts hold no words.")
-        return tfidf
+        self.tfidf = self._vectoriser
 
     def _after(self, state: Any, passes: int) -> None:
         if self.checkpoint is None or self._chunk is None:
@@ -138,6 +159,6 @@ class _Pairs:
         self.run = run
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        for chunk in self.run.through(self.run.dataset, "learning"):
+        for chunk in self.run.chunks():
             self.run._chunk = chunk
             yield self.run.rows(chunk), chunk.y

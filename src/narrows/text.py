@@ -1,38 +1,158 @@
-"""TF-IDF whose document frequencies add up."""
+"""TF-IDF whose document frequencies add up: over a vocabulary, or over hashed columns."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+
+from narrows.errors import ParameterError
 
 TOKEN = r"(?u)\b\w+\b"
+StopWords = str | Sequence[str] | None
 
 
-class Tfidf:
-    """Turn texts into rows of TF-IDF, with terms counted chunk by chunk.
+class Vectoriser(ABC):
+    """Counts in how many texts each term occurs, and turns texts into rows by that.
 
     Lower case; tokens are runs of word characters, single ones too; a row is
-    (1 + ln tf) (ln((1 + n) / (1 + df)) + 1), scaled to length 1. This is scikit-learn's
-    ``TfidfVectorizer(sublinear_tf=True, token_pattern=TOKEN)``, which makes the rows; the
-    counting is here, because that one cannot be fitted in chunks.
+    (1 + ln tf) (ln((1 + n) / (1 + df)) + 1), scaled to length 1. scikit-learn makes the rows; the
+    counting is here, because its vectorisers cannot be fitted in chunks, or added up.
+
+    Counts add up and can be taken out: ``a + b`` and ``a - b``. Rows do not: each has been scaled
+    by all of its terms, so what was learnt from rows of one idf is nothing to those of another.
 
     Attributes
     ----------
     n_documents : int
         Texts counted.
+    """
+
+    n_documents: int
+    stop_words: StopWords
+
+    def update(self, texts: Iterable[str]) -> Self:
+        """Count the terms of more texts."""
+        texts = list(texts)
+        self._count(texts)
+        self.n_documents += len(texts)
+        self._forget()
+        return self
+
+    def __add__(self, other: Self) -> Self:
+        return self._combined(other, 1)
+
+    def __sub__(self, other: Self) -> Self:
+        return self._combined(other, -1)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vectoriser):
+            return False
+        mine, theirs = self.to_arrays(), other.to_arrays()
+        return mine.keys() == theirs.keys() and all(
+            np.array_equal(mine[name], theirs[name]) for name in mine
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def transform(self, texts: Iterable[str]) -> sparse.csr_array:
+        """Return one row a text, of shape (n, d); terms that were never counted are left out."""
+        return sparse.csr_array(self._rows(texts))
+
+    @property
+    @abstractmethod
+    def names(self) -> np.ndarray | None:
+        """The terms in the order of the columns, as an array of str objects; None if hashed."""
+
+    @property
+    @abstractmethod
+    def n_terms(self) -> int:
+        """How many columns have a term."""
+
+    @abstractmethod
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return settings and counts as named arrays, for `from_arrays`."""
+
+    # -- inside -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def _count(self, texts: Sequence[str]) -> None:
+        """Add to the document frequencies."""
+
+    @abstractmethod
+    def _rows(self, texts: Iterable[str]) -> Any:
+        """The rows of texts."""
+
+    @abstractmethod
+    def _combined(self, other: Self, sign: int) -> Self:
+        """A new one, of both counts."""
+
+    def _check_alike(self, other: object, *settings: str) -> None:
+        name = type(self).__name__
+        if type(other) is not type(self):
+            raise ValueError(
+                f"{name}: counts of another {name} wanted, but {type(other).__name__} came."
+            )
+        for setting in settings:
+            mine, theirs = getattr(self, setting), getattr(other, setting)
+            if mine != theirs:
+                raise ValueError(
+                    f"{name}: only counts of the same settings add up, but {setting} is {mine!r} "
+                    f"here and {theirs!r} there."
+                )
+
+    @property
+    def _stop_list(self) -> Any:
+        """As scikit-learn wants them."""
+        words = self.stop_words
+        return words if words is None or isinstance(words, str) else list(words)
+
+    def _idf(self, frequency: np.ndarray) -> np.ndarray:
+        return np.log((1 + self.n_documents) / (1 + frequency.astype(np.float64))) + 1
+
+    def _forget(self) -> None:
+        """Let go of what was worked out from the counts before."""
+        for cached in ("terms", "_vectorizer"):
+            self.__dict__.pop(cached, None)
+
+    def _settings(self) -> dict[str, np.ndarray]:
+        words = self.stop_words
+        told = {"n_documents": np.array(self.n_documents)}
+        if words is not None:
+            told["stop_words"] = np.array([words] if isinstance(words, str) else list(words), "O")
+        return told
+
+
+class Tfidf(Vectoriser):
+    """A column for each term, in alphabetical order; see `Vectoriser`.
+
+    Parameters
+    ----------
+    stop_words : {"english"}, sequence of str or None
+        Words that are no terms: scikit-learn's list, or one's own.
+    min_df : int
+        Terms of fewer texts have no column. They are counted all the same.
+
+    Attributes
+    ----------
     document_frequency : Counter
         In how many texts each term occurs.
 
     Notes
     -----
-    The columns are the terms in alphabetical order, so they and their weights are settled only
-    when all texts have been counted: count first, then transform.
+    Columns and their weights are settled only when all texts have been counted: count first, then
+    transform.
 
     Examples
     --------
@@ -42,65 +162,175 @@ class Tfidf:
     ['sea', 'strait', 'the']
     >>> tfidf.transform(["the the sea"]).shape
     (1, 3)
+    >>> (tfidf + Tfidf().update(["a strait"])).document_frequency["strait"]
+    2
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stop_words: StopWords = None, min_df: int = 1) -> None:
+        _check(stop_words, "min_df", min_df)
+        self.stop_words, self.min_df = _words(stop_words), min_df
         self.n_documents = 0
         self.document_frequency: Counter[str] = Counter()
-
-    def update(self, texts: Iterable[str]) -> Self:
-        """Count the terms of more texts."""
-        tokens = CountVectorizer(token_pattern=TOKEN).build_analyzer()
-        for text in texts:
-            self.document_frequency.update(set(tokens(text)))
-            self.n_documents += 1
-        for cached in ("terms", "_vectorizer"):
-            self.__dict__.pop(cached, None)
-        return self
-
-    def transform(self, texts: Iterable[str]) -> sparse.csr_array:
-        """Return one row a text, of shape (n, number of terms); unknown terms are left out."""
-        return sparse.csr_array(self._vectorizer.transform(texts))
 
     @cached_property
     def terms(self) -> np.ndarray:
         """The terms in the order of the columns, as an array of str objects."""
-        return np.array(sorted(self.document_frequency), dtype=object)
+        common = (t for t, texts in self.document_frequency.items() if texts >= self.min_df)
+        return np.array(sorted(common), dtype=object)
+
+    @property
+    def names(self) -> np.ndarray:
+        """The terms."""
+        return self.terms
+
+    @property
+    def n_terms(self) -> int:
+        """How many terms there are."""
+        return len(self.terms)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return settings and counts as named arrays, for `from_arrays`."""
+        terms = np.array(sorted(self.document_frequency), dtype=object)
+        frequency = [self.document_frequency[term] for term in terms]
+        return self._settings() | {
+            "terms": terms,
+            "document_frequency": np.array(frequency, dtype=np.int64),
+            "min_df": np.array(self.min_df),
+        }
+
+    def _count(self, texts: Sequence[str]) -> None:
+        analyzer = CountVectorizer(token_pattern=TOKEN, stop_words=self._stop_list)
+        tokens = analyzer.build_analyzer()
+        for text in texts:
+            self.document_frequency.update(set(tokens(text)))
+
+    def _rows(self, texts: Iterable[str]) -> Any:
+        return self._vectorizer.transform(texts)
+
+    def _combined(self, other: Self, sign: int) -> Self:
+        self._check_alike(other, "stop_words", "min_df")
+        new = type(self)(self.stop_words, self.min_df)
+        new.n_documents = self.n_documents + sign * other.n_documents
+        new.document_frequency = self.document_frequency.copy()
+        for term, texts in other.document_frequency.items():
+            new.document_frequency[term] += sign * texts
+            if new.document_frequency[term] == 0:
+                del new.document_frequency[term]
+        if new.n_documents < 0 or min(new.document_frequency.values(), default=0) < 0:
+            raise ValueError("Tfidf: more was to be taken out than was counted.")
+        return new
 
     @cached_property
     def _vectorizer(self) -> TfidfVectorizer:
         terms = self.terms
-        vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=TOKEN, vocabulary=terms)
-        df = np.array([self.document_frequency[term] for term in terms], dtype=np.float64)
-        vectorizer.idf_ = np.log((1 + self.n_documents) / (1 + df)) + 1
+        vectorizer = TfidfVectorizer(
+            sublinear_tf=True, token_pattern=TOKEN, vocabulary=terms, stop_words=self._stop_list
+        )
+        vectorizer.idf_ = self._idf(np.array([self.document_frequency[term] for term in terms]))
         return vectorizer
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Tfidf)
-            and self.n_documents == other.n_documents
-            and self.document_frequency == other.document_frequency
-        )
 
-    __hash__ = None  # type: ignore[assignment]
+class HashedTfidf(Vectoriser):
+    """A fixed number of columns, the term's hash saying which; see `Vectoriser`.
+
+    For streams whose words nobody knows beforehand: memory is fixed, nothing has a name, and terms
+    that share a column are one.
+
+    Parameters
+    ----------
+    n_features : int
+        d, how many columns.
+    stop_words : {"english"}, sequence of str or None
+        Words that are no terms.
+
+    Attributes
+    ----------
+    document_frequency : ndarray of shape (d,)
+        In how many texts a term of each column occurs.
+
+    Examples
+    --------
+    >>> from narrows.text import HashedTfidf
+    >>> hashed = HashedTfidf(n_features=1024).update(["the sea", "the strait"])
+    >>> hashed.transform(["a strange new word"]).shape
+    (1, 1024)
+    """
+
+    def __init__(self, n_features: int = 2**20, stop_words: StopWords = None) -> None:
+        _check(stop_words, "n_features", n_features)
+        self.n_features, self.stop_words = n_features, _words(stop_words)
+        self.n_documents = 0
+        self.document_frequency = np.zeros(n_features, dtype=np.int64)
+
+    @property
+    def names(self) -> None:
+        """A hash cannot be turned back: no names."""
+        return None
+
+    @property
+    def n_terms(self) -> int:
+        """How many columns have a term."""
+        return int(np.count_nonzero(self.document_frequency))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the counts as named arrays, for `from_arrays`."""
-        terms = self.terms
-        frequency = np.array([self.document_frequency[term] for term in terms], dtype=np.int64)
-        return {
-            "terms": terms,
-            "document_frequency": frequency,
-            "n_documents": np.array(self.n_documents),
-        }
+        """Return settings and counts as named arrays, for `from_arrays`."""
+        return self._settings() | {"hashed_frequency": self.document_frequency}
 
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Tfidf:
-        """Return the vectoriser that `to_arrays` described."""
-        new = cls()
-        new.n_documents = int(arrays["n_documents"])
-        frequency = arrays["document_frequency"].tolist()
-        new.document_frequency = Counter(
-            dict(zip(arrays["terms"].tolist(), frequency, strict=True))
-        )
+    def _count(self, texts: Sequence[str]) -> None:
+        columns = self._hashed(texts).indices  # of each text once
+        self.document_frequency += np.bincount(columns, minlength=self.n_features)
+
+    def _rows(self, texts: Iterable[str]) -> Any:
+        return self._vectorizer.transform(self._hashed(texts), copy=False)
+
+    def _hashed(self, texts: Iterable[str]) -> Any:
+        return HashingVectorizer(
+            n_features=self.n_features, alternate_sign=False, norm=None, token_pattern=TOKEN,
+            stop_words=self._stop_list,
+        ).transform(texts)  # fmt: skip
+
+    def _combined(self, other: Self, sign: int) -> Self:
+        self._check_alike(other, "n_features", "stop_words")
+        new = type(self)(self.n_features, self.stop_words)
+        new.n_documents = self.n_documents + sign * other.n_documents
+        new.document_frequency = self.document_frequency + sign * other.document_frequency
+        if new.n_documents < 0 or (new.document_frequency < 0).any():
+            raise ValueError("HashedTfidf: more was to be taken out than was counted.")
         return new
+
+    @cached_property
+    def _vectorizer(self) -> TfidfTransformer:
+        transformer = TfidfTransformer(sublinear_tf=True)
+        transformer.idf_ = self._idf(self.document_frequency)
+        return transformer
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
+    """Return the vectoriser that `to_arrays` described."""
+    words = arrays.get("stop_words")
+    stop_words: StopWords = None if words is None else tuple(words.tolist())
+    if stop_words == ("english",):
+        stop_words = "english"
+    new: Any
+    if "hashed_frequency" in arrays:
+        new = HashedTfidf(len(arrays["hashed_frequency"]), stop_words)
+        new.document_frequency = np.array(arrays["hashed_frequency"])
+    else:
+        new = Tfidf(stop_words, int(arrays.get("min_df", 1)))
+        counts = zip(arrays["terms"].tolist(), arrays["document_frequency"].tolist(), strict=True)
+        new.document_frequency = Counter(dict(counts))
+    new.n_documents = int(arrays["n_documents"])
+    return new
+
+
+def _words(stop_words: StopWords) -> StopWords:
+    return stop_words if stop_words is None or isinstance(stop_words, str) else tuple(stop_words)
+
+
+def _check(stop_words: StopWords, name: str, value: Any) -> None:
+    if isinstance(stop_words, str) and stop_words != "english":
+        raise ParameterError(
+            f'stop_words must be "english", a list of words or None, but {stop_words!r} came.'
+        )
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ParameterError(f"{name} must be a whole number >= 1, but {value!r} came.")

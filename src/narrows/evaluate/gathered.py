@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from narrows.evaluate.comparison import Fold, split
 from narrows.read import READERS, Dataset, Source, suffix_of, svmlight
 from narrows.read.chunk import Options
 from narrows.solve.sums import widened
-from narrows.text import Tfidf
+from narrows.text import Vectoriser
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,18 @@ class Gathered:
     source: Source | None
 
 
-def folds(path: str, test: str | None, cv: int | None, seed: int, options: Options) -> Gathered:
+def folds(
+    path: str,
+    test: str | None,
+    cv: int | None,
+    seed: int,
+    options: Options,
+    vectoriser: Vectoriser,
+) -> Gathered:
     """Read a file, and hold rows out: another file, its own `split`, a fifth, or each of cv folds.
 
-    Texts become rows by the terms of those to learn from alone.
+    Texts become rows by the terms of those to learn from alone, counted by a copy of `vectoriser`,
+    which has counted nothing.
     """
     if test is not None and options.zero_based is None and _both_svmlight(path, test):
         options = Dataset([path, test], options).options  # from column 0 if either has one
@@ -48,7 +57,7 @@ def folds(path: str, test: str | None, cv: int | None, seed: int, options: Optio
         else:
             _refuse_rare(path, y, cv or 2)
             parts = list(split(X, y, cv, seed))
-    done = [_as_rows(*part) for part in parts]
+    done = [_as_rows(part, vectoriser) for part in parts]
     tfidf = done[-1][1]
     return Gathered([fold for fold, _ in done], source if tfidf is None else Source(tfidf=tfidf))
 
@@ -98,10 +107,11 @@ def _splits(path: str, options: Options) -> list[Any] | None:
     return [(*train[:2], *test[:2])]
 
 
-def _as_rows(X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> tuple[Fold, Tfidf | None]:
-    tfidf = None
+def _as_rows(part: Fold, vectoriser: Vectoriser) -> tuple[Fold, Vectoriser | None]:
+    X, y, X_test, y_test = part
+    counted = None
     if isinstance(X, np.ndarray) and X.dtype == object:
-        tfidf = Tfidf().update(X)
-        X, X_test = tfidf.transform(X), tfidf.transform(X_test)
+        counted = deepcopy(vectoriser).update(X)
+        X, X_test = counted.transform(X), counted.transform(X_test)
     width = max(X.shape[1], X_test.shape[1])
-    return (widened(X, width), y, widened(X_test, width), y_test), tfidf
+    return (widened(X, width), y, widened(X_test, width), y_test), counted

@@ -21,7 +21,7 @@ from narrows.errors import DataError, ParameterError
 from narrows.read import arrow, csv, jsonl, npz, svmlight
 from narrows.read.chunk import Chunk, Options, Position
 from narrows.read.source import Source
-from narrows.text import Tfidf
+from narrows.text import Vectoriser
 
 __all__ = ["Dataset", "Source", "iter_chunks"]
 
@@ -236,7 +236,7 @@ class Dataset:
             self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the data set
             shutil.copyfileobj(self._stdin, self._kept)
 
-    def source(self, tfidf: Tfidf | None = None) -> Source | None:
+    def source(self, tfidf: Vectoriser | None = None) -> Source | None:
         """What a model fitted to these files has to remember of them, after a pass."""
         options = self.options
         source = Source(

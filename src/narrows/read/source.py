@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.text import Tfidf
+from narrows.text import Vectoriser, from_arrays
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Source:
         Names of the label (CSV column, JSON key) and of the text (JSON key), where given.
     columns : tuple of str, optional
         The names of a CSV file's columns.
-    tfidf : Tfidf, optional
+    tfidf : Vectoriser, optional
         What turns texts into rows.
     """
 
@@ -31,13 +31,13 @@ class Source:
     label: str | None = None
     text: str | None = None
     columns: tuple[str, ...] | None = None
-    tfidf: Tfidf | None = None
+    tfidf: Vectoriser | None = None
 
     @property
     def names(self) -> np.ndarray | None:
         """Names of the columns, as an array of str objects, where they have any."""
         if self.tfidf is not None:
-            return self.tfidf.terms
+            return self.tfidf.names
         return None if self.columns is None else np.array(self.columns, dtype=object)
 
     def settings(self) -> dict[str, Any]:
@@ -64,5 +64,5 @@ class Source:
         return cls(
             **settings,
             columns=tuple(arrays["columns"]) if "columns" in arrays else None,
-            tfidf=Tfidf.from_arrays(tfidf) if tfidf else None,
+            tfidf=from_arrays(tfidf) if tfidf else None,
         )
