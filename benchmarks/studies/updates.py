@@ -32,7 +32,7 @@ class Updates:
             update, recomputed = [], []
             for order in ORDERS:
                 rows_in_order = np.random.default_rng(order).permutation(len(y))
-                one, angles, times = _run(X[rows_in_order], y[rows_in_order])
+                one, angles, times = run(X[rows_in_order], y[rows_in_order])
                 for name, values in one.items():
                     errors[name] += values
                 for name, angle in angles.items():
@@ -74,7 +74,7 @@ def _times(update: list[float], recomputed: list[float]) -> tuple[str, str, str]
     return f"{a:.2f}", f"{b:.1f}", f"{b / a:.0f}"
 
 
-def _run(X: Any, y: np.ndarray) -> Any:
+def run(X: Any, y: np.ndarray) -> Any:
     """Errors at each share; the largest angle with batch at the last; seconds."""
     n, first = len(y), int(0.3 * len(y))
     learners = {

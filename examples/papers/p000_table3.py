@@ -1,0 +1,96 @@
+"""000 Table 3: the complexities of IOC and OCFS, as exponents measured.
+
+Time against one size, the others held: the slope of the logarithms. IOC is Table 1 line by line
+(the transcription that the tests use), which is what the paper counts; beside it narrows' own,
+whose rows are sparse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from examples.papers.measure import exponent, seconds
+from examples.papers.verdict import Row, judged, several
+from scipy import sparse
+from tests.papers.ioc import ioc
+
+from narrows import CHI, IG, IOC, OCFS, ClassStats
+
+ABOUT = 0.25  # how far from the exponent claimed is still that
+
+
+def run(out: Path) -> list[Row]:
+    printed = {
+        "d": _slope((5_000, 10_000, 20_000, 40_000), lambda d: _printed(40, d, 8, 4)),
+        "c": _slope((6, 12, 24, 48), lambda c: _printed(100, 10_000, c, 4)),
+        "p": _slope((4, 8, 16, 32), lambda p: _printed(50, 10_000, 8, p)),
+        "n": _slope((25, 50, 100, 200), lambda n: _printed(n, 10_000, 8, 4)),
+    }
+    ours = {
+        "d": _slope((10_000, 40_000, 160_000), lambda d: _sparse(IOC(3), 2_000, d, 80)),
+        "non-zeros": _slope((100, 200, 400, 800), lambda k: _sparse(IOC(3), 2_000, 40_000, k)),
+        "n": _slope((2_000, 4_000, 8_000), lambda n: _sparse(IOC(3), n, 40_000, 80)),
+    }
+    scored = {
+        name: {
+            "d": _slope((50_000, 100_000, 200_000), lambda d, m=method: _from_state(m, 16, d)),
+            "c": _slope((16, 32, 64), lambda c, m=method: _from_state(m, c, 50_000)),
+        }
+        for name, method in (("OCFS", OCFS()), ("IG", IG()), ("CHI", CHI()))
+    }
+    n = _slope((20_000, 40_000, 80_000), lambda n: _sparse(OCFS(), n, 20_000, 80))
+    shares = "; ".join(f"{name}: {several(of, 2)}" for name, of in scored.items())
+    return [
+        Row(
+            "000", "Table 3, IOC", "IOC takes O(cdp) for a sample and O(cdpn) for all",
+            "1 in each of d, c, p, n", several(printed, 2),
+            judged(*(abs(e - 1) < ABOUT for e in printed.values())),
+            f"Exponents of CPU time, Table 1 line by line. narrows' own: {several(ours, 2)}.",
+        ),
+        Row(
+            "000", "Table 3, OCFS", "OCFS, IG and CHI take O(cd) for the scores",
+            "1 in d and in c", shares,
+            judged(*(abs(e - 1) < ABOUT for of in scored.values() for e in of.values())),
+            "From class means or counts that are there.",
+        ),
+        Row(
+            "000", "Table 3, OCFS, all data", "OCFS takes O(cd) for all training data, whatever n",
+            "0 in n", f"n {n:.2f}", judged(abs(n) < ABOUT),
+            "The means have to be made first, and every row is in them: O(non-zeros), for IG and "
+            "CHI too.",
+        ),
+    ]  # fmt: skip
+
+
+def _slope(sizes: Sequence[int], make: Any) -> float:
+    times = seconds({str(size): make(size) for size in sizes}, rounds=3)
+    return exponent(sizes, list(times.values()))
+
+
+def _printed(n: int, d: int, c: int, p: int) -> Any:
+    X = np.random.default_rng(0).random((n, d))
+    return lambda: [None for _ in ioc(X, np.arange(n) % c, p)]
+
+
+def _sparse(method: Any, n: int, d: int, k: int) -> Any:
+    rng = np.random.default_rng(0)
+    columns = np.sort(rng.integers(0, d, (n, k)), axis=1).ravel()
+    parts = (rng.random(n * k), columns, np.arange(0, n * k + 1, k))
+    X = sparse.csr_array(parts, shape=(n, d))
+    X.sum_duplicates()
+    y = np.arange(n) % 4
+    return lambda: _read(method.fit(X, y))
+
+
+def _from_state(method: Any, c: int, d: int) -> Any:
+    X = np.random.default_rng(0).random((2 * c, d))
+    X[X < 0.5] = 0
+    stats = ClassStats.of(X, np.arange(2 * c) % c, presence=not isinstance(method, OCFS))
+    return lambda: _read(method.fit_stats(stats))
+
+
+def _read(fitted: Any) -> Any:
+    return fitted.scores_ if hasattr(fitted, "scores_") else fitted.components_
