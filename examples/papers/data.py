@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.studies import corpora
 from benchmarks.studies.neighbours import data as sets_of_002
 from examples.papers.lyrl2004 import read_lyrl2004
+from examples.papers.verdict import Row, absent
 from scipy import sparse
 
 from narrows import ClassStats
@@ -54,6 +55,14 @@ def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
     if has_ar():
         file = np.load(os.environ["NARROWS_AR"])
         yield "AR", file["X"].astype(np.float64), file["y"]
+
+
+def full_rcv1(paper: str, where: str, claim: str, theirs: str, names: str) -> list[Row]:
+    """The row of a claim that wants more of RCV1 than the sample has; none if it was brought."""
+    if os.environ.get("NARROWS_RCV1"):
+        return []
+    how = f"`{COMMAND} {names} --rcv1 FOLDER`, the folder of the LYRL2004 files"
+    return [absent(paper, where, claim, theirs, how)]
 
 
 def has_ar() -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from narrows.evaluate.figure import COLOURS, new_figure, save_figure
 
@@ -101,5 +102,9 @@ def line(ax: Any, direction: np.ndarray, number: int, label: str, length: float)
 
 
 def save(figure: Any, out: Path, name: str) -> None:
-    """Write a picture."""
-    save_figure(figure, out / f"{name}.png")
+    """Write a picture, of few enough colours to be small."""
+    path = out / f"{name}.png"
+    save_figure(figure, path)
+    with Image.open(path) as image:
+        few = image.convert("RGB").quantize(64)
+    few.save(path, optimize=True)

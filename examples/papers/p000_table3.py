@@ -30,18 +30,18 @@ def run(out: Path) -> list[Row]:
         "n": _slope((25, 50, 100, 200), lambda n: _printed(n, 10_000, 8, 4)),
     }
     ours = {
-        "d": _slope((10_000, 40_000, 160_000), lambda d: _sparse(IOC(3), 2_000, d, 80)),
-        "non-zeros": _slope((100, 200, 400, 800), lambda k: _sparse(IOC(3), 2_000, 40_000, k)),
-        "n": _slope((2_000, 4_000, 8_000), lambda n: _sparse(IOC(3), n, 40_000, 80)),
+        "d": _slope((10_000, 20_000, 40_000), lambda d: _sparse(IOC(3), 20_000, d, 80)),
+        "non-zeros": _slope((100, 200, 400), lambda k: _sparse(IOC(3), 10_000, 10_000, k)),
+        "n": _slope((10_000, 20_000, 40_000), lambda n: _sparse(IOC(3), n, 10_000, 80)),
     }
     scored = {
         name: {
             "d": _slope((50_000, 100_000, 200_000), lambda d, m=method: _from_state(m, 16, d)),
-            "c": _slope((16, 32, 64), lambda c, m=method: _from_state(m, c, 50_000)),
+            "c": _slope((32, 64, 128), lambda c, m=method: _from_state(m, c, 50_000)),
         }
         for name, method in (("OCFS", OCFS()), ("IG", IG()), ("CHI", CHI()))
     }
-    n = _slope((20_000, 40_000, 80_000), lambda n: _sparse(OCFS(), n, 20_000, 80))
+    n = _slope((20_000, 40_000, 80_000), lambda n: _sparse(OCFS(), n, 5_000, 80))
     shares = "; ".join(f"{name}: {several(of, 2)}" for name, of in scored.items())
     return [
         Row(

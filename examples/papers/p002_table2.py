@@ -28,7 +28,7 @@ CLAIMED = {  # exponents of n and d; LDA/GSVD has (n + c)^2
     "IDR/QR": ("O(ndc)", 1, 1), "PCA+LDA": ("O(n²d)", 2, 1), "LDA/GSVD": ("O((n+c)²d)", 2, 1),
     "OCM": ("O(nd + c²d)", 1, 1), "PCA": ("O(n²d)", 2, 1),
 }  # fmt: skip
-SIZES = {"n": (150, 300, 600), "d": (3_000, 6_000, 12_000), "c": (20, 40, 80)}
+SIZES = {"n": (250, 500, 1_000), "d": (3_000, 6_000, 12_000), "c": (20, 40, 80)}
 BASE = {"n": 300, "d": 6_000, "c": 10}
 NEAR = 0.35
 
@@ -41,7 +41,7 @@ def run(out: Path) -> list[Row]:
         for size in sizes:
             X, y = _rows(**BASE | {what: size} | ({"n": 400} if what == "c" else {}))
             work = {name: _fits(method, X, y) for name, method in METHODS.items()}
-            for name, second in seconds(work, rounds=3).items():
+            for name, second in seconds(work, rounds=2).items():
                 times[name].append(second)
         for name in METHODS:
             found[name][what] = exponent(sizes, times[name])

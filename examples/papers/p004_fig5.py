@@ -42,7 +42,7 @@ def run(out: Path) -> list[Row]:
         one[name] = {method: of[1] for method, of in lines.items()}
         for number, (method, of) in enumerate(lines.items()):
             ax.plot(list(of), list(of.values()), label=method, **draw.style(number))
-        ax.set(title=name, xlabel="dimensions")
+        ax.set(title=name, xlabel="dimensions", xticks=list(lines["IMMC"]))
         ax.set_ylim(bottom=0)
         ax.grid(alpha=0.25)
     axes[0].set_ylabel("1-NN error")
