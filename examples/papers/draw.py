@@ -95,9 +95,10 @@ def background(ax: Any, X: np.ndarray, y: np.ndarray, title: str) -> None:
     ax.grid(alpha=0.25)
 
 
-def line(ax: Any, direction: np.ndarray, number: int, label: str, length: float) -> None:
-    """Draw a direction through the origin."""
-    end = direction / np.linalg.norm(direction) * length
+def line(ax: Any, direction: np.ndarray, number: int, label: str, high: float) -> None:
+    """Draw a direction through the origin, so far up, or 25 to the side."""
+    a, b = np.abs(direction)
+    end = direction * (high / b if 25 * b > high * a else 25 / a)
     ax.plot([-end[0], end[0]], [-end[1], end[1]], label=label, **style(number, marker=False))
 
 
@@ -106,5 +107,5 @@ def save(figure: Any, out: Path, name: str) -> None:
     path = out / f"{name}.png"
     save_figure(figure, path)
     with Image.open(path) as image:
-        few = image.convert("RGB").quantize(64)
+        few = image.convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE)
     few.save(path, optimize=True)

@@ -37,7 +37,7 @@ def run(out: Path) -> list[Row]:
     figure, axes = draw.panels(2)
     draw.background(axes[0], X, y, "two classes, six directions")
     for number, (name, w) in enumerate(found[0].items()):
-        draw.line(axes[0], w, number, name, 9.0 - number if abs(w[1]) > 0.5 else 25)
+        draw.line(axes[0], w, number, name, 9.0 - number)
     axes[0].legend(fontsize=8, loc="center right")
     n = np.arange(1, 101)
     quartiles = np.percentile(curves, [25, 50, 75], axis=0)

@@ -30,9 +30,9 @@ def run(out: Path) -> list[Row]:
         "n": _slope((25, 50, 100, 200), lambda n: _printed(n, 10_000, 8, 4)),
     }
     ours = {
-        "d": _slope((10_000, 20_000, 40_000), lambda d: _sparse(IOC(3), 20_000, d, 80)),
-        "non-zeros": _slope((100, 200, 400), lambda k: _sparse(IOC(3), 10_000, 10_000, k)),
-        "n": _slope((10_000, 20_000, 40_000), lambda n: _sparse(IOC(3), n, 10_000, 80)),
+        "d": _slope((10_000, 20_000, 40_000), lambda d: _learns(20_000, d, 80)),
+        "non-zeros": _slope((100, 200, 400), lambda k: _learns(10_000, 10_000, k)),
+        "n": _slope((10_000, 20_000, 40_000), lambda n: _learns(n, 10_000, 80)),
     }
     scored = {
         name: {
@@ -41,7 +41,7 @@ def run(out: Path) -> list[Row]:
         }
         for name, method in (("OCFS", OCFS()), ("IG", IG()), ("CHI", CHI()))
     }
-    n = _slope((20_000, 40_000, 80_000), lambda n: _sparse(OCFS(), n, 5_000, 80))
+    n = _slope((20_000, 40_000, 80_000), lambda n: _ranks(n, 5_000, 80))
     shares = "; ".join(f"{name}: {several(of, 2)}" for name, of in scored.items())
     return [
         Row(
@@ -75,22 +75,28 @@ def _printed(n: int, d: int, c: int, p: int) -> Any:
     return lambda: [None for _ in ioc(X, np.arange(n) % c, p)]
 
 
-def _sparse(method: Any, n: int, d: int, k: int) -> Any:
+def _learns(n: int, d: int, k: int) -> Any:
+    X, y = _sparse(n, d, k)
+    learner = IOC(3).partial_fit(X[:100], y[:100])
+    return lambda: learner.partial_fit(X, y)
+
+
+def _ranks(n: int, d: int, k: int) -> Any:
+    X, y = _sparse(n, d, k)
+    return lambda: OCFS().fit(X, y).scores_
+
+
+def _sparse(n: int, d: int, k: int) -> tuple[Any, np.ndarray]:
     rng = np.random.default_rng(0)
     columns = np.sort(rng.integers(0, d, (n, k)), axis=1).ravel()
     parts = (rng.random(n * k), columns, np.arange(0, n * k + 1, k))
     X = sparse.csr_array(parts, shape=(n, d))
     X.sum_duplicates()
-    y = np.arange(n) % 4
-    return lambda: _read(method.fit(X, y))
+    return X, np.arange(n) % 4
 
 
 def _from_state(method: Any, c: int, d: int) -> Any:
     X = np.random.default_rng(0).random((2 * c, d))
     X[X < 0.5] = 0
     stats = ClassStats.of(X, np.arange(2 * c) % c, presence=not isinstance(method, OCFS))
-    return lambda: _read(method.fit_stats(stats))
-
-
-def _read(fitted: Any) -> Any:
-    return fitted.scores_ if hasattr(fitted, "scores_") else fitted.components_
+    return lambda: method.fit_stats(stats).scores_

@@ -11,7 +11,7 @@ from pathlib import Path
 from examples.papers import draw
 from examples.papers.data import COMMAND, has_ar, sets
 from examples.papers.measure import seconds
-from examples.papers.p002_table2 import METHODS, _fits
+from examples.papers.p002_table2 import METHODS, fits
 from examples.papers.verdict import Row, absent, judged
 from scipy import sparse
 
@@ -23,7 +23,7 @@ def run(out: Path) -> list[Row]:
     for title, X, y in sets():
         dense = X.toarray() if sparse.issparse(X) else X
         work = {
-            name: _fits(method, X if name in ("IDR/QR", "OCM") else dense, y)
+            name: fits(method, X if name in ("IDR/QR", "OCM") else dense, y)
             for name, method in METHODS.items()
         }
         found[title] = seconds(work, rounds=3)

@@ -40,7 +40,7 @@ def run(out: Path) -> list[Row]:
         times: dict[str, list[float]] = {name: [] for name in METHODS}
         for size in sizes:
             X, y = _rows(**BASE | {what: size} | ({"n": 400} if what == "c" else {}))
-            work = {name: _fits(method, X, y) for name, method in METHODS.items()}
+            work = {name: fits(method, X, y) for name, method in METHODS.items()}
             for name, second in seconds(work, rounds=2).items():
                 times[name].append(second)
         for name in METHODS:
@@ -69,5 +69,5 @@ def _rows(n: int, d: int, c: int) -> tuple[np.ndarray, np.ndarray]:
     return np.random.default_rng(0).normal(size=(n, d)), np.arange(n) % c
 
 
-def _fits(method: Any, X: np.ndarray, y: np.ndarray) -> Any:
+def fits(method: Any, X: np.ndarray, y: np.ndarray) -> Any:
     return lambda: getattr(method.fit(X, y), "components_", None)

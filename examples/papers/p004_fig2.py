@@ -40,7 +40,13 @@ def run(out: Path) -> list[Row]:
     figure, [ax] = draw.panels(1, width=5.5)
     draw.background(ax, X, y, "two classes, four directions")
     for number, (name, direction) in enumerate(first.items()):
-        draw.line(ax, direction, number, name, 9.0 - number if abs(direction[1]) > 0.5 else 25)
+        draw.line(
+            ax,
+            direction,
+            number,
+            name,
+            9.0 - number,
+        )
     ax.legend(fontsize=8, loc="center right")
     draw.save(figure, out, "p004_fig2")
     cosines = {name: float(np.median(of)) for name, of in near.items()}
