@@ -74,7 +74,7 @@ def bars(
     ax.set_xticks(range(len(groups)), groups)
     ax.set(**words)
     ax.grid(axis="y", alpha=0.25)
-    ax.legend(fontsize=8, framealpha=0.8)
+    ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
 def points(ax: Any, X: np.ndarray, y: np.ndarray, **words: str) -> None:
