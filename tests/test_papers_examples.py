@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from examples.papers import data as papers_data
 from examples.papers import page
 from examples.papers.__main__ import NAMES, main
 from examples.papers.lyrl2004 import COLUMNS, VECTORS, read_lyrl2004
@@ -149,6 +150,18 @@ def test_a_missing_or_damaged_file_is_named(tmp_path):
     (tmp_path / "lyrl2004_vectors_train.dat.gz").write_bytes(b"no gzip")
     with pytest.raises(ValueError, match=r"train\.dat\.gz is damaged"):
         read_lyrl2004(tmp_path)
+
+
+def test_data_that_are_brought_take_the_place_of_the_sample(tmp_path, monkeypatch):
+    claim = ("000", "Table 4", "it is so", "1", "p000_table4")
+    [row] = papers_data.full_rcv1(*claim)
+    assert row.verdict == ABSENT
+    assert "p000_table4 --rcv1" in row.note
+    monkeypatch.setenv("NARROWS_RCV1", str(lyrl(tmp_path)))
+    X, y = papers_data.rcv1.__wrapped__()
+    assert X.shape == (4, COLUMNS)
+    assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT"]
+    assert papers_data.full_rcv1(*claim) == []
 
 
 # -- the scripts ------------------------------------------------------------------------------

@@ -107,5 +107,5 @@ def save(figure: Any, out: Path, name: str) -> None:
     path = out / f"{name}.png"
     save_figure(figure, path)
     with Image.open(path) as image:
-        few = image.convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE)
+        few = image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
     few.save(path, optimize=True)

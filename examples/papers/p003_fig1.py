@@ -41,7 +41,7 @@ def run(out: Path) -> list[Row]:
     draw.background(axes[0], X, y, "two classes, two directions")
     draw.line(axes[0], IMMC(1, theta=THETA).fit(X, y).components_[0], 0, "IMMC, theta = 85", 9)
     draw.line(axes[0], PCA(1).fit(X).components_[0], 1, "PCA", 9)
-    axes[0].legend(fontsize=8, loc="center right")
+    axes[0].legend(fontsize=8, loc="upper right")
     n = np.arange(1, 101)
     lines = {
         "theta = 85, sample of the picture": literal[0],
