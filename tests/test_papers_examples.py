@@ -175,6 +175,14 @@ def test_the_fastest_scripts_run(data, tmp_path, name):
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_data_that_are_missing_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
+    done = CliRunner().invoke(main, ["p000_fig2"])
+    assert done.exit_code == 1
+    assert "p000_fig2: iris.csv is not in the folder NARROWS_DATA" in done.output
+    assert "Traceback" not in done.output
+
+
 @pytest.mark.data
 def test_the_command_fills_a_page(data, tmp_path):
     shown = tmp_path / "papers.md"

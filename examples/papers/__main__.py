@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 
 import click
+from benchmarks.harness import UnavailableError
 from examples.papers import page
 from threadpoolctl import threadpool_limits
 
@@ -39,7 +40,10 @@ def main(names: tuple[str, ...], write: Path | None, **brought: str | None) -> N
         start = perf_counter()
         with threadpool_limits(1), warnings.catch_warnings():  # CPU seconds of one
             warnings.filterwarnings("ignore", "I?MMC")  # no margin gained: on purpose
-            rows = import_module(f"examples.papers.{name}").run(out)
+            try:
+                rows = import_module(f"examples.papers.{name}").run(out)
+            except (UnavailableError, FileNotFoundError) as missing:
+                raise click.ClickException(f"{name}: {missing}") from None
         taken = perf_counter() - start
         results[name] = {"seconds": round(taken, 1), "rows": [row.as_dict() for row in rows]}
         page.dump(out, results)
