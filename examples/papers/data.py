@@ -106,9 +106,9 @@ def six() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 def two_normals(seed: int = 0, wide: float = 84.0) -> tuple[np.ndarray, np.ndarray]:
     """The synthetic set of paper 003, 4.1, whose figures those of 000 and 004 resemble.
 
-    Two classes of 50 rows, means (0, 1) and (0, -2), in random order. As to the covariances see
-    ERRATA: the printed ones contradict the printed eigenvalues, from which the wide axis is the
-    first, with variance 84; along the second 1 and 2.
+    Two classes of 50 rows, means (0, 1) and (0, -2), in random order. The printed covariances,
+    diag(1, 25) and diag(2, 25), contradict the printed eigenvalues and figure, from which the wide
+    axis is the first, with variance 84; along the second 1 and 2.
     """
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat([0, 1], 50))

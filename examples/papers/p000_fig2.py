@@ -1,7 +1,7 @@
 """000 Fig. 2 and section 3.2, 001 Fig. 1 and section 4.3: Iris by OCFS, worked out.
 
 The paper scores the four columns of Iris, keeps the two best, and shows that the classes stand
-apart in those and not in the other two. ERRATA: the printed scores have n_j/n left out, and the
+apart in those and not in the other two. The printed scores have n_j/n left out, and the
 fourth its digits swapped. How far classes stand apart is the error of the nearest other row.
 """
 

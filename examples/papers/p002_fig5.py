@@ -1,6 +1,6 @@
 """002 Figs. 5 and 6: the error of the nearest neighbour after five reductions, ten folds.
 
-Text weighed by TF-IDF once, as there. re0 stands in the paper's Table 3, re1 in its text (ERRATA).
+Text weighed by TF-IDF once, as there. The paper has re0 in its Table 3 and re1 in its text.
 Dimensions: c for IDR/QR, OCM and PCA, c - 1 for the others. PCA+LDA keeps as many principal
 components as S_w allows, n - c; the paper does not say how many.
 """

@@ -1,6 +1,6 @@
 """003 Figs. 1 and 2: a synthetic set; the directions of IMMC and PCA, and how IMMC converges.
 
-The printed covariances contradict the printed eigenvectors (ERRATA): see `two_normals`. theta = 85
+The printed covariances contradict the printed eigenvectors: see `two_normals`. theta = 85
 as printed. The paper draws one sample; here the picture is of one, the figures are over 100.
 """
 
