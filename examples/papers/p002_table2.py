@@ -45,9 +45,11 @@ def run(out: Path) -> list[Row]:
                 times[name].append(second)
         for name in METHODS:
             found[name][what] = exponent(sizes, times[name])
-        draw.curves(ax, sizes, times, log="xy", ticks=True, xlabel=what, legend=what == "n",
+        draw.curves(ax, sizes, times, log="xy", ticks=True, xlabel=what, legend=False,
                     title=f"time by {what}",
                     ylabel="CPU seconds" if what == "n" else "")  # fmt: skip
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5,
+                  fontsize=8)  # fmt: skip
     draw.save(figure, out, "p002_table2")
     rows = []
     for name, (claim, n, d) in CLAIMED.items():
