@@ -11,7 +11,7 @@ from pathlib import Path
 from examples.papers import draw
 from examples.papers.data import rcv1_folds
 from examples.papers.learned import STEPS, found, mean
-from examples.papers.verdict import Row, judged, several
+from examples.papers.verdict import Row, f, judged, several
 
 
 def run(out: Path) -> list[Row]:
@@ -31,7 +31,7 @@ def run(out: Path) -> list[Row]:
     return [
         Row(
             "003", "Fig. 5", "weighted IMMC in three dimensions outperforms IG and IPCA",
-            "over IG 3, IG 500, IPCA 3, IPCA 500", f"IMMC {ours:.3f}; " + several(rivals),
+            "over IG 3, IG 500, IPCA 3, IPCA 500", f"IMMC {f(ours)}; " + several(rivals),
             judged(*(ours > value for value in rivals.values())),
             f"{len(found()[everything])} folds, all documents learnt.",
         ),

@@ -11,7 +11,7 @@ import numpy as np
 from examples.papers import draw
 from examples.papers.data import two_normals
 from examples.papers.measure import cosine, nearest
-from examples.papers.verdict import Row, judged, several
+from examples.papers.verdict import Row, f, judged, several
 from sklearn.decomposition import PCA
 
 from narrows import IIS, IMMC, LDA
@@ -54,12 +54,12 @@ def run(out: Path) -> list[Row]:
     return [
         Row(
             "004", "Fig. 2, IMMC", "the direction of IMMC is that of LDA", "the same",
-            f"|cosine| {cosines['IMMC']:.3f}", judged(cosines["IMMC"] > 0.99),
+            f"|cosine| {f(cosines['IMMC'])}", judged(cosines["IMMC"] > 0.99),
             "theta found; median of 100 samples.",
         ),
         Row(
             "004", "Fig. 2, IIS", "the direction of IIS is close to that of LDA", "close",
-            f"|cosine| {cosines['IIS']:.3f}", judged(cosines["IIS"] > 0.95),
+            f"|cosine| {f(cosines['IIS'])}", judged(cosines["IIS"] > 0.95),
             "Here the spread of the wide axis enters the means.",
         ),
         Row(

@@ -71,8 +71,7 @@ def run(out: Path) -> list[Row]:
         Row(
             "004", "section 5.2.2, Balance Scale, PCA", "PCA does not work on Balance Scale, whose "
             "covariance is the identity", "could not work well",
-            f"one dimension: PCA {balance['PCA']:.3f} wrong, LDA {balance['LDA']:.3f}, "
-            f"IMMC {balance['IMMC']:.3f}",
+            "one dimension, wrong: " + several({k: balance[k] for k in ("PCA", "LDA", "IMMC")}),
             judged(balance["PCA"] > balance["LDA"] + 0.05), "It is twice the identity.",
         ),
         Row(
