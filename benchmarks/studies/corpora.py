@@ -76,14 +76,14 @@ def tr41(seed: int = 0) -> Split:
 
 def documents(name: str) -> tuple[Any, np.ndarray]:
     """tr41, re0 or re1 as paper 002 has them: counts weighed by TF-IDF, once for all rows."""
-    [(X, y)] = iter_chunks(_path(f"{name}.npz"), chunk_rows=10**9)
+    [(X, y)] = iter_chunks(path(f"{name}.npz"), chunk_rows=10**9)
     weighed = TfidfTransformer().fit_transform(X.astype(np.float64))
     return sparse.csr_array(weighed), y
 
 
 def faces() -> tuple[np.ndarray, np.ndarray]:
     """The ORL faces: 400 rows of 10,304 pixels from 0 to 255, 40 people."""
-    file = np.load(_path("orl_faces.npz"))
+    file = np.load(path("orl_faces.npz"))
     return file["X"].astype(np.float64), file["y"]
 
 
@@ -96,7 +96,7 @@ def uci(name: str) -> tuple[np.ndarray, ...]:
     """One of the UCI sets: X, y; of monk1 the rows to learn from, and those held out."""
     if name == "monk1":
         return *uci("monk1_train"), *uci("monk1_test")
-    [(X, y)] = iter_chunks(_path(f"{name}.csv"), chunk_rows=10**9)
+    [(X, y)] = iter_chunks(path(f"{name}.csv"), chunk_rows=10**9)
     return X, y
 
 
@@ -116,7 +116,7 @@ def topics() -> tuple[Any, Any, Any, Any]:
 
 def archive(name: str) -> tuple[Any, Any]:
     """An .npz set as it is, with indices of 32 bits."""
-    [(X, y)] = iter_chunks(_path(f"{name}.npz"), chunk_rows=10**9)
+    [(X, y)] = iter_chunks(path(f"{name}.npz"), chunk_rows=10**9)
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X, y
 
@@ -127,11 +127,11 @@ def folds(make: Any) -> Iterator[Split]:
         yield make(seed)
 
 
-def _path(name: str) -> Path:
-    path = Path(os.environ.get("NARROWS_DATA", ".")) / name
-    if not path.exists():
+def path(name: str) -> Path:
+    found = Path(os.environ.get("NARROWS_DATA", ".")) / name
+    if not found.exists():
         raise UnavailableError(f"{name} is not in the folder NARROWS_DATA")
-    return path
+    return found
 
 
 @cache
@@ -139,7 +139,7 @@ def raw(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The texts and labels of each split of a file."""
     parts = {}
     for split in ("train", "test"):
-        chunks = list(iter_chunks(_path(name), split=split))
+        chunks = list(iter_chunks(path(name), split=split))
         texts = np.array([text for part, _ in chunks for text in part], dtype=object)
         parts[split] = texts, np.concatenate([y for _, y in chunks])
     return parts

@@ -29,8 +29,8 @@ class NearestNeighbour:
         rows = []
         for title, X, y in data():
             c = len(np.unique(y))
-            for method, steps in _methods(c).items():
-                error = _error(steps, X, y)
+            for method, steps in projections(c).items():
+                error = cross_validated(steps, X, y)
                 rows.append(
                     [title, method, f"{100 * error.mean():.1f} ± {100 * error.std(ddof=1):.1f}"]
                 )
@@ -52,7 +52,7 @@ class Mu:
         values = (1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 100.0, 1e4)
         rows = []
         for title, X, y in data():
-            errors = [_error([IDRQR(mu=mu)], X, y) for mu in values]
+            errors = [cross_validated([IDRQR(mu=mu)], X, y) for mu in values]
             rows.append([title, *(f"{100 * error.mean():.1f}" for error in errors)])
         return markdown(["1-NN error, %; mu =", *(f"{mu:g}" for mu in values)], rows)
 
@@ -64,7 +64,7 @@ def data() -> Any:
     yield "re0", *corpora.documents("re0")
 
 
-def _methods(c: int) -> dict[str, list[Any]]:
+def projections(c: int) -> dict[str, list[Any]]:
     filled = FunctionTransformer(_filled, accept_sparse=True)
     return {
         "**IDR/QR** (c)": [IDRQR()],
@@ -84,7 +84,7 @@ def _filled(X: Any) -> np.ndarray:
     return X.toarray() if sparse.issparse(X) else X
 
 
-def _error(steps: list[Any], X: Any, y: np.ndarray) -> np.ndarray:
+def cross_validated(steps: list[Any], X: Any, y: np.ndarray) -> np.ndarray:
     pipeline = make_pipeline(*steps, KNeighborsClassifier(1))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # 9 of 878 in tr41

@@ -1,0 +1,32 @@
+"""How near an iteration comes to its own batch solution in one pass, over random orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from examples.papers.data import leading, scatters
+
+from narrows.evaluate import convergence
+
+ORDERS = 15
+THERE = 0.95  # |cosine|: converged; the papers say no number
+
+
+def targets(X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+    """The leading eigenvectors of the three criteria."""
+    S_b, C = scatters(X, y)
+    return {"IIS": leading(S_b), "IMMC": leading(2 * S_b - C), "CCIPCA": leading(C)}
+
+
+def curve(
+    method: Any, X: np.ndarray, y: np.ndarray, target: np.ndarray, passes: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """|cosine| of the first direction by samples: (n, its quartiles over orders)."""
+    cosines = []
+    for order in range(ORDERS):
+        rng = np.random.default_rng(order)
+        rows = np.concatenate([rng.permutation(len(y)) for _ in range(passes)])
+        found = convergence(method, X[rows], y[rows], target)
+        cosines.append(found.cosines[:, 0])
+    return found.n, np.percentile(cosines, [25, 50, 75], axis=0)

@@ -1,0 +1,111 @@
+"""What the pictures share: a line a method, told apart by colour, style and marker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from narrows.evaluate.figure import COLOURS, new_figure, save_figure
+
+_ORDER = (0, 5, 1, 3, 9, 6, 4, 8)  # of the colours, so that the first few differ most
+_STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), "-")
+_MARKERS = "os^DvPX*"
+
+
+def style(number: int, marker: bool = True) -> dict[str, Any]:
+    """Colour, line and marker of the curve of that number."""
+    return {
+        "color": COLOURS[_ORDER[number % len(_ORDER)]],
+        "linestyle": _STYLES[number % len(_STYLES)],
+        "marker": _MARKERS[number % len(_MARKERS)] if marker else "",
+        "markersize": 5,
+        "linewidth": 1.5,
+    }
+
+
+def panels(columns: int, rows: int = 1, width: float = 4.3, height: float = 3.5) -> Any:
+    """A figure and its axes, in one flat list."""
+    figure = new_figure((width * columns, height * rows))
+    figure.set_dpi(90)
+    return figure, figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+
+
+def curves(
+    ax: Any,
+    x: Sequence[float],
+    lines: Mapping[str, Sequence[float]],
+    marker: bool = True,
+    log: str = "",
+    ticks: bool = False,
+    legend: bool = True,
+    **words: str,
+) -> None:
+    """Draw lines over x; `log` names the axes on a log scale; words are title, xlabel, ylabel."""
+    for number, (name, y) in enumerate(lines.items()):
+        ax.plot(x[: len(y)], y, label=name, **style(number, marker))
+    if "x" in log:
+        ax.set_xscale("log")
+    if "y" in log:
+        ax.set_yscale("log")
+    if ticks:
+        ax.set_xticks(x, [f"{value:,}" for value in x], fontsize=8)
+        ax.set_xticks([], minor=True)
+    ax.set(**words)
+    ax.grid(alpha=0.25)
+    if legend:
+        ax.legend(fontsize=8, framealpha=0.8)
+
+
+def bars(
+    ax: Any, groups: Sequence[str], lines: Mapping[str, Sequence[float]], **words: str
+) -> None:
+    """Draw bars side by side, a hatch and a colour a method."""
+    width = 0.8 / len(lines)
+    for number, (name, heights) in enumerate(lines.items()):
+        at = np.arange(len(groups)) + (number - (len(lines) - 1) / 2) * width
+        colour = COLOURS[_ORDER[number % len(_ORDER)]]
+        hatch = ("", "//", "..", "xx", "--")[number % 5]
+        here = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
+        ax.bar(at, heights, width, label=name, **here)
+    ax.set_xticks(range(len(groups)), groups)
+    ax.set(**words)
+    ax.grid(axis="y", alpha=0.25)
+    ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+def points(ax: Any, X: np.ndarray, y: np.ndarray, **words: str) -> None:
+    """Draw rows of two numbers, a marker and a colour a class."""
+    for number, label in enumerate(np.unique(y)):
+        here = style(number)
+        ax.plot(*X[y == label].T, here["marker"], color=here["color"], ms=4, alpha=0.7, label=label)
+    ax.set(**words)
+    ax.grid(alpha=0.25)
+
+
+def background(ax: Any, X: np.ndarray, y: np.ndarray, title: str) -> None:
+    """Draw rows of two numbers in grey and black, to draw directions over; room for a legend."""
+    for label, marker, colour in zip(np.unique(y), "os", ("#999999", "black"), strict=True):
+        here = {"markerfacecolor": "none", "markeredgecolor": colour, "ms": 4, "linestyle": ""}
+        ax.plot(*X[y == label].T, marker, label=f"class {label + 1}", **here)
+    ax.set(title=title, xlim=(-28, 52), ylim=(-10, 10), xlabel="first column", ylabel="second")
+    ax.grid(alpha=0.25)
+
+
+def line(ax: Any, direction: np.ndarray, number: int, label: str, high: float) -> None:
+    """Draw a direction through the origin, so far up, or 25 to the side."""
+    a, b = np.abs(direction)
+    end = direction * (high / b if 25 * b > high * a else 25 / a)
+    ax.plot([-end[0], end[0]], [-end[1], end[1]], label=label, **style(number, marker=False))
+
+
+def save(figure: Any, out: Path, name: str) -> None:
+    """Write a picture, of few enough colours to be small."""
+    path = out / f"{name}.png"
+    save_figure(figure, path)
+    with Image.open(path) as image:
+        few = image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
+    few.save(path, optimize=True)

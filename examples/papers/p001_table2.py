@@ -1,0 +1,86 @@
+"""001 Tables 2 and 3: which columns OCFS, IG and CHI share on the comp.* groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.studies import corpora
+from examples.papers import draw
+from examples.papers.verdict import Row, judged
+
+from narrows import CHI, IG, OCFS
+from narrows.evaluate import selection_overlap
+from narrows.read import Source
+
+SIZES = (10, 100, 1_000, 10_000)
+PRINTED = {
+    "OCFS, IG": (7, 62, 532, 6_494),
+    "OCFS, CHI": (6, 55, 509, 6_530),
+    "IG, CHI": (9, 85, 831, 9_096),
+}
+TERMS = {"OCFS": {"drive", "file", "edu", "card"}, "IG": {"drive", "3d1", "x11r5", "motif"},
+         "CHI": {"lcs", "3d1", "x11r5", "motif"}}  # fmt: skip
+
+
+def run(out: Path) -> list[Row]:
+    comp = corpora.comp()
+    fitted = [
+        method.fit(comp.X, comp.y).remember(Source(columns=tuple(comp.terms)))
+        for method in (OCFS(), IG(), CHI())
+    ]
+    overlaps = selection_overlap(fitted, SIZES)
+    shared = {
+        pair: [int(o.shared[a, b]) for o in overlaps]
+        for pair, a, b in (("OCFS, IG", 0, 1), ("OCFS, CHI", 0, 2), ("IG, CHI", 1, 2))
+    }
+    figure, [ax] = draw.panels(1, width=6)
+    parts = {pair: [n / p for n, p in zip(of, SIZES, strict=True)] for pair, of in shared.items()}
+    printed = {f"{pair} (paper)": [n / p for n, p in zip(of, SIZES, strict=True)]
+               for pair, of in PRINTED.items()}  # fmt: skip
+    draw.curves(ax, SIZES, parts | printed, log="x", ticks=True, title="columns shared, comp.*",
+                xlabel="columns", ylabel="share that both choose")  # fmt: skip
+    ax.set_ylim(0, 1.02)
+    draw.save(figure, out, "p001_table2")
+    close = [
+        abs(a - b) <= max(2, 0.15 * b)
+        for pair, of in PRINTED.items()
+        for a, b in zip(shared[pair], of, strict=True)
+    ]
+    apart = [1 - share for pair in ("OCFS, IG", "OCFS, CHI") for share in parts[pair]]
+    best = {
+        name: {method.column_name(int(k)) for k in method.ranking_[:10]}
+        for name, method in zip(TERMS, fitted, strict=True)
+    }
+    common = set.intersection(*best.values())
+    other = {name: terms - common for name, terms in best.items()}
+    return [
+        Row(
+            "001", "Table 2", "how many columns two methods share, at 10, 100, 1,000 and 10,000",
+            _told(PRINTED), _told(shared), judged(*close),
+            f"{sum(close)} of 12 within 15 % (or 2 columns) of the paper's; other words, from "
+            f"{comp.X.shape[1]:,} terms.",
+        ),
+        Row(
+            "001", "Table 2, IG and CHI", "IG and CHI select mostly the same columns",
+            "90, 85, 83, 91 %", ", ".join(f"{share:.0%}" for share in parts["IG, CHI"]),
+            judged(*(share > 0.8 for share in parts["IG, CHI"])),
+            "Mostly: over 80 %.",
+        ),
+        Row(
+            "001", "Table 2, OCFS", "about half of the columns of OCFS are not those of IG or CHI",
+            "30 to 49 % others", f"{min(apart):.0%} to {max(apart):.0%} others",
+            judged(*(0.3 <= share <= 0.7 for share in apart)),
+            "About half: 30 to 70 %, at each of the four sizes.",
+        ),
+        Row(
+            "001", "Table 3", "of the ten best, the terms that not all three choose",
+            "; ".join(f"{name}: {', '.join(sorted(terms))}" for name, terms in TERMS.items()),
+            "; ".join(f"{name}: {', '.join(sorted(terms))}" for name, terms in other.items()),
+            judged(*(term in other[name] for name, terms in TERMS.items() for term in terms)),
+            "Holds if every printed term is there, in part if one is.",
+        ),
+    ]  # fmt: skip
+
+
+def _told(shared: dict) -> str:
+    return "; ".join(f"{pair}: {', '.join(f'{n:,}' for n in of)}" for pair, of in shared.items())

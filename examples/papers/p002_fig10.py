@@ -1,0 +1,56 @@
+"""002 Fig. 10: the time of one update of IDR/QR against computing it again.
+
+The run of Fig. 9; an update is one call with one row, "again" lines 1 to 6 of the batch
+algorithm, as the paper counts. Medians over three orders.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from benchmarks.studies.updates import SHARES
+from examples.papers import draw
+from examples.papers.data import COMMAND, has_ar
+from examples.papers.updated import runs
+from examples.papers.verdict import Row, absent, judged
+
+
+def run(out: Path) -> list[Row]:
+    found = runs()
+    figure, axes = draw.panels(len(found), width=3.6)
+    rows = []
+    for ax, (name, orders) in zip(axes, found.items(), strict=True):
+        update = 1e3 * np.median(
+            [[np.median(part) for part in np.array_split(times[0], len(SHARES))]
+             for _, times in orders], axis=0
+        )  # fmt: skip
+        again = 1e3 * np.median([times[1] for _, times in orders], axis=0)
+        draw.curves(ax, 100 * SHARES, {"batch again": again, "one update": update}, log="y",
+                    title=name, xlabel="% of rows learnt",
+                    ylabel="ms" if ax is axes[0] else "")  # fmt: skip
+        first, last = again[:4] / update[:4], again[-4:] / update[-4:]
+        rows += [
+            Row(
+                "002", f"Fig. 10, {name}", "an update takes significantly less time than batch",
+                "significantly", f"batch again takes {np.median(again / update):.0f} times as long",
+                judged(np.median(again / update) > 2),
+            ),
+            Row(
+                "002", f"Fig. 10, constant, {name}", "the time of an update is nearly constant",
+                "almost a constant",
+                f"{update[0]:.2f} ms at the start, {update[-1]:.2f} at the end",
+                judged(0.67 < update[-1] / update[0] < 1.5), "Within half as much again.",
+            ),
+            Row(
+                "002", f"Fig. 10, speed-up, {name}", "the speed-up over batch grows with the rows",
+                "keeps increasing", f"{np.median(first):.0f} times at the start, "
+                f"{np.median(last):.0f} at the end", judged(np.median(last) > np.median(first)),
+                "Medians of the first and the last four points.",
+            ),
+        ]  # fmt: skip
+    draw.save(figure, out, "p002_fig10")
+    how = f"`{COMMAND} p002_fig10 --ar FILE` (.npz of X and y)"
+    here = absent("002", "Fig. 10, AR", "an update takes significantly less time than batch",
+                  "significantly", how)  # fmt: skip
+    return rows if has_ar() else [*rows, here]

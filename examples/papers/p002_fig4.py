@@ -1,0 +1,41 @@
+"""002 Fig. 4: the error of the nearest neighbour on batch IDR/QR, by mu; ten-fold cross-validation.
+
+The figure has no numbers in its text; mu here from far below the scatter to far above it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.studies.neighbours import cross_validated
+from examples.papers import draw
+from examples.papers.data import COMMAND, has_ar, sets
+from examples.papers.verdict import Row, absent, judged
+
+from narrows import IDRQR
+
+MU = (1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 100.0)
+LITTLE = 1.0  # a point of error
+CLAIM = "the error of IDR/QR does not depend on mu"
+
+
+def run(out: Path) -> list[Row]:
+    found = {
+        name: [100 * float(cross_validated([IDRQR(mu=mu)], X, y).mean()) for mu in MU]
+        for name, X, y in sets()
+    }
+    figure, [ax] = draw.panels(1, width=6)
+    draw.curves(ax, MU, found, log="x", title="1-NN on batch IDR/QR", xlabel="mu",
+                ylabel="error, %")  # fmt: skip
+    ax.set_ylim(bottom=0)
+    draw.save(figure, out, "p002_fig4")
+    rows = [
+        Row(
+            "002", f"Fig. 4, {name}", CLAIM, "insensitive",
+            f"{min(errors):.1f} to {max(errors):.1f} % over mu from 0.0001 to 100",
+            judged(max(errors) - min(errors) < LITTLE), "Holds within a point.",
+        )
+        for name, errors in found.items()
+    ]  # fmt: skip
+    how = f"`{COMMAND} p002_fig4 --ar FILE` (.npz of X and y)"
+    return rows if has_ar() else [*rows, absent("002", "Fig. 4, AR", CLAIM, "insensitive", how)]

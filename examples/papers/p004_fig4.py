@@ -1,0 +1,106 @@
+"""004 Fig. 4: six UCI sets; how IIS, IMMC and CCIPCA come to their own batch directions.
+
+One pass in random order, as the paper; medians of 15 orders. theta is found (`"auto"`), and .3 on
+Iris, 2 on Balance Scale as printed, minus the smallest eigenvalue elsewhere, as the paper's rule
+has it. Wine and Pima are standardised: raw, one column drowns the others. Converged is a |cosine|
+of .95.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from examples.papers import draw
+from examples.papers.converging import THERE, curve, targets
+from examples.papers.data import scatters, six
+from examples.papers.verdict import Row, f, fs, judged, several
+
+from narrows import CCIPCA, IIS, IMMC
+
+IRIS = np.array([-0.2133, -0.0571, -0.0222, 3.6396])
+NEGATIVE = ("Waveform", "Pima")
+WORKS = ("Iris", "Balance Scale", "Monk 1", "Wine")
+PASSES = 20
+
+
+def run(out: Path) -> list[Row]:
+    ends: dict[str, dict[str, float]] = {}
+    largest, many, equal = {}, {}, {}
+    iris = np.zeros(0)
+    figure, axes = draw.panels(3, 2, width=3.6, height=3)
+    for ax, (name, X, y) in zip(axes, six(), strict=True):
+        S_b, C = scatters(X, y)
+        values = np.linalg.eigvalsh(2 * S_b - C)
+        largest[name], iris = float(values[-1]), values if name == "Iris" else iris
+        spread = np.linalg.eigvalsh(C)
+        equal[name] = float(spread[-2] / spread[-1])
+        theta = {"Iris": 0.3, "Balance Scale": 2.0}.get(name, max(0.0, -float(values[0])))
+        to = targets(X, y)
+        lines = {}
+        for method, learner in (
+            ("IIS", IIS(1)),
+            ("IMMC, theta found", IMMC(1)),
+            ("IMMC, theta given", IMMC(1, theta=theta)),
+            ("CCIPCA", CCIPCA(1)),
+        ):
+            n, quartiles = curve(learner, X, y, to[type(learner).__name__])
+            lines[method] = quartiles[1]
+        ends[name] = {method: float(of[-1]) for method, of in lines.items()}
+        draw.curves(ax, n, lines, marker=False, log="x", legend=False,
+                    title=f"{name}: largest eigenvalue {largest[name]:.2g}")  # fmt: skip
+        ax.set_ylim(0, 1.03)
+        if name in (*NEGATIVE, "Monk 1"):
+            many[name] = _after(X, y, to["IMMC"][0])
+    for ax in axes[3:]:
+        ax.set_xlabel("samples")
+    for ax in axes[::3]:
+        ax.set_ylabel("|cosine|")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4,
+                  fontsize=8)  # fmt: skip
+    draw.save(figure, out, "p004_fig4")
+    by = {method: {name: of[method] for name, of in ends.items()} for method in ends["Iris"]}
+    best = {name: max(of["IMMC, theta found"], of["IMMC, theta given"])
+            for name, of in ends.items()}  # fmt: skip
+    return [
+        Row(
+            "004", "section 5.2.2, Iris, eigenvalues", "the eigenvalues of 2 S_b - C on Iris",
+            fs(IRIS, 4), fs(iris, 4), judged(*np.isclose(iris, IRIS, atol=5e-5)),
+        ),
+        Row(
+            "004", "Fig. 4, IIS", "IIS converges on all six, fast and stably", "all six",
+            several(by["IIS"]), judged(*(value > THERE for value in by["IIS"].values())),
+            "|cosine| after one pass, median of 15 orders.",
+        ),
+        Row(
+            "004", "Fig. 4a to d, IMMC", "IMMC converges fast if theta is right, on Iris, Balance "
+            "Scale, Monk 1 and Wine", "four of four",
+            several({name: best[name] for name in WORKS}),
+            judged(*(best[name] > THERE for name in WORKS)),
+            "The better of theta given and found. The largest eigenvalue on Monk 1 is "
+            f"{f(largest['Monk 1'])}: negative, as on the two below.",
+        ),
+        Row(
+            "004", "Fig. 4e and f, IMMC", "where the criterion matrix is negative definite IMMC "
+            "does not converge, however theta is chosen (Waveform, Pima)", "it does not",
+            f"one pass: {several({k: best[k] for k in NEGATIVE})}; {PASSES} passes, theta found: "
+            + several({k: many[k] for k in NEGATIVE}),
+            judged(all(best[k] < THERE for k in NEGATIVE), all(many[k] < THERE for k in NEGATIVE)),
+            f"Slow in one pass, as the paper sees it. Monk 1 after {PASSES}: {f(many['Monk 1'])}.",
+        ),
+        Row(
+            "004", "Fig. 4, CCIPCA", "CCIPCA performs well on the six", "performs well",
+            several(by["CCIPCA"]), judged(*(value > THERE for value in by["CCIPCA"].values())),
+            "It cannot on Balance Scale, whose second eigenvalue is "
+            f"{f(equal['Balance Scale'], 4)} of the first: there is no first direction.",
+        ),
+    ]  # fmt: skip
+
+
+def _after(X: np.ndarray, y: np.ndarray, target: np.ndarray) -> float:
+    """|cosine| of IMMC with its target after 20 passes, theta found; median of 5 orders."""
+    found = [
+        IMMC(1, passes=PASSES, shuffle=True, random_state=order).fit(X, y).components_[0] @ target
+        for order in range(5)
+    ]
+    return float(np.median(np.abs(found)))

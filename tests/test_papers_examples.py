@@ -1,0 +1,194 @@
+"""The papers' experiments: rows, the page, the reader of RCV1, and the fastest of the scripts."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from examples.papers import data as papers_data
+from examples.papers import page
+from examples.papers.__main__ import NAMES, main
+from examples.papers.lyrl2004 import COLUMNS, VECTORS, read_lyrl2004
+from examples.papers.measure import exponent, seconds
+from examples.papers.verdict import ABSENT, HOLDS, NOT, PART, Row, absent, f, judged
+
+PAGE = Path(__file__).parent.parent / "docs" / "papers.md"
+OUT = PAGE.with_suffix("")
+
+
+# -- verdicts ---------------------------------------------------------------------------------
+
+
+def test_a_verdict_follows_from_its_parts():
+    assert judged(True, True) == HOLDS
+    assert judged(True, np.False_) == PART
+    assert judged(False) == NOT
+
+
+def test_rows_are_whole():
+    row = Row("000", "Fig. 1", "it is so", "1", "2", NOT)
+    assert row.also("001", "Fig. 2").paper == "001"
+    assert absent("002", "Fig. 5", "it is so", "1", "run it").verdict == ABSENT
+    for wrong in ({"paper": "005"}, {"verdict": "perhaps"}, {"claim": ""}, {"ours": ""}):
+        with pytest.raises(ValueError, match=r"row|verdict"):
+            Row(**(row.as_dict() | wrong))
+
+
+def test_figures_are_printed_as_in_the_papers():
+    assert [f(0.8729), f(-0.25, 2), f(10.25, 2), f(0.9996)] == [".873", "-.25", "10.25", "1.000"]
+
+
+def test_exponents_and_seconds():
+    assert exponent([1, 10, 100], [3, 300, 30_000]) == pytest.approx(2)
+    assert set(seconds({"a": int, "b": float}, rounds=2)) == {"a", "b"}
+
+
+# -- the page ---------------------------------------------------------------------------------
+
+
+def test_the_page_is_what_the_results_say():
+    results = page.load(OUT)
+    assert list(results) == NAMES
+    text = PAGE.read_text(encoding="utf-8")
+    assert page.filled(text, results) == text
+    for found in results.values():
+        assert found["rows"]
+        for row in found["rows"]:
+            Row(**row)
+
+
+def test_every_picture_is_shown_and_small():
+    shown = set(re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8")))
+    there = {path.name for path in OUT.glob("*.png")}
+    assert shown == there
+    assert all((OUT / name).stat().st_size < 60_000 for name in there)
+    assert {name.removesuffix(".png") for name in there} <= set(NAMES)
+
+
+def test_only_what_was_run_is_replaced():
+    mark = "<!-- rows 000 -->\nstale\n<!-- end -->\n"
+    others = "".join(
+        f"<!-- {name} -->\n<!-- end -->\n"
+        for name in ("summary", "seconds", "rows 001", "rows 002", "rows 003", "rows 004")
+    )
+    row = Row("000", "Fig. 1", "a | b", "1", "2", HOLDS).as_dict()
+    text = page.filled(f"before\n{mark}after\n{others}", {"x": {"seconds": 1.0, "rows": [row]}})
+    assert text.startswith("before\n<!-- rows 000 -->\n\n| where")
+    assert r"a \| b" in text
+    assert "stale" not in text
+    assert "| 000 | 1 | 0 | 0 | 0 |" in text
+    with pytest.raises(ValueError, match="no place"):
+        page.filled("nothing", {})
+
+
+# -- the original RCV1 ------------------------------------------------------------------------
+
+
+def lyrl(folder, packed=()):
+    """Four documents with one top topic, one with two, one with none."""
+    files = {f"lyrl2004_vectors_{part}.dat": "" for part in VECTORS}
+    files["lyrl2004_vectors_train.dat"] = "2286  7:0.5 47236:0.25\n2287  1:1.0\n2288  2:1.0\n"
+    files["lyrl2004_vectors_test_pt0.dat"] = "26151  3:0.75 2:0.5\n\n26152  1:1.0\n"
+    files["lyrl2004_vectors_test_pt3.dat"] = "30000\n"
+    files["rcv1-v2.topics.qrels"] = (
+        "C11 2286 1\nCCAT 2286 1\nECAT 2287 1\nGCAT 2288 1\nMCAT 2288 1\nMCAT 26151 1\n"
+        "C11 26152 1\nGCAT 30000 1\n"
+    )
+    for name, text in files.items():
+        if name in packed:
+            with gzip.open(folder / f"{name}.gz", "wt") as file:
+                file.write(text)
+        else:
+            (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("packed", [(), ("lyrl2004_vectors_train.dat", "rcv1-v2.topics.qrels")])
+def test_the_original_rcv1_is_read(tmp_path, packed):
+    X, y = read_lyrl2004(lyrl(tmp_path, packed))
+    assert X.shape == (4, COLUMNS)
+    assert list(y) == ["CCAT", "ECAT", "MCAT", "GCAT"]
+    dense = X.toarray()
+    np.testing.assert_array_equal(dense[0, [6, 47235]], [0.5, 0.25])
+    np.testing.assert_array_equal(dense[2, [1, 2]], [0.5, 0.75])
+    assert X.nnz == 5
+    assert X.has_sorted_indices
+    X, y = read_lyrl2004(tmp_path, parts=("train",), first_label=True)
+    assert list(y) == ["CCAT", "ECAT", "GCAT"]
+    assert X.shape == (3, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("lyrl2004_vectors_train.dat", "2286 7:0.5\n2287 x:1\n", r"train\.dat, line 2: tid:weight"),
+        ("lyrl2004_vectors_train.dat", "2286 7\n", r"line 1: tid:weight wanted, not '7'"),
+        ("lyrl2004_vectors_train.dat", "2286 0:1\n", r"line 1: tid from 1 to 47236 wanted, not 0"),
+        ("lyrl2004_vectors_train.dat", "2286 47237:1\n", r"line 1: tid from 1"),
+        ("lyrl2004_vectors_train.dat", "\nabc 1:1\n", r"line 2: a document number wanted"),
+        ("rcv1-v2.topics.qrels", "CCAT 2286\n", r"qrels, line 1: TOPIC did 1 wanted"),
+        ("rcv1-v2.topics.qrels", "C11 2286 1\n", r"no document of the vectors has a top topic"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, name, text, message):
+    lyrl(tmp_path)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_lyrl2004(tmp_path)
+
+
+def test_a_missing_or_damaged_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"topics\.qrels is not there, nor .*\.gz"):
+        read_lyrl2004(tmp_path)
+    lyrl(tmp_path)
+    (tmp_path / "lyrl2004_vectors_train.dat").unlink()
+    (tmp_path / "lyrl2004_vectors_train.dat.gz").write_bytes(b"no gzip")
+    with pytest.raises(ValueError, match=r"train\.dat\.gz is damaged"):
+        read_lyrl2004(tmp_path)
+
+
+def test_data_that_are_brought_take_the_place_of_the_sample(tmp_path, monkeypatch):
+    claim = ("000", "Table 4", "it is so", "1", "p000_table4")
+    [row] = papers_data.full_rcv1(*claim)
+    assert row.verdict == ABSENT
+    assert "p000_table4 --rcv1" in row.note
+    monkeypatch.setenv("NARROWS_RCV1", str(lyrl(tmp_path)))
+    X, y = papers_data.rcv1.__wrapped__()
+    assert X.shape == (4, COLUMNS)
+    assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT"]
+    assert papers_data.full_rcv1(*claim) == []
+
+
+# -- the scripts ------------------------------------------------------------------------------
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["p000_fig2", "p003_fig3", "p004_fig1"])
+def test_the_fastest_scripts_run(data, tmp_path, name):
+    rows = import_module(f"examples.papers.{name}").run(tmp_path)
+    assert all(isinstance(row, Row) for row in rows)
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_data_that_are_missing_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
+    done = CliRunner().invoke(main, ["p000_fig2"])
+    assert done.exit_code == 1
+    assert "p000_fig2: iris.csv is not in the folder NARROWS_DATA" in done.output
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.data
+def test_the_command_fills_a_page(data, tmp_path):
+    shown = tmp_path / "papers.md"
+    shown.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    done = CliRunner().invoke(main, ["p000_fig2", "--write", str(shown)])
+    assert done.exit_code == 0, done.output
+    assert "## p000_fig2" in done.output
+    assert list(page.load(tmp_path / "papers")) == ["p000_fig2"]
+    assert "section 3.2" in shown.read_text(encoding="utf-8")
