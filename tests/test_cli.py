@@ -272,7 +272,8 @@ def test_parameters(run, svm):
     assert narrows.load("m.narrows").energy == 0.5
     assert run("fit a.svm --method ocfs --n-features 0.5 --priors 1,2,3 -o m.narrows")[0] == 0
     assert narrows.load("m.narrows").get_params() == {
-        "n_features": 0.5, "energy": None, "threshold": None, "priors": [1, 2, 3], "per_class": None
+        "n_features": 0.5, "energy": None, "threshold": None, "priors": [1, 2, 3],
+        "per_class": None, "half_life": None,
     }  # fmt: skip
     assert run("fit a.svm --method OCFS --threshold 0.01 -o m.narrows")[0] == 0
 
@@ -305,7 +306,7 @@ WRONG = [
     (
         "fit a.svm --method oc -o x --n-features 3",
         2,
-        "oc has no parameter 'n_features'; it has n_c",
+        "oc has no parameter 'n_features'; it has half_life, n_c",
     ),
     ("fit a.svm --method oc -o x --param q=1", 2, "oc has no parameter 'q'"),
     ("fit a.svm --method oc -o x --param q", 2, "NAME=VALUE wanted"),

@@ -15,7 +15,7 @@ PACKAGE = Path(narrows.__file__).parent
 # from the top down; a file may import from its own layer and from those below
 LAYERS = [
     {"cli", "__main__"},
-    {"checkpoint", "engines", "evaluate", "read", "runs", "store", "text", "write"},
+    {"checkpoint", "engines", "evaluate", "read", "river", "runs", "store", "text", "write"},
     {"families"},
     {"solve", "criteria", "stats", "labels", "priors", "errors", "interrupts"},
 ]

@@ -1,10 +1,12 @@
 """One dict at a time, as River has them: an adapter, and batches for those who can wait.
 
-Nothing of River is imported; what is here has the methods that its pipelines call.
+River is not imported, and not needed; where it is there, its pipelines take `OneByOne` for one of
+their own transformers.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
@@ -120,6 +122,9 @@ class OneByOne(BaseEstimator):
         self.estimator = estimator
         self.n_features = n_features
         self.batch = batch
+        if "river" in sys.modules:  # whose pipelines ask by isinstance what learns and transforms
+            for kind in ("Transformer", "SupervisedTransformer"):
+                getattr(sys.modules["river"].base, kind).register(type(self))
 
     def learn_one(self, x: Row, y: Any) -> Self:
         """Learn a dict and its label, at once or with its batch; return self."""

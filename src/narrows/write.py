@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import shutil
 import sys
 import tempfile
 import zipfile
@@ -23,6 +22,7 @@ from narrows.read import READERS, arrow, suffix_of
 from narrows.read.chunk import Options
 from narrows.store import replacing
 
+_BLOCK = 1 << 20  # bytes that are copied at a time
 _COLUMNS_OF_LABELS = ("label", "class", "__label__")
 
 
@@ -122,8 +122,9 @@ class _Npz:
         self.parts.pop("yones", None)
         with zipfile.ZipFile(self.stream, "w", allowZip64=True) as archive:
             for name, part in self.parts.items():
+                small = name.endswith("indptr") and part.last < 2**31
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    part.copy_to(entry)
+                    part.copy_to(entry, np.int32 if small else part.dtype)
             for name, width in (("shape", self.width), ("yshape", self.labels)):
                 if name.replace("shape", "indptr") in self.parts:
                     with archive.open(f"{name}.npy", "w") as entry:
@@ -148,26 +149,30 @@ class _Array:
         self.file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the array
         self.rows, self.shape, self.dtype = 0, (), np.dtype(np.float64)
         self.text: list[np.ndarray] = []  # whose width is that of the longest
+        self.last: Any = None
 
     def add(self, array: np.ndarray) -> None:
+        if array.ndim == 1 and len(array):
+            self.last = array[-1]
         self.rows, self.shape, self.dtype = self.rows + len(array), array.shape[1:], array.dtype
         if array.dtype.kind == "U":
             self.text.append(array)
         else:
             self.file.write(np.ascontiguousarray(array).data)
 
-    def copy_to(self, entry: IO[bytes]) -> None:
+    def copy_to(self, entry: IO[bytes], dtype: Any) -> None:
         if self.text:
             np.lib.format.write_array(entry, np.concatenate(self.text))
             return
         header = {
-            "descr": np.lib.format.dtype_to_descr(self.dtype),
+            "descr": np.lib.format.dtype_to_descr(np.dtype(dtype)),
             "fortran_order": False,
             "shape": (self.rows, *self.shape),
         }
         np.lib.format.write_array_header_2_0(entry, header)
         self.file.seek(0)
-        shutil.copyfileobj(self.file, entry, 1 << 20)
+        while block := self.file.read(_BLOCK):
+            entry.write(np.frombuffer(block, self.dtype).astype(dtype, copy=False).tobytes())
 
 
 class _Parquet:

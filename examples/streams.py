@@ -1,0 +1,214 @@
+"""Two streams that change: how much is told right before it is learnt, with and without forgetting.
+
+    NARROWS_DATA=folder python examples/streams.py [--write docs/streams.md]
+
+Mails (`katakis_spam_stream.npz`) and prices of electricity (`electricity_stream.csv`), in time
+order. OC and OCFS tell 50 rows and then learn them; OnlineSRDA and River's classifiers learn each
+row before the next is told. Needs River (`pip install river`) for its own, and leaves them out
+where it is missing. What is seen is written in docs/streams.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from pathlib import Path
+from time import process_time
+
+import click
+import numpy as np
+from benchmarks.studies import corpora
+from benchmarks.studies.tables import markdown
+from scipy import sparse
+from sklearn.linear_model import SGDClassifier
+from sklearn.preprocessing import normalize
+
+from narrows import OC, OCFS, OnlineSRDA
+from narrows.evaluate.figure import COLOURS, new_figure, save_figure
+
+STEP, TENTHS = 50, 10
+HALF_LIVES = (None, 200, 2000)
+STYLES = {None: "-", 200: ":", 2000: "--"}
+
+
+class NearestCentroid:
+    """OC, and the class whose mean is nearest in its directions."""
+
+    def __init__(self, half_life, columns):
+        self.oc = OC(half_life=half_life)
+
+    def predict(self, X):
+        W = self.oc.components_.T
+        means = self.oc.stats_.means[self.oc.stats_.counts > 0] @ W
+        distance = ((X @ W)[:, None] - means) ** 2
+        return self.oc.classes_[distance.sum(axis=2).argmin(axis=1)]
+
+    def learn(self, X, y):
+        self.oc.partial_fit(X, y)
+
+
+class Selected:
+    """OCFS, and a linear machine that is shown only the columns kept at the moment."""
+
+    def __init__(self, half_life, columns):
+        self.ocfs = OCFS(n_features=min(columns // 2, 500), half_life=half_life)
+        self.machine = SGDClassifier(random_state=0)
+
+    def kept(self, X):
+        support = self.ocfs.get_support().astype(float)
+        return X @ sparse.diags_array(support) if sparse.issparse(X) else X * support
+
+    def predict(self, X):
+        return self.machine.predict(self.kept(X))
+
+    def learn(self, X, y):
+        self.ocfs.partial_fit(X, y)
+        self.machine.partial_fit(self.kept(X), y, classes=[0, 1])
+
+
+class Online:
+    """OnlineSRDA, which tells each row before it learns it, and counts how many were right."""
+
+    def __init__(self, half_life, columns):
+        self.srda = OnlineSRDA(half_life=half_life, random_state=0)
+        self.right = 0
+
+    def tell_and_learn(self, X, y):
+        self.srda.partial_fit(X, y)
+        before, self.right = self.right, round(self.srda.score_ * self.srda.n_samples_seen_)
+        return (self.right - before) / len(y)
+
+
+OURS = {
+    "OC, nearest mean": NearestCentroid,
+    "OCFS, SGDClassifier": Selected,
+    "OnlineSRDA": Online,
+}
+
+
+def told(learner, X, y):
+    """Which rows were told right, or what share of each batch; told and then learnt."""
+    right = np.zeros(len(y))
+    for start in range(0, len(y), STEP):
+        rows = slice(start, start + STEP)
+        if isinstance(learner, Online):
+            right[rows] = learner.tell_and_learn(X[rows], y[rows])
+            continue
+        if start and len(np.unique(y[:start])) > 1:
+            right[rows] = learner.predict(X[rows]) == y[rows]
+        learner.learn(X[rows], y[rows])
+    return right
+
+
+def rivers(is_text):
+    """River's own classifiers, by name."""
+    try:
+        from river import forest, linear_model, naive_bayes, preprocessing, tree
+    except ImportError:
+        print("River is not installed; its classifiers are left out.", file=sys.stderr)
+        return {}
+    scaled = preprocessing.StandardScaler()
+    if is_text:
+        return {
+            "River, MultinomialNB": naive_bayes.MultinomialNB(),
+            "River, LogisticRegression": linear_model.LogisticRegression(),
+        }
+    return {
+        "River, GaussianNB": naive_bayes.GaussianNB(),
+        "River, LogisticRegression": scaled | linear_model.LogisticRegression(),
+        "River, HoeffdingTree": tree.HoeffdingTreeClassifier(),
+        "River, HoeffdingAdaptiveTree": tree.HoeffdingAdaptiveTreeClassifier(seed=0),
+        "River, ARF": forest.ARFClassifier(seed=0),
+    }
+
+
+def told_one_by_one(model, X, y):
+    """Which rows a model of River told right, each learnt before the next is told."""
+    right = np.zeros(len(y), dtype=bool)
+    for k in range(len(y)):
+        row = X[[k]] if sparse.issparse(X) else X[k]
+        values = (row.indices, row.data) if sparse.issparse(X) else (range(len(row)), row)
+        x = dict(zip(map(str, np.asarray(values[0]).tolist()), values[1].tolist(), strict=True))
+        right[k] = model.predict_one(x) == y[k]
+        model.learn_one(x, int(y[k]))
+    return right
+
+
+def run(title, X, y, is_text):
+    """Rows of the table, and what each method told right."""
+    rows, found = [], {}
+    for name, make in OURS.items():
+        for half_life in HALF_LIVES:
+            start = process_time()
+            right = told(make(half_life, X.shape[1]), X, y)
+            found[name, half_life] = right
+            rows.append(line(title, name, half_life, right, process_time() - start))
+    for name, model in rivers(is_text).items():
+        start = process_time()
+        right = told_one_by_one(model, X, y)
+        rows.append(line(title, name, None, right, process_time() - start))
+        found[name, None] = right
+    return rows, found
+
+
+def line(title, name, half_life, right, seconds):
+    tenths = [float(part.mean()) for part in np.array_split(right, TENTHS)]
+    memory = "-" if half_life is None else f"{half_life:,}"
+    micro = f"{1e6 * seconds / len(right):,.0f}"
+    print(f"{title}, {name}, {memory}: {right.mean():.4f}, {micro} us a row")
+    return [name, memory, *(f"{t:.2f}".removeprefix("0") for t in tenths),
+            f"**{right.mean():.3f}**".replace("0.", "."), micro]  # fmt: skip
+
+
+def draw(found, titles, path):
+    """The last 500 rows told right, for the methods of narrows and the best of River."""
+    figure = new_figure((9, 6.5))
+    for ax, (title, told_right) in zip(figure.subplots(2, 1), found.items(), strict=True):
+        best = max((k for k in told_right if k[0].startswith("River")), default=None,
+                   key=lambda k: told_right[k].mean())  # fmt: skip
+        shown = [*((name, h) for name in OURS for h in HALF_LIVES), *([best] if best else [])]
+        for name, half_life in shown:
+            right = told_right[name, half_life]
+            width = max(500, len(right) // 40)
+            smooth = np.convolve(right, np.ones(width) / width, "valid")[::50]
+            number = [*OURS, best[0] if best else ""].index(name)
+            forgets = "" if half_life is None else f", half-life {half_life:,}"
+            ax.plot(np.arange(len(smooth)) * 50 + width, smooth, STYLES[half_life], lw=1.3,
+                    color=COLOURS[(0, 5, 1, 9)[number]], label=name + forgets)  # fmt: skip
+        ax.set_title(f"{title}: told right before learnt, of the last {width:,}")
+        ax.set_xlabel("rows, in time order")
+        ax.grid(alpha=0.25)
+        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
+    save_figure(figure, path)
+
+
+@click.command()
+@click.option("--write", type=click.Path(exists=True, path_type=Path), help="Page to fill.")
+def main(write):
+    """Tell two streams, and print the tables; with --write they go into the page."""
+    if not os.environ.get("NARROWS_DATA"):
+        sys.exit("examples/streams.py: set NARROWS_DATA to the folder with the data.")
+    found, tables = {}, {}
+    for title, X, y in corpora.streams():
+        is_text = sparse.issparse(X)
+        X = normalize(X) if is_text else X
+        y = np.unique(y, return_inverse=True)[1]
+        with warnings.catch_warnings():  # while few rows are there, few columns tell them apart
+            warnings.filterwarnings("ignore", "OCFS: no column has a positive score")
+            rows, found[title] = run(title, X, y, is_text)
+        header = ["method", "half-life", *map(str, range(1, TENTHS + 1)), "all", "CPU µs a row"]
+        tables[title] = markdown(header, rows)
+    out = write.parent if write else Path()
+    draw(found, list(tables), out / "streams.png")
+    if write:
+        page = write.read_text()
+        for title, text in tables.items():
+            place = re.compile(rf"(<!-- {title} -->\n).*?(<!-- end -->)", re.DOTALL)
+            page = place.sub(lambda m, text=text: f"{m[1]}\n{text}\n\n{m[2]}", page)
+        write.write_text(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Dicts, one at a time and in batches; and River's own pipelines, where River is there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction import FeatureHasher
+
+from narrows import OC, OCFS, SRDA, OnlineSRDA
+from narrows.errors import ParameterError
+from narrows.river import OneByOne, batches, rows_of
+
+WORDS = {"sea": ["salt", "ship", "wave"], "land": ["tree", "sand", "hill"]}
+
+
+def stream(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        label = ("sea", "land")[rng.integers(2)]
+        row = {str(word): float(rng.integers(1, 4)) for word in rng.choice(WORDS[label], 2)}
+        yield row | {"and": 1.0, "colour": "blue", "nothing": None}, label
+
+
+def test_rows_are_hashed_dicts():
+    X = rows_of([{"a": 2.0, "b": -1.5}, {"c": "red", "d": None}, {}], 32)
+    theirs = FeatureHasher(32, alternate_sign=False).transform(
+        [{"a": 2.0, "b": -1.5}, {"c=red": 1.0}, {}]
+    )
+    np.testing.assert_array_equal(X.toarray(), theirs.toarray())
+
+
+@pytest.mark.parametrize("rows", [1, 7, 300, 1000])
+def test_batches_are_the_stream(rows):
+    found = list(batches(stream(), rows, 64))
+    assert [X.shape[0] for X, _ in found[:-1]] == [rows] * (len(found) - 1)
+    dicts, labels = zip(*stream(), strict=True)
+    np.testing.assert_array_equal(
+        np.vstack([X.toarray() for X, _ in found]), rows_of(dicts, 64).toarray()
+    )
+    assert [label for _, y in found for label in y] == list(labels)
+    with pytest.raises(ParameterError, match="rows must be a whole number >= 1"):
+        next(batches(stream(), 0))
+
+
+@pytest.mark.parametrize("batch", [1, 13])
+def test_one_by_one_is_partial_fit(batch):
+    one = OneByOne(OC(), 64, batch)
+    assert one.transform_one({"salt": 1.0}) == {}
+    assert one.predict_one({"salt": 1.0}) is None
+    for row, label in stream():
+        one.learn_one(row, label)
+    learnt = 300 // batch * batch
+    dicts, labels = zip(*stream(), strict=True)
+    oc = OC().fit(rows_of(dicts[:learnt], 64), list(labels[:learnt]))
+    expected = oc.transform(rows_of([dicts[0]], 64))[0]
+    assert one.transform_one(dicts[0]) == pytest.approx({"oc0": expected[0]})
+    assert one.estimator_.n_samples_seen_ == learnt
+
+
+def test_selectors_keep_entries_of_the_dict():
+    one = OneByOne(OCFS(n_features=3), 4096, 50)
+    for row, label in stream():
+        one.learn_one(row, label)
+    kept = one.transform_one({"salt": 2.0, "ship": 1.0, "and": 1.0, "colour": "blue"})
+    assert set(kept) < {"salt", "ship"} or set(kept) == {"salt", "ship"}
+    assert "and" not in kept
+
+
+def test_prediction_and_what_cannot_learn_so():
+    one = OneByOne(OnlineSRDA(random_state=0), 64, 10)
+    for row, label in stream():
+        one.learn_one(row, label)
+    assert one.predict_one({"salt": 1.0, "wave": 1.0}) == "sea"
+    assert one.predict_one({"sand": 1.0}) == "land"
+    with pytest.raises(ParameterError, match="an estimator with partial_fit wanted, but SRDA came"):
+        OneByOne(SRDA()).learn_one({"a": 1.0}, 1)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [OneByOne(OC(), 64, 10), OneByOne(OCFS(n_features=4), 64, 50)],
+    ids=["OC", "OCFS"],
+)
+def test_it_stands_in_a_pipeline_of_river(made):
+    river = pytest.importorskip("river", reason="River is not installed")
+    from river import compose, linear_model, metrics, preprocessing
+    from river.datasets import Phishing
+
+    model = compose.Pipeline(
+        preprocessing.StandardScaler(), OneByOne(**made.get_params(deep=False)),
+        linear_model.LogisticRegression(),
+    )  # fmt: skip
+    accuracy = metrics.Accuracy()
+    for x, y in Phishing():
+        accuracy.update(y, model.predict_one(x))
+        model.learn_one(x, y)
+    assert river
+    assert accuracy.get() > 0.8  # .56 are of the larger class
