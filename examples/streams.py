@@ -138,7 +138,8 @@ def told_one_by_one(model, X, y):
 
 def run(title, X, y, is_text):
     """Rows of the table, and what each method told right."""
-    rows, found = [], {}
+    before = np.append(False, y[1:] == y[:-1])
+    rows, found = [line(title, "the label before", None, before, 0.0)], {}
     for name, make in OURS.items():
         for half_life in HALF_LIVES:
             start = process_time()

@@ -4,6 +4,7 @@
 that page in their places.
 """
 
+from benchmarks.studies.dicts import Dicts
 from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import Files
@@ -57,5 +58,6 @@ STUDIES = {
         Stream,
         SeveralLabels,
         Files,
+        Dicts,
     )
 }
