@@ -146,6 +146,8 @@ def test_lists_of_any_type(kind, values, indices):
     [(X, _)] = iter_chunks(table)
     assert X.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     assert X.dtype == (np.float32 if values == pa.float32() else np.float64)
+    X.sum_duplicates()  # which writes into its arrays
+    assert X.nnz == 3
 
 
 @pytest.mark.parametrize(
@@ -354,3 +356,13 @@ def test_widths_are_kept(run):
     )
     status, _, err = run("transform m.narrows w.parquet -o -")
     assert (status, "rows of 9 columns wanted, but 12 came" in err) == (1, True)
+
+
+def test_rows_that_a_damaged_file_does_not_give_are_missed(tmp_path, monkeypatch):
+    pq.write_table(pa.table(columns()), tmp_path / "a.parquet", row_group_size=20)
+    batches = pq.ParquetFile.iter_batches
+    monkeypatch.setattr(
+        pq.ParquetFile, "iter_batches", lambda *args, **more: list(batches(*args, **more))[:2]
+    )
+    with pytest.raises(DataError, match=r"a\.parquet: a damaged Parquet file: 20 of its rows do"):
+        list(iter_chunks(tmp_path / "a.parquet", chunk_rows=20))

@@ -7,6 +7,8 @@ import io
 import json
 import math
 import re
+from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -152,9 +154,9 @@ def as_parquet(data):
     if "indices" in rows[0] and "values" in rows[0]:
         numbers = []
         for row in rows:
-            numbers.append([0.0] * (max(row["indices"], default=-1) + 1))
+            numbers.append(Counter())
             for k, value in zip(row["indices"], row["values"], strict=True):
-                numbers[-1][k] += value
+                numbers[-1][k] += float(value)
         return numbers, labels
     return [[float(value) for value in row.values()] for row in rows], labels
 
@@ -174,19 +176,25 @@ def files(tmp_path_factory):
 def ours(path):
     rows, labels = [], []
     for X, y in iter_chunks(path, chunk_rows=2):
-        rows += X if isinstance(X, list) else (X.toarray() if sparse.issparse(X) else X).tolist()
+        rows += by_column(X) if sparse.issparse(X) else list(X)
         labels.append(None if y is None else y.tolist())
     if all(part is None for part in labels):
         return rows, None
     return rows, [label for part in labels for label in part]
 
 
-def without_last_zeros(row):
+def by_column(X):
+    X.sum_duplicates()
+    pieces = [slice(*ends) for ends in pairwise(X.indptr)]
+    return [dict(zip(X.indices[a].tolist(), X.data[a].tolist(), strict=True)) for a in pieces]
+
+
+def without_zeros(row):
     if isinstance(row, str):
         return row
-    assert all(math.isfinite(value) for value in row)
-    last = max((k for k, value in enumerate(row) if value), default=-1)
-    return row[: last + 1]
+    row = {k: float(v) for k, v in (row.items() if isinstance(row, dict) else enumerate(row))}
+    assert all(math.isfinite(value) for value in row.values())
+    return {k: value for k, value in row.items() if value}
 
 
 def check(path, data, suffix):
@@ -203,7 +211,7 @@ def check(path, data, suffix):
         assert "\n" not in str(error)
         return False
     expected, its = REFERENCES[suffix](data)
-    assert list(map(without_last_zeros, rows)) == list(map(without_last_zeros, expected))
+    assert list(map(without_zeros, rows)) == list(map(without_zeros, expected))
     assert labels == its
     assert labels is None or {type(a) for a in labels} <= {int, str, float}
     return True

@@ -53,7 +53,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         if not told.isdigit() or int(told) > _LARGEST:
             raise DataError(name, f"a damaged Parquet file: it says that it has {told!r} columns.")
         options = options.having(width=options.width or int(told) or None)
-        yield from _chunks(batches, file.schema_arrow, name, options, passed)
+        rows = file.metadata.num_rows - passed
+        yield from _chunks(_all(batches, rows, name), file.schema_arrow, name, options, passed)
     except DataError:
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -70,6 +71,15 @@ def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
         raise
     except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
         raise DataError(name, f"not a table that Arrow can take: {_said(error)}") from None
+
+
+def _all(batches: Iterable[Any], rows: int, name: str) -> Iterator[Any]:
+    """The batches, and an error where they end before so many rows: no library's reader minds."""
+    for batch in batches:
+        rows -= batch.num_rows
+        yield batch
+    if rows:
+        raise DataError(name, f"a damaged Parquet file: {rows:,} of its rows do not come.")
 
 
 def _said(error: Exception) -> str:
@@ -160,7 +170,8 @@ def _sparse(table: Any, width: int, name: str, lines: range) -> sparse.csr_array
         k = int(np.flatnonzero(bad)[0])
         row = int(np.searchsorted(indptr, k, side="right")) - 1
         raise DataError(name, f"column {indices[k]}; 0 to 2^31 - 2 wanted.", lines[row])
-    values = values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
+    # a copy in any case: what Arrow hands on cannot be written to, as scipy does to sort a row
+    values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
     shape = (len(counts), max(width, top + 1))
     parts = (values, indices.astype(np.int32), indptr)
     return sparse.csr_array(parts, shape=shape)
