@@ -208,6 +208,40 @@ def test_what_is_not_the_same_is_refused(run, monkeypatch):
     assert (status, "damaged" in err) == (1, True)
 
 
+def test_a_checkpoint_takes_the_place_of_nothing_else(run):
+    assert run("fit a.svm --method oc -o m.narrows")[0] == 0
+    with open("notes.txt", "w") as file:
+        file.write("notes")
+    os.symlink("m.narrows", "link.narrows")
+    before = {name: bytes_of(name) for name in ("m.narrows", "notes.txt")}
+    for command, message in (
+        ("fit a.svm --method oc -o m.narrows --checkpoint m.narrows", "are one file"),
+        ("fit a.svm --method oc -o m.narrows --checkpoint link.narrows", "are one file"),
+        ("fit a.svm --method oc -o n.narrows --checkpoint ./n.narrows", "are one file"),
+        ("update m.narrows a.svm -o n.narrows --checkpoint m.narrows", "this is what is read"),
+        ("fit a.svm --method oc -o n.narrows --checkpoint m.narrows", "and is no checkpoint"),
+        ("fit a.svm --method oc -o n.narrows --checkpoint notes.txt", "and is no checkpoint"),
+        ("fit a.svm --method oc -o n.narrows --checkpoint -", "wants a file"),
+    ):
+        status, out, err = run(command)
+        assert (status, out, message in err) == (2, "", True), err
+        assert {name: bytes_of(name) for name in before} == before
+
+
+def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkeypatch):
+    for name in ("a", "b"):
+        assert run(f"fit one.svm --method oc -o {name}.narrows")[0] == 0
+    update = "update a.narrows two.svm -o m.narrows --chunk-rows 30 --checkpoint c.narrows"
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        assert run(update)[0] == 130
+    fit = update.replace("update a.narrows", "fit --method oc")
+    for other in (update.replace("a.narrows", "b.narrows"), fit):
+        status, out, err = run(other + " --resume")
+        assert (status, out, "a checkpoint of another run: models updated" in err) == (2, "", True)
+    assert run(update + " --resume")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

@@ -441,6 +441,9 @@ def test_pipes(tmp_path, svm):
     assert done.returncode == 0, done.stderr
     done = piped("transform m.narrows - -o -", content)
     assert done.stdout.count(b"\n") == 61
+    long = b"# from elsewhere\n" * 10_000 + content
+    done = piped("fit - --method ioc --param passes=2 --one-based -o c.narrows", long)
+    assert done.returncode == 0, done.stderr
     words = b'{"label": 1, "text": "a b"}\n{"label": 2, "text": "c"}\n'
     assert piped("fit - --method oc -o t.narrows", words).returncode == 0
     assert piped("transform t.narrows - -o -", words).stdout.count(b"\n") == 3
@@ -449,6 +452,20 @@ def test_pipes(tmp_path, svm):
     done = piped("fit - --method oc -o x.narrows", b"what is this")
     assert done.returncode == 2
     assert not (tmp_path / "x.narrows").exists()
+
+
+def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
+    line = [*COMMAND, *["fit", "-", "--method", "oc", "-o", "m.narrows"]]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as fit:
+        for piece in (b"\xef", b"\xbb\xbf", b"\n", b"a", b",cl", b"ass\n1", b",x\n2,y\n"):
+            time.sleep(0.3)
+            fit.stdin.write(piece)
+            fit.stdin.flush()
+        _, err = fit.communicate(timeout=60)
+        assert fit.returncode == 0, err
+    command = f"{sys.executable} -m narrows fit - --method oc -o x.narrows <&-"
+    done = subprocess.run(command, shell=True, capture_output=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (2, b"narrows: -: there is no standard input.\n")
 
 
 def open_files(pid):

@@ -213,6 +213,19 @@ BROKEN = [
         '{"text": "", "label": 1}\n{"text": "", "label": "1"}\n',
         r"a\.jsonl:2: label '1' is text, labels before it were not",
     ),
+    (
+        "a.jsonl",
+        f'{{"text": "", "id": {"1" * 5000}}}\n',
+        r"a\.jsonl:1: not a line of JSON: Exceeds the limit",
+    ),
+    ("a.jsonl", '{"text": "", "label": "\\ud800"}\n', r"a\.jsonl:1: label .* is not text in Uni"),
+    ("a.jsonl", b'{"text": "\xed\xa0\x80"}\n', r"a\.jsonl:1: not a line of JSON: 'utf-8'"),
+    ("a.jsonl", '{"text": "", "label": "x\\u0000"}\n', r"a\.jsonl:1: .* without NUL characters"),
+    ("a.jsonl", '{"text": "", "label": 1.5}\n', r"a\.jsonl:1: label 1\.5: a whole number wanted"),
+    ("a.jsonl", '{"text": "", "label": NaN}\n', r"a\.jsonl:1: label nan: a whole number wanted"),
+    ("a.csv", "a,label\n1,x\n1_000,y\n", r"a\.csv:3: column 'a': '1_000' is not a number"),
+    ("a.csv", "a,label\n1,x\n2,x\0\n", r"a\.csv:3: label .* without NUL characters wanted"),
+    ("a.csv", f"a,label\n{'1' * 200_000},x\n", r"a\.csv:2: not a CSV row: field larger"),
     ("a.csv", "label\nx\n", r"a\.csv:1: no column but the label's, 'label'"),
     ("a.csv", b"a,label\n1,x\n2,\xe9\n", r"a\.csv:3: not a CSV row in UTF-8"),
     ("a.svm", "1 1:1\n10000000000000000000 1:1\n", r"a\.svm:2: label 1e\+19: labels must be whole"),
@@ -242,6 +255,12 @@ def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message)
     [
         ({"Z": np.eye(2)}, "no array named 'data'; it holds Z"),
         ({"X": np.eye(2), "y": [1]}, "2 rows, but 1 labels"),
+        ({"X": np.eye(2), "y": [1j, 2]}, "labels must be text or whole numbers, but complex128"),
+        ({"X": np.eye(2), "y": [b"a", b"b"]}, "labels must be text or whole numbers"),
+        (
+            {"X": np.eye(2), "yindices": [1], "yindptr": [0, 1, 1], "yshape": [2, 10**12]},
+            "labels up to 16777215 wanted",
+        ),
         ({"X": np.ones(3)}, "must have rows and columns"),
         ({"X": np.array([["a"]])}, "values must be numbers"),
         ({"X": np.array([[None]], dtype=object)}, "not an archive of rows"),
@@ -255,6 +274,36 @@ def test_archives_that_are_not_rows(tmp_path, arrays, message):
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(DataError, match=message):
         gathered(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("kind", ["f2", ">f4", ">f8", "longdouble", "u1", "?"])
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_numbers_of_any_type_become_ones_that_are_learnt_from(tmp_path, kind, is_sparse):
+    S = sparse.csr_array(np.eye(3))
+    arrays = {"X": np.eye(3).astype(kind)}
+    if is_sparse:
+        arrays = {"indices": S.indices, "indptr": S.indptr, "shape": S.shape}
+        arrays["data"] = S.data.astype(kind)
+    np.savez(tmp_path / "a.npz", **arrays)
+    [(X, _)] = iter_chunks(tmp_path / "a.npz")
+    assert X.dtype == (np.float32 if kind == ">f4" else np.float64)
+    np.testing.assert_array_equal(X.toarray() if is_sparse else X, np.eye(3))
+
+
+def test_whole_numbers_of_json_are_not_rounded(tmp_path):
+    (tmp_path / "a.jsonl").write_text(
+        '{"text": "", "label": 9007199254740993}\n{"text": "", "label": 1.0}\n'
+    )
+    assert gathered(tmp_path / "a.jsonl")[1].tolist() == [9007199254740993, 1]
+
+
+@pytest.mark.parametrize("options", [{"chunk_rows": 0}, {"chunk_rows": -1}, {"width": 0}])
+def test_options_out_of_range(tmp_path, options):
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    with pytest.raises(ParameterError, match="must be whole numbers >= 1"):
+        gathered(tmp_path / "a.csv", **options)
+    with pytest.raises(ParameterError, match="no file was named"):
+        gathered([])
 
 
 def test_a_half_archive_is_damaged(tmp_path):

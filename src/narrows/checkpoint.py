@@ -46,13 +46,21 @@ class Checkpoint:
         What is read.
     options : Options
         How it is read. All of this has to be the same when the fit goes on.
+    base : str, optional
+        The model that is updated; none for a fit. This has to be the same, too.
     """
 
     def __init__(
-        self, path: str, every: int, estimator: Any, inputs: Sequence[str], options: Options
+        self,
+        path: str,
+        every: int,
+        estimator: Any,
+        inputs: Sequence[str],
+        options: Options,
+        base: str | None = None,
     ):
         self.path, self.every, self.estimator = path, every, estimator
-        self.inputs = list(inputs)
+        self.inputs, self.base = list(inputs), base
         told = asdict(options)
         self.options = {name: told[name] for name in _TOLD}
         self._rows = 0
@@ -63,6 +71,7 @@ class Checkpoint:
 
         def write() -> None:
             progress = {
+                "base": self.base,
                 "inputs": self.inputs,
                 "heads": [_head(path) for path in self.inputs],
                 "options": self.options,
@@ -117,6 +126,7 @@ class Checkpoint:
             ]
         for name, was, now in (
             ("the inputs", progress["inputs"], self.inputs),
+            ("models updated", progress["base"], self.base),
             *((name, progress["options"].get(name), self.options[name]) for name in _TOLD),
         ):
             if was != now:

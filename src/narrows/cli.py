@@ -17,7 +17,6 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from scipy import sparse
 from sklearn.utils import get_tags
 from tqdm import tqdm
 
@@ -32,7 +31,7 @@ from narrows.read import Dataset
 from narrows.read.ahead import ahead
 from narrows.read.chunk import Chunk, Options
 from narrows.runs import Run
-from narrows.store import load, save
+from narrows.store import is_checkpoint, load, save
 from narrows.text import HashedTfidf, Tfidf
 from narrows.write import format_of, rows_in, writer
 
@@ -241,7 +240,7 @@ def fit(
     texts = _texts(given)
     estimator = _estimator(method, given, params)
     _check_output(output, *inputs)
-    run = _run(estimator, inputs, options, None, keep, **texts)
+    run = _run(estimator, inputs, options, None, keep, output, **texts)
     if not run.dataset.is_text and any(value is not None for value in texts.values()):
         raise ParameterError(f"{inputs[0]}: --vectorizer and the like are for texts (.jsonl).")
     if not _learn(run, run.fit):
@@ -273,7 +272,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> in
     required = get_tags(estimator).target_tags.required
     options = _options(given, labels_required=required)
     options = _options_of_model(estimator, model, options, wider=True)
-    run = _run(estimator, inputs, options, estimator.source_, keep)
+    run = _run(estimator, inputs, options, estimator.source_, keep, output, model)
     _check_kind(run.dataset, estimator, model, inputs[0])
     if not _learn(run, run.update):
         return 130
@@ -332,7 +331,7 @@ def convert(input: str, output: str, **given: Any) -> None:
     rows = 0
 
     def counted(written: str) -> None:
-        found = rows_in(written, output, sparse.issparse(first.y))
+        found = rows_in(written, output, first)
         if found != rows:
             raise DataError(output, f"{rows:,} rows were read, but {found:,} written. {input}?")
 
@@ -588,6 +587,19 @@ def _check_output(path: str, *inputs: str) -> None:
             raise ParameterError(f"{path}: this is what is read; write to another file.")
 
 
+def _check_checkpoint(path: str, output: str, *inputs: str) -> None:
+    """Raise where a checkpoint would take the place of something else: at the end it goes."""
+    if path == "-":
+        raise ParameterError("--checkpoint wants a file, but - came.")
+    _check_output(path, *inputs)
+    if os.path.realpath(path) == os.path.realpath(output):
+        raise ParameterError(f"{path}: the checkpoint and the model are one file; name two.")
+    if os.path.exists(path) and not is_checkpoint(path):
+        raise ParameterError(
+            f"{path}: this is there, and is no checkpoint. Name another file, or remove it."
+        )
+
+
 def _kept(given: dict[str, Any]) -> dict[str, Any]:
     """Take the options of checkpoints out of `given`."""
     keep = {name: given.pop(name) for name in ("checkpoint", "every", "resume", "from_position")}
@@ -604,16 +616,18 @@ def _run(
     options: Options,
     source: Any,
     keep: dict[str, Any],
+    output: str,
+    base: str | None = None,
     **texts: Any,
 ) -> Run:
     path = keep["checkpoint"]
     if path is None:
         return Run(estimator, inputs, options, source, _progress, **texts)
     _need_partial_fit(estimator)
-    _check_output(path, *inputs)
+    _check_checkpoint(path, output, *inputs, *([] if base is None else [base]))
     if keep["from_position"] and list(inputs) != ["-"]:
         raise ParameterError("--from-position is for standard input; files are passed over.")
-    checkpoint = Checkpoint(path, keep["every"], estimator, inputs, options)
+    checkpoint = Checkpoint(path, keep["every"], estimator, inputs, options, base)
     begun = checkpoint.begun() if keep["resume"] else None
     if begun is not None:
         _say(f"going on after {begun.at.rows:,} rows, line {begun.at.line:,} of "

@@ -154,10 +154,9 @@ class OneByOne(BaseEstimator):
         try:
             if isinstance(self.estimator_, Selector):
                 kept = self.estimator_.get_support()
-                columns = (rows_of([{k: v}], self.n_features).indices for k, v in x.items())
-                return {
-                    k: v for (k, v), at in zip(x.items(), columns, strict=True) if kept[at].any()
-                }
+                entries = rows_of([{k: v} for k, v in x.items()], self.n_features)
+                found = np.diff(np.append(0, np.cumsum(kept[entries.indices]))[entries.indptr])
+                return {k: v for (k, v), n in zip(x.items(), found, strict=True) if n}
             reduced = self.estimator_.transform(rows_of([x], self.n_features))[0]
         except NotFittedError:  # classes are still to come
             return {}

@@ -86,6 +86,15 @@ def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, A
     return estimator, estimator._learnt.state, header["progress"]
 
 
+def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a checkpoint, by its header alone: it may be damaged."""
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            return "progress" in _header(path, file.metadata() or {})
+    except (SafetensorError, DataError):
+        return False
+
+
 def _save(estimator: Any, path: str | os.PathLike[str], more: dict[str, Any]) -> None:
     if not isinstance(estimator, Estimator):
         raise TypeError(
@@ -200,8 +209,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     # a folder of its own, because libraries may write to yet another file beside the one named
     room = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    room.mkdir()
     try:
+        room.mkdir()
         temporary = room / target.name
         temporary.touch()
         mode = (target if target.exists() else temporary).stat().st_mode
@@ -209,6 +218,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
         temporary.chmod(mode)  # whoever wrote it may have made it private
         _sync(temporary)
         os.replace(temporary, target)
+    except OSError as error:
+        if error.filename is None and error.errno is not None:  # a full disk, say
+            error.filename = os.fspath(path)
+        raise
     finally:
         shutil.rmtree(room, ignore_errors=True)
     _sync(target.parent)

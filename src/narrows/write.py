@@ -11,15 +11,15 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import pairwise
 from typing import IO, Any, Protocol, cast
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import dump_svmlight_file
 
 from narrows.errors import ParameterError
 from narrows.read import READERS, arrow, suffix_of
-from narrows.read.chunk import Options
+from narrows.read.chunk import Chunk, Options
 from narrows.store import replacing
 
 _BLOCK = 1 << 20  # bytes that are copied at a time
@@ -82,13 +82,19 @@ def _zipping(raw: IO[bytes], zipped: bool) -> Any:
     return gzip.GzipFile("", "wb", 6, raw, mtime=0) if zipped else nullcontext(raw)
 
 
-def rows_in(written: str, path: str, several_labels: bool) -> int:
-    """Read a file of the format of `path` again, and count its rows."""
+def rows_in(written: str, path: str, first: Chunk) -> int:
+    """Read a file of the format of `path` again, of which `first` came first; count its rows."""
     suffix, zipped = suffix_of(path)
+    label = None if first.columns is None or first.y is None else label_beside(first.columns)
     with open(written, "rb") as raw, gzip.open(raw) if zipped else nullcontext(raw) as stream:
-        options = Options(zero_based=False, several_labels=several_labels)
+        options = Options(label, zero_based=False, several_labels=sparse.issparse(first.y))
         chunks = READERS[suffix](cast(IO[bytes], stream), path, options)
         return sum(len(chunk.lines) for chunk in chunks)
+
+
+def label_beside(names: Sequence[str]) -> str:
+    """Return a name for the column of the labels that no other column has."""
+    return next(name for name in _COLUMNS_OF_LABELS if name not in names)
 
 
 def _named(names: Sequence[str] | None, width: int) -> list[str]:
@@ -198,7 +204,7 @@ class _Parquet:
             taken = _named(self.names, X.shape[1])
             columns |= {name: X[:, k] for k, name in enumerate(taken)}
         if y is not None:
-            label = next(name for name in _COLUMNS_OF_LABELS if name not in taken)
+            label = label_beside(taken)
             if sparse.issparse(y):
                 y = sparse.csr_array(y)
                 columns[label] = pa.ListArray.from_arrays(
@@ -228,7 +234,9 @@ class _Jsonl:
         labels = [None] * len(X) if y is None else y.tolist()
         for text, label in zip(X, labels, strict=True):
             row = {"text": text} if label is None else {"label": label, "text": text}
-            self.stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            line = json.dumps(row, ensure_ascii=False)
+            # half a pair of surrogates is written as the escape that it was read from
+            self.stream.write(line.encode(errors="backslashreplace") + b"\n")
 
     def finish(self) -> None:
         pass
@@ -247,14 +255,46 @@ class _Svmlight:
                 f"svmlight files hold numbers for labels, but {str(y[0])!r} came. "
                 "Write to .npz or .csv instead."
             )
-        if sparse.issparse(X):  # scikit-learn writes no wide indices
-            X = sparse.csr_array(
-                (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
-            )
-        dump_svmlight_file(X, y, self.stream, zero_based=False, multilabel=bool(sparse.issparse(y)))
+        X = sparse.csr_array(X, copy=True)
+        X.sum_duplicates()  # which puts them in order, too
+        # repr is the shortest number that is read as the same one
+        entries = [
+            f"{column}:{repr(value).removesuffix('.0')}"
+            for column, value in zip((X.indices + 1).tolist(), X.data.tolist(), strict=True)
+        ]
+        if sparse.issparse(y):
+            y = sparse.csr_array(y)
+            heads = [",".join(map(str, row)) for row in _by_row(y, y.indices.tolist())]
+        else:
+            heads = list(map(str, _whole(y).tolist()))
+        for head, row in zip(heads, _by_row(X, entries), strict=True):
+            line = " ".join([head, *row]) or " 1:0"  # where an empty line would be no row
+            self.stream.write(line.encode() + b"\n")
 
     def finish(self) -> None:
         pass
+
+
+def _by_row(rows: sparse.csr_array, entries: list) -> Iterator[list]:
+    """Cut what belongs to the entries of all rows into a list a row."""
+    return (entries[a:b] for a, b in pairwise(rows.indptr.tolist()))
+
+
+def _whole(y: np.ndarray) -> np.ndarray:
+    """Labels as integers, where they are whole: text is read as these, or as text."""
+    if y.dtype.kind == "b" or (y.dtype.kind == "f" and (np.floor(y) == y).all()):
+        return y.astype(np.int64)
+    return y
+
+
+class _Ends:
+    """Lines of `csv`, which quotes both characters of a line's end if it ends lines with both."""
+
+    def __init__(self, text: IO[str]):
+        self.text = text
+
+    def write(self, line: str) -> None:
+        self.text.write(line.removesuffix("\r\n") + "\n")
 
 
 class _Csv:
@@ -262,8 +302,8 @@ class _Csv:
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
         self.text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-        self.rows = csv.writer(self.text, lineterminator="\n")
-        self.names, self.begun = names, False
+        self.rows = csv.writer(_Ends(self.text), lineterminator="\r\n")
+        self.names, self.width = names, 0
 
     def write(self, X: Any, y: Any) -> None:
         if sparse.issparse(y):
@@ -271,15 +311,19 @@ class _Csv:
                 "CSV files hold one label a row, but these rows have several. "
                 "Write to .npz or .svm instead."
             )
-        if not self.begun:
-            names = self.names = _named(self.names, X.shape[1])
-            label = next(name for name in _COLUMNS_OF_LABELS if name not in names)
-            self.rows.writerow(names if y is None else [*names, label])
-            self.begun = True
+        if not self.width:
+            names = _named(self.names, X.shape[1])
+            self.rows.writerow(names if y is None else [*names, label_beside(names)])
+            self.width = len(names)
+        if X.shape[1] != self.width:
+            raise ParameterError(
+                f"CSV files have rows of one width, but after {self.width} columns "
+                f"{X.shape[1]} came. Say by --width how many there are, or write to .parquet."
+            )
+        labels = [[]] * X.shape[0] if y is None else [[label] for label in _whole(y).tolist()]
         for at in range(X.shape[0]):
             row = X[[at]].toarray()[0] if sparse.issparse(X) else X[at]
-            cells = row.tolist()
-            self.rows.writerow(cells if y is None else [*cells, y[at]])
+            self.rows.writerow(row.tolist() + labels[at])
 
     def finish(self) -> None:
         self.text.detach()

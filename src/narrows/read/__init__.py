@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 import shutil
@@ -115,6 +116,8 @@ def iter_chunks(
     -----
     **Cost**: one pass, and a fast search before it for svmlight; the memory of one chunk.
     """
+    if chunk_rows < 1 or (width is not None and width < 1):
+        raise ParameterError("iter_chunks: chunk_rows and width must be whole numbers >= 1.")
     options = Options(label, text, split, width, zero_based, None, chunk_rows)
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__
@@ -149,6 +152,8 @@ class Dataset:
     """
 
     def __init__(self, paths: Sequence[str], options: Options, source: Source | None = None):
+        if not paths:
+            raise ParameterError("no file was named; at least one is wanted.")
         for path in paths:
             if path != "-" and not os.path.exists(path):
                 raise FileNotFoundError(2, "no such file", path)
@@ -254,6 +259,8 @@ class Dataset:
         try:
             return open(sys.stdin.fileno(), "rb", closefd=False)
         except (OSError, ValueError, AttributeError):  # not the process's own
+            if sys.stdin is None:
+                raise ParameterError("-: there is no standard input.") from None
             return sys.stdin.buffer
 
     def _regular(self, paths: Sequence[str]) -> bool:
@@ -308,7 +315,14 @@ class Dataset:
     def _format(self, path: str) -> tuple[str, bool]:
         if path != "-":
             return suffix_of(path)
-        return _sniff(self._stdin.peek(1 << 16)), False
+        head = []
+        for line in self._stdin:
+            head.append(line)
+            if line.removeprefix(b"\xef\xbb\xbf").split(b"#")[0].strip():
+                break
+        suffix = _sniff(b"".join(head))
+        self._stdin = io.BufferedReader(_Again(b"".join(head), self._stdin))
+        return suffix, False
 
     @contextmanager
     def _open(self, path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
@@ -327,6 +341,22 @@ class Dataset:
                     yield stream, raw
             else:
                 yield raw, raw
+
+
+class _Again(io.RawIOBase):
+    """A stream, beginning with what has been read of it already."""
+
+    def __init__(self, head: bytes, stream: Any):
+        self.head, self.stream = head, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self.head[: len(buffer)] or self.stream.read1(len(buffer))
+        self.head = self.head[len(piece) :]
+        buffer[: len(piece)] = piece
+        return len(piece)
 
 
 def _check_finite(chunk: Chunk, name: str) -> None:

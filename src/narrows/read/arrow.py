@@ -13,11 +13,19 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError
-from narrows.read.chunk import Chunk, Options, label_column, wanted_columns
+from narrows.read.chunk import (
+    CLASSES,
+    Chunk,
+    Options,
+    check_text,
+    label_column,
+    wanted_columns,
+)  # fmt: skip
 
 INDICES, VALUES = "indices", "values"
 WIDTH = b"narrows.width"  # in the metadata of a file: how many columns its sparse rows have
 _CELLS = 4_000_000  # of dense rows in a chunk, at most
+_LARGEST = np.iinfo(np.int32).max  # width of sparse rows
 
 
 def pyarrow() -> Any:
@@ -41,20 +49,41 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         while groups and passed + file.metadata.row_group(groups[0]).num_rows <= options.after:
             passed += file.metadata.row_group(groups.pop(0)).num_rows
         batches = file.iter_batches(options.chunk_rows, row_groups=groups) if groups else ()
-        told = int((file.metadata.metadata or {}).get(WIDTH, 0))
-        options = options.having(width=options.width or told or None)
-        yield from _chunks(batches, file.schema_arrow, name, options, passed)
+        told = (file.metadata.metadata or {}).get(WIDTH, b"0")
+        if not told.isdigit() or int(told) > _LARGEST:
+            raise DataError(name, f"a damaged Parquet file: it says that it has {told!r} columns.")
+        options = options.having(width=options.width or int(told) or None)
+        rows = file.metadata.num_rows - passed
+        yield from _chunks(_all(batches, rows, name), file.schema_arrow, name, options, passed)
     except DataError:
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        what = str(error).partition("\n")[0]
-        raise DataError(name, f"not a Parquet file, or a damaged one: {what}") from None
+        raise DataError(name, f"not a Parquet file, or a damaged one: {_said(error)}") from None
 
 
 def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of a table that has `__arrow_c_stream__`."""
-    with pyarrow().RecordBatchReader.from_stream(table) as reader:
-        yield from _chunks(reader, reader.schema, name, options, 0)
+    pa = pyarrow()
+    try:
+        with pa.RecordBatchReader.from_stream(table) as reader:
+            yield from _chunks(reader, reader.schema, name, options, 0)
+    except DataError:
+        raise
+    except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
+        raise DataError(name, f"not a table that Arrow can take: {_said(error)}") from None
+
+
+def _all(batches: Iterable[Any], rows: int, name: str) -> Iterator[Any]:
+    """The batches, and an error where they end before so many rows: no library's reader minds."""
+    for batch in batches:
+        rows -= batch.num_rows
+        yield batch
+    if rows:
+        raise DataError(name, f"a damaged Parquet file: {rows:,} of its rows do not come.")
+
+
+def _said(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _chunks(
@@ -66,8 +95,12 @@ def _chunks(
         twice = next(column for column in header if header.count(column) > 1)
         raise DataError(name, f"two columns are named {twice!r}; names must differ.")
     label = label_column(header, options, name)
-    is_sparse = {INDICES, VALUES} <= set(header)
-    columns = None if is_sparse else wanted_columns(header, label, options, name)
+    is_sparse = {INDICES, VALUES} <= set(header) and any(
+        pyarrow().types.is_nested(schema.field(column).type) for column in (INDICES, VALUES)
+    )
+    index = _index_of(schema)
+    features = [column for column in header if column not in index]
+    columns = None if is_sparse else wanted_columns(features, label, options, name)
     if columns == []:
         raise DataError(name, "no column but the label's; numbers to learn from are wanted.")
     width = options.width or 0
@@ -88,6 +121,15 @@ def _chunks(
         if sparse.issparse(y):
             labels = y.shape[1]
         yield Chunk(X, y, lines, None if columns is None else tuple(columns))
+
+
+def _index_of(schema: Any) -> set[str]:
+    """The columns that pandas made of an index, which is no number of its rows."""
+    try:
+        told = (schema.pandas_metadata or {}).get("index_columns", ())
+        return {column for column in told if isinstance(column, str)}
+    except (ValueError, TypeError, AttributeError):  # no metadata of pandas
+        return set()
 
 
 def _cut(batches: Iterable[Any], rows: int, passed: int) -> Iterator[Any]:
@@ -123,12 +165,13 @@ def _sparse(table: Any, width: int, name: str, lines: range) -> sparse.csr_array
         )
     indices = indices.astype(np.int64, copy=False)
     top = int(indices.max(initial=-1))
-    bad = (indices < 0) | (indices >= np.iinfo(np.int32).max)
+    bad = (indices < 0) | (indices >= _LARGEST)
     if bad.any():
         k = int(np.flatnonzero(bad)[0])
         row = int(np.searchsorted(indptr, k, side="right")) - 1
         raise DataError(name, f"column {indices[k]}; 0 to 2^31 - 2 wanted.", lines[row])
-    values = values if values.dtype.kind == "f" else values.astype(np.float64)
+    # a copy in any case: what Arrow hands on cannot be written to, as scipy does to sort a row
+    values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
     shape = (len(counts), max(width, top + 1))
     parts = (values, indices.astype(np.int32), indptr)
     return sparse.csr_array(parts, shape=shape)
@@ -172,16 +215,34 @@ def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
     types = pyarrow().types
     if _is_list(table.schema.field(label).type):
         counts, indices = _lists(table, label, name, lines)
-        if indices.dtype.kind not in "iu" or indices.min(initial=0) < 0:
-            raise DataError(name, f"{label!r}: lists of whole numbers >= 0 wanted.")
         indptr = np.append(0, np.cumsum(counts))
+        problem = f"{label!r}: lists of whole numbers from 0 on, under 2^24, wanted."
+        if indices.dtype.kind not in "iu":
+            raise DataError(name, problem)
+        bad = np.flatnonzero((indices < 0) | (indices >= CLASSES))
+        if len(bad):
+            row = int(np.searchsorted(indptr, bad[0], side="right")) - 1
+            raise DataError(name, problem, lines[row])
         shape = (len(counts), max(width, int(indices.max(initial=-1)) + 1))
-        return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
+        y = sparse.csr_array((np.ones(len(indices)), indices.astype(np.int32), indptr), shape=shape)
+        y.sum_duplicates()
+        y.data[:] = 1
+        return y
     array = table.column(label).combine_chunks()
     _refuse_nulls(array, label, name, lines)
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
     if types.is_integer(kind) or types.is_boolean(kind):
-        return np.array(array.to_pylist() if kind != array.type else array)
+        return np.array(array if kind == array.type else array.to_pylist(), kind.to_pandas_dtype())
+    if types.is_floating(kind):
+        numbers = _numbers(table, label, name, lines)
+        odd = np.flatnonzero(numbers != np.floor(numbers))
+        if len(odd):
+            problem = f"label {numbers[odd[0]]}: text or whole numbers wanted."
+            raise DataError(name, problem, lines[odd[0]])
+        return numbers
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return np.array(array.to_pylist())
+        texts = array.to_pylist()
+        for text, line in zip(texts, lines, strict=True):
+            check_text(text, name, line)
+        return np.array(texts)
     raise DataError(name, f"{label!r} holds {kind}; text or whole numbers wanted.")

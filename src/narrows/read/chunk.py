@@ -57,6 +57,7 @@ class Chunk(NamedTuple):
 
 
 LABELS = ("class", "label")  # the label column, where none is named
+CLASSES = 1 << 24  # with several labels a row they number the columns of y, which all count
 
 
 def label_column(
@@ -89,8 +90,9 @@ def wanted_columns(
     present = [column for column in header if column != label]
     if options.columns is None:
         return present
-    missing = [column for column in options.columns if column not in present]
-    extra = [column for column in present if column not in options.columns]
+    there, known = set(present), set(options.columns)
+    missing = [column for column in options.columns if column not in there]
+    extra = [column for column in present if column not in known]
     for what, which in (("lacks", missing), ("has, beside those wanted,", extra)):
         if which:
             raise DataError(
@@ -100,6 +102,16 @@ def wanted_columns(
                 line,
             )
     return list(options.columns)
+
+
+def check_text(label: str, name: str, line: int) -> None:
+    """Raise where a label would not be the same in an array, or in a file of UTF-8."""
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        raise DataError(name, f"label {label!r} is not text in Unicode.", line) from None
+    if "\0" in label:
+        raise DataError(name, f"label {label!r}: text without NUL characters wanted.", line)
 
 
 class Labels:
@@ -140,6 +152,12 @@ class Labels:
                     self.name, f"label {label!r} is {kind}, labels before it were not.", line
                 )
             self.kind = kind
+            if isinstance(label, str):
+                check_text(label, self.name, line)
+            if isinstance(label, float):
+                if not label.is_integer():
+                    raise DataError(self.name, f"label {label}: a whole number wanted.", line)
+                label = int(label)
             if isinstance(label, int) and not -(2**63) <= label < 2**63:
                 raise DataError(self.name, f"label {label}: too large; use text.", line)
         return label

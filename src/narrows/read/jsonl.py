@@ -55,12 +55,12 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
 
 def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = json.loads(line.decode())
     except json.JSONDecodeError as error:
         raise DataError(
             name, f"not a line of JSON: {error.msg} at column {error.colno}.", number
         ) from None
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, a number of 5,000 digits
         raise DataError(name, f"not a line of JSON: {error}.", number) from None
     if not isinstance(row, dict):
         raise DataError(name, f"a JSON object wanted, but {_kind(row)} came.", number)

@@ -11,12 +11,12 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError
-from narrows.read.chunk import Chunk, Options
+from narrows.read.chunk import CLASSES, Chunk, Options
 from narrows.solve.sums import blocks
 
 _DAMAGE = (
     ValueError, TypeError, IndexError, AttributeError, OverflowError, EOFError, OSError,
-    RuntimeError,
+    RuntimeError, MemoryError,
     zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
@@ -60,8 +60,13 @@ def _rows(arrays: Mapping[str, np.ndarray], stream: IO[bytes]) -> Any:
 def _labels(arrays: Mapping[str, np.ndarray], label: str | None) -> Any:
     if label is None and "yindptr" in arrays:
         ones = np.ones(len(arrays["yindices"]))
-        return _csr({**arrays, "ones": ones}, "ones", "yindices", "yindptr", "yshape")
+        y = _csr({**arrays, "ones": ones}, "ones", "yindices", "yindptr", "yshape")
+        if y.shape[1] > CLASSES:
+            raise ValueError(f"labels up to {CLASSES - 1} wanted, but yshape is {y.shape}.")
+        return y
     y = arrays.get(label or "y")
+    if y is not None and y.dtype.kind not in "biufU":
+        raise ValueError(f"labels must be text or whole numbers, but {y.dtype} came.")
     if y is None or y.ndim == 1:
         return y
     return y.ravel() if y.shape[1:] == (1,) else sparse.csr_array(y)  # several labels a row
@@ -79,4 +84,5 @@ def _numbers(X: Any) -> Any:
         raise ValueError(f"X must have rows and columns, but its shape is {X.shape}.")
     if X.dtype.kind not in "biuf":
         raise ValueError(f"values must be numbers, but {X.dtype} came.")
-    return X if X.dtype.kind == "f" else X.astype(np.float64)
+    is_single = X.dtype.kind == "f" and X.dtype.itemsize == 4
+    return X.astype(np.float32 if is_single else np.float64, copy=False)

@@ -14,12 +14,11 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError
-from narrows.read.chunk import Chunk, Options
+from narrows.read.chunk import CLASSES, Chunk, Options
 
 BLOCK = 1 << 22  # bytes at a time
 _TOKEN = re.compile(rb"[^\s#]*")
 _EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
-_CLASSES = 1 << 24  # with several labels a row they number the columns of y, which all count
 
 
 class _Rows(NamedTuple):
@@ -206,7 +205,7 @@ def _one_each(rows: _Rows, name: str) -> np.ndarray:
 
 def _several(rows: _Rows, name: str) -> sparse.csr_array:
     _refuse(
-        ~((rows.labels >= 0) & (rows.labels < _CLASSES)),
+        ~((rows.labels >= 0) & (rows.labels < CLASSES)),
         rows,
         name,
         "where rows have several, labels must be whole numbers from 0 on, under 2^24.",

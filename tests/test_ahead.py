@@ -1,0 +1,142 @@
+"""Reading ahead in a thread, and Ctrl-C between two items."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from narrows.interrupts import between
+from narrows.read.ahead import ahead
+
+
+def readers():
+    return [thread for thread in threading.enumerate() if thread.name == "narrows-reader"]
+
+
+def gone():
+    """Wait until no reader is left."""
+    until = time.monotonic() + 10
+    while readers() and time.monotonic() < until:
+        time.sleep(0.01)
+    return not readers()
+
+
+def test_all_items_come_in_their_order():
+    assert list(ahead(range(1000))) == list(range(1000))
+    assert list(ahead([])) == []
+    assert list(ahead([None, None])) == [None, None]
+    assert gone()
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_an_error_comes_in_its_turn(error):
+    def items():
+        yield 1
+        yield 2
+        raise error("here")
+
+    reading = ahead(items())
+    assert next(reading) == 1
+    time.sleep(0.1)  # so that the error is there long before
+    assert next(reading) == 2
+    with pytest.raises(error, match="here"):
+        next(reading)
+    assert gone()
+
+
+def test_it_is_never_far_ahead():
+    made = []
+
+    def items():
+        for k in range(100):
+            made.append(k)
+            yield k
+
+    reading = ahead(items())
+    assert made == []
+    for k in reading:
+        time.sleep(0.01)
+        assert len(made) <= k + 4  # this one, two that wait, and one in the making
+    assert made == list(range(100))
+
+
+def test_a_reader_that_is_left_ends_and_closes_what_it_read():
+    closed = threading.Event()
+
+    def items():
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    reading = ahead(items())
+    assert next(reading) == 1
+    reading.close()
+    assert gone()
+    assert closed.wait(10)
+    reading = ahead(items())
+    next(reading)
+    del reading
+    assert gone()
+
+
+def test_an_interrupt_waits_for_the_item_to_be_done():
+    done, before = [], signal.getsignal(signal.SIGINT)
+
+    def work():
+        for item in between([1, 2, 3]):
+            if item == 2:
+                signal.raise_signal(signal.SIGINT)
+            done.append(item)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [1, 2]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_while_waiting_comes_at_once():
+    before, never = signal.getsignal(signal.SIGINT), threading.Event()
+
+    def items():
+        yield 1
+        never.wait(60)
+
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(between(ahead(items())))
+    assert time.monotonic() - started < 10
+    assert signal.getsignal(signal.SIGINT) is before
+    never.set()
+    assert gone()
+
+
+def test_the_handler_is_put_back_whatever_happens():
+    before = signal.getsignal(signal.SIGINT)
+    reading = between([1, 2])
+    assert next(reading) == 1
+    assert signal.getsignal(signal.SIGINT) is not before
+    reading.close()
+    assert signal.getsignal(signal.SIGINT) is before
+
+    def broken():
+        yield 1
+        raise ValueError("here")
+
+    with pytest.raises(ValueError, match="here"):
+        list(between(broken()))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_in_another_thread_the_items_come_as_they_are():
+    found = []
+    thread = threading.Thread(target=lambda: found.extend(between([1, 2])))
+    thread.start()
+    thread.join(10)
+    assert found == [1, 2]

@@ -1,0 +1,368 @@
+"""Tables of polars, pandas and pyarrow, and Parquet files that they wrote."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import narrows
+from narrows import cli
+from narrows.errors import DataError
+from narrows.read import iter_chunks
+from tests.cases import labelled
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+COLUMNS = [f"c{k}" for k in range(7)]
+
+
+def data():
+    X, y = labelled()
+    return X, np.array([f"k {label}" for label in y])
+
+
+def columns():
+    X, y = data()
+    return dict(zip(COLUMNS, X.T, strict=True)) | {"class": y}
+
+
+def lists():
+    """The same as lists of indices and values, the last column all 0."""
+    X, y = data()
+    rows = [np.flatnonzero(row[:6]) for row in X]
+    values = [row[k].tolist() for row, k in zip(X, rows, strict=True)]
+    return {"indices": [k.tolist() for k in rows], "values": values, "label": y.tolist()}
+
+
+def batches(table):
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=9))
+
+
+def categories(table):
+    at = table.schema.get_field_index("class")
+    return table.set_column(at, "class", table.column("class").dictionary_encode())
+
+
+DENSE = {
+    "polars": lambda: pl.DataFrame(columns()),
+    "polars categories": lambda: pl.DataFrame(columns()).cast({"class": pl.Categorical}),
+    "pandas": lambda: pd.DataFrame(columns()),
+    "pandas categories": lambda: pd.DataFrame(columns()).astype({"class": "category"}),
+    "pandas, any index": lambda: pd.DataFrame(columns(), index=np.arange(60)[::-1] * 7 % 60),
+    "pyarrow": lambda: pa.table(columns()),
+    "pyarrow categories": lambda: categories(pa.table(columns())),
+    "pyarrow reader": lambda: batches(pa.table(columns())),
+}
+SPARSE = {
+    "polars": lambda: pl.DataFrame(lists()),
+    "pandas": lambda: pd.DataFrame(lists()),
+    "pyarrow": lambda: pa.table(lists()),
+    "pyarrow reader": lambda: batches(pa.table(lists())),
+}
+WRITERS = {
+    "polars": lambda table, path: pl.DataFrame(table).write_parquet(path, row_group_size=11),
+    "pandas": lambda table, path: pd.DataFrame(table).to_parquet(path),
+    "pandas, any index": lambda table, path: pd.DataFrame(
+        table, index=np.arange(60)[::-1] * 7 % 60
+    ).to_parquet(path),
+    "pyarrow": lambda table, path: pq.write_table(pa.table(table), path, row_group_size=7),
+}
+
+
+def gathered(table, **options):
+    rows, labels = zip(*iter_chunks(table, **options), strict=True)
+    if sparse.issparse(rows[0]):
+        widest = max(part.shape[1] for part in rows)
+        rows = [np.pad(p.toarray(), ((0, 0), (0, widest - p.shape[1]))) for p in rows]
+    return np.concatenate(rows), np.concatenate(labels)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def run(line):
+        status = cli.main(line.split())
+        return status, *capfd.readouterr()
+
+    return run
+
+
+# -- chunks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 7, 60, 1000])
+@pytest.mark.parametrize("make", DENSE.values(), ids=list(DENSE))
+def test_tables_of_a_column_a_feature(make, rows):
+    X, y = gathered(make(), chunk_rows=rows)
+    np.testing.assert_array_equal(X, data()[0])
+    assert y.tolist() == data()[1].tolist()
+    sizes = [len(X) for X, _ in iter_chunks(make(), chunk_rows=rows)]
+    assert sizes == [rows] * (60 // rows) + [60 % rows] * (60 % rows > 0)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 60, 1000])
+@pytest.mark.parametrize("make", SPARSE.values(), ids=list(SPARSE))
+def test_tables_of_lists(make, rows):
+    X, y = gathered(make(), chunk_rows=rows)
+    np.testing.assert_array_equal(X, data()[0][:, :6])
+    assert y.tolist() == data()[1].tolist()
+    assert {X.shape[1] for X, _ in iter_chunks(make(), width=9)} == {9}
+
+
+@pytest.mark.parametrize("rows", [1, 4, 7, 10, 1000])
+def test_row_groups_of_any_size_with_dictionaries_of_their_own(tmp_path, rows):
+    schema = pa.schema({"a": pa.float32(), "label": pa.dictionary(pa.int8(), pa.string())})
+    labels = []
+    with pq.ParquetWriter(tmp_path / "a.parquet", schema) as file:
+        for group, size in enumerate([3, 1, 0, 5, 2]):
+            here = [f"{group}", "z", f"{-group}"] * 2
+            labels += here[:size]
+            column = pa.array(here[:size], pa.string()).dictionary_encode().cast(schema.types[1])
+            ones = pa.array(np.full(size, group), pa.float32())
+            file.write_table(pa.table([ones, column], schema=schema))
+    X, y = gathered(tmp_path / "a.parquet", chunk_rows=rows)
+    assert X.ravel().tolist() == [0, 0, 0, 1, 3, 3, 3, 3, 3, 4, 4]
+    assert X.dtype == np.float32
+    assert y.tolist() == labels
+
+
+@pytest.mark.parametrize("kind", ["list_", "large_list"])
+@pytest.mark.parametrize("values", [pa.float16(), pa.float32(), pa.float64(), pa.int8()])
+@pytest.mark.parametrize("indices", [pa.int8(), pa.uint64()])
+def test_lists_of_any_type(kind, values, indices):
+    of = getattr(pa, kind)
+    table = pa.table({
+        "indices": pa.array([[2, 0], [], [1, 1]], of(indices)),  # unsorted, and twice the same
+        "values": pa.array([[1, 1], [], [1, 0]], of(values)),
+        "label": [5, 6, 5],
+    })  # fmt: skip
+    [(X, _)] = iter_chunks(table)
+    assert X.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
+    assert X.dtype == (np.float32 if values == pa.float32() else np.float64)
+    X.sum_duplicates()  # which writes into its arrays
+    assert X.nnz == 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (pa.array([3, -4], pa.int8()), [3, -4]),
+        (pa.array([2**53 + 1, 2**63 - 1]), [2**53 + 1, 2**63 - 1]),
+        (pa.array([1, 2**64 - 1], pa.uint64()), [1, 2**64 - 1]),
+        (pa.array([1, 2**64 - 1], pa.uint64()).dictionary_encode(), [1, 2**64 - 1]),
+        (pa.array([2.0, -1.0], pa.float32()), [2, -1]),
+        (pa.array([True, False]), [True, False]),
+        (pa.array(["a", "\u00fc "], pa.large_string()), ["a", "\u00fc "]),
+        (pa.array(["a", ""], pa.string_view()), ["a", ""]),
+        (pa.array([[0, 2, 2], []]), [[1, 0, 1], [0, 0, 0]]),
+        (pa.array([[], []], pa.large_list(pa.int8())), [[], []]),
+    ],
+)
+def test_labels(labels, expected):
+    [(_, y)] = iter_chunks(pa.table({"a": [1.0, 2.0], "label": labels}))
+    assert (y.toarray() if sparse.issparse(y) else y).tolist() == expected
+
+
+def two(**columns):
+    return pa.table({"a": [1.0, 2.0], "label": [0, 1]} | columns)
+
+
+WRONG = [
+    (two(a=[1.0, None]), "Table:2: column 'a' holds nothing"),
+    (two(label=[1, None]), "Table:2: column 'label' holds nothing"),
+    (two(label=pa.array(["a", None]).dictionary_encode()), "Table:2: column 'label' holds nothing"),
+    (two(a=[1.0, np.nan]), "Table:2: NaN or infinity"),
+    (two(a=pa.array([1, 2], pa.timestamp("s"))), r"column 'a' holds timestamp\[s\]; numbers"),
+    (two(a=pa.array([1, 2]).cast(pa.decimal128(25, 2))), r"column 'a' holds decimal128\(25, 2\)"),
+    (two(a=[{"b": 1}, {"b": 2}]), "column 'a' holds struct"),
+    (two(label=[0.5, 1.0]), "Table:1: label 0.5: text or whole numbers wanted"),
+    (two(label=[1.0, np.nan]), "Table:2: label nan"),
+    (two(label=[b"a", b"b"]), "'label' holds binary; text or whole numbers wanted"),
+    (two(label=["a", "b\0"]), "Table:2: label .* without NUL characters"),
+    (two(label=[["a"], []]), "'label': lists of whole numbers from 0 on"),
+    (two(label=[[0], [-1]]), "Table:2: 'label': lists of whole numbers from 0 on"),
+    (two(label=[[0], [10**12]]), "Table:2: 'label': lists of whole numbers from 0 on, under"),
+    (two(label=[[0], [None]]), "a list in the column 'label' has an entry that is nothing"),
+    (two(**{"class": [1, 2]}), "a column `class` and one `label`"),
+    (pa.table({"label": [1, 2]}), "no column but the label's"),
+    (two(indices=[[0], [1]], values=[[1.0], []]), "Table:2: 1 indices, but 0 values"),
+    (two(indices=[[0], [10**12]], values=[[1.0], [1.0]]), "Table:2: column 1000000000000; 0 to"),
+    (two(indices=[[0], [-1]], values=[[1.0], [1.0]]), "Table:2: column -1; 0 to"),
+    (two(indices=[[0], None], values=[[1.0], []]), "Table:2: column 'indices' holds nothing"),
+    (two(indices=[[0], [1]], values=[[1.0], [None]]), "has an entry that is nothing"),
+    (two(indices=[[0], [1]], values=[[1.0], [np.inf]]), "Table:2: NaN or infinity"),
+    (two(indices=[[0.5], [1]], values=[[1.0], [1.0]]), "whole numbers in 'indices'"),
+    (two(indices=[["0"], ["1"]], values=[[1.0], [1.0]]), "whole numbers in 'indices'"),
+    (two(indices=[[0], [1]], values=[1.0, 2.0]), "lists wanted in the column 'values'"),
+    (pd.DataFrame({"a": [1, "b"]}), "DataFrame: not a table that Arrow can take"),
+    (pl.Series([1.0]), "Series: not a table that Arrow can take"),
+]
+
+
+@pytest.mark.parametrize(("table", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_what_is_wrong_in_a_table_is_named(table, message):
+    with pytest.raises(DataError, match=message) as caught:
+        list(iter_chunks(table))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_stream_that_breaks_off():
+    def broken():
+        yield from two().to_batches()
+        raise RuntimeError("no more")
+
+    chunks = iter_chunks(pa.RecordBatchReader.from_batches(two().schema, broken()), chunk_rows=1)
+    assert next(chunks)[1].tolist() == [0]
+    with pytest.raises(DataError, match=r"RecordBatchReader: not a table .* no more"):
+        list(chunks)
+
+
+@pytest.mark.parametrize("width", [b"many", b"-5", b"99999999999"])
+def test_a_width_that_is_none(tmp_path, width):
+    with pq.ParquetWriter(tmp_path / "a.parquet", two().schema) as file:
+        file.write_table(two())
+        file.add_key_value_metadata({"narrows.width": width})
+    with pytest.raises(DataError, match="it says that it has"):
+        list(iter_chunks(tmp_path / "a.parquet"))
+
+
+def test_half_a_file(tmp_path):
+    pq.write_table(pa.table(columns()), tmp_path / "a.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    for part in (
+        b"",
+        b"PAR1",
+        whole[:-1],
+        whole[: len(whole) // 2],
+        b"PAR0" + whole[4:-4] + b"PAR0",
+    ):
+        (tmp_path / "b.parquet").write_bytes(part)
+        with pytest.raises(DataError, match=r"b\.parquet: not a Parquet file, or a damaged one"):
+            list(iter_chunks(tmp_path / "b.parquet"))
+
+
+# -- estimators ----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*gains? margin", "ignore:.*more passes")
+@pytest.mark.parametrize("method", ["OCFS", "OC", "SRDA", "IDRQR", "IOC", "OnlineSRDA"])
+@pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
+def test_estimators_take_tables(method, library):
+    X, y = data()
+    labels = {"polars": pl.Series(y), "pandas": pd.Series(y), "pyarrow": pa.array(y)}[library]
+    table = DENSE[library]()
+    table = table.drop("class") if library == "polars" else (
+        table.drop(columns="class") if library == "pandas" else table.drop_columns(["class"])
+    )  # fmt: skip
+    seeded = {"random_state": 0} if method == "OnlineSRDA" else {}
+    make = getattr(narrows, method)
+    learners = [lambda model, X, y: model.fit(X, y)]
+    if hasattr(make(), "partial_fit"):
+        learners.append(lambda model, X, y: model.partial_fit(X, y).partial_fit(X, y))
+    for learn in learners:
+        expected = learn(make(**seeded), X, y)
+        found = learn(make(**seeded), table, labels)
+        np.testing.assert_allclose(found.transform(table), expected.transform(X), atol=1e-12)
+        assert found.classes_.tolist() == expected.classes_.tolist()
+        if library != "pyarrow":
+            assert found.feature_names_in_.tolist() == COLUMNS
+
+
+def test_a_model_of_a_table_goes_on_with_chunks_of_another():
+    model, expected = narrows.OC(), narrows.OC().fit(*data())
+    for X, y in iter_chunks(DENSE["polars"](), chunk_rows=13):
+        model.partial_fit(X, y)
+    np.testing.assert_allclose(model.components_, expected.components_)
+
+
+# -- the command line ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("library", list(WRITERS))
+def test_the_command_line_takes_parquet_of_any_library(run, library, form):
+    X, y = data()
+    table = columns() if form == "dense" else lists()
+    X = X if form == "dense" else X[:, :6]
+    WRITERS[library](table, "a.parquet")
+    status, out, err = run("fit a.parquet --method oc -o m.narrows --chunk-rows 7 --json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["columns"] == X.shape[1]
+    expected = narrows.OC().fit(X, y)
+    np.testing.assert_allclose(narrows.load("m.narrows").components_, expected.components_)
+    assert run("transform m.narrows a.parquet -o r.parquet --chunk-rows 7")[0] == 0
+    reduced = pq.read_table("r.parquet")
+    assert reduced.column_names == [*expected.get_feature_names_out(), "label"]
+    assert reduced.column("label").to_pylist() == y.tolist()
+    found = np.column_stack([reduced.column(k) for k in range(reduced.num_columns - 1)])
+    np.testing.assert_allclose(found, expected.transform(X), atol=1e-12)
+    assert run("update m.narrows a.parquet -o u.narrows")[0] == 0
+    assert run("merge m.narrows m.narrows -o w.narrows")[0] == 0
+    for name in ("u.narrows", "w.narrows"):
+        assert narrows.load(name).n_samples_seen_ == 120
+        np.testing.assert_allclose(narrows.load(name).components_, expected.components_)
+    assert run("convert a.parquet b.npz")[0] == 0
+    [(found, labels)] = iter_chunks("b.npz")
+    np.testing.assert_array_equal(found.toarray() if form == "sparse" else found, X)
+    assert labels.tolist() == y.tolist()
+
+
+def test_names_of_columns_and_their_order(run):
+    pl.DataFrame({"a": [1.0, 9.0], "b": [5.0, 5.0], "class": ["x", "y"]}).write_parquet("a.parquet")
+    pl.DataFrame({"b": [7.0], "class": ["x"], "a": [3.0]}).write_parquet("b.parquet")
+    pl.DataFrame({"b": [7.0], "q": [3.0]}).write_parquet("c.parquet")
+    assert run("fit a.parquet --method ocfs --n-features 1 -o m.narrows")[0] == 0
+    assert run("transform m.narrows b.parquet -o -")[1] == "a,label\n3.0,x\n"
+    assert run("update m.narrows b.parquet -o u.narrows")[0] == 0
+    assert narrows.load("u.narrows").stats_.sums.tolist() == [[4, 12], [9, 5]]
+    status, out, err = run("transform m.narrows c.parquet -o -")
+    assert (status, out) == (1, "")
+    assert "c.parquet: 2 columns wanted, as in the fit; it lacks a." in err
+
+
+def test_a_model_fitted_to_a_frame_takes_files(run):
+    frame = pd.DataFrame({"b": [1.0, 9.0, 2.0], "a": [5.0, 5.0, 6.0]})
+    narrows.save(narrows.OCFS(n_features=1).fit(frame, ["x", "y", "x"]), "m.narrows")
+    frame[["a", "b"]].assign(label=["x", "y", "y"]).to_parquet("a.parquet")
+    assert run("update m.narrows a.parquet -o u.narrows")[0] == 0
+    expected = narrows.OCFS(n_features=1).fit(pd.concat([frame, frame]), list("xyxxyy"))
+    np.testing.assert_allclose(narrows.load("u.narrows").scores_, expected.scores_)
+    assert run("transform u.narrows a.parquet -o -")[1] == "b,label\n1.0,x\n9.0,y\n2.0,y\n"
+
+
+def test_widths_are_kept(run):
+    X = sparse.csr_array(([1.0, 2.0], ([0, 1], [0, 2])), shape=(2, 9))
+    np.savez("a.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=[0, 1])
+    for line in ("a.npz a.parquet", "a.parquet b.parquet", "b.parquet b.npz"):
+        assert run(f"convert {line}")[0] == 0
+    for name in ("a.parquet", "b.parquet", "b.npz"):
+        [(found, _)] = iter_chunks(name)
+        assert found.shape == (2, 9)
+    assert run("fit a.parquet --method ocfs -o m.narrows")[0] == 0
+    assert narrows.load("m.narrows").n_features_in_ == 9
+    pl.DataFrame({"indices": [[11]], "values": [[1.0]], "label": [1]}).write_parquet("w.parquet")
+    assert run("fit a.parquet w.parquet --method ocfs -o w.narrows")[0] == 0
+    assert narrows.load("w.narrows").n_features_in_ == 12
+    assert run("update m.narrows w.parquet -o u.narrows")[0] == 0
+    np.testing.assert_array_equal(
+        narrows.load("u.narrows").scores_, narrows.load("w.narrows").scores_
+    )
+    status, _, err = run("transform m.narrows w.parquet -o -")
+    assert (status, "rows of 9 columns wanted, but 12 came" in err) == (1, True)
+
+
+def test_rows_that_a_damaged_file_does_not_give_are_missed(tmp_path, monkeypatch):
+    pq.write_table(pa.table(columns()), tmp_path / "a.parquet", row_group_size=20)
+    batches = pq.ParquetFile.iter_batches
+    monkeypatch.setattr(
+        pq.ParquetFile, "iter_batches", lambda *args, **more: list(batches(*args, **more))[:2]
+    )
+    with pytest.raises(DataError, match=r"a\.parquet: a damaged Parquet file: 20 of its rows do"):
+        list(iter_chunks(tmp_path / "a.parquet", chunk_rows=20))

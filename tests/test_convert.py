@@ -1,0 +1,263 @@
+"""From every format to every other and back: the same rows, labels and columns."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+from narrows import cli
+from narrows.errors import ParameterError
+from narrows.read import iter_chunks
+from narrows.write import _Csv, _Npz, _Svmlight, writer
+
+FORMATS = ["npz", "parquet", "svm", "svm.gz", "libsvm", "csv", "csv.gz"]
+ROWS = 23
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def run(line):
+        status = cli.main(line.split())
+        return status, *capfd.readouterr()
+
+    return run
+
+
+def numbers(dtype=np.float64):
+    """Numbers that need all their digits, with empty rows and columns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(ROWS, 6)) * 10.0 ** rng.integers(-300, 300, size=(ROWS, 6))
+    if dtype == np.float32:
+        X = rng.normal(size=(ROWS, 6))
+    X[rng.random(X.shape) < 0.5] = 0
+    X[[0, 4]] = 0
+    X[1, 5] = 0.1 + 0.2
+    X[:, 2] = 0
+    return X.astype(dtype)
+
+
+def several():
+    Y = np.random.default_rng(1).random((ROWS, 4)) < 0.3
+    Y[[0, 5]] = False
+    Y[1, 3] = True
+    return sparse.csr_array(Y.astype(float))
+
+
+LABELS = {
+    "int": np.arange(ROWS) % 3 - 1,
+    "text": np.array(["a b", 'say "x",\n', "\u00fc\r#"])[np.arange(ROWS) % 3],
+    "whole": (np.arange(ROWS) % 3).astype(float),
+    "large": 2**53 + np.arange(ROWS) % 3,
+    "several": several(),
+    "none": None,
+}
+
+
+def save(path, X, y, is_sparse):
+    arrays = {"X": X}
+    if is_sparse:
+        S = sparse.csr_array(X)
+        arrays = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": S.shape}
+    if sparse.issparse(y):
+        arrays |= {"yindices": y.indices, "yindptr": y.indptr, "yshape": y.shape}
+    elif y is not None:
+        arrays["y"] = y
+    np.savez(path, **arrays)
+
+
+def read(path, width=6, **options):
+    """All rows of a file, dense and as wide as told, and all labels."""
+    if "svm" in path:
+        options["zero_based"] = False
+    rows, labels = zip(*iter_chunks(path, chunk_rows=5, **options), strict=True)
+    rows = [part.toarray() if sparse.issparse(part) else part for part in rows]
+    rows = [np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in rows]
+    if sparse.issparse(labels[0]):
+        labels = [part.toarray() for part in labels]
+        labels = [np.pad(part, ((0, 0), (0, 4 - part.shape[1]))) for part in labels]
+    return np.concatenate(rows), None if labels[0] is None else np.concatenate(labels)
+
+
+def refused(kind, target):
+    """What a format cannot hold."""
+    text = target.split(".")[0]
+    if text in ("svm", "libsvm"):
+        return kind in ("text", "large")
+    return text == "csv" and kind == "several"
+
+
+@pytest.mark.parametrize("kind", list(LABELS))
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("target", FORMATS)
+def test_there_and_back(run, kind, is_sparse, target):
+    pytest.importorskip("pyarrow")
+    X, y = numbers(), LABELS[kind]
+    save("a.npz", X, y, is_sparse)
+    status, _, err = run(f"convert a.npz b.{target} --chunk-rows 7 --json")
+    if refused(kind, target):
+        assert status in (1, 2)
+        assert not Path(f"b.{target}").exists()
+        return
+    assert (status, err) == (0, "")
+    base = "--one-based --width 6" if "svm" in target else ""
+    for back in ("npz", "parquet"):
+        assert run(f"convert b.{target} c.{back} {base} --chunk-rows 4")[0] == 0
+        found, labels = read(f"c.{back}")
+        np.testing.assert_array_equal(found, X)
+        if y is None:
+            assert labels is None or ("svm" in target and not labels.any())
+        else:
+            np.testing.assert_array_equal(labels, y.toarray() if sparse.issparse(y) else y)
+
+
+@pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.parametrize("target", FORMATS)
+def test_every_pair(run, source, target):
+    pytest.importorskip("pyarrow")
+    X, y = numbers(), LABELS["int"]
+    save("o.npz", X, y, is_sparse=True)
+    base = "--one-based --width 6" if "svm" in source else ""
+    assert run(f"convert o.npz a.{source}")[0] == 0
+    status, out, err = run(f"convert a.{source} b.{target} {base} --chunk-rows 7")
+    assert (status, out, err) == (0, f"23 rows written to b.{target}\n", "")
+    found, labels = read(f"b.{target}")
+    np.testing.assert_array_equal(found, X)
+    np.testing.assert_array_equal(labels, y)
+    assert labels.dtype.kind == "i"
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_float32_keeps_its_values_and_in_binary_files_its_type(run, target):
+    pytest.importorskip("pyarrow")
+    X = numbers(np.float32)
+    save("a.npz", X, LABELS["int"], is_sparse=False)
+    assert run(f"convert a.npz b.{target}")[0] == 0
+    found, _ = read(f"b.{target}")
+    np.testing.assert_array_equal(found, X)
+    assert found.dtype == (np.float32 if target in ("npz", "parquet") else np.float64)
+
+
+def test_svmlight_is_what_scikit_learn_reads(run):
+    X = numbers()
+    save("a.npz", X, LABELS["several"], is_sparse=True)
+    assert run("convert a.npz b.svm")[0] == 0
+    found, labels = load_svmlight_file("b.svm", zero_based=False, n_features=6, multilabel=True)
+    np.testing.assert_array_equal(found.toarray(), X)
+    assert [set(map(int, row)) for row in labels] == [
+        set(np.flatnonzero(row)) for row in LABELS["several"].toarray()
+    ]
+
+
+@pytest.mark.parametrize("text", ["label,class,q\n1,2,3\n4,5,6\n", "indices,class,values\n1,2,3\n"])
+@pytest.mark.parametrize("target", ["csv", "parquet"])
+def test_columns_with_names_that_mean_something(run, text, target):
+    pytest.importorskip("pyarrow")
+    Path("a.csv").write_text(text)
+    assert run(f"convert a.csv b.{target} --label class") == (
+        0, f"{text.count(chr(10)) - 1} rows written to b.{target}\n", ""
+    )  # fmt: skip
+    name = "class" if "label" in text else "label"
+    expected, found = read("a.csv", 2, label="class"), read(f"b.{target}", 2, label=name)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+def test_a_csv_whose_rows_would_grow_is_refused(run):
+    Path("a.svm").write_text("".join(f"{i % 2} {i + 1}:1\n" for i in range(9)))
+    status, out, err = run("convert a.svm b.csv --chunk-rows 3")
+    assert (status, out) == (2, "")
+    assert "after 3 columns 6 came. Say by --width" in err
+    assert not Path("b.csv").exists()
+    assert run("convert a.svm b.csv --chunk-rows 3 --width 9")[0] == 0
+    np.testing.assert_array_equal(read("b.csv", 9)[0], np.eye(9))
+
+
+def test_texts(run):
+    rows = [
+        {"label": 3, "text": "\ud800 half of a pair, \u2028 \u00fc \U0001f333"},
+        {"label": -4, "text": "", "id": 5},
+    ]
+    Path("a.jsonl").write_text("".join(json.dumps(row) + "\n\n" for row in rows))
+    assert run("convert a.jsonl b.jsonl.gz")[0] == 0
+    assert run("convert b.jsonl.gz c.jsonl")[0] == 0
+    lines = Path("c.jsonl").read_bytes().decode().splitlines(keepends=False)
+    found = [json.loads(line) for line in Path("c.jsonl").read_bytes().split(b"\n") if line]
+    assert found == [{key: row[key] for key in ("label", "text")} for row in rows]
+    assert "\u00fc" in lines[0] + lines[1]  # as it is, not as an escape
+    assert run("convert a.jsonl b.npz")[0] == 2
+    assert gzip.decompress(Path("b.jsonl.gz").read_bytes()) == Path("c.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(("target", "kind"), [("npz", _Npz), ("svm", _Svmlight), ("csv", _Csv)])
+def test_a_short_write_is_found_and_the_old_output_stays(run, monkeypatch, target, kind):
+    save("a.npz", numbers(), LABELS["int"], is_sparse=False)
+    assert run(f"convert a.npz b.{target}")[0] == 0
+    before = Path(f"b.{target}").read_bytes()
+    write = kind.write
+    monkeypatch.setattr(kind, "write", lambda self, X, y: write(self, X[:6], y[:6]))
+    status, out, err = run(f"convert a.npz b.{target} --chunk-rows 10")
+    assert (status, out) == (1, "")
+    assert f"b.{target}: 23 rows were read, but 15 written" in err
+    assert Path(f"b.{target}").read_bytes() == before
+    assert sorted(path.name for path in Path().iterdir()) == ["a.npz", f"b.{target}"]
+
+
+@pytest.mark.parametrize("chunk", [1, 4, ROWS, 100])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_archive_in_pieces_holds_what_a_whole_one_does(tmp_path, chunk, dtype):
+    X, Y = numbers(dtype), several()
+    S = sparse.csr_array(X)
+    pieces = [slice(a, a + chunk) for a in range(0, ROWS, chunk)]
+    for name, rows, y in (("a", X, LABELS["text"]), ("b", S, Y), ("c", S, LABELS["int"])):
+        with writer(str(tmp_path / f"{name}.npz"), None) as out:
+            for piece in pieces:
+                out.write(rows[piece], y[piece])
+    parts = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": S.shape}
+    labels = {"yindices": Y.indices, "yindptr": Y.indptr, "yshape": Y.shape}
+    np.savez(tmp_path / "a2.npz", X=X, y=LABELS["text"])
+    np.savez(tmp_path / "b2.npz", **parts, **labels)
+    np.savez(tmp_path / "c2.npz", **parts, y=LABELS["int"])
+    for name in "abc":
+        with (
+            np.load(tmp_path / f"{name}.npz") as found,
+            np.load(tmp_path / f"{name}2.npz") as whole,
+        ):
+            assert set(found) == set(whole)
+            for key in whole:
+                np.testing.assert_array_equal(found[key], whole[key])
+                assert key in ("indptr", "yindptr") or found[key].dtype == whole[key].dtype
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(run, monkeypatch):
+    save("a.npz", numbers(), LABELS["int"], is_sparse=False)
+    Path("b.svm").write_text("old")
+
+    def full(self, X, y):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_Svmlight, "write", full)
+    status, out, err = run("convert a.npz b.svm")
+    assert (status, out) == (1, "")
+    assert err == "narrows: [Errno 28] No space left on device: 'b.svm'\n"
+    assert Path("b.svm").read_text() == "old"
+
+
+def test_labels_are_written_as_they_are_read(tmp_path):
+    with (
+        pytest.raises(ParameterError, match="hold numbers for labels, but 'a'"),
+        writer(str(tmp_path / "a.svm"), None) as out,
+    ):
+        out.write(np.eye(1), np.array(["a"]))
+    for name in ("a.svm", "a.csv"):
+        with writer(str(tmp_path / name), None) as out:
+            out.write(np.eye(2) * math.pi, np.array([2.0, -1.0]))
+        assert read(str(tmp_path / name), 2)[1].tolist() == [2, -1]

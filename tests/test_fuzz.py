@@ -1,0 +1,239 @@
+"""Damaged files: what a reference reads of them, or an error that names the file. Nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from narrows.errors import DataError
+from narrows.read import iter_chunks
+from narrows.write import writer
+
+X = np.array([[1.5, 0, -2, 0], [0, 0, 0, 0], [1e-300, 3, 0, 0.1], [0, 7, 1e20, 0], [2, 0, 0, 5]])
+Y = np.array([1, 0, 1, -3, 12])
+WORDS = np.array(["a b", 'say "x"', "ü,ß", "a b", "ü,ß"])
+TEXTS = ["the sea", 'a "ship"\n', "", "\u2028 tree \U0001f333", "{}"]
+ODD = [
+    b"", b'"', b"'", b",", b":", b"\n", b"\r", b"\r\n", b"\0", b"\t", b"#", b"_", b"-", b".", b"e9",
+    b"nan", b"-inf", b"1e999", b"0x1", b"1_0", b"9" * 20, b"9" * 5000, b"\xff", b"\xed\xa0\x80",
+    b"\xef\xbb\xbf", b"\\ud800", b"\\u0000", b"{", b"}", b"[[", b"null", b"true", b"1.5", b"2.0",
+]  # fmt: skip
+
+
+def written(suffix, rows, labels, names=None):
+    """What our own writer makes of the rows, in two pieces."""
+
+    def make(folder):
+        path = folder / f"a{suffix}"
+        with writer(str(path), names, texts=suffix == ".jsonl") as out:
+            for part in (slice(0, 2), slice(2, 5)):
+                out.write(rows[part], None if labels is None else labels[part])
+        return path.read_bytes()
+
+    return make
+
+
+def of_csv(labels):
+    def make(folder):
+        text = io.StringIO()
+        lines = csv.writer(text)
+        lines.writerow(["p", "q, r", "class", "s", "t"])
+        for row, label in zip(X.tolist(), labels.tolist(), strict=True):
+            lines.writerow([*row[:2], label, *row[2:]])
+        return text.getvalue().encode()
+
+    return make
+
+
+def of_json(labels, **options):
+    def make(folder):
+        rows = zip(TEXTS, labels.tolist(), strict=True)
+        lines = [json.dumps({"id": None, "label": j, "text": t}, **options) for t, j in rows]
+        return "\r\n\n".join(lines).encode()
+
+    return make
+
+
+def of_numpy(**arrays):
+    def make(folder):
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)
+        return buffer.getvalue()
+
+    return make
+
+
+def of_pyarrow(columns, **options):
+    def make(folder):
+        pq = pytest.importorskip("pyarrow.parquet")
+        import pyarrow as pa
+
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns), buffer, row_group_size=2, **options)
+        return buffer.getvalue()
+
+    return make
+
+
+S = sparse.csr_array(X)
+PARTS = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": S.shape}
+FILES = {
+    ".csv": [of_csv(Y), of_csv(WORDS), written(".csv", X, WORDS), written(".csv", S, Y)],
+    ".jsonl": [
+        of_json(Y), of_json(WORDS, ensure_ascii=False), of_json(Y.astype(float)),
+        written(".jsonl", TEXTS, WORDS), written(".jsonl", TEXTS, None),
+    ],
+    ".npz": [
+        of_numpy(X=X, y=Y), of_numpy(X=X.astype(np.float32), y=WORDS), of_numpy(**PARTS, y=Y),
+        written(".npz", X, WORDS), written(".npz", S, Y),
+    ],
+    ".parquet": [
+        of_pyarrow({"a": X[:, 0], "b": X[:, 1].astype(np.int8), "label": Y}),
+        of_pyarrow({"a": X[:, 0], "class": WORDS}, compression="zstd", use_dictionary=False),
+        written(".parquet", X, WORDS), written(".parquet", S, Y),
+    ],
+}  # fmt: skip
+
+
+# -- the references ------------------------------------------------------------------------------
+
+
+def as_csv(data):
+    rows = [row for row in csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")) if row]
+    header, *rows = rows
+    assert all(len(row) == len(header) for row in rows)
+    assert len(set(header)) == len(header)
+    [at] = [k for k, name in enumerate(header) if name in ("class", "label")] or [None]
+    numbers = [[float(cell) for k, cell in enumerate(row) if k != at] for row in rows]
+    if at is None:
+        return numbers, None
+    labels = [row[at] for row in rows]
+    if not any(labels):
+        return numbers, None
+    whole = all(re.fullmatch("0|-?[1-9][0-9]{,18}", label) for label in labels)
+    whole = whole and all(abs(int(label)) < 2**63 for label in labels)
+    return numbers, [int(label) for label in labels] if whole else labels
+
+
+def as_json(data):
+    rows = [json.loads(line) for line in data.decode("utf-8-sig").split("\n") if line.strip()]
+    labels = [row.get("label") for row in rows]
+    texts = [row["text"] for row in rows]
+    assert all(isinstance(text, str) for text in texts)
+    return texts, labels if any(label is not None for label in labels) else None
+
+
+def as_npz(data):
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        arrays = dict(archive)
+    if "X" in arrays:
+        rows = arrays["X"]
+    else:
+        parts = arrays["data"], arrays["indices"], arrays["indptr"]
+        rows = sparse.csr_array(parts, shape=arrays["shape"]).toarray()
+    return rows.tolist(), arrays["y"].tolist() if "y" in arrays else None
+
+
+def as_parquet(data):
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(io.BytesIO(data)).to_pylist()
+    names = [name for name in ("class", "label") if name in rows[0]]
+    labels = [row.pop(names[0]) for row in rows] if names else None
+    if "indices" in rows[0] and "values" in rows[0]:
+        numbers = []
+        for row in rows:
+            numbers.append(Counter())
+            for k, value in zip(row["indices"], row["values"], strict=True):
+                numbers[-1][k] += float(value)
+        return numbers, labels
+    return [[float(value) for value in row.values()] for row in rows], labels
+
+
+REFERENCES = {".csv": as_csv, ".jsonl": as_json, ".npz": as_npz, ".parquet": as_parquet}
+
+
+# -- the law -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuzz")
+    return folder, {suffix: [make(folder) for make in all_] for suffix, all_ in FILES.items()}
+
+
+def ours(path):
+    rows, labels = [], []
+    for X, y in iter_chunks(path, chunk_rows=2):
+        rows += by_column(X) if sparse.issparse(X) else list(X)
+        labels.append(None if y is None else y.tolist())
+    if all(part is None for part in labels):
+        return rows, None
+    return rows, [label for part in labels for label in part]
+
+
+def by_column(X):
+    X.sum_duplicates()
+    pieces = [slice(*ends) for ends in pairwise(X.indptr)]
+    return [dict(zip(X.indices[a].tolist(), X.data[a].tolist(), strict=True)) for a in pieces]
+
+
+def without_zeros(row):
+    if isinstance(row, str):
+        return row
+    row = {k: float(v) for k, v in (row.items() if isinstance(row, dict) else enumerate(row))}
+    assert all(math.isfinite(value) for value in row.values())
+    return {k: value for k, value in row.items() if value}
+
+
+def check(path, data, suffix):
+    """Return whether there was something to read; see that it is read as by the reference."""
+    path.write_bytes(data)
+    try:
+        rows, labels = ours(path)
+    except DataError as caught:
+        error = caught
+    else:
+        error = None
+    if error is not None:
+        assert error.path == str(path)
+        assert "\n" not in str(error)
+        return False
+    expected, its = REFERENCES[suffix](data)
+    assert list(map(without_zeros, rows)) == list(map(without_zeros, expected))
+    assert labels == its
+    assert labels is None or {type(a) for a in labels} <= {int, str, float}
+    return True
+
+
+@pytest.mark.parametrize("suffix", list(FILES))
+def test_what_is_whole_is_read(files, suffix):
+    folder, contents = files
+    for data in contents[suffix]:
+        assert check(folder / f"whole{suffix}", data, suffix)
+
+
+@pytest.mark.parametrize("suffix", list(FILES))
+@settings(max_examples=1000)
+@given(data=st.data())
+def test_what_is_damaged_is_read_as_by_the_reference_or_refused(files, suffix, data):
+    folder, contents = files
+    content = data.draw(st.sampled_from(contents[suffix]))
+    for _ in range(data.draw(st.sampled_from([1, 1, 1, 2, 3]))):
+        at = data.draw(st.integers(0, len(content)))
+        gone = data.draw(st.sampled_from([0, 0, 1, 1, 2, 30, len(content)]))
+        odd = st.sampled_from(ODD) if suffix in (".csv", ".jsonl") else st.binary(max_size=2)
+        content = content[:at] + data.draw(odd) + content[at + gone :]
+    assume(content not in contents[suffix])
+    check(folder / f"damaged{suffix}", content, suffix)
