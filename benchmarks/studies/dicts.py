@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import islice
 from time import process_time
 from typing import Any
@@ -31,7 +32,8 @@ class Dicts:
             for k, label in enumerate(y.tolist())
         ]
         rows = []
-        with threadpool_limits(1):
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # while few rows are there, few columns tell
             for method in (OC(), OCFS(n_features=500), OnlineSRDA(polish=False, random_state=0)):
                 cells = [
                     _one_by_one(method, stream[:500], 1),
