@@ -27,6 +27,7 @@ def test_rows_are_hashed_dicts():
         [{"a": 2.0, "b": -1.5}, {"c=red": 1.0}, {}]
     )
     np.testing.assert_array_equal(X.toarray(), theirs.toarray())
+    assert rows_of([], 32).shape == (0, 32)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 300, 1000])
@@ -64,6 +65,7 @@ def test_selectors_keep_entries_of_the_dict():
     kept = one.transform_one({"salt": 2.0, "ship": 1.0, "and": 1.0, "colour": "blue"})
     assert set(kept) < {"salt", "ship"} or set(kept) == {"salt", "ship"}
     assert "and" not in kept
+    assert one.transform_one({}) == {}
 
 
 def test_prediction_and_what_cannot_learn_so():

@@ -39,8 +39,9 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     X : csr_array of shape (n, n_features)
     """
     hasher = FeatureHasher(n_features=n_features, alternate_sign=False)
-    given = ({k: v for k, v in row.items() if v is not None} for row in dicts)
-    return sparse.csr_array(hasher.transform(given))
+    given = [{k: v for k, v in row.items() if v is not None} for row in dicts]
+    # scikit-learn refuses to make no rows
+    return sparse.csr_array(hasher.transform(given) if given else (0, n_features))
 
 
 def batches(
