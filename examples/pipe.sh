@@ -23,7 +23,7 @@ for i in range(40_000):
 END
 
 fit() {
-  narrows fit - --method onlinesrda --param half_life=2000 --vectorizer hashing \
+  narrows fit - --method onlinesrda --half-life 2000 --vectorizer hashing \
     --hash-columns 4096 --idf-sample 1000 --chunk-rows 500 "$@"
 }
 slowly() { while IFS= read -r line; do printf '%s\n' "$line"; done; }
@@ -32,10 +32,11 @@ fit -o whole.narrows < mails.jsonl
 
 echo "-- killed in the middle"
 slowly < mails.jsonl | fit -o m.narrows --checkpoint c.narrows --every 1000 &
+fitting=$!
 until [ -e c.narrows ]; do sleep 0.05; done
 sleep 0.5
-pkill -9 -f -- '-o m.narrows --checkpoint c.narrows' || true
-wait 2>/dev/null || true
+pkill -9 -P "$fitting"
+wait "$fitting" 2>/dev/null || true
 cp c.narrows again.narrows
 narrows info c.narrows --top 1 | head -n 2
 

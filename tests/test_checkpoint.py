@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -311,3 +312,18 @@ def test_killed_twenty_times_it_ends_with_the_same_bytes(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "a.svm", "m.narrows", "whole.narrows"
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_example_from_the_shell(tmp_path):
+    script = Path(__file__).parent.parent / "examples" / "pipe.sh"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", str(script), str(tmp_path)], env=os.environ | {"PATH": path},
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("the same bytes") == 2
+    assert done.stderr.count("going on after") == 2
+    with np.load(tmp_path / "reduced.npz") as reduced:
+        assert reduced["X"].shape == (40_000, 2)

@@ -131,6 +131,9 @@ _METHOD_OPTIONS = (
     click.option("--mu", type=float, help="Added to the scatter within classes (lda, idrqr)."),
     click.option("--alpha", type=float, help="Penalty on the directions' squares (srda)."),
     click.option(
+        "--half-life", type=float, metavar="ROWS", help="Rows after which a row weighs half."
+    ),
+    click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other parameter."
     ),
 )
@@ -280,7 +283,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> in
     return 0
 
 
-@cli.command()
+@cli.command(short_help="Make one model of several, fitted to different rows.")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -309,7 +312,7 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
     _report_model(merged, output, as_json)
 
 
-@cli.command()
+@cli.command(short_help="Write the rows of a file in another format.")
 @click.argument("input", metavar="INPUT")
 @click.argument("output", metavar="OUTPUT")
 @_with(_READ_OPTIONS)
@@ -402,7 +405,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     click.echo(json.dumps(found) if as_json else described(found))
 
 
-@cli.command()
+@cli.command(short_help="See how much is left of the classes, by method and size.")
 @click.argument("input", metavar="INPUT")
 @click.option("--test", metavar="INPUT", help="Rows held out; else a fifth, or lines by `split`.")
 @click.option("--methods", default="ocfs,oc,srda,onlinesrda", show_default=True, metavar="A,B,…")
