@@ -14,9 +14,9 @@ import json, random
 
 random.seed(0)
 words = {"spam": ["prize", "cheap", "winner", "pills"], "ham": ["meeting", "draft", "lunch", "train"]}
-for i in range(40_000):
+for i in range(12_000):
     label = random.choice(list(words))
-    if i == 20_000:
+    if i == 6_000:
         words["spam"] = ["invoice", "account", "verify", "urgent"]  # a new trick
     text = " ".join(random.choices(words[label], k=3) + random.choices(["the", "of", "you"], k=3))
     print(json.dumps({"label": label, "text": text}))
@@ -24,14 +24,17 @@ END
 
 fit() {
   narrows fit - --method onlinesrda --half-life 2000 --vectorizer hashing \
-    --hash-columns 4096 --idf-sample 1000 --chunk-rows 500 "$@"
+    --hash-columns 4096 --idf-sample 1000 --chunk-rows 250 "$@"
 }
-slowly() { while IFS= read -r line; do printf '%s\n' "$line"; done; }
+slowly() {
+  local lines
+  while mapfile -n 100 lines && [ "${#lines[@]}" -gt 0 ]; do printf '%s' "${lines[@]}"; sleep 0.1; done
+}
 
 fit -o whole.narrows < mails.jsonl
 
 echo "-- killed in the middle"
-slowly < mails.jsonl | fit -o m.narrows --checkpoint c.narrows --every 1000 &
+slowly < mails.jsonl | fit -o m.narrows --checkpoint c.narrows --every 500 &
 fitting=$!
 until [ -e c.narrows ]; do sleep 0.05; done
 sleep 0.5

@@ -326,4 +326,4 @@ def test_the_example_from_the_shell(tmp_path):
     assert done.stdout.count("the same bytes") == 2
     assert done.stderr.count("going on after") == 2
     with np.load(tmp_path / "reduced.npz") as reduced:
-        assert reduced["X"].shape == (40_000, 2)
+        assert reduced["X"].shape == (12_000, 2)
