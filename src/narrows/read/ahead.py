@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_DEPTH = 2  # items that wait
+_DEPTH = 1  # items that wait, while another is being made
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:
-    """Yield what `items` yields, made by a thread of its own that is at most two items ahead.
+    """Yield what `items` yields, made by a thread of its own that is at most two items ahead: one that waits, and the one being made.
 
     What goes wrong there is raised here, in its turn. The thread ends with the generator; it
     never holds the process up.

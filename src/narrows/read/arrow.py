@@ -48,7 +48,9 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         groups, passed = list(range(file.num_row_groups)), 0
         while groups and passed + file.metadata.row_group(groups[0]).num_rows <= options.after:
             passed += file.metadata.row_group(groups.pop(0)).num_rows
-        batches = file.iter_batches(options.chunk_rows, row_groups=groups) if groups else ()
+        # one group after the other: asked for all of them, pyarrow holds on to what it has read
+        size = options.chunk_rows
+        batches = (b for group in groups for b in file.iter_batches(size, row_groups=[group]))
         told = (file.metadata.metadata or {}).get(WIDTH, b"0")
         if not told.isdigit() or int(told) > _LARGEST:
             raise DataError(name, f"a damaged Parquet file: it says that it has {told!r} columns.")
@@ -144,6 +146,7 @@ def _cut(batches: Iterable[Any], rows: int, passed: int) -> Iterator[Any]:
             if have == rows:
                 yield pyarrow().Table.from_batches(held)
                 held, have = [], 0
+                pyarrow().default_memory_pool().release_unused()  # or it keeps some chunks more
     if held:
         yield pyarrow().Table.from_batches(held)
 
@@ -163,11 +166,9 @@ def _sparse(table: Any, width: int, name: str, lines: range) -> sparse.csr_array
             f"whole numbers in {INDICES!r} and numbers in {VALUES!r} wanted, but "
             f"{indices.dtype} and {values.dtype} came.",
         )
-    indices = indices.astype(np.int64, copy=False)
-    top = int(indices.max(initial=-1))
-    bad = (indices < 0) | (indices >= _LARGEST)
-    if bad.any():
-        k = int(np.flatnonzero(bad)[0])
+    top, low = (int(indices.max()), int(indices.min())) if len(indices) else (-1, 0)
+    if low < 0 or top >= _LARGEST:
+        k = int(np.flatnonzero((indices < 0) | (indices >= _LARGEST))[0])
         row = int(np.searchsorted(indptr, k, side="right")) - 1
         raise DataError(name, f"column {indices[k]}; 0 to 2^31 - 2 wanted.", lines[row])
     # a copy in any case: what Arrow hands on cannot be written to, as scipy does to sort a row

@@ -32,6 +32,7 @@ WINDOW = 1_000  # rows of the moving score
 _SPREAD = (0.1, 1.0, 10.0)  # of the polish: how firmly it is held to what was learnt
 _HELD_OUT = 5  # one row of so many of the store judges the polish
 _ENOUGH = 50  # rows in the store for one
+_ROWS = 256  # of the store, whose inner products with all are made at a time
 _FULL = 0.1  # of the numbers of rows: from here on products are made by dense blocks
 
 # where in `clock` what stands
@@ -256,8 +257,13 @@ class DiagonalRLS:
         E = root * (Y.toarray() - (R @ self.W + self.b))
         if R.nnz > _FULL * R.shape[0] * R.shape[1]:
             R = R.toarray()
-        K = (R / L) @ R.T
-        K = root * ((K.toarray() if sparse.issparse(K) else K) + 1 / L_b) * root.T
+        K = np.empty((size, size))
+        for rows in blocks(size, _ROWS):
+            part = (R[rows] / L) @ R.T
+            K[rows] = part.toarray() if sparse.issparse(part) else part
+        K += 1 / L_b
+        K *= root
+        K *= root.T
         order = np.random.default_rng(0).permutation(size)
         held, fitted = order[: size // _HELD_OUT], order[size // _HELD_OUT :]
         best, mu = float(np.sum(E[held] ** 2)), 0.0
@@ -359,8 +365,9 @@ def _hash(X: sparse.csr_array, i: int) -> int:
 
 
 def _ridge(K: np.ndarray, mu: float, E: np.ndarray) -> np.ndarray:
-    """(K + mu I)^-1 E."""
-    factor = linalg.cho_factor(K + mu * np.eye(len(K)), overwrite_a=True, check_finite=False)
+    """(K + mu I)^-1 E; K, which is symmetric, is written over."""
+    K.flat[:: len(K) + 1] += mu
+    factor = linalg.cho_factor(K.T, overwrite_a=True, check_finite=False)
     return linalg.cho_solve(factor, E, check_finite=False)
 
 
