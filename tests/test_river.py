@@ -109,6 +109,8 @@ def test_dicts_of_something_else_are_refused(value):
         rows_of([{"a": value}], 8)
     with pytest.raises(ValueError, match=r"1: 2\.0 came"):
         rows_of([{1: 2.0}], 8)
+    with pytest.raises(ParameterError, match="n_features must be <= 2,147"):
+        rows_of([{"a": 1.0}], 2**31)
     for columns in (0, -1, 1.5):  # 0 ended the process
         with pytest.raises(ParameterError, match="n_features must be a whole number >= 1"):
             rows_of([{"a": 1.0}], columns)

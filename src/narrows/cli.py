@@ -32,7 +32,7 @@ from narrows.read.ahead import ahead
 from narrows.read.chunk import Chunk, Options
 from narrows.runs import Run
 from narrows.store import is_checkpoint, load, save
-from narrows.text import HashedTfidf, Tfidf
+from narrows.text import MOST, HashedTfidf, Tfidf
 from narrows.write import format_of, rows_in, writer
 
 METHODS: dict[str, Any] = {
@@ -158,7 +158,7 @@ _TEXT_OPTIONS = (
     ),
     click.option(
         "--hash-columns",
-        type=click.IntRange(1, 2**31 - 1),
+        type=click.IntRange(1, MOST),
         metavar="D",
         help="How many.  [default: 1048576]",
     ),

@@ -20,6 +20,7 @@ from sklearn.feature_extraction import FeatureHasher
 from narrows.errors import ParameterError
 from narrows.families._base import check_whole
 from narrows.families._select import Selector
+from narrows.text import MOST
 
 Row = Mapping[str, Any]
 
@@ -40,6 +41,8 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     X : csr_array of shape (n, n_features)
     """
     check_whole("rows_of", "n_features", n_features)
+    if n_features > MOST:  # scikit-learn does not look, and the process ends
+        raise ParameterError(f"rows_of: n_features must be <= {MOST:,}, but {n_features!r} came.")
     hasher = FeatureHasher(n_features=n_features, alternate_sign=False)
     given = [{k: v for k, v in row.items() if v is not None} for row in dicts]
     # scikit-learn refuses to make no rows

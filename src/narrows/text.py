@@ -23,7 +23,7 @@ from narrows.errors import ParameterError
 TOKEN = r"(?u)\b\w+\b"
 StopWords = str | Collection[str] | None
 _ENGLISH = "english"  # the name of scikit-learn's list
-_MOST = 2**31 - 1  # columns that can be hashed
+MOST = 2**31 - 1  # columns that can be hashed
 
 
 class Vectoriser(ABC):
@@ -277,7 +277,7 @@ class HashedTfidf(Vectoriser):
     _told = ("n_features", "stop_words")
 
     def __init__(self, n_features: int = 2**20, stop_words: StopWords = None) -> None:
-        _check(stop_words, "n_features", n_features, _MOST)
+        _check(stop_words, "n_features", n_features, MOST)
         self.n_features, self.stop_words = int(n_features), _words(stop_words)
         self.n_documents = 0
         self.document_frequency = np.zeros(n_features, dtype=np.int64)
