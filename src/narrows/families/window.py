@@ -84,8 +84,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    **Cost**: O(nnz + c d) for each batch; O(c d) for each of about 16 pieces, and a re-sum of the piece
-    that is leaving, when the answer is read. Memory: the rows of the window, and 16 states.
+    **Cost**: O(nnz + c d) for each batch; O(c d) for each of about 16 pieces, and a re-sum of the
+    piece that is leaving, when the answer is read. Memory: the rows of the window, copied, and 16
+    to 32 states.
 
     Examples
     --------
