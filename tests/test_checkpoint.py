@@ -167,6 +167,11 @@ def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
     with monkeypatch.context() as patch:
         stop_after(patch, 4)
         assert run(fit + "m.narrows --checkpoint c.narrows")[0] == 130
+    for other in ("--vectorizer hashing --hash-columns 32", "--stop-words english --min-df 2"):
+        status, out, err = run(
+            fit.replace(texts, other) + "m.narrows --checkpoint c.narrows --resume"
+        )
+        assert (status, out, "a checkpoint of another run" in err) == (2, "", True)
     assert run(fit + "m.narrows --checkpoint c.narrows --resume")[0] == 0
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
     assert run("update m.narrows a.jsonl -o more.narrows")[0] == 0
@@ -264,6 +269,19 @@ def test_wrong_usage_is_told(run, command, message):
     status, out, err = run(command)
     assert (status, out) == (2, "")
     assert message in err
+
+
+def test_a_file_of_stop_words_is_utf_8(run):
+    with open("words.txt", "wb") as file:
+        file.write("\ufeffSHIP\r\nthe\r\n".encode())
+    assert run("fit a.jsonl --method oc --stop-words words.txt -o m")[0] == 0
+    assert "ship" not in load("m").source_.names
+    with open("words.txt", "wb") as file:
+        file.write(b"\xe9t\xe9")
+    status, out, err = run("fit a.jsonl --method oc --stop-words words.txt -o m")
+    assert (status, out, "words.txt: words in UTF-8 wanted" in err) == (1, "", True)
+    status, out, err = run("fit a.jsonl --method oc --min-df 10000 -o m")
+    assert (status, out, "no words that 10,000 of them have" in err) == (1, "", True)
 
 
 @pytest.mark.slow

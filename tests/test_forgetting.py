@@ -166,3 +166,75 @@ def test_a_window_that_fails_is_as_before():
 @parametrize_with_checks([Window(OCFS(n_features=1), 10_000)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+# -- what broke once -----------------------------------------------------------------------------
+
+
+def test_a_half_life_of_few_bits_is_a_number_like_others():
+    X, y = rows()
+    for half_life in (np.float32(30.3), np.float16(30.3)):
+        oc = OC(half_life=half_life)
+        for part in np.split(np.arange(len(y)), [100, 107]):
+            oc.partial_fit(X[part], y[part])
+        assert_same(oc, OC(half_life=float(half_life)).fit(X, y), rtol=1e-12)
+    with np.errstate(all="raise", under="ignore"):
+        assert OC(half_life=5e-324).partial_fit(X, y).class_count_.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("n", [1000, 1030, 1070, 2000])
+def test_what_has_faded_to_nothing_is_gone(n):
+    X, y = rows()
+    variance = VarianceFS(half_life=1).partial_fit(X, y)
+    variance.partial_fit(X[[0] * n], y[[0] * n], sample_weight=np.zeros(n))
+    assert np.isfinite(variance.scores_).all()
+    assert_same(variance.partial_fit(X, y), VarianceFS(half_life=1).fit(X, y))
+
+
+@pytest.mark.parametrize("cuts", [[], [5000], list(range(100, 10_000, 100))])
+def test_values_that_moved_far_away_have_their_variance(cuts):
+    X = np.random.default_rng(0).normal(size=(10_000, 3)) * [1, 2, 3]
+    X[5000:] += 1e7
+    variance = VarianceFS(half_life=50)
+    for part in np.split(X, cuts):
+        variance.partial_fit(part)
+    expected = VarianceFS(half_life=50).fit(X[5000:] - 1e7).scores_
+    np.testing.assert_allclose(variance.scores_, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_a_window_keeps_rows_of_its_own(kind):
+    X, y = rows()
+    window = Window(OC(), 100)
+    for start in range(0, 300, 30):
+        some, labels = kind(X[start : start + 30]), y[start : start + 30].copy()
+        weight = np.ones(30)
+        window.partial_fit(some, labels, sample_weight=weight)
+        (some.data if kind is sparse.csr_array else some)[:] = 7.0  # the buffer is used again
+        labels[:], weight[:] = "ant", 9.0
+    assert_same(window.estimator_, OC().fit(X[200:], y[200:]))
+
+
+def test_a_window_answers_for_the_parameters_of_the_moment():
+    X, y = rows()
+    window = Window(OC(), 100).partial_fit(X, y)
+    assert window.estimator_ is window.estimator_
+    window.set_params(samples=50, estimator__n_components=1)
+    assert_same(window.estimator_, OC(n_components=1).fit(X[250:], y[250:]))
+    window.set_params(estimator__half_life=3)
+    with pytest.raises(ParameterError, match="in a window no row fades"):
+        window.transform(X)
+
+
+def test_labels_of_another_type_leave_a_window_as_before():
+    X, y = rows()
+    window = Window(OC(), 100).partial_fit(X, y)
+    with pytest.raises(ValueError, match="labels of one type wanted"):
+        window.partial_fit(X[:40], np.arange(40) % 2)
+    assert window.n_samples_seen_ == 300
+    assert_same(window.estimator_, OC().fit(X[200:], y[200:]))
+    new = Window(OC(), 100)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        new.partial_fit(X, y[:-1])
+    assert not hasattr(new, "n_features_in_")
+    assert_same(new.partial_fit(X, y, sample_weight=2.0).estimator_.fit(X, y), OC().fit(X, y))

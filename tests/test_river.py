@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.feature_extraction import FeatureHasher
@@ -98,3 +101,61 @@ def test_it_stands_in_a_pipeline_of_river(made):
         model.learn_one(x, y)
     assert river
     assert accuracy.get() > 0.8  # .56 are of the larger class
+
+
+@pytest.mark.parametrize("value", [[1], {"b": 1}, 1j, b"x", 10**400])
+def test_dicts_of_something_else_are_refused(value):
+    with pytest.raises(ValueError, match=r"'a': .* came"):
+        rows_of([{"a": value}], 8)
+    with pytest.raises(ValueError, match=r"1: 2\.0 came"):
+        rows_of([{1: 2.0}], 8)
+    with pytest.raises(ParameterError, match="n_features must be <= 2,147"):
+        rows_of([{"a": 1.0}], 2**31)
+    for columns in (0, -1, 1.5):  # 0 ended the process
+        with pytest.raises(ParameterError, match="n_features must be a whole number >= 1"):
+            rows_of([{"a": 1.0}], columns)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("bad", [({"a": [1]}, "x"), ({"a": np.nan}, "x"), ({"a": 1.0}, 5)])
+def test_a_batch_that_cannot_be_learnt_is_left_out(batch, bad):
+    one = OneByOne(OC(), 64, batch)
+    some = [({"a": 1.0}, "x"), ({"b": 1.0}, "y"), ({"c": 1.0}, "y")] * 2
+    for row in some:
+        one.learn_one(*row)
+    for row in some[: batch - 1]:
+        one.learn_one(*row)
+    with pytest.raises(ValueError):
+        one.learn_one(*bad)
+    assert one.estimator_.n_samples_seen_ == 6
+    for row in some:
+        one.learn_one(*row)
+    assert one.estimator_.n_samples_seen_ == 12
+    with pytest.raises(AttributeError, match="OC does not predict, it reduces"):
+        one.predict_one({"a": 1.0})
+
+
+def test_clones_know_nothing_and_copies_all():
+    one = OneByOne(OC(), 64).learn_one({"a": 1.0}, "x")
+    assert not hasattr(one.clone(), "estimator_")
+    assert one.clone({"batch": 5}).batch == 5
+    assert one.clone(include_attributes=True).estimator_.n_samples_seen_ == 1
+
+
+def test_river_may_come_later():
+    code = """
+import pickle
+from narrows import OC
+from narrows.river import OneByOne
+early = OneByOne(OC(), 64)
+kept = pickle.dumps(early)
+from river import base, compose, linear_model, preprocessing
+assert isinstance(early, base.Transformer) and isinstance(early, OneByOne)
+both = compose.TransformerUnion(pickle.loads(kept), preprocessing.StandardScaler())
+model = (both | linear_model.LogisticRegression()).clone()
+for i in range(4):
+    model.learn_one({"a": float(i % 2), "b": 1.0}, bool(i % 2))
+assert "oc0" in model.transform_one({"a": 1.0})
+"""
+    pytest.importorskip("river", reason="River is not installed")
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -108,3 +108,37 @@ def test_hashed_rows_are_scikit_learn_s(words):
     again = from_arrays(ours.to_arrays())
     assert again == ours
     np.testing.assert_array_equal(again.transform(MANY).toarray(), ours.transform(MANY).toarray())
+
+
+@pytest.mark.parametrize("made", [Tfidf, lambda: HashedTfidf(16)], ids=["terms", "hashed"])
+@pytest.mark.parametrize("bad", ["a text", ["one", None], ["one", float("nan")], [b"\xe9"]])
+def test_what_is_no_list_of_texts_is_refused_and_not_counted(made, bad):
+    ours = made().update(TEXTS)
+    with pytest.raises(ValueError):
+        ours.update(bad)
+    assert ours == made().update(TEXTS)
+    with pytest.raises(ValueError):
+        ours.transform(bad)
+
+
+def test_stop_words_are_a_set_in_lower_case():
+    a, b = Tfidf({"The", "of"}).update(MANY), Tfidf(["of", "the", "the"]).update(MANY)
+    assert a == b
+    assert "the" not in a.terms
+    assert Tfidf([]) == Tfidf()
+    for listed in (Tfidf(["english"]), HashedTfidf(8, ["english"])):
+        assert from_arrays(listed.to_arrays()) == listed
+        assert from_arrays(listed.to_arrays()).stop_words == ("english",)
+    for bad in (5, [1], b"the"):
+        with pytest.raises(ValueError, match="a list of words or None, but"):
+            Tfidf(bad)
+
+
+def test_counts_that_cannot_be():
+    for made in (Tfidf, lambda: HashedTfidf(16)):
+        with pytest.raises(ValueError, match="more was to be taken out than was counted"):
+            made().update(["x"] * 100) - made().update([""] * 99)  # x in 100 of 1 text
+    with pytest.raises(ValueError, match="n_features must be a whole number >= 1 and <= 2,147"):
+        HashedTfidf(2**31)
+    with pytest.raises(ValueError, match="at least one term wanted, but none of 9 texts"):
+        Tfidf(min_df=np.int64(100)).update(MANY).transform(MANY)

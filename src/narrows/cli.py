@@ -32,7 +32,7 @@ from narrows.read.ahead import ahead
 from narrows.read.chunk import Chunk, Options
 from narrows.runs import Run
 from narrows.store import is_checkpoint, load, save
-from narrows.text import HashedTfidf, Tfidf
+from narrows.text import MOST, HashedTfidf, Tfidf
 from narrows.write import format_of, rows_in, writer
 
 METHODS: dict[str, Any] = {
@@ -160,7 +160,10 @@ _TEXT_OPTIONS = (
         help="Columns of texts: one a term, or hashed.  [default: tfidf]",
     ),
     click.option(
-        "--hash-columns", type=click.IntRange(1), metavar="D", help="How many.  [default: 1048576]"
+        "--hash-columns",
+        type=click.IntRange(1, MOST),
+        metavar="D",
+        help="How many.  [default: 1048576]",
     ),
     click.option("--stop-words", metavar="WORDS", help="english, or a file of one word a line."),
     click.option("--min-df", type=click.IntRange(1), metavar="N", help="Only terms of N texts."),
@@ -648,8 +651,7 @@ def _texts(given: dict[str, Any]) -> dict[str, Any]:
     )
     sample = given.pop("idf_sample", None)
     if words not in (None, "english"):
-        with open(words, encoding="utf-8") as file:
-            words = file.read().split()
+        words = _words_of(words)
     if kind == "hashing" and least is not None:
         raise ParameterError("--min-df goes with --vectorizer tfidf: hashed terms are not kept.")
     if kind != "hashing" and columns is not None:
@@ -658,6 +660,14 @@ def _texts(given: dict[str, Any]) -> dict[str, Any]:
         return {"vectoriser": None, "sample": sample}
     made = Tfidf(words, least or 1) if kind != "hashing" else HashedTfidf(columns or 2**20, words)
     return {"vectoriser": made, "sample": sample}
+
+
+def _words_of(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read().split()
+    except UnicodeDecodeError as error:
+        raise DataError(path, f"words in UTF-8 wanted, but {error}.") from None
 
 
 def _learn(run: Run, verb: Callable[[], Any]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.feature_extraction import FeatureHasher
 from narrows.errors import ParameterError
 from narrows.families._base import check_whole
 from narrows.families._select import Selector
+from narrows.text import MOST
 
 Row = Mapping[str, Any]
 
@@ -32,16 +34,34 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
         From names to numbers, which stay what they are; to text, of which ``name=text`` becomes a
         column of its own that is 1; or to None, which is left out.
     n_features : int, default=2**18
-        d. Names that share a column are added up.
+        d, at most 2**31 - 1. Names that share a column are added up.
 
     Returns
     -------
     X : csr_array of shape (n, n_features)
     """
+    check_whole("rows_of", "n_features", n_features)
+    if n_features > MOST:  # scikit-learn does not look, and the process ends
+        raise ParameterError(f"rows_of: n_features must be <= {MOST:,}, but {n_features!r} came.")
     hasher = FeatureHasher(n_features=n_features, alternate_sign=False)
     given = [{k: v for k, v in row.items() if v is not None} for row in dicts]
     # scikit-learn refuses to make no rows
-    return sparse.csr_array(hasher.transform(given) if given else (0, n_features))
+    try:
+        return sparse.csr_array(hasher.transform(given) if given else (0, n_features))
+    except (TypeError, OverflowError) as error:
+        odd = next(((k, v) for row in given for k, v in row.items() if not _hashable(k, v)), None)
+        raise ValueError(
+            "rows_of: dicts from str to numbers, text or None wanted, but "
+            + (str(error) if odd is None else f"{odd[0]!r}: {odd[1]!r:.60}")
+            + " came."
+        ) from None
+
+
+def _hashable(key: Any, value: Any) -> bool:
+    try:
+        return isinstance(key, str) and (isinstance(value, str) or float(value) is not None)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def batches(
@@ -75,10 +95,16 @@ def batches(
         held.append(row)
         labels.append(label)
         if len(held) == rows:
-            yield rows_of(held, n_features), np.array(labels)
+            yield rows_of(held, n_features), _array_of(labels)
             held, labels = [], []
     if held:
-        yield rows_of(held, n_features), np.array(labels)
+        yield rows_of(held, n_features), _array_of(labels)
+
+
+def _array_of(labels: list[Any]) -> np.ndarray:
+    """Labels as they are: numpy makes text of numbers that stand beside text."""
+    mixed = len({isinstance(label, str) for label in labels}) > 1
+    return np.array(labels, dtype=object if mixed else None)
 
 
 class OneByOne(BaseEstimator):
@@ -123,12 +149,29 @@ class OneByOne(BaseEstimator):
         self.estimator = estimator
         self.n_features = n_features
         self.batch = batch
-        if "river" in sys.modules:  # whose pipelines ask by isinstance what learns and transforms
-            for kind in ("Transformer", "SupervisedTransformer"):
-                getattr(sys.modules["river"].base, kind).register(type(self))
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        # what isinstance looks at, by which River's pipelines ask what learns and transforms: they
+        # are told then, for River may be imported later than this was made or unpickled
+        kind = type(self)
+        base = getattr(sys.modules.get("river"), "base", None)
+        for name in () if base is None else ("Transformer", "SupervisedTransformer"):
+            getattr(base, name).register(kind)
+        return kind
+
+    def clone(
+        self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False
+    ) -> Self:
+        """Return one that has learnt nothing, or a copy with `include_attributes`; for River."""
+        new = deepcopy(self) if include_attributes else clone(self)
+        return new.set_params(**(new_params or {}))
 
     def learn_one(self, x: Row, y: Any) -> Self:
-        """Learn a dict and its label, at once or with its batch; return self."""
+        """Learn a dict and its label, at once or with its batch; return self.
+
+        Where a batch cannot be learnt it is left out, and the error is raised.
+        """
         if not hasattr(self, "_held"):
             check_whole("OneByOne", "batch", self.batch)
             if not hasattr(self.estimator, "partial_fit"):
@@ -140,8 +183,8 @@ class OneByOne(BaseEstimator):
             self._learning = clone(self.estimator)
         self._held.append((dict(x), y))
         if len(self._held) >= self.batch:
-            (X, labels), *_ = batches(self._held, len(self._held), self.n_features)
-            self._held.clear()
+            held, self._held = self._held, []
+            (X, labels), *_ = batches(held, len(held), self.n_features)
             self.estimator_ = self._learning.partial_fit(X, labels)
         return self
 
@@ -168,4 +211,9 @@ class OneByOne(BaseEstimator):
         """Return the class of a dict, where the estimator predicts; None while it knows none."""
         if not hasattr(self, "estimator_"):
             return None
+        if not hasattr(self.estimator_, "predict"):
+            raise AttributeError(
+                f"OneByOne: {type(self.estimator_).__name__} does not predict, it reduces. Use "
+                "OnlineSRDA, or a classifier after it."
+            )
         return self.estimator_.predict(rows_of([x], self.n_features)).tolist()[0]

@@ -63,6 +63,8 @@ class Run:
         self.dataset = Dataset(inputs, options, source)
         self.tfidf: Vectoriser | None = None if source is None else source.tfidf
         self._vectoriser, self._sample = vectoriser or Tfidf(), sample
+        if checkpoint is not None and checkpoint.base is None and begun is not None and self.tfidf:
+            _check_vectoriser(self.tfidf, self._vectoriser, checkpoint.path)
         self.header = None if begun is None else begun.header
         self._chunk: Chunk | None = None
         if begun is not None:
@@ -128,7 +130,9 @@ class Run:
 
     def _let_it_stand(self) -> None:
         if not self._vectoriser.n_terms:
-            raise DataError(self.inputs[0], "the texts hold no words.")
+            least = getattr(self._vectoriser, "min_df", 1)
+            no = "no words" if least == 1 else f"no words that {least:,} of them have"
+            raise DataError(self.inputs[0], f"the texts hold {no}.")
         self.tfidf = self._vectoriser
 
     def _after(self, state: Any, passes: int) -> None:
@@ -138,6 +142,16 @@ class Run:
         source = self.dataset.source(self.tfidf) if learnt is None else learnt.source
         header = self._chunk.header or self.header
         self.checkpoint.after(state, source, passes, self._chunk, header)
+
+
+def _check_vectoriser(was: Vectoriser, now: Vectoriser, path: str) -> None:
+    try:
+        was.check_settings(now)
+    except ValueError as error:
+        raise ParameterError(
+            f"{path}: a checkpoint of another run. {error} Give what was given then, or leave "
+            "--resume out to begin afresh."
+        ) from None
 
 
 def _as_before(begun: Begun, options: Options, begins_there: bool) -> Options:

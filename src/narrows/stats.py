@@ -20,6 +20,7 @@ Second = Literal["total", "class"] | None
 
 _ROUNDING = 1e-12  # what a share has to exceed to be more than rounding
 _GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
+_FAINT = 1e-280  # less weight is lost in the rounding of the smallest numbers
 _MISSING = 1e-9  # of a weight: more than this is not there to be taken out, and not rounding
 
 
@@ -149,7 +150,8 @@ class ClassStats:
             if sparse.issparse(X):
                 self._become_raw()  # to centre sparse rows would fill them
             if not sparse.issparse(X) and not self.presence and not self.counts.any():
-                counted = Y.sum(axis=1) > 0
+                each = Y.sum(axis=1)
+                counted = (each > 0) & (each >= each.max(initial=0.0) / 2)  # those that weigh
                 if counted.any():
                     X_counted = X if counted.all() else X[counted]
                     self._origin = X_counted.mean(axis=0, dtype=np.float64)
@@ -264,13 +266,18 @@ class ClassStats:
     def fade(self, weight: float, fresh: ClassStats) -> Self:
         """Weigh all that is here, add a state, and return self: `weight * self + fresh`, in place.
 
-        A class of less than 1e-12 of the total weight is dropped: its weight becomes 0.
+        A class of less than 1e-12 of the total weight is dropped: its weight becomes 0. Dense rows
+        are kept about the origin of `fresh` from the moment when that has the larger weight.
         """
         self._grow(fresh.classes)  # first: it raises where labels are of another type
         with uninterrupted():
             for array in (self.counts, self._sums, self._squares):
                 if array is not None:
                     array *= weight
+            self._reset(np.flatnonzero(self.counts < _FAINT))
+            if self._origin is not None and fresh._origin is not None and self.n < fresh.n:
+                self._sums, self._squares = self._about(fresh._origin)
+                self._origin = fresh._origin
             self._accumulate(fresh)
             self._reset(np.flatnonzero(self.counts < _GONE * self.n))
         return self

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -20,7 +21,9 @@ from sklearn.feature_extraction.text import (
 from narrows.errors import ParameterError
 
 TOKEN = r"(?u)\b\w+\b"
-StopWords = str | Sequence[str] | None
+StopWords = str | Collection[str] | None
+_ENGLISH = "english"  # the name of scikit-learn's list
+MOST = 2**31 - 1  # columns that can be hashed
 
 
 class Vectoriser(ABC):
@@ -39,12 +42,13 @@ class Vectoriser(ABC):
         Texts counted.
     """
 
+    _told: ClassVar[tuple[str, ...]]
     n_documents: int
     stop_words: StopWords
 
     def update(self, texts: Iterable[str]) -> Self:
         """Count the terms of more texts."""
-        texts = list(texts)
+        texts = _texts(texts)
         self._count(texts)
         self.n_documents += len(texts)
         self._forget()
@@ -68,7 +72,7 @@ class Vectoriser(ABC):
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_array:
         """Return one row a text, of shape (n, d); terms that were never counted are left out."""
-        return sparse.csr_array(self._rows(texts))
+        return sparse.csr_array(self._rows(_texts(texts)))
 
     @property
     @abstractmethod
@@ -84,6 +88,21 @@ class Vectoriser(ABC):
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays, for `from_arrays`."""
 
+    def check_settings(self, other: object) -> None:
+        """Raise ValueError where another one has other terms for the same texts."""
+        name = type(self).__name__
+        if type(other) is not type(self):
+            raise ValueError(
+                f"{name}: counts of another {name} wanted, but {type(other).__name__} came."
+            )
+        for setting in self._told:
+            mine, theirs = getattr(self, setting), getattr(other, setting)
+            if mine != theirs:
+                raise ValueError(
+                    f"{name}: only counts of the same settings add up, but {setting} is {mine!r} "
+                    f"here and {theirs!r} there."
+                )
+
     # -- inside -----------------------------------------------------------------------------
 
     @abstractmethod
@@ -97,20 +116,6 @@ class Vectoriser(ABC):
     @abstractmethod
     def _combined(self, other: Self, sign: int) -> Self:
         """A new one, of both counts."""
-
-    def _check_alike(self, other: object, *settings: str) -> None:
-        name = type(self).__name__
-        if type(other) is not type(self):
-            raise ValueError(
-                f"{name}: counts of another {name} wanted, but {type(other).__name__} came."
-            )
-        for setting in settings:
-            mine, theirs = getattr(self, setting), getattr(other, setting)
-            if mine != theirs:
-                raise ValueError(
-                    f"{name}: only counts of the same settings add up, but {setting} is {mine!r} "
-                    f"here and {theirs!r} there."
-                )
 
     @property
     def _stop_list(self) -> Any:
@@ -130,7 +135,10 @@ class Vectoriser(ABC):
         words = self.stop_words
         told = {"n_documents": np.array(self.n_documents)}
         if words is not None:
-            told["stop_words"] = np.array([words] if isinstance(words, str) else list(words), "O")
+            kept = [words] if isinstance(words, str) else list(words)
+            if words == (_ENGLISH,):  # a list of this one word: twice, for once is the name
+                kept *= 2
+            told["stop_words"] = np.array(kept, dtype=object)
         return told
 
 
@@ -139,7 +147,7 @@ class Tfidf(Vectoriser):
 
     Parameters
     ----------
-    stop_words : {"english"}, sequence of str or None
+    stop_words : {"english"}, collection of str or None
         Words that are no terms: scikit-learn's list, or one's own.
     min_df : int
         Terms of fewer texts have no column. They are counted all the same.
@@ -166,9 +174,11 @@ class Tfidf(Vectoriser):
     2
     """
 
+    _told = ("stop_words", "min_df")
+
     def __init__(self, stop_words: StopWords = None, min_df: int = 1) -> None:
         _check(stop_words, "min_df", min_df)
-        self.stop_words, self.min_df = _words(stop_words), min_df
+        self.stop_words, self.min_df = _words(stop_words), int(min_df)
         self.n_documents = 0
         self.document_frequency: Counter[str] = Counter()
 
@@ -201,14 +211,16 @@ class Tfidf(Vectoriser):
     def _count(self, texts: Sequence[str]) -> None:
         analyzer = CountVectorizer(token_pattern=TOKEN, stop_words=self._stop_list)
         tokens = analyzer.build_analyzer()
+        found: Counter[str] = Counter()  # first: it may raise
         for text in texts:
-            self.document_frequency.update(set(tokens(text)))
+            found.update(set(tokens(text)))
+        self.document_frequency.update(found)
 
     def _rows(self, texts: Iterable[str]) -> Any:
         return self._vectorizer.transform(texts)
 
     def _combined(self, other: Self, sign: int) -> Self:
-        self._check_alike(other, "stop_words", "min_df")
+        self.check_settings(other)
         new = type(self)(self.stop_words, self.min_df)
         new.n_documents = self.n_documents + sign * other.n_documents
         new.document_frequency = self.document_frequency.copy()
@@ -216,13 +228,19 @@ class Tfidf(Vectoriser):
             new.document_frequency[term] += sign * texts
             if new.document_frequency[term] == 0:
                 del new.document_frequency[term]
-        if new.n_documents < 0 or min(new.document_frequency.values(), default=0) < 0:
+        counts = new.document_frequency.values()
+        if min(counts, default=0) < 0 or new.n_documents < max(counts, default=0):
             raise ValueError("Tfidf: more was to be taken out than was counted.")
         return new
 
     @cached_property
     def _vectorizer(self) -> TfidfVectorizer:
         terms = self.terms
+        if not len(terms):
+            raise ValueError(
+                f"Tfidf: at least one term wanted, but none of {self.n_documents} texts is in "
+                f"min_df={self.min_df} of them. Use update with texts first, or a smaller min_df."
+            )
         vectorizer = TfidfVectorizer(
             sublinear_tf=True, token_pattern=TOKEN, vocabulary=terms, stop_words=self._stop_list
         )
@@ -240,7 +258,7 @@ class HashedTfidf(Vectoriser):
     ----------
     n_features : int
         d, how many columns.
-    stop_words : {"english"}, sequence of str or None
+    stop_words : {"english"}, collection of str or None
         Words that are no terms.
 
     Attributes
@@ -256,9 +274,11 @@ class HashedTfidf(Vectoriser):
     (1, 1024)
     """
 
+    _told = ("n_features", "stop_words")
+
     def __init__(self, n_features: int = 2**20, stop_words: StopWords = None) -> None:
-        _check(stop_words, "n_features", n_features)
-        self.n_features, self.stop_words = n_features, _words(stop_words)
+        _check(stop_words, "n_features", n_features, MOST)
+        self.n_features, self.stop_words = int(n_features), _words(stop_words)
         self.n_documents = 0
         self.document_frequency = np.zeros(n_features, dtype=np.int64)
 
@@ -290,11 +310,11 @@ class HashedTfidf(Vectoriser):
         ).transform(texts)  # fmt: skip
 
     def _combined(self, other: Self, sign: int) -> Self:
-        self._check_alike(other, "n_features", "stop_words")
+        self.check_settings(other)
         new = type(self)(self.n_features, self.stop_words)
         new.n_documents = self.n_documents + sign * other.n_documents
         new.document_frequency = self.document_frequency + sign * other.document_frequency
-        if new.n_documents < 0 or (new.document_frequency < 0).any():
+        if new.document_frequency.min() < 0 or new.n_documents < new.document_frequency.max():
             raise ValueError("HashedTfidf: more was to be taken out than was counted.")
         return new
 
@@ -309,8 +329,8 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     """Return the vectoriser that `to_arrays` described."""
     words = arrays.get("stop_words")
     stop_words: StopWords = None if words is None else tuple(words.tolist())
-    if stop_words == ("english",):
-        stop_words = "english"
+    if stop_words == (_ENGLISH,):
+        stop_words = _ENGLISH
     new: Any
     if "hashed_frequency" in arrays:
         new = HashedTfidf(len(arrays["hashed_frequency"]), stop_words)
@@ -323,14 +343,29 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     return new
 
 
+def _texts(texts: Iterable[str]) -> list[str]:
+    found = list(texts)
+    odd = [text for text in found if not isinstance(text, str | bytes)]
+    if odd or isinstance(texts, str | bytes):
+        came = repr(odd[0] if odd else texts)
+        raise ValueError(f"a list of texts wanted, each a str, but {came:.60} came.")
+    return found
+
+
 def _words(stop_words: StopWords) -> StopWords:
-    return stop_words if stop_words is None or isinstance(stop_words, str) else tuple(stop_words)
+    """As they are compared and stored: in one order, in lower case like the terms."""
+    if stop_words is None or isinstance(stop_words, str):
+        return stop_words
+    return tuple(sorted({word.lower() for word in stop_words})) or None
 
 
-def _check(stop_words: StopWords, name: str, value: Any) -> None:
-    if isinstance(stop_words, str) and stop_words != "english":
+def _check(stop_words: StopWords, name: str, value: Any, most: float = np.inf) -> None:
+    words: Any = () if stop_words is None or stop_words == _ENGLISH else stop_words
+    listed = isinstance(words, Collection) and not isinstance(words, str | bytes)
+    if not listed or not all(isinstance(word, str) for word in words):
         raise ParameterError(
             f'stop_words must be "english", a list of words or None, but {stop_words!r} came.'
         )
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ParameterError(f"{name} must be a whole number >= 1, but {value!r} came.")
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
+        limit = "" if most == np.inf else f" and <= {most:,}"
+        raise ParameterError(f"{name} must be a whole number >= 1{limit}, but {value!r} came.")

@@ -21,6 +21,8 @@ from narrows.labels import weights
 from narrows.priors import check_word
 from narrows.stats import ClassStats, Second, checked_rows
 
+_SHORTEST = 1e-6  # rows: of a shorter half-life, too, nothing is left one row later
+
 
 class Additive(Estimator):
     """An estimator whose answer is a function of a `ClassStats` and its parameters."""
@@ -208,11 +210,12 @@ class Additive(Estimator):
         Where labels play no part y may be None; all rows are then of the one class 0. With a
         `half_life` what was learnt before fades first, and the rows weigh less the older they are.
         """
-        y, half_life = self._labels(X, y), self.half_life
-        if half_life is None:
+        y = self._labels(X, y)
+        if self.half_life is None:
             return state.update(X, y, sample_weight, **options)
         X = checked_rows(X, type(self).__name__)
         age = np.arange(X.shape[0])[::-1]
+        half_life = max(float(self.half_life), _SHORTEST)
         weight = 0.5 ** (age / half_life)
         if sample_weight is not None:
             weight = weight * weights(sample_weight, len(weight), type(self).__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -13,11 +14,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Learnt, check_whole, unchanged_on_error
+from narrows.families._base import Learnt, check_whole, same, unchanged_on_error
+from narrows.interrupts import uninterrupted
+from narrows.labels import union, weights
 from narrows.solve.sums import blocks
 from narrows.stats import ClassStats
 
 _PIECES = 16  # of a window, each with a state
+_NO_CLASSES = np.empty(0, dtype=np.int64)
 
 
 @dataclass
@@ -80,8 +84,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    **Cost**: O(nnz) for new rows; O(c d) for each of about 16 pieces, and a re-sum of the piece
-    that is leaving, when the answer is read. Memory: the rows of the window, and 16 states.
+    **Cost**: O(nnz + c d) for each batch; O(c d) for each of about 16 pieces, and a re-sum of the
+    piece that is leaving, when the answer is read. Memory: the rows of the window, copied, and 16
+    to 32 states.
 
     Examples
     --------
@@ -129,7 +134,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         ValueError
             What the estimator would raise. The window is then as it was before.
         """
-        return self._learn(X, y, sample_weight, 0)
+        with unchanged_on_error(self):
+            return self._learn(X, y, sample_weight, 0)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
         self._check_parameters()
@@ -138,20 +144,26 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         X = validate_data(
             self, X, accept_sparse="csr", dtype=types, ensure_min_samples=least, reset=not fitted
         )
-        parts = [_sliceable(a) for a in (y, sample_weight)]
+        if sample_weight is not None:
+            sample_weight = weights(sample_weight, X.shape[0], "Window")
+        parts = [_sliceable(y), sample_weight]
         check_consistent_length(X, *parts)
-        pieces = [
-            _Piece([tuple(None if a is None else a[rows] for a in (X, *parts))],
-                   rows.stop - rows.start, self._state_of(X, parts, rows))
-            for rows in blocks(X.shape[0], self._size)
-        ]  # fmt: skip
+        pieces = []
+        for rows in blocks(X.shape[0], self._size):
+            state = self._state_of(X, parts, rows)
+            if X.shape[0] - rows.stop < self.samples:
+                kept = tuple(None if a is None else a[rows].copy() for a in (X, *parts))
+                pieces.append(_Piece([kept], rows.stop - rows.start, state))
         if not fitted:
             self._pieces: deque[_Piece] = deque()
             self.n_samples_seen_ = 0
-        for piece in pieces:
-            self._append(piece)
-        self.n_samples_seen_ += X.shape[0]
-        self._answer: Any = None
+        reduce(union, (piece.stats.classes for piece in (*self._pieces, *pieces)), _NO_CLASSES)
+        with uninterrupted():
+            for piece in pieces:
+                self._append(piece)
+            self.n_samples_seen_ += X.shape[0]
+            self._answer: Any = None
+            self._answered: dict[str, Any] = {}
         return self
 
     def transform(self, X: Any) -> Any:
@@ -163,7 +175,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def estimator_(self) -> Any:
         """The estimator, fitted to the rows of the window."""
         check_is_fitted(self)
-        if self._answer is None:
+        now = {"": (type(self.estimator), self.samples)} | self.estimator.get_params()
+        if self._answer is None or not all(same(self._answered.get(k), now[k]) for k in now):
+            self._check_parameters()
             answer = clone(self.estimator)
             state = answer.empty_state(self.n_features_in_)
             left = self.samples
@@ -173,7 +187,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             answer._learnt, answer.n_features_in_ = Learnt(state), self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 answer.feature_names_in_ = self.feature_names_in_
-            self._answer = answer
+            self._answer, self._answered = answer, now
         return self._answer
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
