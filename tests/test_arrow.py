@@ -361,8 +361,10 @@ def test_widths_are_kept(run):
 def test_rows_that_a_damaged_file_does_not_give_are_missed(tmp_path, monkeypatch):
     pq.write_table(pa.table(columns()), tmp_path / "a.parquet", row_group_size=20)
     batches = pq.ParquetFile.iter_batches
-    monkeypatch.setattr(
-        pq.ParquetFile, "iter_batches", lambda *args, **more: list(batches(*args, **more))[:2]
-    )
+
+    def some(file, size, row_groups):
+        return [] if row_groups == [1] else batches(file, size, row_groups=row_groups)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", some)
     with pytest.raises(DataError, match=r"a\.parquet: a damaged Parquet file: 20 of its rows do"):
         list(iter_chunks(tmp_path / "a.parquet", chunk_rows=20))
