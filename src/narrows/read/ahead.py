@@ -12,10 +12,10 @@ _DEPTH = 1  # items that wait, while another is being made
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:
-    """Yield what `items` yields, made by a thread of its own that is at most two items ahead: one that waits, and the one being made.
+    """Yield what `items` yields, made by a thread of its own that is at most two items ahead.
 
-    What goes wrong there is raised here, in its turn. The thread ends with the generator; it
-    never holds the process up.
+    One waits while the next is being made. What goes wrong there is raised here, in its turn. The
+    thread ends with the generator; it never holds the process up.
     """
     waiting: queue.Queue[Any] = queue.Queue(_DEPTH)
     stopped = threading.Event()
