@@ -429,6 +429,12 @@ class OnlineSRDA(Projector):
         self._learnt = Learnt(state)
         return self
 
+    @property
+    def _n_features_out(self) -> int:
+        """One a class, or fewer; known without the polish."""
+        classes, p = len(self._state.live), self.n_components
+        return classes if p is None else min(p, classes)
+
     def _solve(self, state: Regression) -> Answer:
         core = state.core
         polished = self.polish and self.loss == "squared"

@@ -122,6 +122,7 @@ def _chunks(
         y: Any = None if label is None else _labels(table, label, labels, name, lines)
         if sparse.issparse(y):
             labels = y.shape[1]
+        del table  # the chunk may wait for long
         yield Chunk(X, y, lines, None if columns is None else tuple(columns))
 
 
@@ -140,12 +141,15 @@ def _cut(batches: Iterable[Any], rows: int, passed: int) -> Iterator[Any]:
     have = 0
     for batch in batches:
         passed, batch = max(0, passed - batch.num_rows), batch.slice(min(passed, batch.num_rows))
-        while batch.num_rows:
+        while batch is not None and batch.num_rows:
             held.append(batch.slice(0, rows - have))
-            have, batch = have + held[-1].num_rows, batch.slice(rows - have)
+            have += held[-1].num_rows
+            few = held[-1].num_rows == batch.num_rows
+            batch = None if few else batch.slice(held[-1].num_rows)  # none holds no memory
             if have == rows:
-                yield pyarrow().Table.from_batches(held)
+                ready = [pyarrow().Table.from_batches(held)]
                 held, have = [], 0
+                yield ready.pop()
                 pyarrow().default_memory_pool().release_unused()  # or it keeps some chunks more
     if held:
         yield pyarrow().Table.from_batches(held)
