@@ -1,4 +1,4 @@
-"""What tests share: the real data, where it is."""
+"""What tests share: the real data, where it is, and the command line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from narrows import cli
 
 settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("narrows")
@@ -19,3 +21,18 @@ def data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("needs real data: set NARROWS_DATA to the folder that holds it")
     return Path(folder)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    """Run a command in an empty folder; return (status, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(line, **files):
+        for name, content in files.items():
+            (tmp_path / name.replace("__", ".")).write_text(content)
+        status = cli.main(line.split())
+        out, err = capfd.readouterr()
+        return status, out, err
+
+    return run

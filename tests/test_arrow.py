@@ -9,7 +9,6 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows import cli
 from narrows.errors import DataError
 from narrows.read import iter_chunks
 from tests.cases import labelled
@@ -81,17 +80,6 @@ def gathered(table, **options):
         widest = max(part.shape[1] for part in rows)
         rows = [np.pad(p.toarray(), ((0, 0), (0, widest - p.shape[1]))) for p in rows]
     return np.concatenate(rows), np.concatenate(labels)
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-
-    def run(line):
-        status = cli.main(line.split())
-        return status, *capfd.readouterr()
-
-    return run
 
 
 # -- chunks --------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from narrows import cli, load
+from narrows import load
 from narrows.engines import local
 from tests.cases import labelled
 
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin", "ignore:.*more
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
+def run(run):
+    """The command line, in a folder of files."""
     X, y = labelled(n=230, d=12, sparse=True)
     codes = np.unique(y, return_inverse=True)[1]
     dump_svmlight_file(X, codes, "a.svm", zero_based=False)
@@ -41,11 +41,6 @@ def run(tmp_path, monkeypatch, capfd):
         for i, label in enumerate(y):
             text = " ".join(words[(i * k + len(label)) % 8] for k in range(1, 5))
             file.write(json.dumps({"label": str(label), "text": text}) + "\n\n")
-
-    def run(command):
-        status = cli.main(command.split())
-        return status, *capfd.readouterr()
-
     return run
 
 
@@ -68,49 +63,47 @@ def bytes_of(name):
         return file.read()
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("chunks", [0, 3, 8])
-def test_ctrl_c_finishes_the_chunk_and_a_second_run_goes_on(run, monkeypatch, method, chunks):
-    more = "--param passes=2 " if method in ("ioc", "immc") else ""
-    fit = f"fit one.svm two.svm --method {method} {more}--chunk-rows 30 -o "
-    assert run(fit + "whole.narrows")[0] == 0
+def assert_resumed_is_whole(run, monkeypatch, command, chunks=4):
+    """A run that is stopped and resumed saves what an undisturbed one does; return what it said."""
+    assert run(f"{command} -o whole.narrows")[0] == 0
     with monkeypatch.context() as patch:
         stop_after(patch, chunks)
-        status, out, err = run(fit + "m.narrows --checkpoint c.narrows --every 60")
+        status, out, stopped = run(f"{command} -o m.narrows --checkpoint c.narrows --every 60")
     assert (status, out) == (130, "")
-    rows = sum([30, 30, 30, 10, 30, 30, 30, 30, 10][: chunks + 1])
-    assert f"interrupted after {rows} rows, which are kept in c.narrows" in err
     assert not os.path.exists("m.narrows")
-    status, _, err = run(fit + "m.narrows --checkpoint c.narrows --resume")
-    assert status == 0
-    assert f"going on after {rows} rows" in err
+    status, _, resumed = run(f"{command} -o m.narrows --checkpoint c.narrows --resume")
+    assert status == 0, resumed
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
     assert not os.path.exists("c.narrows")
+    return stopped, resumed
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("chunks", [0, 3, 8, 12])
+def test_ctrl_c_finishes_the_chunk_and_a_second_run_goes_on(run, monkeypatch, method, chunks):
+    twice = method in ("ioc", "immc")
+    if chunks > 8 and not (twice or method == "idrqr"):
+        pytest.skip("it makes one pass, which is over by then")
+    fit = f"fit one.svm two.svm --method {method} --chunk-rows 30"
+    fit += " --param passes=2" if twice else ""
+    stopped, resumed = assert_resumed_is_whole(run, monkeypatch, fit, chunks)
+    sizes = [30, 30, 30, 10, 30, 30, 30, 30, 10]
+    rows = sum(sizes[: chunks % len(sizes) + 1])
+    assert f"interrupted after {rows} rows, which are kept in c.narrows" in stopped
+    assert f"going on after {rows} rows" in resumed
 
 
 @pytest.mark.parametrize("file", ["a.csv", "a.jsonl"])
 @pytest.mark.parametrize("method", ["oc", "ioc"])
 def test_lines_of_other_formats(run, monkeypatch, file, method):
-    fit = f"fit {file} --method {method} --chunk-rows 30 -o "
-    assert run(fit + "whole.narrows")[0] == 0
-    with monkeypatch.context() as patch:
-        stop_after(patch, 4)
-        assert run(fit + "m.narrows --checkpoint c.narrows")[0] == 130
-    assert run(fit + "m.narrows --checkpoint c.narrows --resume")[0] == 0
-    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+    assert_resumed_is_whole(run, monkeypatch, f"fit {file} --method {method} --chunk-rows 30")
 
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
 def test_arrays_are_gone_on_with(run, monkeypatch, kind):
     pytest.importorskip("pyarrow")
     assert run(f"convert a.csv a.{kind}")[0] == 0
-    fit = f"fit a.{kind} --method ioc --chunk-rows 30 -o "
-    assert run(fit + "whole.narrows")[0] == 0
-    with monkeypatch.context() as patch:
-        stop_after(patch, 4)
-        assert run(fit + "m.narrows --checkpoint c.narrows")[0] == 130
-    assert run(fit + "m.narrows --checkpoint c.narrows --resume")[0] == 0
-    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+    assert_resumed_is_whole(run, monkeypatch, f"fit a.{kind} --method ioc --chunk-rows 30")
 
 
 def test_an_update_is_gone_on_with(run, monkeypatch):

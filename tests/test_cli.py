@@ -26,21 +26,6 @@ COMMAND = [sys.executable, "-m", "narrows.cli"]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    """Run a command in an empty folder; return (status, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(line, **files):
-        for name, content in files.items():
-            (tmp_path / name.replace("__", ".")).write_text(content)
-        status = cli.main(line.split())
-        out, err = capfd.readouterr()
-        return status, out, err
-
-    return run
-
-
-@pytest.fixture
 def svm(tmp_path):
     X, _ = labelled(sparse=True)
     y = np.arange(60) % 3
@@ -337,7 +322,7 @@ WRONG = [
     (
         "transform m.narrows a.svm -o x.jsonl",
         2,
-        "x.jsonl: unknown suffix; one of .npz, .parquet",
+        "x.jsonl: .jsonl is for texts; numbers are",
     ),
     ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: not a narrows model, or a damaged"),
     ("transform a.svm a.svm -o x.npz", 1, "a.svm: not a narrows model"),

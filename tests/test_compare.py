@@ -141,17 +141,6 @@ def test_what_is_asked_for_has_to_be_there(arguments, message):
 # -- the command line ----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-
-    def run(command):
-        status = cli.main(command.split())
-        return status, *capfd.readouterr()
-
-    return run
-
-
 def test_the_command_prints_what_python_finds(run):
     X, y = labelled(n=120, d=6, sparse=True)
     codes = np.unique(y, return_inverse=True)[1]
@@ -210,6 +199,7 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
         ("compare none.svm", 2, "no such file: none.svm"),
         ("compare a.jsonl --methods pcaa", 2, "there is no method 'pcaa'"),
         ("compare a.jsonl --dims few", 2, "--dims few: whole numbers with commas wanted"),
+        ("compare n.csv --min-df 2 --dims 1", 2, "n.csv: --vectorizer and the like are for texts"),
         ("compare a.jsonl --classifier tree", 2, "classifiers are svm, knn, smo"),
         ("compare a.jsonl --test a.jsonl --cv 3", 2, "--test and --cv exclude each other"),
         ("compare c.jsonl", 1, "has 1 row(s), too few"),
@@ -218,6 +208,7 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
 def test_wrong_usage_is_told(run, tmp_path, command, status, message):
     (tmp_path / "a.jsonl").write_text("".join(texts(20, None)))
     (tmp_path / "c.jsonl").write_text("".join(texts(3, None)))
+    (tmp_path / "n.csv").write_text("a,b,class\n" + "1,0,x\n0,1,y\n" * 10)
     found, out, err = run(command)
     assert (found, out) == (status, "")
     assert err.startswith("narrows: ")

@@ -12,24 +12,12 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from narrows import cli
 from narrows.errors import ParameterError
 from narrows.read import iter_chunks
 from narrows.write import _Csv, _Npz, _Svmlight, writer
 
 FORMATS = ["npz", "parquet", "svm", "svm.gz", "libsvm", "csv", "csv.gz"]
 ROWS = 23
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-
-    def run(line):
-        status = cli.main(line.split())
-        return status, *capfd.readouterr()
-
-    return run
 
 
 def numbers(dtype=np.float64):

@@ -14,7 +14,7 @@ import narrows
 PACKAGE = Path(narrows.__file__).parent
 # from the top down; a file may import from its own layer and from those below
 LAYERS = [
-    {"cli", "__main__"},
+    {"cli", "options", "__main__"},
     {"checkpoint", "engines", "evaluate", "read", "river", "runs", "store", "text", "write"},
     {"families"},
     {"solve", "criteria", "stats", "labels", "priors", "errors", "interrupts"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import shlex
 import shutil
 import signal
 import sys
@@ -16,30 +15,39 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
-from click.core import ParameterSource
 from sklearn.utils import get_tags
 from tqdm import tqdm
 
-import narrows
 from narrows.checkpoint import Checkpoint
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate import gathered
 from narrows.evaluate.describe import described, details, printable, summary
-from narrows.families._base import Estimator
 from narrows.interrupts import between
+from narrows.options import (
+    KEEP_OPTIONS,
+    METHOD_OPTIONS,
+    METHODS,
+    READ_OPTIONS,
+    TEXT_OPTIONS,
+    as_typed,
+    check_checkpoint,
+    check_for_texts,
+    check_output,
+    estimator_of,
+    having,
+    keeping,
+    options_of_model,
+    reading,
+    texts_of,
+    whole_numbers,
+)
 from narrows.read import Dataset
 from narrows.read.ahead import ahead
 from narrows.read.chunk import Chunk, Options
 from narrows.runs import Run
-from narrows.store import is_checkpoint, load, save
-from narrows.text import MOST, HashedTfidf, Tfidf
+from narrows.store import load, save
+from narrows.text import Tfidf
 from narrows.write import format_of, rows_in, writer
-
-METHODS: dict[str, Any] = {
-    name.lower(): method
-    for name in narrows.__all__
-    if isinstance(method := getattr(narrows, name), type) and issubclass(method, Estimator)
-}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,115 +95,6 @@ def _say(message: str) -> None:
     print("narrows:", " ".join(message.split()), file=sys.stderr)  # noqa: T201 - one line
 
 
-class _Number(click.ParamType):
-    """A whole number, or else a fraction."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        for kind in (int, float):
-            try:
-                return kind(value)
-            except ValueError:
-                continue
-        self.fail(f"{value!r} is not a number.", param, ctx)
-
-
-class _Values(click.ParamType):
-    """A word, a number, or a list of numbers with commas."""
-
-    name = "value"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            numbers = [float(part) for part in value.split(",")]
-        except ValueError:
-            if "," in value:
-                self.fail(f"{value!r} is no list of numbers.", param, ctx)
-            return value
-        return numbers if "," in value else numbers[0]
-
-
-_METHOD_OPTIONS = (
-    click.option("--n-features", type=_Number(), help="Columns to keep: a number or a fraction."),
-    click.option("--energy", type=float, help="Keep the fewest columns with this share of score."),
-    click.option("--threshold", type=float, help="Keep the columns with at least this score."),
-    click.option("--n-components", type=int, help="Directions to keep."),
-    click.option("--priors", type=_Values(), help="empirical, sqrt, balanced, or p1,p2,…"),
-    click.option(
-        "--eps", type=float, help="Weight of the spread within classes (mmcfs, mmc, immc)."
-    ),
-    click.option("--theta", type=_Values(), help="Shift of immc: auto, a number, or t1,t2,…"),
-    click.option("--mu", type=float, help="Added to the scatter within classes (lda, idrqr)."),
-    click.option("--alpha", type=float, help="Penalty on the directions' squares (srda)."),
-    click.option(
-        "--half-life", type=float, metavar="ROWS", help="Rows after which a row weighs half."
-    ),
-    click.option(
-        "--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other parameter."
-    ),
-)
-_READ_OPTIONS = (
-    click.option("--label", help="What holds the labels: CSV column, JSON key, npz array."),
-    click.option("--text", help="JSON key with the text; `text` if left out."),
-    click.option("--split", metavar="NAME", help="Only JSON lines whose `split` is NAME."),
-    click.option("--width", type=click.IntRange(1), metavar="D", help="Number of columns."),
-    click.option(
-        "--zero-based/--one-based", default=None, help="svmlight columns count from 0 or 1."
-    ),
-    click.option(
-        "--chunk-rows",
-        type=click.IntRange(1),
-        default=10_000,
-        show_default=True,
-        help="Rows read at a time.",
-    ),
-)
-_TEXT_OPTIONS = (
-    click.option(
-        "--vectorizer",
-        type=click.Choice(["tfidf", "hashing"]),
-        help="Columns of texts: one a term, or hashed.  [default: tfidf]",
-    ),
-    click.option(
-        "--hash-columns",
-        type=click.IntRange(1, MOST),
-        metavar="D",
-        help="How many.  [default: 1048576]",
-    ),
-    click.option("--stop-words", metavar="WORDS", help="english, or a file of one word a line."),
-    click.option("--min-df", type=click.IntRange(1), metavar="N", help="Only terms of N texts."),
-)
-_KEEP_OPTIONS = (
-    click.option("--checkpoint", metavar="FILE", help="Keep there what is learnt on the way."),
-    click.option(
-        "--every",
-        type=click.IntRange(1),
-        default=100_000,
-        show_default=True,
-        metavar="ROWS",
-        help="Write the checkpoint after so many rows.",
-    ),
-    click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
-    click.option(
-        "--from-position",
-        is_flag=True,
-        help="With --resume: standard input begins where the checkpoint was made.",
-    ),
-)
-
-
-def _with(options: tuple[Any, ...]) -> Callable[[Any], Any]:
-    def add(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
 @click.version_option(package_name="narrows", message="narrows %(version)s")
 def cli() -> None:
@@ -218,16 +117,16 @@ def cli() -> None:
     help=f"One of {', '.join(METHODS)}.",
 )
 @click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
-@_with(_METHOD_OPTIONS)
-@_with(_READ_OPTIONS)
-@_with(_TEXT_OPTIONS)
+@having(METHOD_OPTIONS)
+@having(READ_OPTIONS)
+@having(TEXT_OPTIONS)
 @click.option(
     "--idf-sample",
     type=click.IntRange(1),
     metavar="ROWS",
     help="Count the terms of the first ROWS texts only, and read once: for an endless pipe.",
 )
-@_with(_KEEP_OPTIONS)
+@having(KEEP_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def fit(
     inputs: tuple[str, ...], method: str, output: str, params: tuple[str, ...], **given: Any
@@ -239,16 +138,15 @@ def fit(
     narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
     narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
     """  # noqa: D301 - click wants the character
-    as_json, keep = given.pop("as_json"), _kept(given)
-    options = _options(
+    as_json, keep = given.pop("as_json"), keeping(given)
+    options = reading(
         given, labels_required=get_tags(METHODS[method.lower()]()).target_tags.required
     )
-    texts = _texts(given)
-    estimator = _estimator(method, given, params)
-    _check_output(output, *inputs)
+    texts = texts_of(given)
+    estimator = estimator_of(method, given, params)
+    check_output(output, *inputs)
     run = _run(estimator, inputs, options, None, keep, output, **texts)
-    if not run.dataset.is_text and any(value is not None for value in texts.values()):
-        raise ParameterError(f"{inputs[0]}: --vectorizer and the like are for texts (.jsonl).")
+    check_for_texts(texts, run.dataset.is_text, inputs[0])
     if not _learn(run, run.fit):
         return 130
     _finish(run, estimator, output, as_json)
@@ -259,8 +157,8 @@ def fit(
 @click.argument("model")
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
-@_with(_READ_OPTIONS)
-@_with(_KEEP_OPTIONS)
+@having(READ_OPTIONS)
+@having(KEEP_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> int:
     """Let a saved model learn more rows, as if it had seen them all.
@@ -271,13 +169,13 @@ def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> in
 
     Texts become rows by the terms and frequencies that were counted when the model was fitted.
     """  # noqa: D301 - click wants the character
-    as_json, keep = given.pop("as_json"), _kept(given)
-    _check_output(output, *inputs)
+    as_json, keep = given.pop("as_json"), keeping(given)
+    check_output(output, *inputs)
     estimator = load(model)
     _need_partial_fit(estimator)
     required = get_tags(estimator).target_tags.required
-    options = _options(given, labels_required=required)
-    options = _options_of_model(estimator, model, options, wider=True)
+    options = reading(given, labels_required=required)
+    options = options_of_model(estimator, model, options, wider=True)
     run = _run(estimator, inputs, options, estimator.source_, keep, output, model)
     _check_kind(run.dataset, estimator, model, inputs[0])
     if not _learn(run, run.update):
@@ -298,7 +196,7 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
 
     Exact for the methods whose states add up, approximate for onlinesrda.
     """  # noqa: D301 - click wants the character
-    _check_output(output)
+    check_output(output)
     loaded = [load(model) for model in models]
     _widen_alike(loaded)
     merged, *others = loaded
@@ -318,7 +216,7 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
 @cli.command(short_help="Write the rows of a file in another format.")
 @click.argument("input", metavar="INPUT")
 @click.argument("output", metavar="OUTPUT")
-@_with(_READ_OPTIONS)
+@having(READ_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def convert(input: str, output: str, **given: Any) -> None:
     """Write the rows of a file in another format: the same columns, the same labels.
@@ -331,15 +229,15 @@ def convert(input: str, output: str, **given: Any) -> None:
     read again, and its rows are counted.
     """  # noqa: D301 - click wants the character
     as_json = given.pop("as_json")
-    _check_output(output, input)
-    options = _options(given)
+    check_output(output, input)
+    options = reading(given)
     dataset = Dataset([input], options)
     rows = 0
 
     def counted(written: str) -> None:
         found = rows_in(written, output, first)
         if found != rows:
-            raise DataError(output, f"{rows:,} rows were read, but {found:,} written. {input}?")
+            raise DataError(output, f"{rows:,} rows were read, but {found:,} written. Try again.")
 
     chunks = _progress(dataset, "converting")
     first = next(chunks)
@@ -358,7 +256,7 @@ def convert(input: str, output: str, **given: Any) -> None:
 @click.option(
     "-o", "--output", required=True, help=".npz, .parquet, .svm or .csv; - for CSV on stdout."
 )
-@_with(_READ_OPTIONS)
+@having(READ_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def transform(model: str, input: str, output: str, **given: Any) -> int:
     """Reduce the rows of a file with a saved model.
@@ -368,10 +266,10 @@ def transform(model: str, input: str, output: str, **given: Any) -> int:
     narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
     """  # noqa: D301 - click wants the character
     as_json = given.pop("as_json")
-    _check_output(output, model, input)
+    check_output(output, model, input)
     format_of(output)
     estimator = load(model)
-    options = _options_of_model(estimator, model, _options(given))
+    options = options_of_model(estimator, model, reading(given))
     run = Run(estimator, [input], options, estimator.source_, _progress)
     _check_kind(run.dataset, estimator, model, input)
     rows, stopped = 0, False
@@ -419,8 +317,8 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 @click.option("--cv", type=click.IntRange(2), metavar="N", help="So many folds, each held out.")
 @click.option("--seed", default=0, show_default=True, help="Of the rows held out.")
 @click.option("--report", metavar="FILE", help="Page to write, .html; the same as .json beside it.")
-@_with(_READ_OPTIONS)
-@_with(_TEXT_OPTIONS)
+@having(READ_OPTIONS)
+@having(TEXT_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(
     input: str,
@@ -449,13 +347,15 @@ def compare(
 
     if test is not None and cv is not None:
         raise ParameterError("--test and --cv exclude each other.")
-    sizes, judges = _whole_numbers("--dims", dims), classifier.split(",")
+    sizes, judges = whole_numbers("--dims", dims), classifier.split(",")
     made = comparison.check(methods.split(","), sizes, judges)
     inputs = [input] if test is None else [input, test]
     for output in [] if report is None else [report, page.twin_of(report)]:
-        _check_output(output, *inputs)
-    vectoriser = _texts(given)["vectoriser"] or Tfidf()
-    data = gathered.folds(input, test, cv, seed, _options(given, labels_required=True), vectoriser)
+        check_output(output, *inputs)
+    texts = texts_of(given)
+    options = reading(given, labels_required=True)
+    data = gathered.folds(input, test, cv, seed, options, texts["vectoriser"] or Tfidf())
+    check_for_texts(texts, data.source is not None and data.source.tfidf is not None, input)
     found: dict[Any, Any] = {}
     # all columns, and each method at each size, by each classifier
     total = len(data.folds) * (1 + len(made) * len(set(sizes))) * len(set(judges))
@@ -476,7 +376,7 @@ def compare(
     else:
         click.echo(comparison.table(lines))
     if report is not None:
-        told = page.gather(lines, data, made, inputs, _as_typed(), stopped)
+        told = page.gather(lines, data, made, inputs, as_typed(), stopped)
         page.write(report, told, lines, data, made)
         if not as_json:
             click.echo(f"\nreport written to {report}, and as data to {page.twin_of(report)}")
@@ -496,7 +396,7 @@ def demo(output: str, as_json: bool) -> None:
     from narrows.evaluate.figure import PICTURES
     from narrows.evaluate.scores import table
 
-    _check_output(output)
+    check_output(output)
     if not output.lower().endswith(PICTURES):
         raise ParameterError(f"{output}: a picture ends in {', '.join(PICTURES)}.")
     scores = digits.run()
@@ -513,109 +413,6 @@ def demo(output: str, as_json: bool) -> None:
 # -- what the verbs share --------------------------------------------------------------------
 
 
-def _whole_numbers(flag: str, value: str) -> list[int]:
-    try:
-        return [int(part) for part in value.split(",")]
-    except ValueError:
-        raise ParameterError(f"{flag} {value}: whole numbers with commas wanted.") from None
-
-
-def _as_typed() -> str:
-    """The command of the moment, for a shell: its arguments, and the options that were given."""
-    context = click.get_current_context()
-    words = ["narrows", context.command.name or ""]
-    for parameter in context.command.params:
-        name, value = parameter.name or "", context.params[parameter.name or ""]
-        if context.get_parameter_source(name) != ParameterSource.COMMANDLINE:
-            continue
-        flags = parameter.secondary_opts if value is False else parameter.opts
-        words += flags[-1:] if isinstance(parameter, click.Option) else []
-        words += [] if isinstance(value, bool) else [str(value)]
-    return shlex.join(words)
-
-
-def _options(given: dict[str, Any], labels_required: bool = False) -> Options:
-    """Take the reading options out of `given`."""
-    names = ("label", "text", "split", "width", "zero_based", "chunk_rows")
-    return Options(**{name: given.pop(name) for name in names}, labels_required=labels_required)
-
-
-def _options_of_model(estimator: Any, model: str, options: Options, wider: bool = False) -> Options:
-    """Let files become the columns that the model was fitted to, or more if they may be wider."""
-    source = estimator.source_
-    width, base = options.width, options.zero_based
-    wider = wider and estimator.column_names() is None
-    if width not in (None, estimator.n_features_in_) and not wider:
-        raise ParameterError(
-            f"--width {width}, but {model} was fitted to {estimator.n_features_in_} columns."
-        )
-    if source is not None and base is not None and source.zero_based not in (None, base):
-        counted = "zero" if source.zero_based else "one"
-        raise ParameterError(f"{model} was fitted to columns that are {counted}-based.")
-    names = getattr(estimator, "feature_names_in_", None)
-    columns = source.columns if source is not None else None if names is None else tuple(names)
-    return options.having(width=width if wider else estimator.n_features_in_, columns=columns)
-
-
-def _estimator(method: str, given: dict[str, Any], params: tuple[str, ...]) -> Any:
-    estimator = METHODS[method.lower()]()
-    chosen = {name: value for name, value in given.items() if value is not None}
-    for pair in params:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise ParameterError(f"--param {pair}: NAME=VALUE wanted.")
-        if name in chosen:
-            raise ParameterError(f"--param {pair}: {name} was given already.")
-        try:
-            chosen[name] = json.loads(value)
-        except ValueError:
-            chosen[name] = value
-    known = estimator.get_params()
-    for name in chosen:
-        if name not in known:
-            raise ParameterError(
-                f"{method} has no parameter {name!r}; it has {', '.join(sorted(known))}."
-            )
-    return estimator.set_params(**chosen)
-
-
-def _check_output(path: str, *inputs: str) -> None:
-    """Raise before the work is done, not after, where its result could not be written."""
-    folder = os.path.dirname(path) or "."
-    if path != "-" and not os.path.isdir(folder):
-        raise ParameterError(f"{path}: there is no folder {folder}.")
-    if os.path.isdir(path):
-        raise ParameterError(f"{path}: a file wanted, but this is a folder.")
-    if path != "-" and not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise ParameterError(f"{path}: it cannot be written there; permission is denied.")
-    for source in inputs:
-        if os.path.isfile(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise ParameterError(f"{path}: this is what is read; write to another file.")
-
-
-def _check_checkpoint(path: str, output: str, *inputs: str) -> None:
-    """Raise where a checkpoint would take the place of something else: at the end it goes."""
-    if path == "-":
-        raise ParameterError("--checkpoint wants a file, but - came.")
-    _check_output(path, *inputs)
-    if os.path.realpath(path) == os.path.realpath(output):
-        raise ParameterError(f"{path}: the checkpoint and the model are one file; name two.")
-    if os.path.exists(path) and not is_checkpoint(path):
-        raise ParameterError(
-            f"{path}: this is there, and is no checkpoint. Name another file, or remove it."
-        )
-
-
-def _kept(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of checkpoints out of `given`."""
-    keep = {name: given.pop(name) for name in ("checkpoint", "every", "resume", "from_position")}
-    if keep["checkpoint"] is None and keep["resume"]:
-        raise ParameterError("--resume goes with --checkpoint FILE, which says what from.")
-    if keep["from_position"] and not keep["resume"]:
-        raise ParameterError("--from-position goes with --resume.")
-    return keep
-
-
 def _run(
     estimator: Any,
     inputs: tuple[str, ...],
@@ -630,7 +427,7 @@ def _run(
     if path is None:
         return Run(estimator, inputs, options, source, _progress, **texts)
     _need_partial_fit(estimator)
-    _check_checkpoint(path, output, *inputs, *([] if base is None else [base]))
+    check_checkpoint(path, output, *inputs, *([] if base is None else [base]))
     if keep["from_position"] and list(inputs) != ["-"]:
         raise ParameterError("--from-position is for standard input; files are passed over.")
     checkpoint = Checkpoint(path, keep["every"], estimator, inputs, options, base)
@@ -642,32 +439,6 @@ def _run(
         _say(f"there is no checkpoint {path} yet; beginning afresh.")
     there = keep["from_position"]
     return Run(estimator, inputs, options, source, _progress, checkpoint, begun, there, **texts)
-
-
-def _texts(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of texts out of `given`: the vectoriser, and the sample it counts."""
-    kind, columns, words, least = (
-        given.pop(name) for name in ("vectorizer", "hash_columns", "stop_words", "min_df")
-    )
-    sample = given.pop("idf_sample", None)
-    if words not in (None, "english"):
-        words = _words_of(words)
-    if kind == "hashing" and least is not None:
-        raise ParameterError("--min-df goes with --vectorizer tfidf: hashed terms are not kept.")
-    if kind != "hashing" and columns is not None:
-        raise ParameterError("--hash-columns goes with --vectorizer hashing.")
-    if kind is words is least is None:
-        return {"vectoriser": None, "sample": sample}
-    made = Tfidf(words, least or 1) if kind != "hashing" else HashedTfidf(columns or 2**20, words)
-    return {"vectoriser": made, "sample": sample}
-
-
-def _words_of(path: str) -> list[str]:
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            return file.read().split()
-    except UnicodeDecodeError as error:
-        raise DataError(path, f"words in UTF-8 wanted, but {error}.") from None
 
 
 def _learn(run: Run, verb: Callable[[], Any]) -> bool:

@@ -346,5 +346,12 @@ def format_of(path: str, texts: bool = False) -> tuple[Kind, bool]:
     if path == "-":
         return (_Jsonl if texts else _Csv), False
     kinds = _OF_TEXTS if texts else _WRITERS
-    suffix, zipped = suffix_of(path, kinds)
+    suffix, zipped = suffix_of(path, _WRITERS | _OF_TEXTS)
+    if suffix not in kinds:
+        raise ParameterError(
+            f"{path}: texts are written to .jsonl or .jsonl.gz alone; transform makes numbers of "
+            "them with a model."
+            if texts
+            else f"{path}: .jsonl is for texts; numbers are written to {', '.join(kinds)}."
+        )
     return kinds[suffix], zipped
