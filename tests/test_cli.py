@@ -489,6 +489,21 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path, verb):
     assert sorted(os.listdir(tmp_path)) == before
 
 
+def test_an_interrupt_inside_an_exec_is_no_death_by_signal(tmp_path):
+    # as when Ctrl-C comes while a library that is being imported makes its classes from strings
+    (tmp_path / "sitecustomize.py").write_text(
+        "import click\n"
+        "def main(*args, **kwargs):\n"
+        "    exec('raise KeyboardInterrupt')\n"
+        "click.Group.main = main\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "narrows", "demo"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "narrows: interrupted; no file was changed.\n")
+
+
 def test_a_terminated_run_leaves_nothing(tmp_path):
     with open(tmp_path / "big.svm", "w") as file:
         file.writelines(f"{i % 2} 1:{i} 2:1\n" for i in range(400_000))

@@ -4,4 +4,8 @@ import sys
 
 from narrows.cli import main
 
-sys.exit(main())
+status = main()
+# With -m, Python ends by the signal itself when a Ctrl-C, though caught, has come through the exec
+# of a string, as in imports; the exec of another string makes it forget that one.
+exec("")
+sys.exit(status)
