@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -15,7 +15,7 @@ from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
 from narrows.solve.sums import BLOCK, add_dense, blocks, weighted
-from narrows.solve.table import Table, add_sparse_rows
+from narrows.solve.table import Stored, Table, add_sparse_rows, beside
 
 Second = Literal["total", "class"] | None
 
@@ -353,10 +353,52 @@ class ClassStats:
         new._squares = None if self._squares is None else change(self._squares)
         return new
 
+    @classmethod
+    def beside(cls, parts: Iterable[ClassStats], in_memory: bool = True) -> ClassStats:
+        """Return the state of all columns from those of neighbouring ones, of the same rows.
+
+        Parameters
+        ----------
+        parts : iterable of ClassStats
+            In the order of their columns; each is needed only while it is taken.
+        in_memory : bool, default=True
+            If not, the sums are put into temporary files, from which they are read a part at a
+            time; what changes the state takes them into memory.
+        """
+        new: ClassStats | None = None
+        origins: list[Any] = []
+        sums: Any
+        squares: Any
+        sums, squares = ([], []) if in_memory else (Stored(), Stored())
+        for part in parts:
+            if new is None:
+                new = cls(0, second=part.second, presence=part.presence)
+                new.n_samples, new.classes = part.n_samples, part.classes
+                new.counts = part.counts.copy()
+            elif (part._origin is None) != (origins[0] is None):
+                raise ValueError("ClassStats: parts of the same rows wanted.")
+            origins.append(part._origin)
+            sums.append(part._sums)
+            if part._squares is not None:
+                squares.append(part._squares)
+        if new is None:
+            raise ValueError("ClassStats: at least one part wanted.")
+        new._sums = beside(sums)
+        new._squares = None if new.second is None else beside(squares)
+        new._origin = None if origins[0] is None else np.concatenate(origins)
+        return new
+
     @property
     def nbytes(self) -> int:
         """What the tables of the state take in memory."""
         return self._sums.nbytes + (0 if self._squares is None else self._squares.nbytes)
+
+    def middle(self) -> int:
+        """Return the column that has about half of what the state takes before it."""
+        return self._sums.middle()
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
 
     # -- reading ----------------------------------------------------------------------------
 

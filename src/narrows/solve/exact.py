@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
+from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lsqr
 
-from narrows.solve.centred import Centred
+from narrows.solve.centred import Centred, triangle
 
 Blocks = Iterable[tuple[slice, np.ndarray]]
 
@@ -118,7 +118,7 @@ def best_ratios(H: np.ndarray, F: np.ndarray, mu: float = 0.0) -> tuple[np.ndarr
     V : ndarray of shape (r, k)
         V'(F'F + mu I)V = I.
     """
-    F = _triangle(F)
+    F = triangle(F)
     _, s, Vt = linalg.svd(F, full_matrices=mu > 0)
     s = np.append(s, np.zeros(len(Vt) - len(s)))
     kept = (s > rank_tolerance(F, s)) | (mu > 0)
@@ -127,19 +127,14 @@ def best_ratios(H: np.ndarray, F: np.ndarray, mu: float = 0.0) -> tuple[np.ndarr
     return t**2, whitener @ Ut.T
 
 
-def _triangle(F: np.ndarray) -> np.ndarray:
-    """What has the scatter of F, with no more rows than columns."""
-    return np.asarray(np.linalg.qr(F, mode="r")) if len(F) > F.shape[1] else F
-
-
-def rank_tolerance(F: np.ndarray, s: np.ndarray) -> float:
+def rank_tolerance(F: Any, s: np.ndarray) -> float:
     """Singular values s of F up to this are rounding."""
     return float(max(F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
 
 
 def row_basis(F: np.ndarray) -> np.ndarray:
     """An orthonormal basis of what the rows of F span, one vector a column."""
-    _, s, Vt = linalg.svd(_triangle(F), full_matrices=False)
+    _, s, Vt = linalg.svd(triangle(F), full_matrices=False)
     return Vt[s > rank_tolerance(F, s)].T
 
 
@@ -169,7 +164,7 @@ def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
     """
     H, F = A.between(), A.within()
     K = np.vstack([H, F])
-    _, s, Qt = linalg.svd(_triangle(K), full_matrices=False)
+    _, s, Qt = linalg.svd(triangle(K), full_matrices=False)
     Q = Qt[s > rank_tolerance(K, s)].T
     H[np.linalg.norm(H, axis=1) <= A.noise] = 0.0
     return Q, s[: Q.shape[1]], H @ Q, F @ Q
@@ -201,9 +196,8 @@ def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np
     _, U = positive_eigh(H @ H.T, A.noise**2)
     del H
     by_class = U / np.sqrt(A.counts)[:, None]
-    unit = 2.0 ** np.round(np.log2(A.length or 1.0))
-    scaled = copy(A)  # LSQR's own tests take for granted that numbers are about 1
-    scaled.root = A.root / unit
+    unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))
+    scaled = A.over(unit)  # LSQR's own tests take for granted that numbers are about 1
     W, n_iter = np.empty((A.shape[1], U.shape[1])), 0
     for k, value in enumerate(by_class.T):
         W[:, k], _, used, *_ = lsqr(
@@ -297,20 +291,19 @@ def _row_space(A: Centred) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray
     Returns the eigenvalues Q'A'AQ, the means E'AQ, and what makes QV of V. Dense rows go by their
     singular values, so that columns of very different size keep their digits.
     """
-    X, m, root = A.X, A.m, A.root
-    if not sparse.issparse(X):
-        K = root[:, None] * (X - m)
-        _, s, Qt = linalg.svd(_triangle(K), full_matrices=False)
-        Q = Qt[s > rank_tolerance(K, s)].T
+    if not A.is_sparse:
+        _, s, Qt = linalg.svd(A.triangle(), full_matrices=False)
+        Q = Qt[s > rank_tolerance(A, s)].T
         return s[: Q.shape[1]] ** 2, A.between() @ Q, lambda V: Q @ V
-    if len(root) <= len(m):
+    m = A.m
+    if A.shape[0] <= A.shape[1]:
+        X, root = A.X, A.root
         Xm = X @ m
         K = root[:, None] * ((X @ X.T).toarray() - Xm[:, None] - Xm + m @ m) * root
         L, U = positive_eigh(K)
         half = U / np.sqrt(L)
         return L, A.indicators().T @ U * np.sqrt(L), lambda V: A.rmatmat(half @ V)
-    scaled = X.multiply(root[:, None]).tocsr()
-    L, Q = positive_eigh((scaled.T @ scaled).toarray() - A.n * np.outer(m, m))
+    L, Q = positive_eigh(A.square() - A.n * np.outer(m, m))
     return L, A.between() @ Q, lambda V: Q @ V
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
 from narrows.solve.sums import BLOCK, add_sparse, blocks, canonical
@@ -30,7 +34,10 @@ class Table:
     array : ndarray of shape (c, d), optional
         All numbers, to be kept as an array.
     held : csc_array of shape (c, d), optional
-        The non-zeros. Zeros if neither is given.
+        The non-zeros.
+    stored : Stored, optional
+        What is kept in files, for want of memory; it is read a block of columns at a time, and
+        taken into memory when it is to be changed. Zeros if none of the three is given.
 
     Attributes
     ----------
@@ -38,9 +45,16 @@ class Table:
         All numbers, if they are kept as an array.
     """
 
-    def __init__(self, shape: Any, array: np.ndarray | None = None, held: Any = None):
+    def __init__(
+        self,
+        shape: Any,
+        array: np.ndarray | None = None,
+        held: Any = None,
+        stored: Stored | None = None,
+    ):
         self.shape: tuple[int, int] = shape
-        if array is None and held is None:
+        self._stored = stored
+        if array is None and held is None and stored is None:
             small = shape[0] * shape[1] <= SMALL
             array, held = (np.zeros(shape), None) if small else (None, sparse.csc_array(shape))
         self.array, self._sorted = array, held
@@ -50,6 +64,7 @@ class Table:
 
     def add_rows(self, X: sparse.csr_array, Y: sparse.csr_array, row: np.ndarray) -> None:
         """Add, in place, Y'X: to row[j] what Y has in column j."""
+        self._load()
         if self.array is not None:
             add_sparse(X, Y, row, self.array, (None, None), False)
             return
@@ -64,6 +79,8 @@ class Table:
 
     def add(self, row: np.ndarray, other: Table, sign: float = 1.0) -> None:
         """Add `sign` times another table, in place: its rows to these."""
+        self._load()
+        other._load()
         if other.array is not None:
             self.become_array()[row] += sign * other.array
             return
@@ -80,8 +97,15 @@ class Table:
         if waiting > max(self._sorted.nnz, _PENDING):
             self._settle()
 
+    def _load(self) -> None:
+        """Take what is stored in files into memory."""
+        if self._stored is not None:
+            whole = self._stored.joined()
+            self.array, self._sorted, self._stored = whole.array, whole._sorted, None
+
     def _settle(self) -> None:
         """Sort in what is pending; become an array where that is smaller."""
+        self._load()
         if self.array is not None:
             return
         if self._pending:
@@ -113,6 +137,7 @@ class Table:
 
     def scaled(self, weight: float) -> Table:
         """Return a copy, times a number."""
+        self._load()
         if self.array is not None:
             return Table(self.shape, self.array * weight)
         new = Table(self.shape, held=self._sorted * weight)
@@ -125,7 +150,7 @@ class Table:
         if new.array is not None:
             new.array[rows] = self.toarray()
         else:  # zeros that were no burden may be one now
-            new.add(rows, self if self.array is None else _by_columns(self.array))
+            new.add(rows, self._by_columns())
         return new
 
     def widened(self, n_features: int) -> Table:
@@ -135,8 +160,12 @@ class Table:
         if new.array is not None:
             new.array[:, :d] = self.toarray()
         else:
-            new.add(np.arange(c), self if self.array is None else _by_columns(self.array))
+            new.add(np.arange(c), self._by_columns())
         return new
+
+    def _by_columns(self) -> Table:
+        """Return the table, or where it is an array its non-zeros."""
+        return self if self.array is None else Table(self.shape, held=sparse.csc_array(self.array))
 
     def cut(self, columns: slice) -> Table:
         """Return a copy of some neighbouring columns."""
@@ -157,6 +186,7 @@ class Table:
 
     def scale(self, weight: float) -> None:
         """Multiply by a number, in place."""
+        self._load()
         for values in self._values():
             values *= weight
 
@@ -183,14 +213,26 @@ class Table:
         """What it takes in memory."""
         if self.array is not None:
             return self.array.nbytes
+        if self._stored is not None:
+            return 0
         held = self._sorted
         pending = sum(part.nbytes for entries in self._pending for part in entries)
         return int(held.data.nbytes + held.indices.nbytes + held.indptr.nbytes + pending)
 
     def __getitem__(self, columns: slice) -> np.ndarray:
         """Return some neighbouring columns as an array, not to be written to."""
+        if self._stored is not None:
+            return self._stored[columns]
         self._settle()
         return self._sorted[:, columns].toarray() if self.array is None else self.array[:, columns]
+
+    def middle(self) -> int:
+        """Return the column that has half of what it takes in memory before it."""
+        self._settle()
+        if self.array is not None or not self._sorted.nnz:
+            return self.shape[1] // 2
+        k = int(np.searchsorted(self._sorted.indptr, self._sorted.nnz / 2))
+        return min(max(k, 1), self.shape[1] - 1)
 
     def toarray(self) -> np.ndarray:
         """Return all numbers; where they are kept as an array, that."""
@@ -211,6 +253,7 @@ class Table:
 
     def to_arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return it as arrays whose names begin with `name`, to the bit."""
+        self._load()
         if self.array is not None:
             return {name: self.array}
         held = self._sorted
@@ -238,8 +281,58 @@ class Table:
         return new
 
 
-def _by_columns(array: np.ndarray) -> Table:
-    return Table(array.shape, held=sparse.csc_array(array))
+class Stored:
+    """Tables side by side in files of their own, which go with it; one at a time is in memory."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="narrows-")
+        self._starts: list[int] = [0]  # the first column of each, and the end
+        self.shape = (0, 0)
+        self._last: tuple[int, Table] | None = None
+
+    def append(self, table: Table) -> None:
+        """Put a table to the right of those before."""
+        arrays = {name: np.ascontiguousarray(a) for name, a in table.to_arrays("table").items()}
+        save_file(arrays, self._path(len(self._starts) - 1))
+        self._starts.append(self._starts[-1] + table.shape[1])
+        self.shape = table.shape[0], self._starts[-1]
+
+    def _path(self, number: int) -> str:
+        return os.path.join(self._folder.name, str(number))
+
+    def _table(self, number: int) -> Table:
+        if self._last is None or self._last[0] != number:
+            self._last = None  # before the next is read
+            self._last = number, Table.from_arrays(load_file(self._path(number)), "table")
+        return self._last[1]
+
+    def __getitem__(self, columns: slice) -> np.ndarray:
+        """Return some neighbouring columns as an array."""
+        first, last, _ = columns.indices(self._starts[-1])
+        parts = []
+        for number, (start, stop) in enumerate(pairwise(self._starts)):
+            if max(first, start) < min(last, stop):
+                within = slice(max(first - start, 0), min(last, stop) - start)
+                parts.append(self._table(number)[within])
+        return parts[0] if len(parts) == 1 else np.hstack(parts or [self._table(0)[0:0]])
+
+    def joined(self) -> Table:
+        """Return all of them as one table in memory."""
+        return beside([self._table(number) for number in range(len(self._starts) - 1)])
+
+
+def beside(parts: list[Table] | Stored) -> Table:
+    """Return tables side by side as one."""
+    if isinstance(parts, Stored):
+        return Table(parts.shape, stored=parts)
+    c, d = parts[0].shape[0], sum(table.shape[1] for table in parts)
+    for table in parts:
+        table._settle()
+    if c * d <= SMALL or all(table.array is not None for table in parts):
+        array = np.hstack([table.toarray() for table in parts])
+        return Table(array.shape, array)
+    held = [table._by_columns()._sorted for table in parts]
+    return Table((c, d), held=sparse.hstack(held, format="csc"))
 
 
 def add_sparse_rows(
