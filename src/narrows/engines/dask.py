@@ -174,6 +174,7 @@ def transform(
         with _connected(client) as here:
             parts = Parts(here, partitions, options, tfidf, begun=True)
             names = [str(name) for name in estimator.get_feature_names_out()]
+            output = os.path.abspath(output)
             paths = [os.path.join(output, f"part-{k:05}.parquet") for k in range(len(parts.raw))]
             return here.gather(
                 [
@@ -342,7 +343,7 @@ class Parts:
     def _listed(self, partitions: Any) -> list[Any]:
         """The parts: paths, tuples (X, y), (X, y, weight), tables, or `delayed` of these."""
         if isinstance(partitions, str | os.PathLike):
-            return expanded([os.fspath(partitions)])
+            return _paths(partitions)
         if _is_frame(partitions):
             label = _label_of(partitions, self.options)
             columns = [str(name) for name in partitions.columns if name != label]
@@ -360,7 +361,7 @@ class Parts:
         listed: list[Any] = []
         for part in partitions:
             is_path = isinstance(part, str | os.PathLike)
-            listed += expanded([os.fspath(part)]) if is_path else [part]
+            listed += _paths(part) if is_path else [part]
         return listed
 
     def _side_by_side(self, X: Any, y: Any = None, weight: Any = None) -> list[Any]:
@@ -408,6 +409,11 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...]) -> list[Any]:
         raise ValueError(f"narrows.engines.dask: X has {sum(sizes)} rows, {name} {y.shape[0]}.")
     stops = np.cumsum(sizes).tolist()
     return [y[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)]
+
+
+def _paths(path: Any) -> list[str]:
+    """The files that a path or pattern names, as a worker in another folder finds them."""
+    return [os.path.abspath(found) for found in expanded([os.fspath(path)])]
 
 
 def _is_frame(X: Any) -> bool:
@@ -544,7 +550,7 @@ def _connected(client: Any) -> Iterator[Any]:
             client = distributed.default_client()
         except ValueError:
             cluster = distributed.LocalCluster(
-                threads_per_worker=1, dashboard_address=None, silence_logs=CRITICAL
+                threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL
             )
             client = distributed.Client(cluster)
             ours = [client, cluster]

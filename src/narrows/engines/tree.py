@@ -43,7 +43,7 @@ class TreeSum:
         from distributed import as_completed
 
         self.client, self.add, self.limit = client, add, limit
-        self.finished = as_completed()
+        self.finished = as_completed(loop=client.loop)
         self.measured: dict[Any, tuple[_Node, int, Any]] = {}
         self.nodes: dict[tuple[int, int], _Node] = {}
 

@@ -125,7 +125,7 @@ class ExactProjector(Projector, Additive):
 
     @abstractmethod
     def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
-        """(eigenvalues (p,) descending, W (d, p) orthonormal), all there are."""
+        """All eigenvalues, descending, and W (d, p) orthonormal, all there are or as asked for."""
 
     def _solve(self, stats: ClassStats) -> Directions:
         eigenvalues, W = self._directions(stats)

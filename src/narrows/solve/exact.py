@@ -23,7 +23,7 @@ _NOTHING = 1e-9  # of a typical eigenvalue: no more is taken for 0
 
 
 def gram_eigh(
-    blocks: Callable[[], Blocks], n_features: int, noise: float = 0.0
+    blocks: Callable[[], Blocks], n_features: int, noise: float = 0.0, most: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Eigenpairs of A = H'H from the small matrix K = H H'.
 
@@ -38,13 +38,15 @@ def gram_eigh(
         d.
     noise : float
         The norm of a row of H that is only rounding.
+    most : int, optional
+        How many vectors are wanted; all if left out.
 
     Returns
     -------
-    eigenvalues : ndarray of shape (p,)
-        Descending; those under 1e-12 of the largest, or of noise, are dropped, so p is the rank.
+    eigenvalues : ndarray of shape (r,)
+        Descending; those under 1e-12 of the largest, or of noise, are dropped, so r is the rank.
     W : ndarray of shape (d, p)
-        Orthonormal columns.
+        Orthonormal columns, p = min(r, most).
     """
     unit = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -53,8 +55,8 @@ def gram_eigh(
         unit = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks()) or 1.0
         K = sum((H / unit) @ (H / unit).T for _, H in blocks())
     L, U = positive_eigh(np.asarray(K), (noise / unit) ** 2)
-    U = U / np.sqrt(L)
-    W = np.empty((n_features, len(L)))
+    U = (U / np.sqrt(L))[:, :most]
+    W = np.empty((n_features, U.shape[1]))
     for columns, H in blocks():
         W[columns] = H.T @ (U / unit)
     L = L * unit**2

@@ -84,7 +84,13 @@ class Table:
         if other.array is not None:
             self.become_array()[row] += sign * other.array
             return
-        for rows, columns, values in (other._as_entries(), *other._pending):
+        alike = np.array_equal(row, np.arange(self.shape[0]))
+        if self.array is None and alike and other._sorted.nnz * 4 > self._sorted.nnz:
+            self._sorted = self._sorted + sign * other._sorted
+            others = other._pending
+        else:
+            others = [other._as_entries(), *other._pending]
+        for rows, columns, values in others:
             self._add((row[rows], columns, sign * values))
 
     def _add(self, entries: Entries) -> None:
