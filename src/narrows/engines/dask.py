@@ -7,13 +7,15 @@ local cluster starts processes that import it.
 from __future__ import annotations
 
 import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from logging import CRITICAL
+from logging import CRITICAL, getLogger
+from multiprocessing import resource_tracker
 from typing import Any
 
 import numpy as np
@@ -549,9 +551,12 @@ def _connected(client: Any) -> Iterator[Any]:
         try:
             client = distributed.default_client()
         except ValueError:
-            cluster = distributed.LocalCluster(
-                threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL
-            )
+            for name in ("distributed", "asyncio"):  # what goes wrong is said in our own words
+                getLogger(name).setLevel(CRITICAL)
+            with _deaf_to_interrupts():
+                cluster = distributed.LocalCluster(
+                    threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL
+                )
             client = distributed.Client(cluster)
             ours = [client, cluster]
     elif isinstance(client, str):
@@ -576,3 +581,14 @@ def _connected(client: Any) -> Iterator[Any]:
     finally:
         for each in ours:
             each.close()
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let processes begin to whom a Ctrl-C says nothing: it is for the one that began them."""
+    resource_tracker.ensure_running()  # which would undo it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
