@@ -501,3 +501,26 @@ def test_a_wide_state_needs_no_process_of_its_size():
         X, y = wide_part(k)
         local.partial_fit(X[:, some], y)
     np.testing.assert_allclose(ocfs.scores_[some], local.scores_, rtol=1e-9)
+
+
+def test_without_the_extra_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"pip install narrows\[dask\]"):
+        engine.fit(OC(), [labelled()])
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_fit_on_a_cluster(tmp_path):
+    X, y = labelled(n=300)
+    write(tmp_path / "s.svm", X, np.unique(y, return_inverse=True)[1])
+    command = [sys.executable, "-m", "narrows", "fit", *["s.svm"] * 3000, "--method", "oc"]
+    process = subprocess.Popen(
+        [*command, "-o", "m.narrows", "--engine", "dask"], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    time.sleep(8)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err.strip() == "narrows: interrupted; no file was changed."
+    assert os.listdir(tmp_path) == ["s.svm"]
