@@ -84,7 +84,7 @@ class Table:
         if other.array is not None:
             self.become_array()[row] += sign * other.array
             return
-        alike = np.array_equal(row, np.arange(self.shape[0]))
+        alike = self.shape == other.shape and np.array_equal(row, np.arange(len(row)))
         if self.array is None and alike and other._sorted.nnz * 4 > self._sorted.nnz:
             self._sorted = self._sorted + sign * other._sorted
             others = other._pending
