@@ -34,10 +34,10 @@ class Convergence:
     n : ndarray of int of shape (k,)
         Samples that had come, over all passes.
     cosines : ndarray of shape (k, p)
-        |u_j't_j|, the inner product of component j with direction j of the target; 0 where
+        `|u_j't_j|`, the inner product of component j with direction j of the target; 0 where
         either is not there yet.
     share : ndarray of shape (k,)
-        Of the target's optimum, what the span of the components has: sum_k l_k |U't_k|^2 over
+        Of the target's optimum, what the span of the components has: `sum_k l_k |U't_k|^2` over
         the sum of the p largest l_k, with U an orthonormal basis of the span and l_k the target's
         eigenvalues (1, if it has none). NaN while there is no target, or no component.
     exact : ndarray of shape (k,) or None
