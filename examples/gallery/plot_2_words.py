@@ -30,7 +30,7 @@ for row, (scores, mean) in enumerate(zip(ocfs.class_scores_, stats.means, strict
         more = mean[column] > stats.mean[column]
         ax.text(
             place, row, terms[column] if more else f"({terms[column]})",
-            size=6 + 4 * np.sqrt(scores[column] / scores.max()), color="k" if more else "0.5",
+            size=7.5 + 3 * np.sqrt(scores[column] / scores.max()), color="k" if more else "0.5",
             va="center", parse_math=False,
         )  # fmt: skip
 ax.set_yticks(range(len(ocfs.classes_)), ocfs.classes_)

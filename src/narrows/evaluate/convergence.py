@@ -42,6 +42,15 @@ class Convergence:
         eigenvalues (1, if it has none). NaN while there is no target, or no component.
     exact : ndarray of shape (k,) or None
         For methods of the between criterion, the share that exact OC has from the same sums.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import IOC, OC
+    >>> from narrows.evaluate import convergence
+    >>> found = convergence(IOC(), *load_iris(return_X_y=True), OC(), at=[100, 150])
+    >>> found.n.tolist(), found.cosines.shape, found.share.shape
+    ([100, 150], (2, 2), (2,))
     """
 
     method: str
