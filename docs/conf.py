@@ -1,13 +1,17 @@
 """How Sphinx builds this site; `make docs` runs it, without a network."""
 
+import re
 import sys
 from pathlib import Path
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
 from sklearn import set_config
+from sphinx.errors import ExtensionError
 
 import narrows
+
+FETCHED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*(?:src|href)="((?:https?:)?//[^"]+)')
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "examples" / "gallery"), str(ROOT)]
@@ -74,7 +78,7 @@ html_theme_options = {
 
 
 def setup(app):
-    """Set formulas as MathML, which a browser sets by itself; leave out what is not there yet."""
+    """Set formulas as MathML, leave out pages that are not there yet, refuse what is fetched."""
 
     def formula(self, node):
         block = node.tagname == "math_block"
@@ -87,7 +91,14 @@ def setup(app):
             if not (ROOT / "docs" / f"{name}.md").exists():
                 source[0] = source[0].replace(f"\n{name}\n", "\n")
 
+    def nothing_fetched(app, error):
+        for page in Path(app.outdir).rglob("*.html"):
+            fetched = FETCHED.findall(page.read_text(encoding="utf-8"))
+            if fetched:
+                raise ExtensionError(f"{page} fetches {fetched[0]}; pages bring all they show.")
+
     app.connect("source-read", without_missing)
+    app.connect("build-finished", nothing_fetched)
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
 
 
