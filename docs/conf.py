@@ -6,7 +6,6 @@ from pathlib import Path
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
-from sklearn import set_config
 from sphinx.errors import ExtensionError
 
 import narrows
@@ -15,7 +14,6 @@ FETCHED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*(?:src|href)="((?:https
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "examples" / "gallery"), str(ROOT)]
-set_config(print_changed_only=True)
 
 project = "narrows"
 author = "The narrows developers"
@@ -24,7 +22,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "numpydoc",
+    "sphinx.ext.napoleon",
     "sphinx_click",
     "sphinx_gallery.gen_gallery",
 ]
@@ -41,7 +39,8 @@ autosummary_filename_map = {  # for disks that do not tell it from Convergence
     "narrows.evaluate.convergence": "narrows.evaluate.convergence-function",
 }
 autodoc_typehints = "none"  # the docstrings say it, with shapes
-numpydoc_show_class_members = False
+napoleon_google_docstring = False
+napoleon_use_ivar = True
 
 sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples" / "gallery"),
