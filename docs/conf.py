@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.docscrape_sphinx import SphinxDocString
 from sphinx.errors import ExtensionError
 
 import narrows
@@ -22,7 +23,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
+    "numpydoc",
     "sphinx_click",
     "sphinx_gallery.gen_gallery",
 ]
@@ -39,8 +40,9 @@ autosummary_filename_map = {  # for disks that do not tell it from Convergence
     "narrows.evaluate.convergence": "narrows.evaluate.convergence-function",
 }
 autodoc_typehints = "none"  # the docstrings say it, with shapes
-napoleon_google_docstring = False
-napoleon_use_ivar = True
+numpydoc_show_class_members = False
+# what a class says of an attribute says more than the first line of its property
+SphinxDocString._process_param = lambda self, name, text, summary: (f"**{name.strip()}**", text)
 
 sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples" / "gallery"),

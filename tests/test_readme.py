@@ -19,6 +19,7 @@ PAGES = sorted(
     for page in (ROOT / "docs").rglob("*.md")
     if page.relative_to(ROOT / "docs").parts[0] not in MADE
 )
+SLOW = {"large_files", "stream"}  # which start many commands
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 
@@ -85,7 +86,11 @@ def test_the_blocks_of_the_readme_run(tmp_path):
     assert found[-1] == "['data', 'indices', 'indptr', 'shape']\n"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in SLOW)) for page in PAGES],
+    ids=lambda page: page.stem,
+)
 def test_the_blocks_of_a_page_run(page, tmp_path):
     blocks = blocks_of(page)
     here = [b for b in blocks if NEEDS_DATA not in b.code or os.environ.get("NARROWS_DATA")]
