@@ -3,8 +3,8 @@ OCFS against information gain and chi-squared
 =============================================
 
 How much of the classes is left for a linear SVM when only the best columns are kept. `compare`
-learns one state for each kind of score, and all sizes from it. `docs/selection.md` measures the
-same on more sets, with several splits.
+learns one state for each kind of score, and all sizes from it. The page on choosing columns
+measures the same on more sets, with several splits.
 """
 
 import matplotlib.pyplot as plt
