@@ -88,9 +88,11 @@ def setup(app):
         raise SkipNode
 
     def without_missing(app, page, source):
-        for name in ("cluster", "performance"):  # pages that are being written
-            if not (ROOT / "docs" / f"{name}.md").exists():
-                source[0] = source[0].replace(f"\n{name}\n", "\n")
+        if not (ROOT / "docs" / "performance.md").exists():  # it is being written
+            source[0] = source[0].replace("\nperformance\n", "\n")
+
+    def stars_as_they_are(app, context, lines):
+        lines[:] = [line.replace("*", "\\*") for line in lines]
 
     def nothing_fetched(app, error):
         for page in Path(app.outdir).rglob("*.html"):
@@ -99,6 +101,7 @@ def setup(app):
                 raise ExtensionError(f"{page} fetches {fetched[0]}; pages bring all they show.")
 
     app.connect("source-read", without_missing)
+    app.connect("sphinx-click-process-description", stars_as_they_are)
     app.connect("build-finished", nothing_fetched)
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
 
