@@ -489,13 +489,17 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path, verb):
     assert sorted(os.listdir(tmp_path)) == before
 
 
-def test_an_interrupt_inside_an_exec_is_no_death_by_signal(tmp_path):
-    # as when Ctrl-C comes while a library that is being imported makes its classes from strings
+@pytest.mark.parametrize(
+    "raising",
+    [
+        "exec('raise KeyboardInterrupt')",
+        "raise RuntimeError('Error calling __set_name__') from KeyboardInterrupt()",
+    ],
+)
+def test_an_interrupt_inside_an_import_is_one(tmp_path, raising):
+    # as when Ctrl-C comes while a library that is being imported makes its classes
     (tmp_path / "sitecustomize.py").write_text(
-        "import click\n"
-        "def main(*args, **kwargs):\n"
-        "    exec('raise KeyboardInterrupt')\n"
-        "click.Group.main = main\n"
+        f"import click\ndef main(*args, **kwargs):\n    {raising}\nclick.Group.main = main\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "narrows", "demo"],

@@ -66,7 +66,10 @@ def main(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         _say(error.format_message())
         return 2
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt, RuntimeError) as error:
+        # up to Python 3.11 one that comes while a class is being made is wrapped
+        if isinstance(error, RuntimeError) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         _say("interrupted; no file was changed.")
         return 130
     except FileNotFoundError as error:
