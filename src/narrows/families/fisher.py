@@ -386,8 +386,9 @@ class SRDA(BatchProjector):
 
     Notes
     -----
-    **Cost**: 2 c max_iter products with X, O(nnz + n + d) each; memory 8 c (3 d + n) bytes beside
-    X.
+    **Cost**: 2 max_iter products of X with c - 1 vectors at once, on all cores, O(c (nnz + n + d))
+    each; memory 8 c (6 d + 3 n) bytes, and a copy of sparse X where it is wider than long. Where d
+    or n is large the vectors go in groups.
 
     References
     ----------

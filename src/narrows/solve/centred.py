@@ -8,6 +8,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from narrows.solve.lsqr import Product
+from narrows.solve.products import Products
+from narrows.solve.sums import add_dense, add_sparse
+
 _EPS = 1e-15
 
 
@@ -66,7 +70,10 @@ class Centred(LinearOperator):
         return self.root * (self.X @ v - self.m @ v)
 
     def _matmat(self, V: np.ndarray) -> np.ndarray:
-        return self.root[:, None] * (self.X @ V - self.m @ V)
+        Z = self.X @ V
+        Z -= self.m @ V
+        Z *= self.root[:, None]
+        return Z
 
     def _rmatvec(self, z: np.ndarray) -> np.ndarray:
         z = self.root * z.reshape(-1)
@@ -75,6 +82,20 @@ class Centred(LinearOperator):
     def _rmatmat(self, Z: np.ndarray) -> np.ndarray:
         Z = self.root[:, None] * Z
         return self.X.T @ Z - np.outer(self.m, Z.sum(axis=0))
+
+    def products(self) -> tuple[Product, Product]:
+        """What makes A V and A'U of blocks V and U, in the place of a second array."""
+        X = Products(self.X)
+
+        def times(V: np.ndarray, out: np.ndarray) -> None:
+            X.times(V, np.ones(len(out)), -(self.m @ V), out)
+            out *= self.root[:, None]
+
+        def transposed(U: np.ndarray, out: np.ndarray) -> None:
+            U = self.root[:, None] * U
+            X.transposed(U, self.m, -U.sum(axis=0), out)
+
+        return times, transposed
 
     def indicators(self) -> sparse.csr_array:
         """E, of shape (n, c)."""
@@ -86,8 +107,12 @@ class Centred(LinearOperator):
         """E'A, of shape (c, d): row j is N_j^(1/2) (m_j - m)."""
         E = self.indicators()
         E.data *= self.root
-        sums = E.T @ self.X
-        H = sums.toarray() if sparse.issparse(sums) else sums
+        H = np.zeros((len(self.counts), self.shape[1]))
+        rows = np.arange(len(H))
+        if sparse.issparse(self.X):
+            add_sparse(self.X, E, rows, H, (None, None), presence=False)
+        else:
+            add_dense(self.X, E, rows, H, (None, None), presence=False, origin=None)
         H -= np.outer(np.sqrt(self.counts), self.m)
         return H
 

@@ -7,9 +7,11 @@ from copy import copy
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lsqr
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from narrows.solve.centred import Centred
+from narrows.solve.lsqr import lsqr
+from narrows.solve.sums import blocks
 
 Blocks = Iterable[tuple[slice, np.ndarray]]
 
@@ -19,6 +21,7 @@ _SUSPECT = 1e-8  # below this share the vectors of the Gram route are no longer 
 SMALL_SIDE = 1_000  # rows or columns up to which a square array of them is made at once
 _LARGEST_SIDE = 4_000  # and where there is no other way
 _RESTARTS = 100  # of Lanczos, before what has not converged is given up
+_ROOM = 1 << 24  # numbers in each array that several responses need
 _NOTHING = 1e-9  # of a typical eigenvalue: no more is taken for 0
 
 
@@ -195,7 +198,8 @@ def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np
 
     Notes
     -----
-    **Cost**: O(nnz + n + d) for an iteration of a response.
+    **Cost**: O(nnz + n + d) for an iteration of a response; responses go together, and share each
+    product with A.
     """
     H = A.between()
     _, U = positive_eigh(H @ H.T, A.noise**2)
@@ -204,12 +208,13 @@ def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np
     unit = 2.0 ** np.round(np.log2(A.length or 1.0))
     scaled = copy(A)  # LSQR's own tests take for granted that numbers are about 1
     scaled.root = A.root / unit
-    W, n_iter = np.empty((A.shape[1], U.shape[1])), 0
-    for k, value in enumerate(by_class.T):
-        W[:, k], _, used, *_ = lsqr(
-            scaled, A.root * value[A.codes],
-            damp=np.sqrt(alpha) / unit, atol=tol, btol=tol, conlim=0, iter_lim=max_iter,
-        )  # fmt: skip
+    damp = np.sqrt(alpha) / unit
+    r = U.shape[1]
+    W, n_iter = np.empty((A.shape[1], r)), 0
+    products = scaled.products()
+    for some in blocks(r, max(1, _ROOM // max(A.shape))):
+        T = A.root[:, None] * by_class[A.codes, some]
+        W[:, some], used = lsqr(products, T, A.shape[1], damp, tol, max_iter)
         n_iter = max(n_iter, used)
     return W, n_iter
 

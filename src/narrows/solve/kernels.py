@@ -44,6 +44,46 @@ def add_class_rows(
                 out[row, indices[e]] += weight * data[e]
 
 
+@compiled
+def gather_products(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    V: np.ndarray,
+    a: np.ndarray,
+    s: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """out = X V + a s' for rows X of CSR parts; O(nnz k)."""
+    for i in range(len(out)):
+        for k in range(len(s)):
+            out[i, k] = a[i] * s[k]
+        e, end = indptr[i], indptr[i + 1]
+        while e + 4 <= end:  # four at a time: what is added to is read and written once for them
+            r0, r1, r2, r3 = indices[e], indices[e + 1], indices[e + 2], indices[e + 3]
+            v0, v1, v2, v3 = data[e], data[e + 1], data[e + 2], data[e + 3]
+            for k in range(len(s)):
+                out[i, k] += v0 * V[r0, k] + v1 * V[r1, k] + v2 * V[r2, k] + v3 * V[r3, k]
+            e += 4
+        while e < end:
+            row, v = indices[e], data[e]
+            for k in range(len(s)):
+                out[i, k] += v * V[row, k]
+            e += 1
+
+
+@compiled
+def scatter_products(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, V: np.ndarray, out: np.ndarray
+) -> None:
+    """out += X'V for rows X of CSR parts; O(nnz k)."""
+    for i in range(len(V)):
+        for e in range(indptr[i], indptr[i + 1]):
+            row, v = indices[e], data[e]
+            for k in range(V.shape[1]):
+                out[row, k] += v * V[i, k]
+
+
 @part
 def gather(
     t: int,
