@@ -260,14 +260,14 @@ class LDA(BatchProjector):
         mu, unit = 0.0, np.sqrt(A.n)
         if self.solver == "regularized":
             mu, unit = float(self.mu), 1.0
-            rank = len(s) if mu else row_basis(F).shape[1]
+            rank = len(s) if mu else row_basis(F, A.shape[0]).shape[1]
             if rank < len(s):
                 raise ParameterError(
                     f"LDA: mu=0, but the scatter within the classes is singular: it has rank "
                     f'{rank}, and the rows span {len(s)} directions. Use mu > 0, or solver="gsvd".'
                 )
         elif self.solver == "pca":
-            P, size = self._pca(row_basis(F)), np.linalg.norm(H)
+            P, size = self._pca(row_basis(F, A.shape[0])), np.linalg.norm(H)
             Q, H, F = Q @ P, H @ P, F @ P
             if np.linalg.norm(H) <= _ROUNDING * size:
                 raise ValueError(
@@ -276,7 +276,7 @@ class LDA(BatchProjector):
                 )
         else:
             F = np.diag(s)
-        ratios, V = best_ratios(H, F, mu)
+        ratios, V = best_ratios(H, F, mu, A.shape[0])
         found = int((ratios > DROPPED * ratios.max(initial=0.0)).sum())
         self._check_rank(found, len(A.counts))
         return ratios[:found], Q @ (unit * V[:, :found]), 0

@@ -10,9 +10,10 @@ from scipy.sparse.linalg import LinearOperator
 
 from narrows.solve.lsqr import Product
 from narrows.solve.products import Products
-from narrows.solve.sums import add_dense, add_sparse
+from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
 
 _EPS = 1e-15
+_ROWS = 1 << 13  # at least, of which a triangle is made at a time
 
 
 def occupied(X: Any) -> np.ndarray | None:
@@ -57,7 +58,9 @@ class Centred(LinearOperator):
         self.counts = np.bincount(codes, weight)
         origin = np.zeros(X.shape[1])
         if isinstance(X, np.ndarray):
-            origin = weight @ X / self.n
+            for rows in blocks(len(X), max(1, BLOCK // X.shape[1])):
+                origin += weight[rows] @ X[rows].astype(np.float64, copy=False)
+            origin /= self.n
             X = X - origin
         self.X = X.astype(np.float64, copy=False)
         self.m = (weight @ self.X) / self.n  # rounding of the origin, where rows are dense
@@ -117,8 +120,20 @@ class Centred(LinearOperator):
         return H
 
     def within(self) -> np.ndarray:
-        """A - E E'A, of shape (n, d), for dense rows: each row less its class mean."""
-        means = self.between() / np.sqrt(self.counts)[:, None]
-        rows = self.X - (means + self.m)[self.codes]
-        rows *= self.root[:, None]
-        return rows
+        """A - E E'A, of shape (n, d), for dense rows: each row less its class mean.
+
+        Where n > d, the triangle of its QR decomposition instead, of shape (d, d), whose scatter is
+        the same; made of so many rows at a time.
+        """
+        means = self.between() / np.sqrt(self.counts)[:, None] + self.m
+        n, d = self.shape
+        R = np.empty((0, d))
+        for part in blocks(n, max(_ROWS, 8 * d) if n > d else n):
+            F = (self.X[part] - means[self.codes[part]]) * self.root[part, None]
+            R = triangle(np.vstack([R, F]))
+        return R
+
+
+def triangle(F: np.ndarray) -> np.ndarray:
+    """What has the scatter of F, with no more rows than columns."""
+    return np.asarray(np.linalg.qr(F, mode="r")) if len(F) > F.shape[1] else F

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from narrows.solve.centred import Centred
+from narrows.solve.centred import Centred, triangle
 from narrows.solve.lsqr import lsqr
 from narrows.solve.sums import blocks
 
@@ -101,7 +101,9 @@ def set_signs(W: np.ndarray) -> np.ndarray:
 # -- the ratio of two scatters -------------------------------------------------------------------
 
 
-def best_ratios(H: np.ndarray, F: np.ndarray, mu: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def best_ratios(
+    H: np.ndarray, F: np.ndarray, mu: float = 0.0, n: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """The v that maximise v'H'Hv / v'(F'F + mu I)v one after the other.
 
     By the singular values of F and those of H on what F makes of unit length: no scatter is
@@ -113,6 +115,8 @@ def best_ratios(H: np.ndarray, F: np.ndarray, mu: float = 0.0) -> tuple[np.ndarr
         Factors of the two scatters.
     mu : float
         >= 0. With 0, what F does not reach is left out.
+    n : int
+        How many rows F was made of, if more than it has.
 
     Returns
     -------
@@ -121,29 +125,24 @@ def best_ratios(H: np.ndarray, F: np.ndarray, mu: float = 0.0) -> tuple[np.ndarr
     V : ndarray of shape (r, k)
         V'(F'F + mu I)V = I.
     """
-    F = _triangle(F)
+    F = triangle(F)
     _, s, Vt = linalg.svd(F, full_matrices=mu > 0)
     s = np.append(s, np.zeros(len(Vt) - len(s)))
-    kept = (s > rank_tolerance(F, s)) | (mu > 0)
+    kept = (s > rank_tolerance(F, s, n)) | (mu > 0)
     whitener = Vt[kept].T / np.sqrt(s[kept] ** 2 + mu)
     _, t, Ut = linalg.svd(H @ whitener, full_matrices=False)
     return t**2, whitener @ Ut.T
 
 
-def _triangle(F: np.ndarray) -> np.ndarray:
-    """What has the scatter of F, with no more rows than columns."""
-    return np.asarray(np.linalg.qr(F, mode="r")) if len(F) > F.shape[1] else F
+def rank_tolerance(F: np.ndarray, s: np.ndarray, n: int = 0) -> float:
+    """Singular values s of F, which was made of n rows, up to this are rounding."""
+    return float(max(n, *F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
 
 
-def rank_tolerance(F: np.ndarray, s: np.ndarray) -> float:
-    """Singular values s of F up to this are rounding."""
-    return float(max(F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
-
-
-def row_basis(F: np.ndarray) -> np.ndarray:
+def row_basis(F: np.ndarray, n: int = 0) -> np.ndarray:
     """An orthonormal basis of what the rows of F span, one vector a column."""
-    _, s, Vt = linalg.svd(_triangle(F), full_matrices=False)
-    return Vt[s > rank_tolerance(F, s)].T
+    _, s, Vt = linalg.svd(triangle(F), full_matrices=False)
+    return Vt[s > rank_tolerance(F, s, n)].T
 
 
 def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -162,8 +161,8 @@ def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
         Their singular values, none of which is rounding.
     H : ndarray of shape (c, t)
         N_j^(1/2) (m_j - m)'Q.
-    F : ndarray of shape (n, t)
-        w_i^(1/2) (x_i - m_j)'Q, with j the class of row i.
+    F : ndarray of shape (n or d, t)
+        w_i^(1/2) (x_i - m_j)'Q, with j the class of row i; or what has the same scatter.
 
     Notes
     -----
@@ -172,8 +171,8 @@ def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
     """
     H, F = A.between(), A.within()
     K = np.vstack([H, F])
-    _, s, Qt = linalg.svd(_triangle(K), full_matrices=False)
-    Q = Qt[s > rank_tolerance(K, s)].T
+    _, s, Qt = linalg.svd(triangle(K), full_matrices=False)
+    Q = Qt[s > rank_tolerance(K, s, A.shape[0])].T
     H[np.linalg.norm(H, axis=1) <= A.noise] = 0.0
     return Q, s[: Q.shape[1]], H @ Q, F @ Q
 
@@ -305,7 +304,7 @@ def _row_space(A: Centred) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray
     X, m, root = A.X, A.m, A.root
     if not sparse.issparse(X):
         K = root[:, None] * (X - m)
-        _, s, Qt = linalg.svd(_triangle(K), full_matrices=False)
+        _, s, Qt = linalg.svd(triangle(K), full_matrices=False)
         Q = Qt[s > rank_tolerance(K, s)].T
         return s[: Q.shape[1]] ** 2, A.between() @ Q, lambda V: Q @ V
     if len(root) <= len(m):
