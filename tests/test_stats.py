@@ -11,6 +11,7 @@ from scipy import sparse
 import narrows
 from narrows import ClassStats
 from narrows.errors import ParameterError
+from narrows.solve import sums
 from tests.cases import labelled
 from tests.oracles.dense import repeated, scatters
 
@@ -58,6 +59,25 @@ def test_sums_are_those_of_the_rows(second, presence, form, weighted):
         np.testing.assert_allclose(stats.squares, Q, atol=1e-12)
     assert stats.n == pytest.approx(sum(N))
     assert stats.n_samples == 60
+
+
+@kinds
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("several", [False, True])
+def test_many_dense_rows_are_added_on_all_cores(second, presence, dtype, several, monkeypatch):
+    X, y = labelled(sparse=True)
+    X = (X + 10 * (X != 0)).astype(dtype)
+    y = np.eye(3)[np.unique(y, return_inverse=True)[1]] + np.eye(3)[1] * (X[:, :1] > 0)
+    y = np.minimum(y, 1) if several else y.argmax(axis=1)
+    weight = np.random.default_rng(0).random(60)
+    few = ClassStats.of(X, y, weight, second=second, presence=presence)
+    monkeypatch.setattr(sums, "_MANY", 1)
+    monkeypatch.setattr(sums, "_WIDE", 3)
+    monkeypatch.setattr(sums, "CORES", 4)
+    many = ClassStats(7, second=second, presence=presence)
+    for rows in (slice(0, 20), slice(20, 60)):  # the second about the origin of the first
+        many.update(X[rows], y[rows], weight[rows])
+    assert_equal(many, few)
 
 
 @kinds

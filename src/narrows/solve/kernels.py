@@ -45,6 +45,41 @@ def add_class_rows(
 
 
 @compiled
+def add_dense_rows(
+    X: np.ndarray,
+    labels: tuple[np.ndarray, ...],
+    origin: np.ndarray,
+    presence: bool,
+    part: tuple[int, int],
+    sums: np.ndarray,
+    squares: np.ndarray,
+) -> None:
+    """Add dense rows less `origin`, or their presence, to `sums` and, if it has rows, `squares`.
+
+    `labels` are where the labels of each row start, the rows of `sums` and of `squares` that they
+    mean, and weights; `part` is the columns from the first up to the second number. O(n d).
+    """
+    starts, sum_row, square_row, weights = labels
+    first, last = part
+    o = origin[first:last]
+    for i in range(len(X)):
+        x = X[i, first:last]
+        for k in range(starts[i], starts[i + 1]):
+            weight = weights[k]
+            s = sums[sum_row[k], first:last]
+            if len(squares):
+                q = squares[square_row[k], first:last]
+                for e in range(len(s)):
+                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - o[e]
+                    s[e] += weight * v
+                    q[e] += weight * v * v
+            else:
+                for e in range(len(s)):
+                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - o[e]
+                    s[e] += weight * v
+
+
+@compiled
 def gather_products(
     indptr: np.ndarray,
     indices: np.ndarray,

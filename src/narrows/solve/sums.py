@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.solve.threads import CORES, each
+
 BLOCK = 1 << 18  # numbers in a block of rows or columns: about what a core's cache holds
+_MANY = 1 << 23  # numbers from which on a compiled loop is worth loading
+_WIDE = 64  # columns, at least, of a share
+_NEAR = 1 << 10  # rows whose mean is near enough to that of all
 
 # where sums of squares go, and to which of its rows each class: None for all to the first
 Squares = tuple[np.ndarray | None, np.ndarray | None]
@@ -61,9 +66,25 @@ def add_dense(
     presence: bool,
     origin: np.ndarray | None,
 ) -> None:
-    """Add the rows of X, less `origin`, as `add_sparse` does; O(n d), a block at a time."""
+    """Add the rows of X, less `origin`, as `add_sparse` does; O(n d), a block at a time.
+
+    Where there are many, all cores have their share of the columns, and each number is touched
+    once.
+    """
     second, second_row = squares
     d = X.shape[1]
+    if X.size >= _MANY and X.flags.c_contiguous:
+        from narrows.solve.kernels import add_dense_rows
+
+        squared = np.zeros((0, d)) if second is None else second
+        where = np.zeros_like(row) if second_row is None else second_row
+        origin = np.zeros(d) if origin is None else origin
+        labels = Y.indptr, row[Y.indices], where[Y.indices], Y.data
+        each(
+            lambda part: add_dense_rows(X, labels, origin, presence, part, sums, squared),
+            [(s.start, s.stop) for s in blocks(d, max(_WIDE, -(-d // CORES)))],
+        )
+        return
     first_sums = np.zeros((len(row), d))
     second_sums = np.zeros((1 if second_row is None else len(row), d))
     # blocks of rows at least as many as there are classes: Y'B costs k d each time
@@ -78,6 +99,11 @@ def add_dense(
     if second is not None:
         second[[0] if second_row is None else second_row] += second_sums
     sums[row] += first_sums
+
+
+def near(X: np.ndarray) -> np.ndarray:
+    """A point in the middle of dense rows: the mean of a thousand of them, of few all."""
+    return X[:: max(1, len(X) // _NEAR)].mean(axis=0, dtype=np.float64)
 
 
 def weighted(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
