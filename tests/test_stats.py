@@ -72,7 +72,7 @@ def test_many_dense_rows_are_added_on_all_cores(second, presence, dtype, several
     weight = np.random.default_rng(0).random(60)
     few = ClassStats.of(X, y, weight, second=second, presence=presence)
     monkeypatch.setattr(sums, "_MANY", 1)
-    monkeypatch.setattr(sums, "_WIDE", 3)
+    monkeypatch.setattr(sums, "_ROWS_A_CLASS", 1)
     monkeypatch.setattr(sums, "CORES", 4)
     many = ClassStats(7, second=second, presence=presence)
     for rows in (slice(0, 20), slice(20, 60)):  # the second about the origin of the first

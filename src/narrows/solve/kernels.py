@@ -47,35 +47,32 @@ def add_class_rows(
 @compiled
 def add_dense_rows(
     X: np.ndarray,
-    labels: tuple[np.ndarray, ...],
+    label_ptr: np.ndarray,
+    label_row: np.ndarray,
+    label_weight: np.ndarray,
     origin: np.ndarray,
     presence: bool,
-    part: tuple[int, int],
     sums: np.ndarray,
     squares: np.ndarray,
 ) -> None:
-    """Add dense rows less `origin`, or their presence, to `sums` and, if it has rows, `squares`.
+    """Add dense rows less `origin`, or their presence, to `sums` and to `squares`; O(n d).
 
-    `labels` are where the labels of each row start, the rows of `sums` and of `squares` that they
-    mean, and weights; `part` is the columns from the first up to the second number. O(n d).
+    `squares` has as many rows as `sums`, one for all, or none.
     """
-    starts, sum_row, square_row, weights = labels
-    first, last = part
-    o = origin[first:last]
     for i in range(len(X)):
-        x = X[i, first:last]
-        for k in range(starts[i], starts[i + 1]):
-            weight = weights[k]
-            s = sums[sum_row[k], first:last]
+        x = X[i]
+        for k in range(label_ptr[i], label_ptr[i + 1]):
+            row, weight = label_row[k], label_weight[k]
+            s = sums[row]
             if len(squares):
-                q = squares[square_row[k], first:last]
+                q = squares[row if len(squares) > 1 else 0]
                 for e in range(len(s)):
-                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - o[e]
+                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - origin[e]
                     s[e] += weight * v
                     q[e] += weight * v * v
             else:
                 for e in range(len(s)):
-                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - o[e]
+                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - origin[e]
                     s[e] += weight * v
 
 
