@@ -11,6 +11,7 @@ from scipy import sparse
 import narrows
 from narrows import ClassStats
 from narrows.errors import ParameterError
+from narrows.labels import distinct
 from narrows.solve import sums
 from tests.cases import labelled
 from tests.oracles.dense import repeated, scatters
@@ -349,3 +350,14 @@ def test_classes_appear_in_any_order_and_are_sorted():
     assert stats.classes.tolist() == ["a", "m", "mm", "z"]
     assert stats.counts.tolist() == [1, 2, 1, 1]
     assert stats.sums[:, 0].tolist() == [1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
+@pytest.mark.parametrize("wide", [False, True])
+def test_labels_that_are_numbers_are_found_as_numpy_finds_them(dtype, wide):
+    limits = np.iinfo(dtype)
+    near = [limits.max, limits.max - 3, limits.max, limits.max - 1]
+    labels = np.array([*near, limits.min, limits.max] if wide else near, dtype=dtype)
+    for mine, numpys in zip(distinct(labels), np.unique(labels, return_inverse=True), strict=True):
+        np.testing.assert_array_equal(mine, numpys)
+        assert mine.dtype == numpys.dtype

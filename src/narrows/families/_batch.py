@@ -155,7 +155,8 @@ class BatchProjector(Projector):
 
     def _check_size(self, X: Any) -> None:
         """Raise where squares of squares would not be numbers."""
-        largest = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0))
+        values = X.data if sparse.issparse(X) else X
+        largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
         if largest and not 1 / _LARGEST < largest < _LARGEST:
             raise ValueError(
                 f"{type(self).__name__}: entries between {1 / _LARGEST:g} and {_LARGEST:g} wanted, "

@@ -129,11 +129,20 @@ def gather(
     xx = 0.0
     for k in range(len(q)):
         q[k] = 0.0
-    for e in range(indptr[t], indptr[t + 1]):
+    e, end = indptr[t], indptr[t + 1]
+    while e + 4 <= end:  # four at a time: q is read and written once for them
+        r0, r1, r2, r3 = indices[e], indices[e + 1], indices[e + 2], indices[e + 3]
+        v0, v1, v2, v3 = data[e], data[e + 1], data[e + 2], data[e + 3]
+        xx += (v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3)
+        for k in range(len(q)):
+            q[k] += (v0 * Q[r0, k] + v1 * Q[r1, k]) + (v2 * Q[r2, k] + v3 * Q[r3, k])
+        e += 4
+    while e < end:
         row, v = indices[e], data[e]
         xx += v * v
         for k in range(len(q)):
             q[k] += v * Q[row, k]
+        e += 1
     return xx
 
 
