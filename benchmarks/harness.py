@@ -6,9 +6,11 @@ import ctypes
 import json
 import multiprocessing
 import platform
+import re
 import statistics
 import sys
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Protocol
@@ -16,6 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 import sklearn
+
+_LOADED = 1 << 23  # numbers
 
 
 class Problem(Protocol):
@@ -61,7 +65,7 @@ def measure(method: Method, X: Any, y: np.ndarray, budget: float) -> dict[str, f
 
     def child() -> None:
         try:
-            few = np.unique(np.append(np.arange(64), np.unique(y, return_index=True)[1]))
+            few = np.unique(np.append(np.arange(_few(X)), np.unique(y, return_index=True)[1]))
             method.run(X[few], y[few])
             ctypes.CDLL(None).malloc_trim(0)  # or what is free already would hide what is used
             before = _memory("VmRSS")
@@ -144,11 +148,24 @@ def save(results: list[Result], path: Path) -> None:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "sklearn": sklearn.__version__,
-        "machine": platform.machine(),
+        "machine": _processor(),
         "cores": multiprocessing.cpu_count(),
+        "date": datetime.now(UTC).date().isoformat(),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"about": about, "results": [asdict(r) for r in results]}, indent=1))
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.+)", info.read_text()) if info.exists() else None
+    return found[1] if found else platform.machine()
+
+
+def _few(X: Any) -> int:
+    """Rows to warm up with: of many dense ones as many as compiled loops are loaded for."""
+    many = -(-_LOADED // X.shape[1])
+    return many if isinstance(X, np.ndarray) and len(X) > 4 * many else min(64, X.shape[0])
 
 
 def _memory(what: str) -> float:

@@ -91,7 +91,8 @@ class Centred(LinearOperator):
         X = Products(self.X)
 
         def times(V: np.ndarray, out: np.ndarray) -> None:
-            X.times(V, np.ones(len(out)), -(self.m @ V), out)
+            # not by BLAS, whose threads and these would wait for each other
+            X.times(V, np.ones(len(out)), -np.einsum("i,ik->k", self.m, V), out)
             out *= self.root[:, None]
 
         def transposed(U: np.ndarray, out: np.ndarray) -> None:

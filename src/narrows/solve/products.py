@@ -10,7 +10,7 @@ from scipy import sparse
 
 from narrows.solve.threads import CORES, each
 
-_ENTRIES = 1 << 16  # fewer are not worth a thread
+_ENTRIES = 1 << 19  # fewer are not worth a thread
 
 
 class Products:
