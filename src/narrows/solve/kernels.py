@@ -34,14 +34,31 @@ def add_class_rows(
     label_ptr: np.ndarray,
     label_row: np.ndarray,
     label_weight: np.ndarray,
-    out: np.ndarray,
+    presence: bool,
+    sums: np.ndarray,
+    squares: np.ndarray,
+    square_row: np.ndarray,
 ) -> None:
-    """out += Y'X for X (n, d) and Y (n, c) in CSR parts, out (c, d) dense; O(nnz labels a row)."""
+    """Add the rows X of CSR parts, or their presence, to `sums` and to `squares`.
+
+    Label k adds, with its weight, to row label_row[k] of `sums` and, if `squares` has rows, to row
+    square_row[k] of these. O(nnz labels a row).
+    """
     for i in range(len(indptr) - 1):
         for k in range(label_ptr[i], label_ptr[i + 1]):
             row, weight = label_row[k], label_weight[k]
-            for e in range(indptr[i], indptr[i + 1]):
-                out[row, indices[e]] += weight * data[e]
+            if len(squares):
+                square = square_row[k]
+                for e in range(indptr[i], indptr[i + 1]):
+                    v = (1.0 if data[e] != 0.0 else 0.0) if presence else np.float64(data[e])
+                    sums[row, indices[e]] += weight * v
+                    squares[square, indices[e]] += weight * v * v
+            elif presence:
+                for e in range(indptr[i], indptr[i + 1]):
+                    sums[row, indices[e]] += weight if data[e] != 0.0 else 0.0
+            else:
+                for e in range(indptr[i], indptr[i + 1]):
+                    sums[row, indices[e]] += weight * data[e]
 
 
 @compiled

@@ -49,12 +49,12 @@ def add_sparse(
     second, second_row = squares
     if presence or second is not None:
         X = canonical(X)
-    values = X.data != 0 if presence else X.data
-    if second is not None:
-        where = np.zeros_like(row) if second_row is None else second_row
-        squared = values.astype(np.float64) ** 2
-        add_class_rows(X.indptr, X.indices, squared, Y.indptr, where[Y.indices], Y.data, second)
-    add_class_rows(X.indptr, X.indices, values, Y.indptr, row[Y.indices], Y.data, sums)
+    where = np.zeros_like(row) if second_row is None else second_row
+    second = np.zeros((0, 0)) if second is None else second
+    add_class_rows(
+        X.indptr, X.indices, X.data, Y.indptr, row[Y.indices], Y.data, presence,
+        sums, second, where[Y.indices],
+    )  # fmt: skip
 
 
 def add_dense(
