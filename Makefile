@@ -25,7 +25,7 @@ check: $(STAMP)
 	$(VENV)/bin/mypy
 
 bench: $(STAMP)
-	$(VENV)/bin/python -m benchmarks run
+	$(VENV)/bin/python -m benchmarks performance
 
 $(STAMP): pyproject.toml constraints.txt
 ifdef UV

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 import sklearn
+from threadpoolctl import threadpool_info
 
 _LOADED = 1 << 23  # numbers
 
@@ -117,7 +118,7 @@ def table(results: list[Result], base: str) -> str:
     lines = []
     for problem in dict.fromkeys(result.problem for result in results):
         mine = [result for result in results if result.problem == problem]
-        bases = [result.seconds for result in mine if result.method == base and not result.skipped]
+        bases = [result for result in mine if result.method == base and not result.skipped]
         lines += [
             "",
             problem,
@@ -127,18 +128,27 @@ def table(results: list[Result], base: str) -> str:
             if result.skipped:
                 lines.append(f"{result.method:<22}skipped: {result.skipped}")
                 continue
-            # a ratio in each round, so that what slows the machine down slows both
-            ratio = (
-                statistics.median(a / b for a, b in zip(result.seconds, bases[0], strict=True))
-                if bases
-                else float("nan")
-            )
+            against = ratio(result, bases[0]) if bases else float("nan")
             lines.append(
                 f"{result.method:<22}{statistics.median(result.seconds):>10.4f}"
                 f"{min(result.seconds):>10.4f}{max(result.seconds):>10.4f}"
-                f"{statistics.median(result.peak):>10.1f}{ratio:>16.2f}"
+                f"{statistics.median(result.peak):>10.1f}{against:>16.2f}"
             )
     return "\n".join(lines[1:])
+
+
+def ratio(result: Result, base: Result) -> float:
+    """How long a method takes against another: the median of the ratios of each round.
+
+    What slows the machine down for a while slows both.
+    """
+    pairs = zip(result.seconds, base.seconds, strict=True)
+    return statistics.median(mine / other for mine, other in pairs)
+
+
+def load(path: Path) -> list[Result]:
+    """Read what `save` wrote."""
+    return [Result(**each) for each in json.loads(path.read_text())["results"]]
 
 
 def save(results: list[Result], path: Path) -> None:
@@ -150,6 +160,7 @@ def save(results: list[Result], path: Path) -> None:
         "sklearn": sklearn.__version__,
         "machine": _processor(),
         "cores": multiprocessing.cpu_count(),
+        "blas": max((pool["num_threads"] for pool in threadpool_info()), default=1),
         "date": datetime.now(UTC).date().isoformat(),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
