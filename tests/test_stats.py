@@ -8,16 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import narrows
 from narrows import ClassStats
 from narrows.errors import ParameterError
 from narrows.labels import distinct
-from narrows.solve import sums
+from narrows.solve import sums, table
+from narrows.solve.table import Table
 from tests.cases import labelled
 from tests.oracles.dense import repeated, scatters
 
 KINDS = [(second, presence) for second in (None, "total", "class") for presence in (False, True)]
 kinds = pytest.mark.parametrize(("second", "presence"), KINDS)
+
+
+@pytest.fixture(autouse=True, params=["arrays", "non-zeros"])
+def tables(request, monkeypatch):
+    """All that is said of states holds also where every table is kept as its non-zeros."""
+    if request.param == "non-zeros":
+        monkeypatch.setattr(table, "SMALL", -1)
+        monkeypatch.setattr(table, "_PENDING", 5)
+        monkeypatch.setattr(table, "_ENTRY", 0)
 
 
 def assert_equal(a, b, rtol=1e-10):
@@ -259,13 +268,13 @@ def test_numbers_as_objects_are_numbers():
 def test_a_state_that_finds_no_room_for_new_classes_is_as_it_was(monkeypatch):
     stats = ClassStats.of([[1.0], [2.0]], ["a", "b"], second="class")
     before = stats.copy()
-    spread = narrows.stats._spread
-    calls = iter([spread, spread])
+    spread = Table.spread
+    calls = iter([spread])
 
     def failing(*args):
         return next(calls, lambda *_: (_ for _ in ()).throw(MemoryError))(*args)
 
-    monkeypatch.setattr(narrows.stats, "_spread", failing)
+    monkeypatch.setattr(Table, "spread", failing)
     with pytest.raises(MemoryError):
         stats.update([[1.0]], ["c"])
     assert_equal(stats, before, rtol=0)

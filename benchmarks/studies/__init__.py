@@ -4,6 +4,7 @@
 that page in their places.
 """
 
+from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.dicts import Dicts
 from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
@@ -58,6 +59,7 @@ STUDIES = {
         Stream,
         SeveralLabels,
         Files,
+        Cluster,
         Dicts,
     )
 }

@@ -24,15 +24,18 @@ from narrows.evaluate import gathered
 from narrows.evaluate.describe import described, details, printable, summary
 from narrows.interrupts import between
 from narrows.options import (
+    ENGINE_OPTIONS,
     KEEP_OPTIONS,
     METHOD_OPTIONS,
     METHODS,
     READ_OPTIONS,
     TEXT_OPTIONS,
+    as_given,
     as_typed,
     check_checkpoint,
     check_for_texts,
     check_output,
+    cluster_of,
     estimator_of,
     having,
     keeping,
@@ -41,7 +44,7 @@ from narrows.options import (
     texts_of,
     whole_numbers,
 )
-from narrows.read import Dataset
+from narrows.read import Dataset, expanded
 from narrows.read.ahead import ahead
 from narrows.read.chunk import Chunk, Options
 from narrows.runs import Run
@@ -127,6 +130,7 @@ def cli() -> None:
     help="Count the terms of the first ROWS texts only, and read once: for an endless pipe.",
 )
 @having(KEEP_OPTIONS)
+@having(ENGINE_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def fit(
     inputs: tuple[str, ...], method: str, output: str, params: tuple[str, ...], **given: Any
@@ -137,14 +141,26 @@ def fit(
     narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
     narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
     narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
+    narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
     """  # noqa: D301 - click wants the character
     as_json, keep = given.pop("as_json"), keeping(given)
     options = reading(
         given, labels_required=get_tags(METHODS[method.lower()]()).target_tags.required
     )
     texts = texts_of(given)
+    given_too = {"--checkpoint": keep["checkpoint"], "--idf-sample": texts["sample"]}
+    cluster = cluster_of(given, *(flag for flag, value in given_too.items() if value is not None))
     estimator = estimator_of(method, given, params)
+    inputs = tuple(expanded(inputs))
     check_output(output, *inputs)
+    if cluster is not None:
+        from narrows.engines import dask
+
+        vectoriser = texts["vectoriser"]
+        dask.fit(estimator, inputs, **cluster, **as_given(options), vectoriser=vectoriser)
+        _save(estimator, output)
+        _report_model(estimator, output, as_json)
+        return 0
     run = _run(estimator, inputs, options, None, keep, output, **texts)
     check_for_texts(texts, run.dataset.is_text, inputs[0])
     if not _learn(run, run.fit):
@@ -170,6 +186,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> in
     Texts become rows by the terms and frequencies that were counted when the model was fitted.
     """  # noqa: D301 - click wants the character
     as_json, keep = given.pop("as_json"), keeping(given)
+    inputs = tuple(expanded(inputs))
     check_output(output, *inputs)
     estimator = load(model)
     _need_partial_fit(estimator)
@@ -257,6 +274,7 @@ def convert(input: str, output: str, **given: Any) -> None:
     "-o", "--output", required=True, help=".npz, .parquet, .svm or .csv; - for CSV on stdout."
 )
 @having(READ_OPTIONS)
+@having(ENGINE_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def transform(model: str, input: str, output: str, **given: Any) -> int:
     """Reduce the rows of a file with a saved model.
@@ -264,13 +282,18 @@ def transform(model: str, input: str, output: str, **given: Any) -> int:
     \b
     narrows transform model.narrows test.svm -o reduced.npz
     narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
+    narrows transform model.narrows 'shards/*.parquet' -o folder --engine dask
+
+    On a cluster the output is a folder, with a Parquet file for each input.
     """  # noqa: D301 - click wants the character
-    as_json = given.pop("as_json")
-    check_output(output, model, input)
+    as_json, cluster, inputs = given.pop("as_json"), cluster_of(given), expanded([input])
+    if cluster is not None:
+        return _transform_there(model, inputs, output, cluster, reading(given), as_json)
+    check_output(output, model, *inputs)
     format_of(output)
     estimator = load(model)
     options = options_of_model(estimator, model, reading(given))
-    run = Run(estimator, [input], options, estimator.source_, _progress)
+    run = Run(estimator, inputs, options, estimator.source_, _progress)
     _check_kind(run.dataset, estimator, model, input)
     rows, stopped = 0, False
     names = [printable(name) for name in estimator.get_feature_names_out()]
@@ -292,6 +315,25 @@ def transform(model: str, input: str, output: str, **given: Any) -> int:
     text = f"{rows:,} rows x {len(names):,} columns written to {output}"
     click.echo(json.dumps(found) if as_json else text, err=output == "-")
     return 130 if stopped else 0
+
+
+def _transform_there(
+    model: str, inputs: list[str], output: str, cluster: dict[str, Any], options: Options,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Reduce files on a cluster, each to one of a folder."""
+    from narrows.engines import dask
+
+    if os.path.exists(output) and not os.path.isdir(output):
+        raise ParameterError(f"{output}: on a cluster a folder wanted, but this is a file.")
+    estimator = load(model)
+    options = options_of_model(estimator, model, options)
+    cluster.pop("progress")
+    written = dask.transform(estimator, inputs, output, **cluster, **as_given(options))
+    found = {"output": output, "files": len(written)}
+    text = f"{len(written):,} files written to {output}"
+    click.echo(json.dumps(found) if as_json else text)
+    return 0
 
 
 @cli.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +92,7 @@ READ_OPTIONS = (
         help="Rows read at a time.",
     ),
 )
+_READING = ("label", "text", "split", "width", "zero_based", "chunk_rows")
 TEXT_OPTIONS = (
     click.option(
         "--vectorizer",
@@ -105,6 +107,20 @@ TEXT_OPTIONS = (
     ),
     click.option("--stop-words", metavar="WORDS", help="english, or a file of one word a line."),
     click.option("--min-df", type=click.IntRange(1), metavar="N", help="Only terms of N texts."),
+)
+ENGINE_OPTIONS = (
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "dask"]),
+        default="local",
+        show_default=True,
+        help="Run here, or each file on a worker of a Dask cluster.",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Of a running cluster, as tcp://host:8786; else one is started here.",
+    ),
 )
 KEEP_OPTIONS = (
     click.option("--checkpoint", metavar="FILE", help="Keep there what is learnt on the way."),
@@ -160,8 +176,12 @@ def as_typed() -> str:
 
 def reading(given: dict[str, Any], labels_required: bool = False) -> Options:
     """Take the reading options out of `given`."""
-    names = ("label", "text", "split", "width", "zero_based", "chunk_rows")
-    return Options(**{name: given.pop(name) for name in names}, labels_required=labels_required)
+    return Options(**{name: given.pop(name) for name in _READING}, labels_required=labels_required)
+
+
+def as_given(options: Options) -> dict[str, Any]:
+    """Return reading options by name, as functions take them."""
+    return {name: getattr(options, name) for name in _READING}
 
 
 def options_of_model(estimator: Any, model: str, options: Options, wider: bool = False) -> Options:
@@ -239,6 +259,21 @@ def keeping(given: dict[str, Any]) -> dict[str, Any]:
     if keep["from_position"] and not keep["resume"]:
         raise ParameterError("--from-position goes with --resume.")
     return keep
+
+
+def cluster_of(given: dict[str, Any], *not_there: str) -> dict[str, Any] | None:
+    """Take the options of engines out of `given`: what says which cluster; None is here.
+
+    `not_there` names options that were given and are of no use on a cluster.
+    """
+    engine, scheduler = given.pop("engine"), given.pop("scheduler")
+    if engine == "local":
+        if scheduler is not None:
+            raise ParameterError("--scheduler goes with --engine dask.")
+        return None
+    for flag in not_there:
+        raise ParameterError(f"{flag} is for one machine, and not for --engine dask.")
+    return {"client": scheduler, "progress": sys.stderr.isatty()}
 
 
 def texts_of(given: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -14,7 +14,8 @@ from narrows.errors import ParameterError
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
-from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks, near, weighted
+from narrows.solve.sums import BLOCK, add_dense, blocks, near, weighted
+from narrows.solve.table import Stored, Table, add_sparse_rows, beside
 
 Second = Literal["total", "class"] | None
 
@@ -58,7 +59,9 @@ class ClassStats:
     Notes
     -----
     Cost: O(nnz) to update from sparse rows, O(n d) from dense ones, with no array larger than
-    the state; memory 8 c d bytes, and 8 d or 8 c d more for second moments.
+    the state; memory 8 c d bytes, and 8 d or 8 c d more for second moments. Of sparse rows, a table
+    of more than 4 million numbers is kept as its non-zeros with their places, at about 12 bytes
+    each, as long as that is smaller.
 
     Examples
     --------
@@ -82,11 +85,9 @@ class ClassStats:
         self.n_samples = 0
         self.classes = np.empty(0, dtype=np.int64)
         self.counts = np.zeros(0)
-        self._sums = np.zeros((0, n_features))
+        self._sums = Table((0, n_features))
         # one row in all for "total", one a class for "class"; about the origin, like the sums
-        self._squares: Any = (
-            None if second is None else np.zeros((int(second == "total"), n_features))
-        )
+        self._squares: Any = None if second is None else Table((int(second == "total"), n_features))
         self._origin: np.ndarray | None = None
 
     # -- learning ---------------------------------------------------------------------------
@@ -154,11 +155,13 @@ class ClassStats:
                 counted = (each > 0) & (each >= each.max(initial=0.0) / 2)  # those that weigh
                 if counted.any():
                     self._origin = near(X if counted.all() else X[counted])
-            squares = self._squares, row if self.second == "class" else None
+            squares, by_class = self._squares, row if self.second == "class" else None
             if sparse.issparse(X):
-                add_sparse(X, Y, row, self._sums, squares, self.presence)
+                add_sparse_rows(X, Y, row, self._sums, (squares, by_class), self.presence)
             else:
-                add_dense(X, Y, row, self._sums, squares, self.presence, self._origin)
+                sums = self._sums.become_array()
+                second = None if squares is None else squares.become_array()
+                add_dense(X, Y, row, sums, (second, by_class), self.presence, self._origin)
             self.counts[row] += added
             self.n_samples += X.shape[0]
         return self
@@ -168,10 +171,11 @@ class ClassStats:
         merged = union(self.classes, classes)
         if len(merged) > len(self.classes):
             old = np.searchsorted(merged, self.classes)
-            counts, sums = (_spread(a, old, len(merged)) for a in (self.counts, self._sums))
-            squares = self._squares
+            counts = np.zeros(len(merged))
+            counts[old] = self.counts
+            sums, squares = self._sums.spread(old, len(merged)), self._squares
             if self.second == "class":
-                squares = _spread(squares, old, len(merged))
+                squares = squares.spread(old, len(merged))
             with uninterrupted():
                 self.classes, self.counts = merged, counts
                 self._sums, self._squares = sums, squares
@@ -187,7 +191,7 @@ class ClassStats:
         """Return a copy that holds only these second moments; "class" may become "total"."""
         new = self.copy()
         if second != self.second:
-            kept = None if second is None else new._squares.sum(axis=0, keepdims=True)
+            kept = None if second is None else _in_one(new._squares)
             new.second, new._squares = second, kept
         return new
 
@@ -219,8 +223,8 @@ class ClassStats:
     def _scaled(self, weight: float) -> ClassStats:
         new = ClassStats(self.n_features, second=self.second, presence=self.presence)
         new.n_samples, new.classes = self.n_samples, self.classes
-        new.counts, new._sums = self.counts * weight, self._sums * weight
-        new._squares = None if self._squares is None else self._squares * weight
+        new.counts, new._sums = self.counts * weight, self._sums.scaled(weight)
+        new._squares = None if self._squares is None else self._squares.scaled(weight)
         new._origin = self._origin  # never written to, so it can be shared
         return new
 
@@ -254,9 +258,10 @@ class ClassStats:
         weight = self.counts[row]
         with uninterrupted():
             self.counts[row] = np.maximum(weight + sign * other.counts, 0.0)
-            self._sums[row] += sign * sums
+            self._sums.add(row, sums, sign)
             if self._squares is not None:
-                self._squares[row if self.second == "class" else [0]] += sign * squares
+                where = row if self.second == "class" else np.zeros(1, np.intp)
+                self._squares.add(where, squares, sign)
             self.n_samples += int(sign) * other.n_samples
             if sign < 0:
                 self._reset(row[self.counts[row] <= _GONE * weight])
@@ -270,9 +275,10 @@ class ClassStats:
         """
         self._grow(fresh.classes)  # first: it raises where labels are of another type
         with uninterrupted():
-            for array in (self.counts, self._sums, self._squares):
-                if array is not None:
-                    array *= weight
+            self.counts *= weight
+            for table in (self._sums, self._squares):
+                if table is not None:
+                    table.scale(weight)
             self._reset(np.flatnonzero(self.counts < _FAINT))
             if self._origin is not None and fresh._origin is not None and self.n < fresh.n:
                 self._sums, self._squares = self._about(fresh._origin)
@@ -284,11 +290,11 @@ class ClassStats:
     def _reset(self, row: np.ndarray) -> None:
         """Clear the rounding that subtraction leaves in classes that are gone."""
         self.counts[row] = 0
-        self._sums[row] = 0
+        self._sums.clear(row)
         if self.second == "class":
-            self._squares[row] = 0
+            self._squares.clear(row)
         elif self.second == "total" and not self.counts.any():
-            self._squares[:] = 0
+            self._squares.clear(np.zeros(1, np.intp))
 
     def _become_raw(self) -> None:
         """Give up the origin: what sparse rows leave of a difference from it is only rounding."""
@@ -296,9 +302,9 @@ class ClassStats:
             self._sums, self._squares = self._about(None)
             self._origin = None
 
-    def _about(self, origin: np.ndarray | None) -> tuple[np.ndarray, Any]:
+    def _about(self, origin: np.ndarray | None) -> tuple[Table, Any]:
         """Sums and squares about another origin: an exact shift."""
-        if origin is self._origin:
+        if origin is self._origin or not self.counts.any():
             return self._sums, self._squares
         zero = np.zeros(1)
         delta = (zero if self._origin is None else self._origin) - (
@@ -307,11 +313,11 @@ class ClassStats:
         shift = self.counts[:, None] * delta
         squares = self._squares
         if squares is not None:
-            change = 2 * delta * self._sums + shift * delta
+            change = 2 * delta * self._sums.toarray() + shift * delta
             if self.second == "total":
                 change = change.sum(axis=0, keepdims=True)
-            squares = squares + change
-        return self._sums + shift, squares
+            squares = Table(squares.shape, squares.toarray() + change)
+        return Table(self._sums.shape, self._sums.toarray() + shift), squares
 
     def widen(self, n_features: int) -> ClassStats:
         """Return the same state over more columns; the new ones are empty.
@@ -327,13 +333,71 @@ class ClassStats:
                 f"ClassStats: widen() wants at least the present {self.n_features} columns, "
                 f"but {n_features} came."
             )
-        new = self.copy()
-        new._sums = np.pad(new._sums, ((0, 0), (0, more)))
-        if new._squares is not None:
-            new._squares = np.pad(new._squares, ((0, 0), (0, more)))
-        if new._origin is not None:
-            new._origin = np.pad(new._origin, (0, more))
+        origin = None if self._origin is None else np.pad(self._origin, (0, more))
+        return self._having(lambda table: table.widened(n_features), n_features, origin)
+
+    def cut(self, columns: slice) -> ClassStats:
+        """Return the state of some neighbouring columns of the same rows."""
+        first, last, _ = columns.indices(self.n_features)
+        origin = None if self._origin is None else self._origin[columns]
+        return self._having(lambda table: table.cut(columns), max(0, last - first), origin)
+
+    def _having(
+        self, change: Callable[[Table], Table], n_features: int, origin: np.ndarray | None
+    ) -> ClassStats:
+        """The same rows, of which other columns are kept; `change` makes the tables."""
+        new = ClassStats(0, second=self.second, presence=self.presence)
+        new.n_samples, new.classes, new.counts = self.n_samples, self.classes, self.counts.copy()
+        new._sums, new._origin = change(self._sums), origin
+        new._squares = None if self._squares is None else change(self._squares)
         return new
+
+    @classmethod
+    def beside(cls, parts: Iterable[ClassStats], in_memory: bool = True) -> ClassStats:
+        """Return the state of all columns from those of neighbouring ones, of the same rows.
+
+        Parameters
+        ----------
+        parts : iterable of ClassStats
+            In the order of their columns; each is needed only while it is taken.
+        in_memory : bool, default=True
+            If not, the sums are put into temporary files, from which they are read a part at a
+            time; what changes the state takes them into memory.
+        """
+        new: ClassStats | None = None
+        origins: list[Any] = []
+        sums: Any
+        squares: Any
+        sums, squares = ([], []) if in_memory else (Stored(), Stored())
+        for part in parts:
+            if new is None:
+                new = cls(0, second=part.second, presence=part.presence)
+                new.n_samples, new.classes = part.n_samples, part.classes
+                new.counts = part.counts.copy()
+            elif (part._origin is None) != (origins[0] is None):
+                raise ValueError("ClassStats: parts of the same rows wanted.")
+            origins.append(part._origin)
+            sums.append(part._sums)
+            if part._squares is not None:
+                squares.append(part._squares)
+        if new is None:
+            raise ValueError("ClassStats: at least one part wanted.")
+        new._sums = beside(sums)
+        new._squares = None if new.second is None else beside(squares)
+        new._origin = None if origins[0] is None else np.concatenate(origins)
+        return new
+
+    @property
+    def nbytes(self) -> int:
+        """What the tables of the state take in memory."""
+        return self._sums.nbytes + (0 if self._squares is None else self._squares.nbytes)
+
+    def middle(self) -> int:
+        """Return the column that has about half of what the state takes before it."""
+        return self._sums.middle()
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -349,8 +413,16 @@ class ClassStats:
 
     @property
     def sums(self) -> np.ndarray:
-        """S_j, the sum of the rows of each class, of shape (c, d); not to be written to."""
-        return _read_only(self._about(None)[0])
+        """S_j, the sum of the rows of each class, of shape (c, d); not to be written to.
+
+        An array of 8 c d bytes, also where the state keeps less than that.
+        """
+        return _read_only(self._about(None)[0].toarray())
+
+    @property
+    def total(self) -> np.ndarray:
+        """sum_j S_j, the sum of all rows, of shape (d,)."""
+        return self._about(None)[0].weighted(np.ones(len(self.counts)))
 
     @property
     def squares(self) -> np.ndarray | None:
@@ -358,7 +430,7 @@ class ClassStats:
         squares = self._about(None)[1]
         if squares is None:
             return None
-        return _read_only(squares[0] if self.second == "total" else squares)
+        return _read_only(squares.toarray()[0] if self.second == "total" else squares.toarray())
 
     @property
     def mean(self) -> np.ndarray:
@@ -368,7 +440,7 @@ class ClassStats:
     @property
     def means(self) -> np.ndarray:
         """m_j = S_j / N_j, of shape (c, d); zeros for a class of weight 0."""
-        means = self._sums * _ratio(1.0, self.counts)[:, None]
+        means = self._sums.toarray() * _ratio(1.0, self.counts)[:, None]
         if self._origin is not None:
             means[self.counts > 0] += self._origin
         return means
@@ -379,14 +451,7 @@ class ClassStats:
         return centre if self._origin is None or not p.any() else centre + self._origin
 
     def _centre(self, p: np.ndarray) -> np.ndarray:
-        return self._over_rows(_ratio(p, self.counts), self._sums)
-
-    def _over_rows(self, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """weight @ rows, a block of columns at a time."""
-        answer = np.empty(self.n_features)
-        for columns in blocks(self.n_features, max(1, BLOCK // max(1, len(weight)))):
-            answer[columns] = weighted(weight, rows[:, columns])
-        return answer
+        return self._sums.weighted(_ratio(p, self.counts))
 
     def priors(self, kind: Any = "empirical") -> np.ndarray:
         """p_j, the weight each class gets in a criterion, of shape (c,); see `narrows.priors`."""
@@ -436,7 +501,7 @@ class ClassStats:
         live = p > 0
         weight = self.counts[live, None]
         for columns in blocks(self.n_features, max(1, BLOCK // max(1, live.sum()))):
-            yield columns, self._sums[:, columns][live] / weight
+            yield columns, self._sums[columns][live] / weight
 
     def variances(self, p: np.ndarray) -> np.ndarray:
         """diag C, the variance of each column, of shape (d,), never below 0.
@@ -467,7 +532,7 @@ class ClassStats:
                 f"ClassStats: variances need second moments: second={self.second!r} is not "
                 'enough, use second="class" ("total" will do for empirical priors).'
             )
-        return self._over_rows(by_row, self._squares)
+        return self._squares.weighted(by_row)
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -476,12 +541,12 @@ class ClassStats:
         arrays = {
             "classes": self.classes,
             "counts": self.counts,
-            "sums": self._sums,
+            **self._sums.to_arrays("sums"),
             "n_samples": np.array(self.n_samples),
             "presence": np.array(self.presence),
         }
         if self._squares is not None:
-            arrays[f"squares_{self.second}"] = self._squares
+            arrays |= self._squares.to_arrays(f"squares_{self.second}")
         if self._origin is not None:
             arrays["origin"] = self._origin
         return arrays
@@ -490,17 +555,16 @@ class ClassStats:
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> ClassStats:
         """Return the state that `to_arrays` described."""
         second: Second = None
-        if "squares_total" in arrays:
-            second = "total"
-        elif "squares_class" in arrays:
-            second = "class"
-        new = cls(arrays["sums"].shape[1], second=second, presence=bool(arrays["presence"]))
+        for kind in ("total", "class"):
+            if any(name.startswith(f"squares_{kind}") for name in arrays):
+                second = kind
+        new = cls(0, second=second, presence=bool(arrays["presence"]))
         new.n_samples = int(arrays["n_samples"])
         new.classes = np.array(arrays["classes"])
         new.counts = np.array(arrays["counts"])
-        new._sums = np.array(arrays["sums"])
+        new._sums = Table.from_arrays(arrays, "sums")
         if second is not None:
-            new._squares = np.array(arrays[f"squares_{second}"])
+            new._squares = Table.from_arrays(arrays, f"squares_{second}")
         if "origin" in arrays:
             new._origin = np.array(arrays["origin"])
         return new
@@ -523,11 +587,9 @@ def checked_rows(X: Any, who: str = "ClassStats") -> Any:
     )
 
 
-def _spread(a: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
-    """The rows of `a` at the places `rows` of an array of `size` rows, zeros elsewhere."""
-    new = np.zeros((size, *a.shape[1:]))
-    new[rows] = a
-    return new
+def _in_one(squares: Table) -> Table:
+    """The sum of the rows, as a table of one row."""
+    return Table((1, squares.shape[1]), squares.weighted(np.ones(squares.shape[0]))[None, :])
 
 
 def _ratio(a: Any, b: np.ndarray) -> np.ndarray:

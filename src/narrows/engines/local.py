@@ -35,21 +35,32 @@ def fit(
     -------
     estimator : the same, fitted
     """
+    state = learn(estimator, chunks, begun, after)
+    if state is None:
+        raise ValueError(f"{type(estimator).__name__}: there are no rows to fit to.")
+    return estimator.fit_state(state)
+
+
+def learn(
+    estimator: Any,
+    chunks: Iterable[tuple[Any, ...]],
+    begun: tuple[Any, int] | None = None,
+    after: Callable[[Any, int], None] = lambda state, number: None,
+) -> Any:
+    """Return the state of a data set that comes in chunks, as `fit` does; None if none came."""
     estimator.check_parameters()
     state, first = begun or (None, 0)
     for number in range(first, estimator.passes_in_order()):
         if number > first:
             estimator.next_pass(state)
-        for X, y in chunks:
+        for X, *labels in chunks:  # y, and weights where there are any
             if state is None:
                 state = estimator.empty_state(X.shape[1])
             elif X.shape[1] > state.n_features:
                 state = state.widen(X.shape[1])
-            estimator.update_state(state, widened(X, state.n_features), y)
+            estimator.update_state(state, widened(X, state.n_features), *labels)
             after(state, number)
-    if state is None:
-        raise ValueError(f"{type(estimator).__name__}: there are no rows to fit to.")
-    return estimator.fit_state(state)
+    return state
 
 
 def update(

@@ -13,7 +13,9 @@ from sklearn.exceptions import NotFittedError
 from narrows.families._base import (
     Estimator,
     Learnt,
+    also_dask,
     check_half_life,
+    check_parts,
     merge_into,
     unchanged_on_error,
 )
@@ -33,6 +35,7 @@ class Additive(Estimator):
 
     # -- learning ---------------------------------------------------------------------------
 
+    @also_dask
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows at once.
 
@@ -116,17 +119,26 @@ class Additive(Estimator):
         ValueError
             A state of another kind, or one that `fit` would refuse.
         """
-        with unchanged_on_error(self):
-            self._check_kind(stats)
-            self._check_parameters(stats.n_features)
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            self.n_features_in_ = stats.n_features
-            return self._finish(stats.reduced(self._second()))
+        self._check_kind(stats)
+        return self.fit_state(stats.reduced(self._second()))
 
     def fit_state(self, state: ClassStats) -> Self:
-        """Learn from a state, as `fit_stats` does."""
-        return self.fit_stats(state)
+        """Take a state of the very kind for what was learnt, as `fit_stats` does with a copy."""
+        with unchanged_on_error(self):
+            self._check_parameters(state.n_features)
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            self.n_features_in_ = state.n_features
+            return self._finish(state)
+
+    def fit_parts(self, parts: Any) -> Self:
+        """Learn from the parts of a data set, wherever they are; their states add up."""
+        check_parts(type(self).__name__, self.half_life)
+        return self.fit_state(parts.sum(self))
+
+    def add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
+        """Return the state of the rows of both, which are left as they are."""
+        return a + b
 
     def merge(self, *others: Self) -> Self:
         """Add what other estimators of the same method and parameters have learnt, in place.

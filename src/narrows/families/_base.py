@@ -11,6 +11,8 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -65,6 +67,15 @@ def check_half_life(who: str, value: Any) -> None:
         )
 
 
+def check_parts(who: str, half_life: Any) -> None:
+    """Raise ParameterError where a half-life would need rows in order, which parts are not."""
+    if half_life is not None:
+        raise ParameterError(
+            f"{who}: half_life={half_life:g} needs rows in order, but the parts of a distributed "
+            "fit have none. Leave half_life out, or learn them as a stream."
+        )
+
+
 def absent(verb: str, why: str) -> Any:
     """Return what stands in the place of a method that cannot be had: hasattr is false.
 
@@ -88,6 +99,28 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of dask, without loading that."""
+    return type(X).__module__.startswith("dask") and hasattr(X, "to_delayed")
+
+
+def also_dask(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `fit` or `transform` hand a collection of dask to `narrows.engines.dask`."""
+
+    @wraps(method)
+    def either(self: Any, X: Any, *args: Any, **named: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *args, **named)
+        from narrows.engines import dask
+
+        if method.__name__ == "transform":
+            return dask.transform(self, X)
+        given = signature(method).bind(self, X, *args, **named).arguments
+        return dask.fit(self, (X, given.get("y"), given.get("sample_weight")))
+
+    return either
 
 
 class Estimator(TransformerMixin, BaseEstimator):
@@ -117,6 +150,24 @@ class Estimator(TransformerMixin, BaseEstimator):
     @abstractmethod
     def fit_state(self, state: Any) -> Self:
         """Take a state for what was learnt, as `fit` of the rows it was made of would."""
+
+    def fit_parts(self, parts: Any) -> Self:
+        """Learn from the parts of a data set, wherever they are (`narrows.engines`).
+
+        Parameters
+        ----------
+        parts : `narrows.engines.dask.Parts`
+            Gives the `sum` of their states, or the rows as an operator (`centred`).
+
+        Raises
+        ------
+        ParameterError
+            Here it needs all rows one after the other; the message names what does not.
+        """
+        raise ParameterError(
+            f"{type(self).__name__}: it learns from one row after the other, or from all at once, "
+            f"so parts cannot be learnt side by side. Use {self._instead}."
+        )
 
     def state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays, a finished one or one in the making."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import ParameterError
-from narrows.families._base import Learnt, absent, unchanged_on_error
+from narrows.families._base import Learnt, absent, also_dask, unchanged_on_error
 from narrows.families._project import Directions, Projector
 from narrows.labels import one_a_row, weights
 from narrows.solve.centred import Centred, occupied
 from narrows.solve.exact import set_signs
-from narrows.solve.sums import widened
+from narrows.solve.sums import stacked, widened
 from narrows.stats import checked_rows
 
 _LARGEST = 1e40  # of an entry
@@ -64,8 +63,7 @@ class Gathered:
     def rows(self) -> tuple[Any, np.ndarray]:
         """X and y of all chunks."""
         X = [widened(chunk, self.n_features) for chunk, _ in self.chunks]
-        whole = sparse.vstack(X, format="csr") if any(map(sparse.issparse, X)) else np.vstack(X)
-        return whole, np.concatenate([y for _, y in self.chunks])
+        return stacked(X), np.concatenate([y for _, y in self.chunks])
 
 
 class BatchProjector(Projector):
@@ -76,7 +74,9 @@ class BatchProjector(Projector):
     """
 
     _state_type = Solved
+    _by_products: ClassVar[bool] = False  # whether `_directions` asks for products with rows only
 
+    @also_dask
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows.
 
@@ -117,17 +117,39 @@ class BatchProjector(Projector):
             counts = np.bincount(codes, weight)
             solved = Solved(classes[present], counts, n, np.empty((0, 0)), np.empty(0))
             self._check_two_classes(solved)
-            self._check_size(X)
             columns, d = occupied(X), X.shape[1]
-            X = X if columns is None else X[:, columns]
-            solved.eigenvalues, W, solved.more = self._directions(Centred(X, codes, weight))
+            A = Centred(X if columns is None else X[:, columns], codes, weight)
+            self._finish(solved, A)
             if columns is not None:
-                narrow, W = W, np.zeros((d, W.shape[1]))
-                W[columns] = narrow
-            solved.W = np.ascontiguousarray(W)
-            set_signs(solved.W)
-            self._learnt = Learnt(solved)
+                narrow, solved.W = solved.W, np.zeros((d, solved.W.shape[1]))
+                solved.W[columns] = narrow
             return self
+
+    def fit_parts(self, parts: Any) -> Self:
+        """Learn from rows that stay where they are, by products with them."""
+        if not self._by_products:
+            return super().fit_parts(parts)
+        with unchanged_on_error(self):
+            A, stats = parts.rows(self)
+            self._check_parameters(stats.n_features)
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            self.n_features_in_ = stats.n_features
+            live = stats.counts > 0
+            solved = Solved(
+                stats.classes[live], stats.counts[live], stats.n_samples,
+                np.empty((0, 0)), np.empty(0),
+            )  # fmt: skip
+            self._check_two_classes(solved)
+            return self._finish(solved, A)
+
+    def _finish(self, solved: Solved, A: Centred) -> Self:
+        self._check_size(A.largest)
+        solved.eigenvalues, W, solved.more = self._directions(A)
+        solved.W = np.ascontiguousarray(W)
+        set_signs(solved.W)
+        self._learnt = Learnt(solved)
+        return self
 
     partial_fit = absent("partial_fit", "for it needs all rows at once")
     merge = absent("merge", "for what it learns does not add up")
@@ -153,10 +175,8 @@ class BatchProjector(Projector):
     def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
         """(eigenvalues (k,) descending, W (d, k), `Solved.more`); k >= n_components."""
 
-    def _check_size(self, X: Any) -> None:
+    def _check_size(self, largest: float) -> None:
         """Raise where squares of squares would not be numbers."""
-        values = X.data if sparse.issparse(X) else X
-        largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
         if largest and not 1 / _LARGEST < largest < _LARGEST:
             raise ValueError(
                 f"{type(self).__name__}: entries between {1 / _LARGEST:g} and {_LARGEST:g} wanted, "

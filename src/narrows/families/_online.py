@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
-from narrows.families._base import check_whole, is_number, unchanged_on_error
+from narrows.families._base import also_dask, check_whole, is_number, unchanged_on_error
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
 from narrows.solve.exact import set_signs
@@ -41,6 +41,7 @@ class OnlineProjector(Sequential):
 
     # -- learning ---------------------------------------------------------------------------
 
+    @also_dask
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows, one at a time: `passes` times in their order, or shuffled.
 

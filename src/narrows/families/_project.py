@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Estimator, check_whole
+from narrows.families._base import Estimator, also_dask, check_whole
 from narrows.solve.exact import set_signs
 from narrows.stats import ClassStats
 
@@ -25,6 +26,10 @@ class Directions:
     eigenvalues: np.ndarray
     available: int
     in_type: dict[Any, np.ndarray] = field(default_factory=dict)
+
+    def reduce(self, X: Any) -> Any:
+        """X W, in X's float type."""
+        return X @ self.of_type(X.dtype)
 
     def of_type(self, dtype: Any) -> np.ndarray:
         if dtype not in self.in_type:
@@ -47,6 +52,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         """What the criterion gives each direction, of shape (p,)."""
         return self._solution.eigenvalues
 
+    @also_dask
     def transform(self, X: Any) -> Any:
         """Project X: X W, not centred.
 
@@ -62,12 +68,21 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         """
         solution = self._solution
         X = self._check_X(X, reset=False)
+        self._check_any(solution)
+        return solution.reduce(X)
+
+    def reducer(self) -> Callable[[Any], Any]:
+        """Return what `transform` does with rows that were checked, and nothing else."""
+        solution = self._solution
+        self._check_any(solution)
+        return Directions(solution.W, solution.eigenvalues, solution.available).reduce
+
+    def _check_any(self, solution: Directions) -> None:
         if not solution.W.shape[1]:
             raise NotFittedError(
                 f"{type(self).__name__}: there is no direction yet: {len(self.classes_)} "
                 "class(es) seen, with equal means if more than one. Go on with partial_fit."
             )
-        return X @ solution.of_type(X.dtype)
 
     @property
     def _n_features_out(self) -> int:
@@ -110,7 +125,7 @@ class ExactProjector(Projector, Additive):
 
     @abstractmethod
     def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
-        """(eigenvalues (p,) descending, W (d, p) orthonormal), all there are."""
+        """All eigenvalues, descending, and W (d, p) orthonormal, all there are or as asked for."""
 
     def _solve(self, stats: ClassStats) -> Directions:
         eigenvalues, W = self._directions(stats)

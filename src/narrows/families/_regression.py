@@ -47,6 +47,14 @@ class Regression:
         """The columns of the classes of positive weight, in the order of `classes`."""
         return self.column[self.counts > 0]
 
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        return sum(array.nbytes for array in self.to_arrays().values())
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
     def columns(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """The columns of these labels, with room for those that are new."""
         self.classes, self.column = arrivals(self.classes, self.column, classes, codes)

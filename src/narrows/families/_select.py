@@ -5,8 +5,8 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.feature_selection import SelectorMixin
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
+from narrows.families._base import also_dask
 from narrows.solve import columns
 from narrows.stats import ClassStats
 
@@ -119,6 +120,7 @@ class Selector(SelectorMixin, Additive):
         """The columns from the best to the worst, of shape (d,)."""
         return self._solution.order
 
+    @also_dask
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X, in their order.
 
@@ -136,6 +138,11 @@ class Selector(SelectorMixin, Additive):
         X = self._check_X(X, reset=False)
         self._check_solution(self._solution, self._state)
         return columns.take(X, chosen)
+
+    def reducer(self) -> Callable[[Any], Any]:
+        """Return what `transform` does with rows that were checked, and nothing else."""
+        self._check_solution(self._solution, self._state)
+        return partial(columns.take, chosen=self.get_support(indices=True))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the kept columns.

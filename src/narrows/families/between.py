@@ -127,14 +127,15 @@ class _OrthogonalCentroid(ExactProjector):
         self.priors = priors
         self.half_life = half_life
 
-    def _between(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenpairs of S_b = H'H, with H = [sqrt(p_j) (m_j - m)]_j."""
+    def _between(self, stats: ClassStats, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """All eigenvalues and `most` vectors of S_b = H'H, with H = [sqrt(p_j) (m_j - m)]_j."""
         p = stats.priors(self.priors)
         root = np.sqrt(p[p > 0, None])
         return gram_eigh(
             lambda: ((columns, root * D) for columns, D in stats.deviations(p)),
             stats.n_features,
             noise=float(np.linalg.norm(stats.rounding(p))),
+            most=most,
         )
 
 
@@ -202,7 +203,7 @@ class OC(_OrthogonalCentroid):
     """
 
     def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
-        return self._between(stats)
+        return self._between(stats, self.n_components)
 
 
 class OCM(_OrthogonalCentroid):

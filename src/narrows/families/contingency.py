@@ -384,7 +384,7 @@ class DF(Selector):
         self.half_life = half_life
 
     def _score(self, stats: ClassStats) -> Scores:
-        return Scores(stats.sums.sum(axis=0), stats.varying(stats.priors()))
+        return Scores(stats.total, stats.varying(stats.priors()))
 
 
 def _information(P: np.ndarray, p: np.ndarray) -> np.ndarray:

@@ -406,6 +406,7 @@ class SRDA(BatchProjector):
     [0.88, 0.83]
     """
 
+    _by_products = True
     _instead = "OnlineSRDA, which takes a sample at a time and merges, or OC, whose merge is exact"
 
     def __init__(

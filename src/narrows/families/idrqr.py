@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
-from narrows.families._base import Learnt, is_number, unchanged_on_error
+from narrows.families._base import Learnt, also_dask, is_number, unchanged_on_error
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
 from narrows.solve.exact import set_signs
@@ -146,6 +146,7 @@ class IDRQR(Sequential):
         self.mu = mu
         self.update = update
 
+    @also_dask
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from all rows at once, by the batch algorithm.
 

@@ -247,6 +247,7 @@ class MMC(BatchProjector):
     ([3.64], 1)
     """
 
+    _by_products = True
     _instead = "MMCFS for columns, whose states add up, or IMMC, which takes a sample at a time"
 
     def __init__(self, n_components: int | None = None, eps: float = 1.0):

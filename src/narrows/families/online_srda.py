@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -16,7 +17,9 @@ from narrows.errors import ParameterError
 from narrows.families._base import (
     Learnt,
     absent,
+    also_dask,
     check_half_life,
+    check_parts,
     merge_into,
     unchanged_on_error,
 )
@@ -150,6 +153,7 @@ class OnlineSRDA(Projector):
 
     # -- learning ---------------------------------------------------------------------------
 
+    @also_dask
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the rows in one pass, in a random order unless `shuffle` is off.
 
@@ -272,16 +276,33 @@ class OnlineSRDA(Projector):
 
     fit_stats = absent("fit_stats", "for sums of classes do not tell what a regression learns")
 
-    # -- files ------------------------------------------------------------------------------
+    # -- files, and parts -------------------------------------------------------------------
+
+    def fit_parts(self, parts: Any) -> Self:
+        """Learn parts side by side, each in its order, and merge what they know."""
+        check_parts("OnlineSRDA", self.half_life)
+        warnings.warn(
+            "OnlineSRDA: what the parts have learnt is merged approximately, and best for a few "
+            "large parts. Use SRDA, or OC, whose merge is exact.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return self.fit_state(united([parts.sum(self)], self._rule(False)))
+
+    def add_states(self, a: Regression, b: Regression) -> Regression:
+        """Return what both know, which are left as they are."""
+        return united([a, b], self._rule(False))
 
     def empty_state(self, n_features: int) -> Regression:
         """Return a state with nothing in it yet."""
         return self._new_state(n_features, np.float64)
 
-    def update_state(self, state: Regression, X: Any, y: Any) -> Regression:
+    def update_state(
+        self, state: Regression, X: Any, y: Any, sample_weight: Any = None
+    ) -> Regression:
         """Learn rows in order, in place."""
         X = checked_rows(X, "OnlineSRDA")
-        classes, Y, weight = self._targets(X, y, None)
+        classes, Y, weight = self._targets(X, y, sample_weight)
         self._check_begun(state, is_matrix(y), classes)
         self._learn_rows(state, X, classes, Y, weight, is_matrix(y))
         return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import io
 import os
@@ -122,7 +123,7 @@ def iter_chunks(
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__
         for chunk in arrow.read_table(inputs, name, options):
-            _check_finite(chunk, name)
+            check_finite(chunk, name)
             yield chunk.X, chunk.y
         return
     if isinstance(inputs, str | os.PathLike):
@@ -220,7 +221,7 @@ class Dataset:
                     at = Position(number, line + int(chunk.lines[-1]), rows)
                     yield chunk._replace(at=at)
             options = options.having(after=0, header=None)
-            if rows == before and not resumed:
+            if rows == before and not resumed and not options.may_be_empty:
                 raise DataError(_name(path), "holds no rows; at least one is wanted.")
             done += 0 if path == "-" else os.path.getsize(path)
 
@@ -310,7 +311,7 @@ class Dataset:
             raise DataError(
                 name, f"rows of {width} columns wanted, but {X.shape[1]} came.", chunk.lines[0]
             )
-        _check_finite(chunk, name)
+        check_finite(chunk, name)
 
     def _format(self, path: str) -> tuple[str, bool]:
         if path != "-":
@@ -359,7 +360,20 @@ class _Again(io.RawIOBase):
         return len(piece)
 
 
-def _check_finite(chunk: Chunk, name: str) -> None:
+def expanded(inputs: Iterable[str]) -> list[str]:
+    """Return the inputs, with the files that a pattern such as ``shards/*.svm`` matches for it."""
+    paths: list[str] = []
+    for path in inputs:
+        is_pattern = glob.has_magic(path) and not os.path.exists(path)
+        found = sorted(glob.glob(path)) if is_pattern else [path]
+        if not found:
+            raise FileNotFoundError(2, "no file matches", path)
+        paths += found
+    return paths
+
+
+def check_finite(chunk: Chunk, name: str) -> None:
+    """Raise DataError, with the row, where a number is not finite."""
     X = chunk.X
     values = X.data if sparse.issparse(X) else X
     if not np.isfinite(values).all():

@@ -27,6 +27,7 @@ class Options:
     header: tuple[str, ...] | None = None  # of CSV; None: the first row is it
     after: int = 0  # lines, or rows of arrays, that are passed over
     several_labels: bool | None = None  # a row, of svmlight; None: the first chunk decides
+    may_be_empty: bool = False  # a file, as one of many may be
 
     def having(self, **known: Any) -> Self:
         """Return the same with more known."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +15,11 @@ from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
 
 _EPS = 1e-15
 _ROWS = 1 << 13  # at least, of which a triangle is made at a time
+
+
+def triangle(F: np.ndarray) -> np.ndarray:
+    """What has the scatter of F, with no more rows than columns."""
+    return np.asarray(np.linalg.qr(F, mode="r")) if len(F) > F.shape[1] else F
 
 
 def occupied(X: Any) -> np.ndarray | None:
@@ -41,9 +47,15 @@ class Centred(LinearOperator):
         The class of each row, from 0 to c - 1; none is empty.
     weight : ndarray of shape (n,)
         Positive.
+    mean : ndarray of shape (d,), optional
+        m; that of the rows if left out, which they have if they are not a part of others.
 
     Attributes
     ----------
+    is_sparse : bool
+        Whether X is.
+    largest : float
+        The largest magnitude in X as it came.
     counts : ndarray of shape (c,)
         N_j, the weight of each class.
     length : float
@@ -52,21 +64,51 @@ class Centred(LinearOperator):
         The length that a row of `between` may have by rounding.
     """
 
-    def __init__(self, X: Any, codes: np.ndarray, weight: np.ndarray):
-        super().__init__(np.float64, X.shape)
+    def __init__(
+        self, X: Any, codes: np.ndarray, weight: np.ndarray, mean: np.ndarray | None = None
+    ):
         self.codes, self.root, self.n = codes, np.sqrt(weight), float(weight.sum())
-        self.counts = np.bincount(codes, weight)
+        self.counts: np.ndarray = np.bincount(codes, weight)
+        self.is_sparse = sparse.issparse(X)
         origin = np.zeros(X.shape[1])
-        if isinstance(X, np.ndarray):
-            for rows in blocks(len(X), max(1, BLOCK // X.shape[1])):
-                origin += weight[rows] @ X[rows].astype(np.float64, copy=False)
-            origin /= self.n
+        values = X.data if self.is_sparse else X
+        self.largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+        if not self.is_sparse:
+            if mean is None:
+                for rows in blocks(len(X), max(1, BLOCK // X.shape[1])):
+                    origin += weight[rows] @ X[rows].astype(np.float64, copy=False)
+                origin /= self.n
+            else:
+                origin = mean
             X = X - origin
         self.X = X.astype(np.float64, copy=False)
-        self.m = (weight @ self.X) / self.n  # rounding of the origin, where rows are dense
-        self.length = float(np.linalg.norm(self.X.data if sparse.issparse(X) else self.X))
+        if mean is None:
+            self.m = (weight @ self.X) / self.n  # rounding of the origin, where rows are dense
+        else:
+            self.m = mean - origin
+        self.length = float(np.linalg.norm(self.X.data if self.is_sparse else self.X))
+        self._start(origin, weight.max(initial=0.0))
+
+    def _start(self, origin: np.ndarray, heaviest: float) -> None:
+        """Be an operator, and know what rounding there is."""
+        super().__init__(np.float64, (len(self.codes), len(self.m)))
         far = 1e-12 * np.linalg.norm(self.m) + _EPS * np.linalg.norm(origin)
-        self.noise = float(np.sqrt(self.n) * far + _EPS * np.sqrt(weight.max()) * self.length)
+        self.noise = float(np.sqrt(self.n) * far + _EPS * np.sqrt(heaviest) * self.length)
+
+    def over(self, unit: float) -> Self:
+        """Return the same divided by a number."""
+        new = copy(self)
+        new.root = self.root / unit
+        return new
+
+    def triangle(self) -> np.ndarray:
+        """What has the scatter A'A, with no more rows than columns; for dense rows."""
+        return triangle(self.root[:, None] * (self.X - self.m))
+
+    def square(self) -> np.ndarray:
+        """sum_i w_i x_i x_i', of shape (d, d), of sparse rows with few columns."""
+        scaled = self.X.multiply(self.root[:, None]).tocsr()
+        return (scaled.T @ scaled).toarray()
 
     def _matvec(self, v: np.ndarray) -> np.ndarray:
         v = v.reshape(-1)
@@ -133,8 +175,3 @@ class Centred(LinearOperator):
             F = (self.X[part] - means[self.codes[part]]) * self.root[part, None]
             R = triangle(np.vstack([R, F]))
         return R
-
-
-def triangle(F: np.ndarray) -> np.ndarray:
-    """What has the scatter of F, with no more rows than columns."""
-    return np.asarray(np.linalg.qr(F, mode="r")) if len(F) > F.shape[1] else F

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
+from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from narrows.solve.centred import Centred, triangle
@@ -26,7 +26,7 @@ _NOTHING = 1e-9  # of a typical eigenvalue: no more is taken for 0
 
 
 def gram_eigh(
-    blocks: Callable[[], Blocks], n_features: int, noise: float = 0.0
+    blocks: Callable[[], Blocks], n_features: int, noise: float = 0.0, most: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Eigenpairs of A = H'H from the small matrix K = H H'.
 
@@ -41,13 +41,15 @@ def gram_eigh(
         d.
     noise : float
         The norm of a row of H that is only rounding.
+    most : int, optional
+        How many vectors are wanted; all if left out.
 
     Returns
     -------
-    eigenvalues : ndarray of shape (p,)
-        Descending; those under 1e-12 of the largest, or of noise, are dropped, so p is the rank.
+    eigenvalues : ndarray of shape (r,)
+        Descending; those under 1e-12 of the largest, or of noise, are dropped, so r is the rank.
     W : ndarray of shape (d, p)
-        Orthonormal columns.
+        Orthonormal columns, p = min(r, most).
     """
     unit = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -56,8 +58,8 @@ def gram_eigh(
         unit = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks()) or 1.0
         K = sum((H / unit) @ (H / unit).T for _, H in blocks())
     L, U = positive_eigh(np.asarray(K), (noise / unit) ** 2)
-    U = U / np.sqrt(L)
-    W = np.empty((n_features, len(L)))
+    U = (U / np.sqrt(L))[:, :most]
+    W = np.empty((n_features, U.shape[1]))
     for columns, H in blocks():
         W[columns] = H.T @ (U / unit)
     L = L * unit**2
@@ -134,7 +136,7 @@ def best_ratios(
     return t**2, whitener @ Ut.T
 
 
-def rank_tolerance(F: np.ndarray, s: np.ndarray, n: int = 0) -> float:
+def rank_tolerance(F: Any, s: np.ndarray, n: int = 0) -> float:
     """Singular values s of F, which was made of n rows, up to this are rounding."""
     return float(max(n, *F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
 
@@ -204,9 +206,8 @@ def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np
     _, U = positive_eigh(H @ H.T, A.noise**2)
     del H
     by_class = U / np.sqrt(A.counts)[:, None]
-    unit = 2.0 ** np.round(np.log2(A.length or 1.0))
-    scaled = copy(A)  # LSQR's own tests take for granted that numbers are about 1
-    scaled.root = A.root / unit
+    unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))
+    scaled = A.over(unit)  # LSQR's own tests take for granted that numbers are about 1
     damp = np.sqrt(alpha) / unit
     r = U.shape[1]
     W, n_iter = np.empty((A.shape[1], r)), 0
@@ -301,20 +302,19 @@ def _row_space(A: Centred) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray
     Returns the eigenvalues Q'A'AQ, the means E'AQ, and what makes QV of V. Dense rows go by their
     singular values, so that columns of very different size keep their digits.
     """
-    X, m, root = A.X, A.m, A.root
-    if not sparse.issparse(X):
-        K = root[:, None] * (X - m)
-        _, s, Qt = linalg.svd(triangle(K), full_matrices=False)
-        Q = Qt[s > rank_tolerance(K, s)].T
+    if not A.is_sparse:
+        _, s, Qt = linalg.svd(A.triangle(), full_matrices=False)
+        Q = Qt[s > rank_tolerance(A, s)].T
         return s[: Q.shape[1]] ** 2, A.between() @ Q, lambda V: Q @ V
-    if len(root) <= len(m):
+    m = A.m
+    if A.shape[0] <= A.shape[1]:
+        X, root = A.X, A.root
         Xm = X @ m
         K = root[:, None] * ((X @ X.T).toarray() - Xm[:, None] - Xm + m @ m) * root
         L, U = positive_eigh(K)
         half = U / np.sqrt(L)
         return L, A.indicators().T @ U * np.sqrt(L), lambda V: A.rmatmat(half @ V)
-    scaled = X.multiply(root[:, None]).tocsr()
-    L, Q = positive_eigh((scaled.T @ scaled).toarray() - A.n * np.outer(m, m))
+    L, Q = positive_eigh(A.square() - A.n * np.outer(m, m))
     return L, A.between() @ Q, lambda V: Q @ V
 
 

@@ -171,3 +171,10 @@ def widened(X: Any, n_features: int) -> Any:
     if sparse.issparse(X):
         return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
     return np.pad(X, ((0, 0), (0, more)))
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Rows below one another, of as many columns as the widest have; CSR if any are sparse."""
+    width = max(X.shape[1] for X in parts)
+    wide = [widened(X, width) for X in parts]
+    return sparse.vstack(wide, format="csr") if any(map(sparse.issparse, wide)) else np.vstack(wide)

@@ -1,0 +1,369 @@
+"""A matrix of sums, a row for each class: an array, or its non-zeros where these are smaller."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+from scipy import sparse
+
+from narrows.solve.sums import BLOCK, add_sparse, blocks, canonical
+
+SMALL = 1 << 22  # numbers (32 MB): an array of no more is kept as one, for the speed
+_PENDING = 1 << 20  # entries that are kept aside, at least, before they are sorted in
+_ENTRY = 12  # bytes of a number with its place
+
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
+
+
+class Table:
+    """A matrix of shape (c, d) that is added to.
+
+    It is an array where that has at most `SMALL` numbers, or is no larger than the non-zeros with
+    their places; else the non-zeros, by columns, and what came since they were last sorted.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        (c, d).
+    array : ndarray of shape (c, d), optional
+        All numbers, to be kept as an array.
+    held : csc_array of shape (c, d), optional
+        The non-zeros.
+    stored : Stored, optional
+        What is kept in files, for want of memory; it is read a block of columns at a time, and
+        taken into memory when it is to be changed. Zeros if none of the three is given.
+
+    Attributes
+    ----------
+    array : ndarray of shape (c, d), or None
+        All numbers, if they are kept as an array.
+    """
+
+    def __init__(
+        self,
+        shape: Any,
+        array: np.ndarray | None = None,
+        held: Any = None,
+        stored: Stored | None = None,
+    ):
+        self.shape: tuple[int, int] = shape
+        self._stored = stored
+        if array is None and held is None and stored is None:
+            small = shape[0] * shape[1] <= SMALL
+            array, held = (np.zeros(shape), None) if small else (None, sparse.csc_array(shape))
+        self.array, self._sorted = array, held
+        self._pending: list[Entries] = []
+
+    # -- adding -----------------------------------------------------------------------------
+
+    def add_rows(self, X: sparse.csr_array, Y: sparse.csr_array, row: np.ndarray) -> None:
+        """Add, in place, Y'X: to row[j] what Y has in column j."""
+        self._load()
+        if self.array is not None:
+            add_sparse(X, Y, row, self.array, (None, None), False)
+            return
+        times = np.diff(Y.indptr)
+        if not (times == 1).all():
+            X = X[np.repeat(np.arange(len(times)), times)]
+        lengths = np.diff(X.indptr)
+        rows = np.repeat(row[Y.indices].astype(np.int32), lengths)
+        # of a CSR array that is part of a larger one
+        held = slice(X.indptr[0], X.indptr[-1])
+        self._add((rows, X.indices[held], X.data[held] * np.repeat(Y.data, lengths)))
+
+    def add(self, row: np.ndarray, other: Table, sign: float = 1.0) -> None:
+        """Add `sign` times another table, in place: its rows to these."""
+        self._load()
+        other._load()
+        if other.array is not None:
+            self.become_array()[row] += sign * other.array
+            return
+        alike = self.shape == other.shape and np.array_equal(row, np.arange(len(row)))
+        if self.array is None and alike and other._sorted.nnz * 4 > self._sorted.nnz:
+            self._sorted = self._sorted + sign * other._sorted
+            others = other._pending
+        else:
+            others = [other._as_entries(), *other._pending]
+        for rows, columns, values in others:
+            self._add((row[rows], columns, sign * values))
+
+    def _add(self, entries: Entries) -> None:
+        rows, columns, values = entries
+        if self.array is not None:
+            np.add.at(self.array, (rows, columns), values)
+            return
+        self._pending.append((rows.astype(np.int32, copy=False), columns, values))
+        waiting = sum(len(values) for _, _, values in self._pending)
+        if waiting > max(self._sorted.nnz, _PENDING):
+            self._settle()
+
+    def _load(self) -> None:
+        """Take what is stored in files into memory."""
+        if self._stored is not None:
+            whole = self._stored.joined()
+            self.array, self._sorted, self._stored = whole.array, whole._sorted, None
+
+    def _settle(self) -> None:
+        """Sort in what is pending; become an array where that is smaller."""
+        self._load()
+        if self.array is not None:
+            return
+        if self._pending:
+            parts = (self._as_entries(), *self._pending)
+            rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+            self._sorted = sparse.coo_array((values, (rows, columns)), shape=self.shape).tocsc()
+            self._pending = []
+        held, (c, d) = self._sorted, self.shape
+        if held.nnz * _ENTRY > c * d * 8:
+            self.array, self._sorted = held.toarray(), None
+
+    def _as_entries(self) -> Entries:
+        """The sorted ones with their places."""
+        held = self._sorted
+        columns = np.repeat(
+            np.arange(self.shape[1], dtype=held.indices.dtype), np.diff(held.indptr)
+        )
+        return held.indices, columns, held.data
+
+    def become_array(self) -> np.ndarray:
+        """Keep all numbers as an array from now on, and return it."""
+        if self.array is None:
+            self._settle()
+            if self.array is None:
+                self.array, self._sorted = self._sorted.toarray(), None
+        return self.array
+
+    # -- others like it ---------------------------------------------------------------------
+
+    def scaled(self, weight: float) -> Table:
+        """Return a copy, times a number."""
+        self._load()
+        if self.array is not None:
+            return Table(self.shape, self.array * weight)
+        new = Table(self.shape, held=self._sorted * weight)
+        new._pending = [(rows, columns, values * weight) for rows, columns, values in self._pending]
+        return new
+
+    def spread(self, rows: np.ndarray, size: int) -> Table:
+        """Return a table of `size` rows that has these at the places `rows`, and zeros else."""
+        new = Table((size, self.shape[1]))
+        if new.array is not None:
+            new.array[rows] = self.toarray()
+        else:  # zeros that were no burden may be one now
+            new.add(rows, self._by_columns())
+        return new
+
+    def widened(self, n_features: int) -> Table:
+        """Return a copy with columns of zeros appended."""
+        c, d = self.shape
+        new = Table((c, n_features))
+        if new.array is not None:
+            new.array[:, :d] = self.toarray()
+        else:
+            new.add(np.arange(c), self._by_columns())
+        return new
+
+    def _by_columns(self) -> Table:
+        """Return the table, or where it is an array its non-zeros."""
+        return self if self.array is None else Table(self.shape, held=sparse.csc_array(self.array))
+
+    def cut(self, columns: slice) -> Table:
+        """Return a copy of some neighbouring columns."""
+        self._settle()
+        if self.array is not None:
+            part = self.array[:, columns]
+            return Table(part.shape, part.copy())
+        held = self._sorted[:, columns]
+        new = Table(held.shape)
+        if new.array is None:
+            new = Table(held.shape, held=held)
+            new._settle()
+        else:
+            new.array[:] = held.toarray()
+        return new
+
+    # -- changing ---------------------------------------------------------------------------
+
+    def scale(self, weight: float) -> None:
+        """Multiply by a number, in place."""
+        self._load()
+        for values in self._values():
+            values *= weight
+
+    def clear(self, row: np.ndarray) -> None:
+        """Set rows to 0, in place."""
+        if self.array is not None:
+            self.array[row] = 0.0
+        elif len(row):
+            self._settle()
+            if self.array is not None:
+                return self.clear(row)
+            self._sorted.data[np.isin(self._sorted.indices, row)] = 0.0
+            self._sorted.eliminate_zeros()
+
+    def _values(self) -> list[np.ndarray]:
+        if self.array is not None:
+            return [self.array]
+        return [self._sorted.data, *(values for _, _, values in self._pending)]
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        if self.array is not None:
+            return self.array.nbytes
+        if self._stored is not None:
+            return 0
+        held = self._sorted
+        pending = sum(part.nbytes for entries in self._pending for part in entries)
+        return int(held.data.nbytes + held.indices.nbytes + held.indptr.nbytes + pending)
+
+    def __getitem__(self, columns: slice) -> np.ndarray:
+        """Return some neighbouring columns as an array, not to be written to."""
+        if self._stored is not None:
+            return self._stored[columns]
+        self._settle()
+        return self._sorted[:, columns].toarray() if self.array is None else self.array[:, columns]
+
+    def middle(self) -> int:
+        """Return the column that has half of what it takes in memory before it."""
+        self._settle()
+        if self.array is not None or not self._sorted.nnz:
+            return self.shape[1] // 2
+        k = int(np.searchsorted(self._sorted.indptr, self._sorted.nnz / 2))
+        return min(max(k, 1), self.shape[1] - 1)
+
+    def toarray(self) -> np.ndarray:
+        """Return all numbers; where they are kept as an array, that."""
+        return self[:]
+
+    def weighted(self, weight: np.ndarray) -> np.ndarray:
+        """weight @ self, of shape (d,), a block of columns at a time.
+
+        Of the same bits for the same column wherever it stands: BLAS gives others. Columns alike
+        to the bit then have scores alike to the bit, so that ties are ties.
+        """
+        answer = np.empty(self.shape[1])
+        for columns in blocks(self.shape[1], max(1, BLOCK // max(1, len(weight)))):
+            answer[columns] = (weight[:, None] * self[columns]).sum(axis=0)
+        return answer
+
+    # -- storage ----------------------------------------------------------------------------
+
+    def to_arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Return it as arrays whose names begin with `name`, to the bit."""
+        self._load()
+        if self.array is not None:
+            return {name: self.array}
+        held = self._sorted
+        parts = {"shape": np.array(self.shape), "indptr": held.indptr}
+        parts |= {"indices": held.indices, "data": held.data}
+        if self._pending:
+            pending = zip(*self._pending, strict=True)
+            parts |= zip(("rows", "columns", "values"), map(np.concatenate, pending), strict=True)
+        return {f"{name}_{key}": part for key, part in parts.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], name: str) -> Table:
+        """Return the table that `to_arrays` described; its own to write to."""
+        if name in arrays:
+            array = np.array(arrays[name])
+            return cls(array.shape, array)
+
+        def of(*keys: str) -> Any:
+            return tuple(np.array(arrays[f"{name}_{key}"]) for key in keys)
+
+        shape = tuple(arrays[f"{name}_shape"].tolist())
+        new = cls(shape, held=sparse.csc_array(of("data", "indices", "indptr"), shape=shape))
+        if f"{name}_rows" in arrays:
+            new._pending = [of("rows", "columns", "values")]
+        return new
+
+
+class Stored:
+    """Tables side by side in files of their own, which go with it; one at a time is in memory."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="narrows-")
+        self._starts: list[int] = [0]  # the first column of each, and the end
+        self.shape = (0, 0)
+        self._last: tuple[int, Table] | None = None
+
+    def append(self, table: Table) -> None:
+        """Put a table to the right of those before."""
+        arrays = {name: np.ascontiguousarray(a) for name, a in table.to_arrays("table").items()}
+        save_file(arrays, self._path(len(self._starts) - 1))
+        self._starts.append(self._starts[-1] + table.shape[1])
+        self.shape = table.shape[0], self._starts[-1]
+
+    def _path(self, number: int) -> str:
+        return os.path.join(self._folder.name, str(number))
+
+    def _table(self, number: int) -> Table:
+        if self._last is None or self._last[0] != number:
+            self._last = None  # before the next is read
+            self._last = number, Table.from_arrays(load_file(self._path(number)), "table")
+        return self._last[1]
+
+    def __getitem__(self, columns: slice) -> np.ndarray:
+        """Return some neighbouring columns as an array."""
+        first, last, _ = columns.indices(self._starts[-1])
+        parts = []
+        for number, (start, stop) in enumerate(pairwise(self._starts)):
+            if max(first, start) < min(last, stop):
+                within = slice(max(first - start, 0), min(last, stop) - start)
+                parts.append(self._table(number)[within])
+        return parts[0] if len(parts) == 1 else np.hstack(parts or [self._table(0)[0:0]])
+
+    def joined(self) -> Table:
+        """Return all of them as one table in memory."""
+        return beside([self._table(number) for number in range(len(self._starts) - 1)])
+
+
+def beside(parts: list[Table] | Stored) -> Table:
+    """Return tables side by side as one."""
+    if isinstance(parts, Stored):
+        return Table(parts.shape, stored=parts)
+    c, d = parts[0].shape[0], sum(table.shape[1] for table in parts)
+    for table in parts:
+        table._settle()
+    if c * d <= SMALL or all(table.array is not None for table in parts):
+        array = np.hstack([table.toarray() for table in parts])
+        return Table(array.shape, array)
+    held = [table._by_columns()._sorted for table in parts]
+    return Table((c, d), held=sparse.hstack(held, format="csc"))
+
+
+def add_sparse_rows(
+    X: sparse.csr_array,
+    Y: sparse.csr_array,
+    row: np.ndarray,
+    sums: Table,
+    squares: tuple[Table | None, np.ndarray | None],
+    presence: bool,
+) -> None:
+    """Add rows to the sums of their classes, as `sums.add_sparse` does."""
+    second, second_row = squares
+    if sums.array is not None and (second is None or second.array is not None):
+        of_squares = None if second is None else second.array
+        add_sparse(X, Y, row, sums.array, (of_squares, second_row), presence)
+        return
+    if presence or second is not None:
+        X = canonical(X)
+    values = (X.data != 0).astype(np.float64) if presence else X.data
+    sums.add_rows(with_values(X, values), Y, row)
+    if second is not None:
+        where = np.zeros_like(row) if second_row is None else second_row
+        second.add_rows(with_values(X, values.astype(np.float64) ** 2), Y, where)
+
+
+def with_values(X: sparse.csr_array, values: np.ndarray) -> sparse.csr_array:
+    """X with other numbers in the same places."""
+    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)

@@ -1,0 +1,526 @@
+"""What a real cluster of two processes learns, against the fit of all rows here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import narrows
+from narrows import OC, OCFS, SRDA, OnlineSRDA
+from narrows.errors import DataError, ParameterError
+from narrows.solve import table
+from narrows.write import writer
+from tests.cases import ADDITIVE, ALL, BATCH, IDR_QR, ONLINE, answer, assert_same, labelled
+
+dask = pytest.importorskip("dask", reason="needs the extra `dask`")
+pytest.importorskip("distributed", reason="needs the extra `dask`")
+import dask.array as da  # noqa: E402
+from distributed import Client, LocalCluster, get_client  # noqa: E402
+
+from narrows.engines import dask as engine  # noqa: E402
+from narrows.engines import tree  # noqa: E402
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score"),
+    pytest.mark.filterwarnings("ignore:.*merged approximately"),
+]
+CUTS = [0, 9, 9, 10, 31, 32, 60]  # uneven, empty, and of one row
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with Client(cluster, set_as_default=False) as made:
+        made.wait_for_workers(2)
+        yield made
+
+
+def parts_of(X, y, cuts=CUTS):
+    return [(X[i:j], y[i:j]) for i, j in pairwise(cuts)]
+
+
+SPREAD = [case for case in ADDITIVE + BATCH if type(case.estimator).__name__ != "LDA"]
+REFUSED = [*ONLINE, *IDR_QR, *(case for case in BATCH if case not in SPREAD)]
+
+
+def test_every_method_is_either_spread_or_refused():
+    others = {type(case.estimator) for case in ALL} - {
+        type(case.estimator) for case in SPREAD + REFUSED
+    }
+    assert others == {OnlineSRDA}
+
+
+# -- distributed = local ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_distributed_is_local(client, case, form):
+    X, y = case.labelled(sparse=form == "sparse")
+    order = np.argsort(y, kind="stable")  # parts of one class, and classes that come late
+    X, y = X[order], y[order]
+    X = sparse.csr_array(X) if form == "sparse" else X
+    spread = engine.fit(case.new(), parts_of(X, y), client)
+    assert_same(spread, case.new().fit(X, y))
+
+
+@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+def test_cut_into_columns_and_kept_in_files_it_is_the_same(client, case, monkeypatch):
+    client.run(_nothing_is_small)
+    try:
+        monkeypatch.setattr(tree, "LIMIT", 150)
+        monkeypatch.setattr(engine, "IN_MEMORY", 0)
+        X, y = case.labelled(sparse=True)
+        X = sparse.csr_array(X)
+        spread = engine.fit(case.new(), parts_of(X, y), client)
+    finally:
+        client.run(_small_is_as_ever)
+    local = case.new().fit(X, y)
+    assert_same(spread, local)
+    if hasattr(spread, "partial_fit"):
+        assert_same(spread.partial_fit(X, y), local.partial_fit(X, y))
+
+
+def _nothing_is_small():
+    table.SMALL, table._ENTRY = -1, 0
+
+
+def _small_is_as_ever():
+    table.SMALL, table._ENTRY = 1 << 22, 12
+
+
+@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+def test_weights_travel_with_the_rows(client, case):
+    X, y = case.labelled()
+    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    parts = [(X[i:j], y[i:j], weight[i:j]) for i, j in pairwise(CUTS)]
+    assert_same(engine.fit(case.new(), parts, client), case.new().fit(X, y, weight))
+
+
+def test_several_labels_a_row(client):
+    X, _ = labelled()
+    Y = np.random.default_rng(0).random((60, 4)) < 0.4
+    Y[:, 3] = False
+    spread = engine.fit(OC(), parts_of(X, Y.astype(int)), client)
+    assert_same(spread, OC().fit(X, Y.astype(int)))
+
+
+def test_the_same_parts_give_the_same_bits(client):
+    X, y = labelled(n=400, d=30)
+    cuts = [0, *sorted(np.random.default_rng(1).integers(0, 400, 16).tolist()), 400]
+    first, *others = (engine.fit(OC(), parts_of(X, y, cuts), client) for _ in range(4))
+    for other in others:
+        np.testing.assert_array_equal(first.components_, other.components_)
+
+
+def test_rows_of_two_widths_and_parts_without_rows(client):
+    X, y = labelled(sparse=True)
+    narrow = sparse.csr_array(X[:30, :5]), y[:30]
+    wide = sparse.csr_array(X[30:]), y[30:]
+    X[:30, 5:] = 0
+    spread = engine.fit(OC(), [narrow, wide], client)
+    assert_same(spread, OC().fit(sparse.csr_array(X), y))
+
+
+def test_what_is_refused_names_what_is_there(client):
+    X, y = labelled()
+    for case in REFUSED:
+        with pytest.raises(ParameterError, match=r"cannot be learnt side by side\. Use .*[A-Z]"):
+            engine.fit(case.new(), parts_of(X, y), client)
+    for method in (OC, OCFS, OnlineSRDA):
+        with pytest.raises(ParameterError, match="half_life=5 needs rows in order"):
+            engine.fit(method(half_life=5), parts_of(X, y), client)
+
+
+def test_online_srda_is_the_merge_of_its_parts(client):
+    X, y = labelled(n=200)
+    parts = parts_of(X, y, [0, 90, 120, 200])
+    a, b, c = (OnlineSRDA().partial_fit(*part) for part in parts)
+    with pytest.warns(UserWarning, match="merged approximately"):
+        spread = engine.fit(OnlineSRDA(), parts, client)
+    assert_same(spread, a.merge(b).merge(c))
+    assert (spread.predict(X) == y).mean() > 0.5
+
+
+def test_an_estimator_that_fails_is_as_it_was(client):
+    X, y = labelled()
+    oc = OC().fit(X, y)
+    before = answer(oc)
+    with pytest.raises(ValueError, match="two classes of positive weight"):
+        engine.fit(oc, [(X, np.full(60, "one"))], client)
+    for key, value in answer(oc).items():
+        np.testing.assert_array_equal(value, before[key])
+
+
+# -- what comes in ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def at_hand(client):
+    """Let fit and transform find the cluster by themselves."""
+    with client.as_current():
+        assert get_client() is client
+        yield client
+
+
+@pytest.mark.parametrize("method", [OC, SRDA, OCFS])
+def test_dask_arrays_in_any_blocks(at_hand, method):
+    X, y = labelled()
+    local = method().fit(X, y)
+    rows, labels = da.from_array(X, chunks=(17, 3)), da.from_array(y, chunks=23)
+    for y_given in (labels, y, labels.rechunk(17)):
+        assert_same(method().fit(rows, y_given), local)
+    unknown = rows[da.from_array(np.ones(60, bool), chunks=17)]
+    assert_same(method().fit(unknown, labels.rechunk(17)), local)
+    in_sparse = rows.rechunk((17, 7)).map_blocks(sparse.csr_array)
+    assert_same(method().fit(in_sparse, y), method().fit(sparse.csr_array(X), y))
+    weight = np.arange(60.0)
+    assert_same(method().fit(rows, labels, weight), method().fit(X, y, weight))
+
+
+def test_blocks_that_do_not_fit_are_refused(at_hand):
+    X, y = labelled()
+    rows = da.from_array(X, chunks=(20, 7))
+    unknown = rows[da.from_array(np.ones(60, bool), chunks=20)]
+    for given, said in (
+        ((rows, y[:50]), "X has 60 rows, y 50"),
+        ((unknown, y), "unknown sizes"),
+        ((unknown, da.from_array(y, chunks=30)), "y has 2 blocks, but X has 3"),
+        ((rows, None), "requires y"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            OC().fit(*given)
+    with pytest.raises(TypeError, match="only one array came"):
+        engine.fit(OC(), rows)
+
+
+def test_data_frames(at_hand):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y = labelled()
+    names = [f"column {k}" for k in range(7)]
+    frame = pd.DataFrame(X, columns=names)
+    local = OC().fit(frame, y)
+    rows, labels = (dd.from_pandas(part, npartitions=4) for part in (frame, pd.Series(y)))
+    spread = OC().fit(rows, labels)
+    assert_same(spread, local)
+    assert spread.feature_names_in_.tolist() == names
+    together = dd.from_pandas(frame.assign(label=y), npartitions=4)
+    spread = engine.fit(OC(), together)
+    assert_same(spread, local)
+    assert spread.feature_names_in_.tolist() == names
+    np.testing.assert_allclose(spread.transform(rows).compute(), local.transform(frame))
+    np.testing.assert_allclose(spread.transform(together).compute(), local.transform(frame))
+    lists = pd.DataFrame(
+        {"label": y, "indices": [list(range(7))] * 60, "values": X.astype(float).tolist()}
+    )
+    # as Parquet keeps lists; of pandas's own objects dask would make text
+    with dask.config.set({"dataframe.convert-string": False}):
+        spread = engine.fit(OC(), dd.from_pandas(lists, npartitions=3))
+    assert_same(spread, OC().fit(sparse.csr_array(X), y))
+
+
+def test_delayed_parts(client):
+    X, y = labelled()
+    together = [dask.delayed(lambda part: part)(part) for part in parts_of(X, y)]
+    apart = [(dask.delayed(rows), dask.delayed(labels)) for rows, labels in parts_of(X, y)]
+    for parts in (together, apart):
+        assert_same(engine.fit(OC(), parts, client), OC().fit(X, y))
+
+
+def write(path, X, y):
+    with writer(str(path), [f"f{k}" for k in range(X.shape[1])]) as out:
+        out.write(X, y)
+
+
+@pytest.mark.parametrize("suffix", ["svm", "parquet", "csv", "npz"])
+def test_files_are_read_by_the_workers(client, tmp_path, suffix):
+    X, y = labelled(sparse=True)
+    X[40:, 5:] = 0  # svmlight and Parquet do not tell how wide it is
+    y = np.unique(y, return_inverse=True)[1]
+    rows = X if suffix == "csv" else sparse.csr_array(X)
+    for k, (i, j) in enumerate(pairwise([0, 25, 40, 60])):
+        write(tmp_path / f"s{k}.{suffix}", rows[i:j], y[i:j])
+    spread = engine.fit(OC(), str(tmp_path / "s*"), client, chunk_rows=7)
+    local = OC().fit(rows, y)
+    assert_same(spread, local, only=set(answer(local)) - {"names"})
+    narrows.save(spread, tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows")
+    written = engine.transform(loaded, [tmp_path / f"s{k}.{suffix}" for k in range(3)],
+                               str(tmp_path / "out"), client)  # fmt: skip
+    got = [z for path in written for z, _ in narrows.read.iter_chunks(path, label="label")]
+    np.testing.assert_allclose(np.vstack(got), local.transform(rows), atol=1e-12)
+    lazy = engine.transform(loaded, str(tmp_path / "s*"))
+    np.testing.assert_allclose(client.compute(lazy).result(), local.transform(rows), atol=1e-12)
+
+
+def test_only_all_files_tell_where_columns_begin(client, tmp_path):
+    (tmp_path / "a.svm").write_text("0 1:1 2:1\n1 2:3\n")
+    (tmp_path / "b.svm").write_text("0 0:1 2:1\n1 1:3\n")
+    spread = engine.fit(OC(), [tmp_path / "a.svm", tmp_path / "b.svm"], client)
+    X = np.array([[0.0, 1, 1], [0, 0, 3], [1, 0, 1], [0, 3, 0]])
+    local = OC().fit(X, [0, 1, 0, 1])
+    np.testing.assert_allclose(spread.components_, local.components_)
+    assert spread.source_.zero_based is True
+
+
+def test_shards_without_rows_are_passed_over(client, tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = labelled()
+    whole = pa.table({"label": y, **{f"f{k}": X[:, k] for k in range(7)}})
+    for k, part in enumerate((whole[:0], whole[:20], whole[20:])):
+        parquet.write_table(part, tmp_path / f"s{k}.parquet")
+    spread = engine.fit(OC(), str(tmp_path / "*.parquet"), client)
+    assert_same(spread, OC().fit(X, y), only=["components", "rows", "class_count"])
+    assert spread.source_.columns == tuple(f"f{k}" for k in range(7))
+    with pytest.raises(ValueError, match="two classes"):
+        engine.fit(OC(), str(tmp_path / "s0.parquet"), client)
+
+
+def test_texts_are_counted_first(client, tmp_path, run):
+    texts = ["a cat and a dog", "the dog barks", "cats and cats", "one ant", "two ants", "an ant"]
+    lines = [json.dumps({"label": k // 3, "text": text}) for k, text in enumerate(texts)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines[:2]))
+    (tmp_path / "b.jsonl").write_text("\n".join(lines[2:]))
+    spread = engine.fit(OC(), str(tmp_path / "*.jsonl"), client)
+    status, _, _ = run("fit a.jsonl b.jsonl --method oc -o m.narrows")
+    assert status == 0
+    assert_same(spread, narrows.load("m.narrows"))
+
+
+# -- transform -------------------------------------------------------------------------------------
+
+
+def test_transform_is_lazy_and_keeps_what_is_sparse(at_hand):
+    X, y = labelled(sparse=True)
+    rows = da.from_array(X, chunks=(20, 3))
+    oc, ocfs = OC().fit(X, y), OCFS(n_features=3).fit(X, y)
+    reduced = oc.transform(rows)
+    assert isinstance(reduced, da.Array)
+    assert (reduced.shape, reduced.dtype) == ((60, 2), np.float64)
+    np.testing.assert_array_equal(reduced.compute(), oc.transform(X))
+    assert oc.transform(rows.astype(np.float32)).compute().dtype == np.float32
+    picked = ocfs.transform(rows.rechunk((20, 7)).map_blocks(sparse.csr_array))
+    blocks = [block.compute() for block in picked.to_delayed().ravel()]
+    assert all(sparse.issparse(block) for block in blocks)
+    np.testing.assert_array_equal(sparse.vstack(blocks).toarray(), ocfs.transform(X))
+    with pytest.raises(ValueError, match="7 columns wanted, but 6 came"):
+        oc.transform(rows[:, :6])
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+def slow_part(k):
+    X, y = labelled(seed=k)
+    time.sleep(0.3)
+    return X, y
+
+
+def test_a_killed_worker_is_made_good(client):
+    parts = [dask.delayed(slow_part)(k) for k in range(12)]
+    pids = list(client.run(os.getpid).values())
+    threading.Timer(0.9, os.kill, (pids[0], signal.SIGKILL)).start()
+    spread = engine.fit(OC(), parts, client)
+    client.wait_for_workers(2)
+    assert set(client.run(os.getpid).values()) != set(pids)
+    rows, labels = zip(*(labelled(seed=k) for k in range(12)), strict=True)
+    assert_same(spread, OC().fit(np.concatenate(rows), np.concatenate(labels)))
+
+
+@pytest.mark.slow
+def test_a_part_that_kills_its_workers_is_an_error(client):
+    def deadly():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(ConnectionError, match="died again and again on one part"):
+        engine.fit(OC(), [dask.delayed(deadly)()], client)
+    client.wait_for_workers(2)
+
+
+def test_what_is_wrong_in_a_part_is_named_with_its_row(client, tmp_path):
+    X, y = labelled()
+    X[37, 2] = np.nan
+    with pytest.raises(DataError, match=r"partition 5:6: NaN or infinity"):
+        engine.fit(OC(), parts_of(X, y), client)
+    with pytest.raises(DataError, match=r"partition 1: .*[Ll]abels|partition 1: .*samples"):
+        engine.fit(OC(), [(X[:3], y[:3]), (X[:3], y[:2])], client)
+    (tmp_path / "a.svm").write_text("0 1:1 2:1\n1 2:3\n")
+    (tmp_path / "b.svm").write_text("0 1:1 2:1\n1 2:x\n")
+    with pytest.raises(DataError, match=r"b\.svm:2: "):
+        engine.fit(OC(), [tmp_path / "a.svm", tmp_path / "b.svm"], client)
+    with pytest.raises(FileNotFoundError):
+        engine.fit(OC(), [tmp_path / "c.svm"], client)
+    with pytest.raises(ValueError, match="no parts"):
+        engine.fit(OC(), [], client)
+
+
+def test_a_lost_scheduler_is_an_error():
+    scheduler, worker = (
+        [sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard"]
+        for what in ("scheduler", "worker")
+    )
+    said = subprocess.PIPE
+    with subprocess.Popen([*scheduler, "--port", "0"], stderr=said, text=True) as first:
+        try:
+            address = next(line.split()[-1] for line in first.stderr if "Scheduler at:" in line)
+            with subprocess.Popen([*worker, address], stderr=subprocess.DEVNULL) as second:
+                try:
+                    with Client(address, set_as_default=False) as client:
+                        client.wait_for_workers(1)
+                    threading.Timer(1.0, first.kill).start()
+                    with pytest.raises(ConnectionError, match=f"scheduler at {address} was lost"):
+                        engine.fit(OC(), [dask.delayed(slow_part)(k) for k in range(60)], address)
+                finally:
+                    second.kill()
+        finally:
+            first.kill()
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(ConnectionError, match="no Dask scheduler answers"),
+    ):
+        engine.fit(OC(), [labelled()], address)
+
+
+def test_without_a_client_a_cluster_is_started_and_closed(monkeypatch):
+    import distributed
+    import psutil
+
+    made = []
+
+    def small(**options):
+        made.append(LocalCluster(n_workers=1, **options))
+        return made[0]
+
+    monkeypatch.setattr(distributed, "LocalCluster", small)
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    X, y = labelled()
+    assert_same(engine.fit(OC(), parts_of(X, y)), OC().fit(X, y))
+    assert made[0].status.name == "closed"
+    after = {child.pid for child in psutil.Process().children(recursive=True)}
+    assert after <= before
+    with pytest.raises(ValueError, match="No clients"):
+        distributed.default_client()
+
+
+# -- the command line ------------------------------------------------------------------------------
+
+
+def test_the_command_line(cluster, run, tmp_path):
+    X, y = labelled(sparse=True)
+    y = np.unique(y, return_inverse=True)[1]
+    for k, (i, j) in enumerate(pairwise([0, 20, 60])):
+        write(tmp_path / f"s{k}.svm", sparse.csr_array(X[i:j]), y[i:j])
+    there = f"--engine dask --scheduler {cluster.scheduler_address}"
+    status, out, err = run(f"fit s*.svm --method ocfs --n-features 3 -o m.narrows {there}")
+    assert (status, err) == (0, "")
+    assert out.startswith("OCFS: 60 rows, 3 classes, 7 columns -> 3;")
+    assert run("fit s0.svm s1.svm --method ocfs --n-features 3 -o l.narrows")[0] == 0
+    assert_same(narrows.load("m.narrows"), narrows.load("l.narrows"))
+    assert run(f"transform m.narrows s*.svm -o out {there}")[:2] == (0, "2 files written to out\n")
+    assert sorted(os.listdir("out")) == ["part-00000.parquet", "part-00001.parquet"]
+    for line, said in (
+        (f"fit s*.svm --method oc -o x.narrows {there} --checkpoint c", "is for one machine"),
+        ("fit s0.svm --method oc -o x.narrows --scheduler tcp://x:1", "goes with --engine dask"),
+        (f"fit s*.svm --method ioc -o x.narrows {there}", "Use OC"),
+        (f"fit t*.svm --method oc -o x.narrows {there}", "no file matches: t*.svm"),
+        (f"transform m.narrows s*.svm -o m.narrows {there}", "a folder wanted"),
+    ):
+        status, out, err = run(line)
+        assert (status, out, err.count("\n")) == (2, "", 1), line
+        assert said in err
+    assert not os.path.exists("x.narrows")
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+def wide_part(k, n=100_000, filled=80, d=1_000_000, c=100):
+    rng = np.random.default_rng(k)
+    y = rng.integers(0, c, n)
+    columns = rng.integers(0, d, (n, filled), dtype=np.int32)
+    columns[:, 0] = 7 * y  # a column of its own for each class
+    indptr = np.arange(0, n * filled + 1, filled)
+    return sparse.csr_array((np.ones(n * filled), columns.ravel(), indptr), shape=(n, d)), y
+
+
+@pytest.mark.slow
+def test_a_wide_state_needs_no_process_of_its_size():
+    psutil = pytest.importorskip("psutil")
+    # 100 classes x 1,000,000 columns: 800 MB as an array
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit="2GB", dashboard_address=":0",
+            silence_logs=50,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):  # fmt: skip
+        client.wait_for_workers(2)
+        workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
+        largest, over = dict.fromkeys([worker.pid for worker in workers], 0), threading.Event()
+
+        def watch():
+            while not over.wait(0.02):
+                for worker in workers:
+                    largest[worker.pid] = max(largest[worker.pid], worker.memory_info().rss)
+
+        watching = threading.Thread(target=watch)
+        watching.start()
+        try:
+            parts = [dask.delayed(wide_part)(k) for k in range(4)]
+            ocfs = engine.fit(OCFS(n_features=100), parts, client)
+            oc = engine.fit(OC(n_components=5), parts, client)
+        finally:
+            over.set()
+            watching.join()
+        assert {worker.pid for worker in workers} == set(client.run(os.getpid).values())
+    assert max(largest.values()) < 2_000_000_000
+    assert sorted(ocfs.get_support(indices=True).tolist()) == list(range(0, 700, 7))
+    assert ocfs.n_samples_seen_ == 400_000
+    assert oc.components_.shape == (5, 1_000_000)
+    # the local fit of some of the columns, which are columns of the whole
+    some = np.arange(0, 700, 7)
+    local = OCFS()
+    for k in range(4):
+        X, y = wide_part(k)
+        local.partial_fit(X[:, some], y)
+    np.testing.assert_allclose(ocfs.scores_[some], local.scores_, rtol=1e-9)
+
+
+def test_without_the_extra_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"pip install narrows\[dask\]"):
+        engine.fit(OC(), [labelled()])
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_fit_on_a_cluster(tmp_path):
+    X, y = labelled(n=300)
+    write(tmp_path / "s.svm", X, np.unique(y, return_inverse=True)[1])
+    command = [sys.executable, "-m", "narrows", "fit", *["s.svm"] * 3000, "--method", "oc"]
+    process = subprocess.Popen(
+        [*command, "-o", "m.narrows", "--engine", "dask"], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    time.sleep(8)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err.strip() == "narrows: interrupted; no file was changed."
+    assert os.listdir(tmp_path) == ["s.svm"]
