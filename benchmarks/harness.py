@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import multiprocessing
+import os
 import platform
 import re
 import statistics
@@ -160,6 +161,7 @@ def save(results: list[Result], path: Path) -> None:
         "sklearn": sklearn.__version__,
         "machine": _processor(),
         "cores": multiprocessing.cpu_count(),
+        "load": round(os.getloadavg()[2], 1),  # of the last quarter of an hour
         "blas": max((pool["num_threads"] for pool in threadpool_info()), default=1),
         "date": datetime.now(UTC).date().isoformat(),
     }

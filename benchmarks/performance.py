@@ -137,7 +137,8 @@ def _machine(about: dict[str, Any]) -> str:
     versions = ", ".join(
         f"{name} {about[name]}" for name in ("python", "numpy", "scipy", "sklearn")
     )
-    return f"{about['date']}: {about['machine']}, {about['cores']} cores, {threads}; {versions}."
+    where = f"{about['machine']}, {about['cores']} cores, load average {about['load']}"
+    return f"{about['date']}: {where}, {threads}; {versions}."
 
 
 def fill(text: str, parts: dict[str, str]) -> str:

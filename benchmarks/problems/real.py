@@ -23,7 +23,9 @@ class _Parts:
         parts = file["data"].astype(np.float64), file["indices"], file["indptr"]
         X = sparse.csr_array(parts, shape=tuple(file["shape"]))
         order = np.random.default_rng(0).permutation(X.shape[0])
-        return X[order], file["y"][order]
+        X = X[order]
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        return X, file["y"][order]
 
 
 class RCV1FourClasses(_Parts):
