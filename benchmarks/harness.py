@@ -162,7 +162,9 @@ def save(results: list[Result], path: Path) -> None:
         "machine": _processor(),
         "cores": multiprocessing.cpu_count(),
         "load": round(os.getloadavg()[2], 1),  # of the last quarter of an hour
-        "blas": max((pool["num_threads"] for pool in threadpool_info()), default=1),
+        "blas": max(
+            (p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"), default=1
+        ),
         "date": datetime.now(UTC).date().isoformat(),
     }
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,6 @@ SUITE: list[tuple[str, tuple[str, ...], str, int]] = [
     ("many_classes", ("bare", "limit", "OCFS", "OC", "IG", "chi2"), "bare", 3),
     ("embeddings", ("sum", "limit", "OCFS", "OC", "f_classif"), "sum", 5),
     ("embeddings", ("SRDA", "LDA", "LinearDiscriminantAnalysis"), "LinearDiscriminantAnalysis", 1),
-    ("faces", ("IOC", "dense numpy/400"), "dense numpy/400", 1),
 ]  # fmt: skip
 
 
@@ -92,7 +91,6 @@ TARGETS = [
     Target("20news", ("IOC", "IIS", "IMMC", "CCIPCA"), "bare", 20),
     Target("20news", ("OnlineSRDA",), "bare", 3),
     Target("20news", ("SRDA",), "LSQR, one by one", 3, faster=True),
-    Target("faces", ("IOC",), "dense numpy/400", 1500, faster=True),
     Target("embeddings", ("OC",), "sum", 2),
     Target("embeddings", ("SRDA", "LDA"), "LinearDiscriminantAnalysis", 1, faster=True),
 ]
