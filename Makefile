@@ -1,13 +1,15 @@
 # make demo   set up a local .venv and run the main job on handwritten digits
 # make test   set up what is missing and run all tests
 # make check  lint and types
+# make docs   the documentation site, in docs/_build/html
 PYTHON ?= python3
 VENV := .venv
 UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.installed
+SITE := docs/_build docs/api docs/gallery
 MAKEFLAGS += --no-print-directory
 
-.PHONY: demo test quick check bench clean
+.PHONY: demo test quick check bench docs clean
 
 demo: $(STAMP)
 	$(VENV)/bin/narrows demo
@@ -27,15 +29,20 @@ check: $(STAMP)
 bench: $(STAMP)
 	$(VENV)/bin/python -m benchmarks performance
 
+# from nothing each time: what was made of pages that are gone, or of other data, goes
+docs: $(STAMP)
+	rm -rf $(SITE)
+	$(VENV)/bin/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+
 $(STAMP): pyproject.toml constraints.txt
 ifdef UV
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-	$(UV) pip install --quiet --python $(VENV)/bin/python -c constraints.txt -e ".[plots,dev]"
+	$(UV) pip install --quiet --python $(VENV)/bin/python -c constraints.txt -e ".[plots,docs,dev]"
 else
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[plots,dev]"
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[plots,docs,dev]"
 endif
 	@touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache narrows-demo.png
+	rm -rf $(VENV) $(SITE) .hypothesis .mypy_cache .pytest_cache .ruff_cache narrows-demo.png

@@ -1,4 +1,4 @@
-"""Every block of the README runs as printed, in its order, in an empty folder."""
+"""Every block of the README and of the pages runs as printed, and prints what stands below it."""
 
 from __future__ import annotations
 
@@ -7,65 +7,95 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
-DOCS = sorted((README.parent / "docs").glob("*.md"))
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+MADE = {"_build", "api", "gallery"}  # by Sphinx, in docs/
+PAGES = sorted(
+    page
+    for page in (ROOT / "docs").rglob("*.md")
+    if page.relative_to(ROOT / "docs").parts[0] not in MADE
+)
+SLOW = {"large_files", "research", "stream"}  # which start many commands
+NEEDS_DATA = "# needs NARROWS_DATA\n"
+MARK = "-- the end of a block"
+
+
+class Block(NamedTuple):
+    """A block of code, and the text printed below it, if any."""
+
+    kind: str
+    code: str
+    printed: str | None = None
 
 
 def blocks_of(path):
-    return re.findall(r"^```(\w+)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S)
+    """The blocks of a page that can be run; a block of text is what the one above it prints."""
+    blocks = []
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.M | re.S)
+    for kind, code in found:
+        assert kind in ("python", "sh", "text", "bibtex"), f"{path.name}: a block of {kind}"
+        if kind == "text":
+            blocks[-1] = blocks[-1]._replace(printed=code)
+        elif kind != "bibtex":
+            blocks.append(Block(kind, code))
+    return blocks
 
 
-BLOCKS = blocks_of(README)
+def program(blocks):
+    """One program of all blocks: names are shared by those of Python, the folder by all."""
+    lines = []
+    for block in blocks:
+        shell = f"__import__('subprocess').run(['bash', '-euc', {block.code!r}], check=True)"
+        lines += [block.code if block.kind == "python" else shell, f"print({MARK!r}, flush=True)"]
+    return "\n".join(lines)
 
 
-def test_the_readme_has_the_two_commands_and_a_picture():
-    first_screen = README.read_text(encoding="utf-8")[:3000]
+def run(blocks, folder):
+    """Run blocks in their order, and return what each printed, and what went to stderr."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program(blocks)],
+        cwd=folder, env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.split(f"{MARK}\n")[:-1], done.stderr
+
+
+def test_the_first_screen_has_the_two_commands_a_picture_and_three_short_snippets():
+    first_screen = README.read_text(encoding="utf-8").split("\n## ")[0]
     assert "\nmake demo " in first_screen
     assert "\nmake test " in first_screen
     picture = re.search(r"!\[.+\]\((.+?)\)", first_screen)[1]
-    assert (README.parent / picture).read_bytes().startswith(b"\x89PNG")
+    assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
+    snippets = re.findall(r"^```(?:python|sh)\n(?!make)(.*?)^```$", first_screen, re.M | re.S)
+    lines = [[n for n in s.splitlines() if n and "import" not in n] for s in snippets]
+    assert [len(part) for part in lines] == [3, 3, 3]
 
 
-def test_every_block_runs(tmp_path):
-    shell = [code for kind, code in BLOCKS if kind == "sh" and "narrows" in code]
-    [sample] = [code for kind, code in BLOCKS if kind == "sh" and code.startswith("cat > ")]
-    commands = [code for code in shell if code.startswith("narrows ")]
-    assert commands
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    }
-    for code in (sample, *commands):
-        done = subprocess.run(
-            ["bash", "-euc", code], cwd=tmp_path, env=environment, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-    python = "\n".join(code for kind, code in BLOCKS if kind == "python")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", python],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "['data', 'indices', 'indptr', 'shape']\n"
+def test_the_blocks_of_the_readme_run(tmp_path):
+    blocks = [b for b in blocks_of(README) if not b.code.startswith(("make ", "pip install "))]
+    [sample] = [block for block in blocks if block.code.startswith("cat > ")]
+    blocks.remove(sample)
+    found, said = run([sample, *blocks], tmp_path)
+    assert said == ""
+    assert found[-1] == "['data', 'indices', 'indptr', 'shape']\n"
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
-def test_blocks_of_the_other_pages_run(page, tmp_path):
-    for kind, code in blocks_of(page):
-        assert kind == "python"
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-
-
-def test_no_other_kind_of_block_hides_from_this_test():
-    for kind, code in BLOCKS:
-        assert kind == "python" or (
-            kind == "sh" and code.startswith(("make ", "pip install ", "cat > ", "narrows "))
-        )
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in SLOW)) for page in PAGES],
+    ids=lambda page: page.stem,
+)
+def test_the_blocks_of_a_page_run(page, tmp_path):
+    blocks = blocks_of(page)
+    here = [b for b in blocks if NEEDS_DATA not in b.code or os.environ.get("NARROWS_DATA")]
+    found, _ = run(here, tmp_path)
+    for block, printed in zip(here, found, strict=True):
+        assert block.printed in (None, printed), block.code
+    if len(here) < len(blocks):
+        pytest.skip(f"{page.name}: the other blocks need the real data of NARROWS_DATA")

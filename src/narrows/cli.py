@@ -103,11 +103,17 @@ def _say(message: str) -> None:
 def cli() -> None:
     """Supervised dimensionality reduction of large and streaming labelled data.
 
+    \b
+    narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
+    narrows transform model.narrows test.svm -o reduced.npz
+    narrows compare train.svm --report report.html
+
     Files are known by their suffix: .svm .svmlight .libsvm .csv .jsonl (each may end in .gz), .npz
     and .parquet; "-" is standard input or output. Results go to stdout, progress and errors to
     stderr.
+
     Exit status: 0 done, 1 something wrong inside a file, 2 wrong usage, 130 interrupted.
-    """
+    """  # noqa: D301 - click wants the character
 
 
 @cli.command()
@@ -117,7 +123,7 @@ def cli() -> None:
     required=True,
     type=click.Choice(list(METHODS), case_sensitive=False),
     metavar="NAME",
-    help=f"One of {', '.join(METHODS)}.",
+    help=f"One of {', '.join(METHODS)}. Begin with ocfs, oc, srda or onlinesrda.",
 )
 @click.option("-o", "--output", required=True, metavar="MODEL", help="File for the model.")
 @having(METHOD_OPTIONS)
@@ -181,7 +187,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> in
 
     \b
     narrows update model.narrows today.svm -o model.narrows
-    producer | narrows update model.narrows - -o new.narrows --checkpoint c.narrows
+    producer | narrows update model.narrows - -o new.narrows --one-based
 
     Texts become rows by the terms and frequencies that were counted when the model was fitted.
     """  # noqa: D301 - click wants the character
@@ -271,7 +277,11 @@ def convert(input: str, output: str, **given: Any) -> None:
 @click.argument("model")
 @click.argument("input", metavar="INPUT")
 @click.option(
-    "-o", "--output", required=True, help=".npz, .parquet, .svm or .csv; - for CSV on stdout."
+    "-o",
+    "--output",
+    required=True,
+    metavar="OUTPUT",
+    help=".npz, .parquet, .svm or .csv; - for CSV on stdout.",
 )
 @having(READ_OPTIONS)
 @having(ENGINE_OPTIONS)
@@ -336,13 +346,24 @@ def _transform_there(
     return 0
 
 
-@cli.command()
+@cli.command(short_help="Show what a saved model has learnt.")
 @click.argument("model")
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Columns shown.")
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Columns shown.",
+)
 @click.option("--per-class", is_flag=True, help="Show the best columns of each class.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
-    """Show what a saved model has learnt."""
+    """Show what a saved model has learnt: its rows, classes, and best columns by name.
+
+    \b
+    narrows info model.narrows --top 20 --per-class
+    """  # noqa: D301 - click wants the character
     estimator = load(model)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
     click.echo(json.dumps(found) if as_json else described(found))
@@ -351,13 +372,31 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 @cli.command(short_help="See how much is left of the classes, by method and size.")
 @click.argument("input", metavar="INPUT")
 @click.option("--test", metavar="INPUT", help="Rows held out; else a fifth, or lines by `split`.")
-@click.option("--methods", default="ocfs,oc,srda,onlinesrda", show_default=True, metavar="A,B,…")
-@click.option("--dims", default="2,10,100", show_default=True, metavar="P,Q,…")
 @click.option(
-    "--classifier", default="svm", show_default=True, metavar="A,B", help="Of svm, knn, smo."
+    "--methods",
+    default="ocfs,oc,srda,onlinesrda",
+    show_default=True,
+    metavar="A,B,…",
+    help="Methods to compare; see above.",
+)
+@click.option(
+    "--dims",
+    default="2,10,100",
+    show_default=True,
+    metavar="P,Q,…",
+    help="Columns or directions to keep.",
+)
+@click.option(
+    "--classifier",
+    default="svm",
+    show_default=True,
+    metavar="A,B",
+    help="Classifiers, of svm, knn, smo.",
 )
 @click.option("--cv", type=click.IntRange(2), metavar="N", help="So many folds, each held out.")
-@click.option("--seed", default=0, show_default=True, help="Of the rows held out.")
+@click.option(
+    "--seed", default=0, show_default=True, metavar="SEED", help="Of the random rows held out."
+)
 @click.option("--report", metavar="FILE", help="Page to write, .html; the same as .json beside it.")
 @having(READ_OPTIONS)
 @having(TEXT_OPTIONS)
@@ -377,7 +416,7 @@ def compare(
     """See how much is left of the classes, by method and number of dimensions.
 
     \b
-    narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --dims 10,100 --classifier svm,knn
+    narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --classifier svm,knn
     narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
     narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
 
@@ -429,11 +468,22 @@ def compare(
 
 @cli.command()
 @click.option(
-    "-o", "--output", default="narrows-demo.png", show_default=True, help="File for the picture."
+    "-o",
+    "--output",
+    default="narrows-demo.png",
+    show_default=True,
+    metavar="FILE",
+    help="File for the picture.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def demo(output: str, as_json: bool) -> None:
-    """Run the main job on handwritten digits: a table, and a picture."""
+    """Run the main job on handwritten digits: a table, and a picture.
+
+    \b
+    narrows demo -o digits.png
+
+    The digits come with scikit-learn, the picture wants matplotlib.
+    """  # noqa: D301 - click wants the character
     from narrows.evaluate import demo as digits
     from narrows.evaluate.figure import PICTURES
     from narrows.evaluate.scores import table

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import os
 
+__all__ = ["DataError", "ParameterError"]
+
 
 class ParameterError(ValueError):
-    """A parameter is out of its range, or does not fit the data it is used on."""
+    """A parameter is out of its range, or does not fit the data it is used on.
+
+    Examples
+    --------
+    >>> from narrows import OC
+    >>> from narrows.errors import ParameterError
+    >>> try:
+    ...     OC(n_components=5).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
+    ... except ParameterError as error:
+    ...     print(error)
+    OC: n_components=5, but ...
+    """
 
 
 class DataError(ValueError):
@@ -20,6 +33,17 @@ class DataError(ValueError):
         What was wanted, what came, what to do.
     line : int, optional
         The line (of a text file) or row (of an array file), counted from 1.
+
+    Attributes
+    ----------
+    path, problem, line
+        The same.
+
+    Examples
+    --------
+    >>> from narrows.errors import DataError
+    >>> print(DataError("mails.svm", "a label wanted, but 'x' came.", line=3))
+    mails.svm:3: a label wanted, but 'x' came.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str, line: int | None = None):

@@ -58,27 +58,73 @@ class _Values(click.ParamType):
 
 
 METHOD_OPTIONS = (
-    click.option("--n-features", type=_Number(), help="Columns to keep: a number or a fraction."),
-    click.option("--energy", type=float, help="Keep the fewest columns with this share of score."),
-    click.option("--threshold", type=float, help="Keep the columns with at least this score."),
-    click.option("--n-components", type=int, help="Directions to keep."),
-    click.option("--priors", type=_Values(), help="empirical, sqrt, balanced, or p1,p2,…"),
     click.option(
-        "--eps", type=float, help="Weight of the spread within classes (mmcfs, mmc, immc)."
+        "--n-features", type=_Number(), metavar="P", help="Columns to keep: a number or a fraction."
     ),
-    click.option("--theta", type=_Values(), help="Shift of immc: auto, a number, or t1,t2,…"),
-    click.option("--mu", type=float, help="Added to the scatter within classes (lda, idrqr)."),
-    click.option("--alpha", type=float, help="Penalty on the directions' squares (srda)."),
+    click.option(
+        "--energy",
+        type=float,
+        metavar="SHARE",
+        help="Keep the fewest columns with this share of the score; 0.8 if no size is given.",
+    ),
+    click.option(
+        "--threshold",
+        type=float,
+        metavar="SCORE",
+        help="Keep the columns with at least this score.",
+    ),
+    click.option(
+        "--n-components",
+        type=int,
+        metavar="P",
+        help="Directions to keep; else c - 1, c or 2, by method.",
+    ),
+    click.option(
+        "--priors",
+        type=_Values(),
+        metavar="PRIORS",
+        help="What classes weigh: empirical, sqrt, balanced, or p1,p2,…",
+    ),
+    click.option(
+        "--eps",
+        type=float,
+        metavar="EPS",
+        help="Weight of the spread within classes (mmcfs, mmc, immc).",
+    ),
+    click.option(
+        "--theta",
+        type=_Values(),
+        metavar="THETA",
+        help="Shift of immc: auto, a number, or t1,t2,…",
+    ),
+    click.option(
+        "--mu",
+        type=float,
+        metavar="MU",
+        help="Added to the scatter within classes (lda, idrqr).",
+    ),
+    click.option(
+        "--alpha",
+        type=float,
+        metavar="ALPHA",
+        help="Penalty on the directions' squares (srda).",
+    ),
     click.option(
         "--half-life", type=float, metavar="ROWS", help="Rows after which a row weighs half."
     ),
     click.option(
-        "--param", "params", multiple=True, metavar="NAME=VALUE", help="Any other parameter."
+        "--param",
+        "params",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Any other parameter, by its name.",
     ),
 )
 READ_OPTIONS = (
-    click.option("--label", help="What holds the labels: CSV column, JSON key, npz array."),
-    click.option("--text", help="JSON key with the text; `text` if left out."),
+    click.option(
+        "--label", metavar="NAME", help="What holds the labels: CSV column, JSON key, npz array."
+    ),
+    click.option("--text", metavar="KEY", help="JSON key with the text; `text` if left out."),
     click.option("--split", metavar="NAME", help="Only JSON lines whose `split` is NAME."),
     click.option("--width", type=click.IntRange(1), metavar="D", help="Number of columns."),
     click.option(
@@ -89,6 +135,7 @@ READ_OPTIONS = (
         type=click.IntRange(1),
         default=10_000,
         show_default=True,
+        metavar="ROWS",
         help="Rows read at a time.",
     ),
 )
@@ -103,10 +150,12 @@ TEXT_OPTIONS = (
         "--hash-columns",
         type=click.IntRange(1, MOST),
         metavar="D",
-        help="How many.  [default: 1048576]",
+        help="Hashed columns.  [default: 1048576]",
     ),
     click.option("--stop-words", metavar="WORDS", help="english, or a file of one word a line."),
-    click.option("--min-df", type=click.IntRange(1), metavar="N", help="Only terms of N texts."),
+    click.option(
+        "--min-df", type=click.IntRange(1), metavar="N", help="Only terms that N texts have."
+    ),
 )
 ENGINE_OPTIONS = (
     click.option(

@@ -22,6 +22,8 @@ from narrows.families._base import check_whole
 from narrows.families._select import Selector
 from narrows.text import MOST
 
+__all__ = ["OneByOne", "batches", "rows_of"]
+
 Row = Mapping[str, Any]
 
 
@@ -39,6 +41,24 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     Returns
     -------
     X : csr_array of shape (n, n_features)
+
+    Raises
+    ------
+    ParameterError
+        n_features out of range.
+    ValueError
+        A name that is no text, or a value that is neither a number nor text nor None.
+
+    Notes
+    -----
+    **Cost**: the hashing of every name, in Python; docs/streams.md has what was measured.
+
+    Examples
+    --------
+    >>> from narrows.river import rows_of
+    >>> X = rows_of([{"length": 2.5, "colour": "red", "note": None}], n_features=1024)
+    >>> X.shape, sorted(X.data.tolist())
+    ((1, 1024), [1.0, 2.5])
     """
     check_whole("rows_of", "n_features", n_features)
     if n_features > MOST:  # scikit-learn does not look, and the process ends
@@ -77,6 +97,20 @@ def batches(
         In a batch; the last one may have fewer.
     n_features : int, default=2**18
         See `rows_of`.
+
+    Yields
+    ------
+    X : csr_array of shape (n, n_features)
+    y : ndarray of shape (n,)
+
+    Raises
+    ------
+    ParameterError, ValueError
+        Those of `rows_of`, and rows that is no whole number >= 1.
+
+    Notes
+    -----
+    **Cost**: that of `rows_of`.
 
     Examples
     --------
@@ -125,6 +159,13 @@ class OneByOne(BaseEstimator):
     ----------
     estimator_ : estimator
         What has been learnt; there after the first batch.
+
+    Raises
+    ------
+    NotFittedError
+        `transform_one`, before a row was learnt.
+    ParameterError, ValueError
+        Those of `rows_of` and of the estimator.
 
     Notes
     -----

@@ -56,12 +56,26 @@ class ClassStats:
         Rows seen. With an indicator matrix for y a row counts once here, and once for each
         of its classes in `counts` and in every sum.
 
+    Raises
+    ------
+    ValueError
+        NaN, rows or states of another width, states of different kinds, more subtracted than was
+        there, a factor below 0.
+    TypeError
+        Something else than a state added or subtracted.
+
     Notes
     -----
-    Cost: O(nnz) to update from sparse rows, O(n d) from dense ones, with no array larger than
+    **Cost**: O(nnz) to update from sparse rows, O(n d) from dense ones, with no array larger than
     the state; memory 8 c d bytes, and 8 d or 8 c d more for second moments. Of sparse rows, a table
     of more than 4 million numbers is kept as its non-zeros with their places, at about 12 bytes
     each, as long as that is smaller.
+
+    References
+    ----------
+    The means and scatters that follow from it are those of paper 000: J. Yan et al., "Effective and
+    Efficient Dimensionality Reduction for Large-Scale and Streaming Data Preprocessing", IEEE TKDE
+    18(3), 2006, section 2.2, doi:10.1109/TKDE.2006.45. That states add up is narrows' own.
 
     Examples
     --------

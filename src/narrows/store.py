@@ -63,6 +63,20 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     Notes
     -----
     **Cost**: the size of the state, 8 c d bytes, written once; no copy in memory.
+
+    References
+    ----------
+    A safetensors file, whose header docs/model_files.md describes.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import OC, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(OC().fit(*load_iris(return_X_y=True)), os.path.join(folder, "iris.narrows"))
+    ...     print(os.listdir(folder))
+    ['iris.narrows']
     """
     _save(estimator, path, {})
 
@@ -151,6 +165,27 @@ def load(path: str | os.PathLike[str]) -> Any:
         Not a model, a damaged one, or one of a newer format.
     OSError
         The file cannot be read.
+
+    Notes
+    -----
+    **Cost**: the file is read once; what is worked out from the state waits until it is asked for.
+
+    References
+    ----------
+    The format is that of `save`. Nothing is unpickled, so reading a file runs no code of it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import OC, load, save
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.narrows")
+    ...     save(OC().fit(X[::2], y[::2]), path)
+    ...     oc = load(path)
+    >>> oc.partial_fit(X[1::2], y[1::2]).n_samples_seen_
+    150
     """
     estimator, _ = _load(path)
     if not isinstance(estimator._learnt.state, estimator._state_type):

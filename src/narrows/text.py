@@ -20,6 +20,8 @@ from sklearn.feature_extraction.text import (
 
 from narrows.errors import ParameterError
 
+__all__ = ["HashedTfidf", "Tfidf"]
+
 TOKEN = r"(?u)\b\w+\b"
 StopWords = str | Collection[str] | None
 _ENGLISH = "english"  # the name of scikit-learn's list
@@ -157,8 +159,17 @@ class Tfidf(Vectoriser):
     document_frequency : Counter
         In how many texts each term occurs.
 
+    Raises
+    ------
+    ParameterError
+        min_df below 1, stop words that are none.
+    ValueError
+        Something else than texts; no term in enough of them; more taken out than was counted.
+
     Notes
     -----
+    **Cost**: one pass over the words of each text, in scikit-learn; memory for each term.
+
     Columns and their weights are settled only when all texts have been counted: count first, then
     transform.
 
@@ -265,6 +276,17 @@ class HashedTfidf(Vectoriser):
     ----------
     document_frequency : ndarray of shape (d,)
         In how many texts a term of each column occurs.
+
+    Raises
+    ------
+    ParameterError
+        n_features out of range, stop words that are none.
+    ValueError
+        Something else than texts; more taken out than was counted.
+
+    Notes
+    -----
+    **Cost**: one pass over the words of each text, in scikit-learn; memory 8 d bytes.
 
     Examples
     --------

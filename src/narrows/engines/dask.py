@@ -114,9 +114,14 @@ def fit(
 
     Examples
     --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import load_iris
     >>> from narrows import OC
     >>> from narrows.engines.dask import fit
-    >>> fit(OC(), "shards/*.parquet", "tcp://scheduler:8786")  # doctest: +SKIP
+    >>> X, y = (da.from_array(a, chunks=50) for a in load_iris(return_X_y=True))
+    >>> with Client(processes=False, dashboard_address=None) as client:  # or of a cluster
+    ...     fit(OC(), (X, y), client)
     OC()
     """
     options = Options(label, text, split, width, zero_based, None, chunk_rows)
@@ -158,9 +163,27 @@ def transform(
         The number of rows is unknown (NaN) where that of the parts is. With `output` the list of
         the files written.
 
+    Raises
+    ------
+    DataError
+        Something wrong in a file or a part, when it is computed or written.
+    ConnectionError
+        As for `fit`.
+
     Notes
     -----
     **Cost**: every worker gets W, 8 p d bytes, or the numbers of the columns picked.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import OC
+    >>> from narrows.engines.dask import transform
+    >>> X, y = load_iris(return_X_y=True)
+    >>> reduced = transform(OC().fit(X, y), da.from_array(X, chunks=50))
+    >>> reduced.shape, reduced.compute().shape
+    ((150, 2), (150, 2))
     """
     _distributed()
     from dask import array, delayed

@@ -153,6 +153,8 @@ def compare(
 
     Notes
     -----
+    **Cost**: that of the methods and, mostly, of the classifiers, once for each size and fold.
+
     Methods whose state adds up learn from one state a fold, and all of narrows learn once for all
     dimensions; `Line.learn` is what each would have taken alone. Names as text: terms of texts
     have to be counted on the rows to learn from alone, so make rows of texts before, and pass

@@ -34,14 +34,23 @@ class Convergence:
     n : ndarray of int of shape (k,)
         Samples that had come, over all passes.
     cosines : ndarray of shape (k, p)
-        |u_j't_j|, the inner product of component j with direction j of the target; 0 where
+        `|u_j't_j|`, the inner product of component j with direction j of the target; 0 where
         either is not there yet.
     share : ndarray of shape (k,)
-        Of the target's optimum, what the span of the components has: sum_k l_k |U't_k|^2 over
+        Of the target's optimum, what the span of the components has: `sum_k l_k |U't_k|^2` over
         the sum of the p largest l_k, with U an orthonormal basis of the span and l_k the target's
         eigenvalues (1, if it has none). NaN while there is no target, or no component.
     exact : ndarray of shape (k,) or None
         For methods of the between criterion, the share that exact OC has from the same sums.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import IOC, OC
+    >>> from narrows.evaluate import convergence
+    >>> found = convergence(IOC(), *load_iris(return_X_y=True), OC(), at=[100, 150])
+    >>> found.n.tolist(), found.cosines.shape, found.share.shape
+    ([100, 150], (2, 2), (2,))
     """
 
     method: str

@@ -29,6 +29,15 @@ class Overlap:
         How many columns each two of them share; p on the diagonal.
     only : dict of str to list of str
         For each selector the names of the columns that it alone takes, its best first.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from narrows import IG, OCFS
+    >>> from narrows.evaluate import selection_overlap
+    >>> X, y = load_digits(return_X_y=True)
+    >>> selection_overlap([OCFS().fit(X, y), IG().fit(X, y)], 10).shared.tolist()
+    [[10, 5], [5, 10]]
     """
 
     p: int
@@ -69,6 +78,10 @@ def selection_overlap(
     ------
     ParameterError
         Fewer than two selectors, names twice, other columns, p out of range.
+
+    Notes
+    -----
+    **Cost**: O(d log d) a selector, to rank its columns.
 
     References
     ----------

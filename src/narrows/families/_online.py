@@ -84,8 +84,8 @@ class OnlineProjector(Sequential):
         Returns
         -------
         X_r : ndarray of shape (n, p)
-            Row i is W(i)'x(i), with the columns of W(i) those of the moment, v_j(i) / |v_j(i)|, and
-            0 for a component that has not started. Their signs are the iteration's own, which
+            Row i is W(i)'x(i), with the columns of W(i) those of the moment, `v_j(i) / |v_j(i)|`,
+            and 0 for a component that has not started. Their signs are the iteration's own, which
             do not jump from row to row; `components_` and `transform` set signs by a rule.
 
         Notes

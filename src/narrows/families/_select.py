@@ -131,7 +131,7 @@ class Selector(SelectorMixin, Additive):
 
         Returns
         -------
-        X_r : {ndarray, sparse matrix} of shape (n, n_features_)
+        X_r : {ndarray, sparse matrix} of shape (n, p), p = `n_features_`
             In X's float type (float64 for others); CSR for sparse X.
         """
         chosen = self.get_support(indices=True)
@@ -154,7 +154,7 @@ class Selector(SelectorMixin, Additive):
 
         Returns
         -------
-        names : ndarray of shape (n_features_,), of str objects
+        names : ndarray of shape (p,), of str objects, p = `n_features_`
         """
         if input_features is None:
             input_features = self.column_names()

@@ -339,9 +339,9 @@ class IOC(_OnlineCentroid):
         space       W real, W'W = I in the limit
         schedule    one step a sample
 
-    v_j <- (n-1)/n v_j + 1/n S_b^j v_j / |v_j| at sample n, for j = 1..p in turn, with S_b of the
+    `v_j <- (n-1)/n v_j + 1/n S_b^j v_j / |v_j|` at sample n, for j = 1..p in turn, with S_b of the
     rows so far, its columns deflated by the new v_1 .. v_{j-1}; v_j(j) = x(j), the raw sample.
-    `transform` is X W with the columns of W v_j/|v_j|, not centred.
+    `transform` is X W with the columns of W `v_j/|v_j|`, not centred.
 
     **When to take OC instead**: nearly always. The same sums give the optimum itself at every
     moment (`exact()`; `OC`), for less work, and the iterates are far from it for long: on the
@@ -354,7 +354,7 @@ class IOC(_OnlineCentroid):
     n_components : int, default=2
         p, how many directions to learn, at most d.
     tol : float, optional
-        Watch for stillness: the sum over components of |u_j(n) - u_j(n-1)|, with u = v/|v|, below
+        Watch for stillness: the sum over components of `|u_j(n) - u_j(n-1)|`, `u = v/|v|`, below
         this (the papers: 0.06). It is a lack of motion, for steps shrink like 1/n whatever the
         truth, and no sign of convergence.
     patience : int, default=100
@@ -375,10 +375,10 @@ class IOC(_OnlineCentroid):
     Attributes
     ----------
     components_ : ndarray of shape (p, d)
-        v_j/|v_j|, in the order j = 1..p. The entry of largest magnitude in each row is positive;
+        `v_j/|v_j|`, in the order j = 1..p. The entry of largest magnitude in each row is positive;
         a component that has not started, before n = p samples, is a row of zeros.
     eigenvalues_ : ndarray of shape (p,)
-        |v_j|, which tends to the eigenvalue of S_b (the 1/n scale).
+        `|v_j|`, which tends to the eigenvalue of S_b (the 1/n scale).
     n_samples_still_ : int or None
         The n at which `tol` had held for `patience` samples in a row for the first time.
     classes_, class_count_ : ndarray of shape (c,)
@@ -427,9 +427,9 @@ class IIS(_OnlineCentroid):
         schedule    one step a sample
 
     The steps are those of `IOC`. The start is another: v_1(1) = x(1), and for j > 1
-    v_j(j) = x(j) - m, deflated by v_1 .. v_{j-1}. The printed table leaves a factor 1/|v| out that
-    the paper's equation (14) has, and without which the iterates depend on the scale of the data;
-    it is in. `transform` is X W with the columns of W v_j/|v_j|, not centred.
+    v_j(j) = x(j) - m, deflated by v_1 .. v_{j-1}. The printed table leaves a factor `1/|v|` out
+    that the paper's equation (14) has, and without which the iterates depend on the scale of the
+    data; it is in. `transform` is X W with the columns of W `v_j/|v_j|`, not centred.
 
     As with `IOC`, the same sums give the optimum itself: see `exact()` and `OC`.
 
@@ -438,7 +438,7 @@ class IIS(_OnlineCentroid):
     n_components : int, default=2
         p, how many directions to learn, at most d.
     tol : float, optional
-        Watch for stillness: the sum over components of |u_j(n) - u_j(n-1)|, with u = v/|v|, below
+        Watch for stillness: the sum over components of `|u_j(n) - u_j(n-1)|`, `u = v/|v|`, below
         this (the papers: 0.06). It is a lack of motion, for steps shrink like 1/n whatever the
         truth, and no sign of convergence.
     patience : int, default=100
@@ -459,10 +459,10 @@ class IIS(_OnlineCentroid):
     Attributes
     ----------
     components_ : ndarray of shape (p, d)
-        v_j/|v_j|, in the order j = 1..p. The entry of largest magnitude in each row is positive;
+        `v_j/|v_j|`, in the order j = 1..p. The entry of largest magnitude in each row is positive;
         a component that has not started, before n = p samples, is a row of zeros.
     eigenvalues_ : ndarray of shape (p,)
-        |v_j|, which tends to the eigenvalue of S_b (the 1/n scale).
+        `|v_j|`, which tends to the eigenvalue of S_b (the 1/n scale).
     n_samples_still_ : int or None
         The n at which `tol` had held for `patience` samples in a row for the first time.
     classes_, class_count_ : ndarray of shape (c,)
@@ -477,7 +477,7 @@ class IIS(_OnlineCentroid):
 
     Notes
     -----
-    **Cost**: as for `IOC`. A start vector that is only rounding (below 1e-12 of |x|^2 + |m|^2) is
+    **Cost**: as for `IOC`. A start vector that is only rounding (below 1e-12 of `|x|^2 + |m|^2`) is
     not taken: the component waits for the next sample, and later components wait for it.
 
     References

@@ -341,7 +341,7 @@ class SRDA(BatchProjector):
         schedule    all rows at once
 
     The directions of LDA are the regressions on responses that are constant on each class. Here
-    they are c - 1 orthonormal ones, orthogonal to the constant; each w minimises
+    they are c - 1 orthonormal ones, orthogonal to the constant; each w minimises ::
 
         |(X - 1 m')w - t|^2 + alpha |w|^2
 
@@ -358,7 +358,7 @@ class SRDA(BatchProjector):
     n_components : int, optional
         p, how many directions to keep; all, c - 1 (fewer if the rank is lower), if left out.
     alpha : float, default=1.0
-        The weight of |w|^2 against the sum of squares over the rows (not their mean), in units of
+        The weight of `|w|^2` against the sum of squares over the rows (not their mean), in units of
         X squared. >= 0.
     max_iter : int, default=20
         The most steps of LSQR for each response.
@@ -454,8 +454,8 @@ class ILDA(OnlineProjector):
 
     V <- V + eta (S_b V - u u'V UT[V'S_b V]) at sample n, with S_b and the class means m_l of the
     rows so far, u = x - m_l for a row of class l, so that u u' stands for S_w, and UT[.] what is on
-    and above the diagonal. v_j(j) = x(j)/|x(j)|, and no step while n <= 20. `transform` is X W with
-    the columns of W v_j/|v_j|, not centred.
+    and above the diagonal. `v_j(j) = x(j)/|x(j)|`, and no step while n <= 20. `transform` is X W
+    with the columns of W `v_j/|v_j|`, not centred.
 
     It is slow: eigenvalues of the ratio that are small against the first take many passes, and
     columns of very different size hold it up, so standardise dense data. The papers could not run
@@ -466,10 +466,10 @@ class ILDA(OnlineProjector):
     n_components : int, default=2
         p, how many directions to learn, at most d.
     eta : "auto" or float, default="auto"
-        The gain, > 0. "auto": 5/(n + 20). Either way no more than 0.5/(|UT|_F |u|^2), which keeps
+        The gain, > 0. "auto": 5/(n + 20). Either way no more than `0.5/(|UT|_F |u|^2)`, which keeps
         the iteration stable.
     tol : float, optional
-        Watch for stillness: the sum over components of |u_j(n) - u_j(n-1)|, with u = v/|v|, below
+        Watch for stillness: the sum over components of `|u_j(n) - u_j(n-1)|`, `u = v/|v|`, below
         this (the papers: 0.06). It is a lack of motion, for steps shrink like 1/n whatever the
         truth, and no sign of convergence.
     patience : int, default=100
@@ -490,7 +490,7 @@ class ILDA(OnlineProjector):
     Attributes
     ----------
     components_ : ndarray of shape (p, d)
-        v_j/|v_j|, in the order j = 1..p. The entry of largest magnitude in each row is positive;
+        `v_j/|v_j|`, in the order j = 1..p. The entry of largest magnitude in each row is positive;
         a component that has not started, before n = p samples, is a row of zeros.
     eigenvalues_ : ndarray of shape (p,)
         v_j'S_b v_j before v_j is made unit: tends to the eigenvalue of S_w^-1 S_b.

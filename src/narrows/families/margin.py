@@ -295,15 +295,15 @@ class IMMC(OnlineProjector):
         space       W real, W'W = I in the limit
         schedule    one step a sample
 
-    v_j <- (n-1)/n v_j + 1/n (A^j v_j + theta_j v_j) / |v_j| at sample n, for j = 1..p in turn, with
-    A = (1 + eps) sum_i p_i Phi_i Phi_i' - eps u u', Phi_i = m_i - m, u = x - m, and A^j what is
-    left of A when Phi and u are deflated by the new v_1 .. v_{j-1}. v_1(1) = x(1), and for j > 1
-    v_j(j) = u deflated. `transform` is X W with the columns of W v_j/|v_j|, not centred.
+    `v_j <- (n-1)/n v_j + 1/n (A^j v_j + theta_j v_j) / |v_j|` at sample n, for j = 1..p in turn,
+    with A = (1 + eps) sum_i p_i Phi_i Phi_i' - eps u u', Phi_i = m_i - m, u = x - m, and A^j what
+    is left of A when Phi and u are deflated by the new v_1 .. v_{j-1}. v_1(1) = x(1), and for j > 1
+    v_j(j) = u deflated. `transform` is X W with the columns of W `v_j/|v_j|`, not centred.
 
     The shift theta_j keeps a component alive whose eigenvalue is negative. The papers leave it to
     the user. Too small, and v_j shrinks and turns about; too large, and it hardly moves. "auto"
     finds it: theta_j(n) = max(0, -rho_j(n)) + .05 tr C(n)/d, with rho_j the running mean, at a gain
-    of 2/n, of v_j'A^j v_j/|v_j|^2. It follows the scale of the data.
+    of 2/n, of `v_j'A^j v_j/|v_j|^2`. It follows the scale of the data.
 
     **Which to take.** At eps = 1 few directions of real data gain margin, on text hardly any; with
     more components than that, a warning says how many do. A small eps, such as 0.05, is the robust
@@ -325,7 +325,7 @@ class IMMC(OnlineProjector):
         Whether the shift of v_j leaves out its projections on v_1 .. v_{j-1}. "auto": it does where
         theta is found, and not, as in the papers, where it is given.
     tol : float, optional
-        Watch for stillness: the sum over components of |u_j(n) - u_j(n-1)|, with u = v/|v|, below
+        Watch for stillness: the sum over components of `|u_j(n) - u_j(n-1)|`, `u = v/|v|`, below
         this (the papers: 0.06). It is a lack of motion, for steps shrink like 1/n whatever the
         truth, and no sign of convergence.
     patience : int, default=100
@@ -346,10 +346,10 @@ class IMMC(OnlineProjector):
     Attributes
     ----------
     components_ : ndarray of shape (p, d)
-        v_j/|v_j|, in the order j = 1..p. The entry of largest magnitude in each row is positive;
+        `v_j/|v_j|`, in the order j = 1..p. The entry of largest magnitude in each row is positive;
         a component that has not started, before n = p samples, is a row of zeros.
     eigenvalues_ : ndarray of shape (p,)
-        |v_j| less the mean of theta_j(n), taken with v's own weights: tends to the eigenvalue of
+        `|v_j|` less the mean of theta_j(n), taken with v's own weights: tends to the eigenvalue of
         S_b - eps S_w (the 1/n scale).
     n_samples_still_ : int or None
         The n at which `tol` had held for `patience` samples in a row for the first time.

@@ -46,7 +46,7 @@ class OnlineSRDA(Projector):
         schedule    one step a sample
 
     For a row x of class k, with t its indicator and Q_k the energy sum w x_k^2 that each column has
-    brought, s2 the running mean of |x|^2 and qb the weight of all rows,
+    brought, s2 the running mean of `|x|^2` and qb the weight of all rows,
 
         p = x / (s2 + Q),    e = (t - xW - b) / (1 + x'p + 1/(1 + qb)),
         W += p e',    b += e/(1 + qb),    Q += x^2,    qb += 1.
@@ -66,7 +66,7 @@ class OnlineSRDA(Projector):
         p, how many directions; one a class, in the order of `classes_`, if left out. Fewer are
         the leading singular directions of W, s_k u_k.
     half_life : float, optional
-        Rows after which what was counted weighs half: Q, qb, the mean of |x|^2, the class weights
+        Rows after which what was counted weighs half: Q, qb, the mean of `|x|^2`, the class weights
         and the rows kept. W itself does not shrink; it turns faster. For data that change.
     reservoir : int, default=2000
         Rows that are kept, balanced by class, against bad order and for the polish. 0: none.
@@ -107,11 +107,11 @@ class OnlineSRDA(Projector):
     **Cost** a row: 2 nnz c operations. Memory: d c numbers of the type of the first rows, float32
     or float64, d doubles, and the rows of the reservoir. When read, with polish: O(m^3) for m rows.
 
-    With loss="softmax" e = t - softmax(xW + b) over the classes that came, h = |e|^2/10, and
-    p = x / (s2/10 + Q),  e /= 1 + h (x'p + 1/(1/10 + qb)),  b += e/(1/10 + qb),  Q += h x^2,
-    qb += h. A weight w is no repetition but one longer step: e *= w/(1 + w h (...)), with h = 1 for
-    squared loss, and w h in the place of h in what is added up. `merge` is approximate, good for
-    up to about 8 parts.
+    With loss="softmax" e = t - softmax(xW + b) over the classes that came, `h = |e|^2/10`, and
+    `p = x / (s2/10 + Q)`, `e /= 1 + h (x'p + 1/(1/10 + qb))`, `b += e/(1/10 + qb)`,
+    `Q += h x^2`, `qb += h`. A weight w is no repetition but one longer step:
+    `e *= w/(1 + w h (...))`, with h = 1 for squared loss, and w h in the place of h in what is
+    added up. `merge` is approximate, good for up to about 8 parts.
 
     References
     ----------

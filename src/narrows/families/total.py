@@ -109,9 +109,9 @@ class CCIPCA(OnlineProjector):
         space       W real, W'W = I in the limit
         schedule    one step a sample
 
-    v_j <- (n-1-a)/n v_j + (1+a)/n u u'v_j / |v_j| at sample n, for j = 1..p in turn, with
+    `v_j <- (n-1-a)/n v_j + (1+a)/n u u'v_j / |v_j|` at sample n, for j = 1..p in turn, with
     u = x - m(n) deflated by the new v_1 .. v_{j-1}, and a the amnesic parameter. v_1(1) = x(1), and
-    for j > 1 v_j(j) = u. `transform` is X W with the columns of W v_j/|v_j|, not centred.
+    for j > 1 v_j(j) = u. `transform` is X W with the columns of W `v_j/|v_j|`, not centred.
 
     Labels play no part in it, and y may be None. Against scikit-learn's IncrementalPCA: sparse rows
     stay sparse, any batch will do, and a row costs its non-zeros; but the directions are iterates
@@ -126,7 +126,7 @@ class CCIPCA(OnlineProjector):
         where the first samples are not typical. It comes into force at n > 1 + a, before which
         the weight of the past would not be positive.
     tol : float, optional
-        Watch for stillness: the sum over components of |u_j(n) - u_j(n-1)|, with u = v/|v|, below
+        Watch for stillness: the sum over components of `|u_j(n) - u_j(n-1)|`, `u = v/|v|`, below
         this (the papers: 0.06). It is a lack of motion, for steps shrink like 1/n whatever the
         truth, and no sign of convergence.
     patience : int, default=100
@@ -147,10 +147,10 @@ class CCIPCA(OnlineProjector):
     Attributes
     ----------
     components_ : ndarray of shape (p, d)
-        v_j/|v_j|, in the order j = 1..p. The entry of largest magnitude in each row is positive;
+        `v_j/|v_j|`, in the order j = 1..p. The entry of largest magnitude in each row is positive;
         a component that has not started, before n = p samples, is a row of zeros.
     eigenvalues_ : ndarray of shape (p,)
-        |v_j|, which tends to the variance along the direction (the 1/n scale).
+        `|v_j|`, which tends to the variance along the direction (the 1/n scale).
     n_samples_still_ : int or None
         The n at which `tol` had held for `patience` samples in a row for the first time.
     classes_, class_count_ : ndarray of shape (c,)

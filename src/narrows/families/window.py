@@ -56,6 +56,12 @@ def _sliceable(a: Any) -> Any:
 class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """An estimator that knows the last N rows of a stream, and nothing of those before.
 
+    ::
+
+        criterion   that of the estimator, over the last N rows
+        space       that of the estimator
+        schedule    exact at every moment of a stream
+
     The answer is that of `fit` on the last `samples` rows, whatever the batches. It is added up
     from states of pieces of the window, never by subtracting what leaves it, so no rounding piles
     up.
@@ -74,7 +80,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     n_samples_seen_ : int
         Rows that have come, those that have left the window too.
     n_features_in_ : int
-        d.
+        d, the number of columns of X, of shape (n, d).
 
     Raises
     ------
@@ -87,6 +93,10 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     **Cost**: O(nnz + c d) for each batch; O(c d) for each of about 16 pieces, and a re-sum of the
     piece that is leaving, when the answer is read. Memory: the rows of the window, copied, and 16
     to 32 states.
+
+    References
+    ----------
+    narrows' own, from states that add up (`ClassStats`); docs/streams.md measures it.
 
     Examples
     --------

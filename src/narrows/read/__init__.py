@@ -70,7 +70,7 @@ def iter_chunks(
     zero_based: bool | None = None,
     chunk_rows: int = 10_000,
 ) -> Iterator[tuple[Any, Any]]:
-    """Read files, or a table, as (X, y), a number of rows at a time.
+    r"""Read files, or a table, as (X, y), a number of rows at a time.
 
     Parameters
     ----------
@@ -116,6 +116,21 @@ def iter_chunks(
     Notes
     -----
     **Cost**: one pass, and a fast search before it for svmlight; the memory of one chunk.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from narrows import OC
+    >>> from narrows.read import iter_chunks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "three.svm")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("0 1:2.5\n1 2:1.5\n1 2:0.5 3:1\n")
+    ...     oc = OC()
+    ...     for X, y in iter_chunks(path, width=3):
+    ...         oc = oc.partial_fit(X, y)
+    >>> oc.components_.shape, oc.class_count_.tolist()
+    ((1, 3), [1.0, 2.0])
     """
     if chunk_rows < 1 or (width is not None and width < 1):
         raise ParameterError("iter_chunks: chunk_rows and width must be whole numbers >= 1.")
@@ -133,7 +148,7 @@ def iter_chunks(
 
 
 class Dataset:
-    """Files of one format as one data set, which can be gone through again and again.
+    r"""Files of one format as one data set, which can be gone through again and again.
 
     Parameters
     ----------
@@ -150,6 +165,28 @@ class Dataset:
         Whether chunks hold texts instead of rows.
     position, size : int
         Bytes read so far of this pass, and in all (0 if unknown).
+
+    Raises
+    ------
+    ParameterError, DataError, FileNotFoundError
+        As `iter_chunks`.
+
+    Notes
+    -----
+    **Cost** of a pass: as `iter_chunks`, which is made of it and is what to use.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from narrows.read import Dataset
+    >>> from narrows.read.chunk import Options
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "two.csv")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("a,b,class\n1,2,x\n3,4,y\n")
+    ...     for chunk in Dataset([path], Options()):
+    ...         print(chunk.X.tolist(), chunk.y.tolist())
+    [[1.0, 2.0], [3.0, 4.0]] ['x', 'y']
     """
 
     def __init__(self, paths: Sequence[str], options: Options, source: Source | None = None):

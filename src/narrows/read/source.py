@@ -25,6 +25,12 @@ class Source:
         The names of a CSV file's columns.
     tfidf : Vectoriser, optional
         What turns texts into rows.
+
+    Examples
+    --------
+    >>> from narrows.read import Source
+    >>> Source(columns=("length", "width")).names.tolist()
+    ['length', 'width']
     """
 
     zero_based: bool | None = None

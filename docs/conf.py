@@ -1,0 +1,109 @@
+"""How Sphinx builds this site; `make docs` runs it, without a network."""
+
+import re
+import sys
+from pathlib import Path
+
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.docscrape_sphinx import SphinxDocString
+from sphinx.errors import ExtensionError
+
+import narrows
+
+FETCHED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*(?:src|href)="((?:https?:)?//[^"]+)')
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT / "examples" / "gallery"), str(ROOT)]
+
+project = "narrows"
+author = "The narrows developers"
+release = version = narrows.__version__
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_click",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+highlight_language = "none"
+default_role = "code"
+smartquotes = False  # a prime is a transpose
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_filename_map = {  # for disks that do not tell it from Convergence
+    "narrows.evaluate.convergence": "narrows.evaluate.convergence-function",
+}
+autodoc_typehints = "none"  # the docstrings say it, with shapes
+numpydoc_show_class_members = False
+# what a class says of an attribute says more than the first line of its property
+SphinxDocString._process_param = lambda self, name, text, summary: (f"**{name.strip()}**", text)
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples" / "gallery"),
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "capture_repr": (),
+    "download_all_examples": False,
+    "ignore_pattern": r"rows\.py",
+    "image_scrapers": ("matplotlib",),
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "nested_sections": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "narrows"
+html_static_path = ["_static"]
+html_css_files = ["narrows.css"]
+html_show_sourcelink = False
+html_show_sphinx = False
+html_copy_source = False
+html_sidebars = {"index": [], "cite": []}
+html_theme_options = {
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+    "footer_start": [],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+
+def setup(app):
+    """Set formulas as MathML, leave out pages that are not there yet, refuse what is fetched."""
+
+    def formula(self, node):
+        block = node.tagname == "math_block"
+        text = tex2mathml(node.astext(), as_block=block)
+        self.body.append(f'<div class="formula">{text}</div>' if block else text)
+        raise SkipNode
+
+    def without_missing(app, page, source):
+        if not (ROOT / "docs" / "performance.md").exists():  # it is being written
+            source[0] = source[0].replace("\nperformance\n", "\n")
+
+    def stars_as_they_are(app, context, lines):
+        lines[:] = [line.replace("*", "\\*") for line in lines]
+
+    def nothing_fetched(app, error):
+        for page in Path(app.outdir).rglob("*.html"):
+            fetched = FETCHED.findall(page.read_text(encoding="utf-8"))
+            if fetched:
+                raise ExtensionError(f"{page} fetches {fetched[0]}; pages bring all they show.")
+
+    app.connect("source-read", without_missing)
+    app.connect("sphinx-click-process-description", stars_as_they_are)
+    app.connect("build-finished", nothing_fetched)
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
+
+
+html_math_renderer = "mathml"

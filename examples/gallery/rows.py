@@ -1,0 +1,72 @@
+"""Rows for the gallery: real ones from the folder NARROWS_DATA, or what is on every machine."""
+
+import importlib
+import inspect
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from narrows.read import iter_chunks
+from narrows.text import Tfidf
+
+PACKAGES = {
+    "scipy": "cluster fft integrate interpolate io linalg ndimage optimize signal sparse "
+    "spatial special stats",
+    "sklearn": "covariance datasets decomposition ensemble linear_model metrics preprocessing",
+}
+
+
+def file(name):
+    """A real set, or None where it is not there."""
+    path = Path(os.environ.get("NARROWS_DATA", "no such folder")) / name
+    return path if path.exists() else None
+
+
+def whole(path, **how):
+    """All rows of a file, and their labels."""
+    X, y = zip(*iter_chunks(path, **how), strict=True)
+    if isinstance(X[0], list):
+        return [text for part in X for text in part], np.concatenate(y)
+    return (sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)), (
+        np.concatenate(y)
+    )
+
+
+@cache
+def texts():
+    """Texts and labels to learn from, the same held out, and the terms: rows of TF-IDF.
+
+    20 Newsgroups, split by date. Without NARROWS_DATA: the paragraphs of the docstrings of twenty
+    subpackages of SciPy and scikit-learn, each fifth function or class held out.
+    """
+    news = file("20news_bydate.jsonl.gz")
+    if news:
+        name = "20 Newsgroups, by date"
+        (train, y), (test, y_test) = whole(news, split="train"), whole(news, split="test")
+    else:
+        name = "paragraphs of the docstrings of SciPy and scikit-learn, by subpackage"
+        (train, y), (test, y_test) = _docstrings()
+    tfidf = Tfidf().update(train)
+    told = f"{name}: {len(y):,} to learn from, {len(y_test):,} held out, {tfidf.n_terms:,} terms"
+    return told, tfidf.transform(train), y, tfidf.transform(test), y_test, tfidf.terms
+
+
+def _docstrings():
+    found, seen = (([], []), ([], [])), set()
+    for package, names in PACKAGES.items():
+        for name in names.split():
+            module = importlib.import_module(f"{package}.{name}")
+            for k, member in enumerate(sorted(module.__all__)):
+                paragraphs, labels = found[k % 5 == 4]
+                said = inspect.getdoc(getattr(module, member)) or ""
+                for paragraph in re.split(r"\n\s*\n", said):
+                    words = len(re.findall(r"[a-z]{3}", paragraph))
+                    if words >= 12 and ">>>" not in paragraph and paragraph not in seen:
+                        seen.add(paragraph)
+                        paragraphs.append(paragraph)
+                        labels.append(f"{package}.{name}")
+    return [(paragraphs, np.array(labels)) for paragraphs, labels in found]

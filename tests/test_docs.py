@@ -1,0 +1,117 @@
+"""The documentation is complete: an API page, docstrings and help for everything public."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from sklearn.base import BaseEstimator
+
+import narrows
+from narrows.cli import cli
+
+ROOT = Path(__file__).parent.parent
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
+
+
+def public():
+    """All public names: what `__all__` of narrows and of its modules has; the rest has none."""
+    for info in pkgutil.walk_packages(narrows.__path__, "narrows."):
+        if info.name != "narrows.__main__":
+            module = importlib.import_module(info.name)
+            yield from (f"{info.name}.{name}" for name in getattr(module, "__all__", ()))
+    yield from (f"narrows.{name}" for name in narrows.__all__)
+
+
+def found(name):
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
+
+def sections(docstring):
+    """The sections of a numpydoc docstring, by name."""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.cleandoc(docstring), flags=re.M)
+    return dict(zip(["", *parts[1::2]], parts[0::2], strict=True))
+
+
+NAMES = sorted(public())
+METHODS = [n for n in NAMES if inspect.isclass(found(n)) and issubclass(found(n), BaseEstimator)]
+RECORDS = {"narrows.evaluate.Convergence", "narrows.evaluate.Overlap", "narrows.read.Source"}
+ERRORS = {name for name in NAMES if name.startswith("narrows.errors.")}
+
+
+def test_the_api_page_lists_what_is_public_and_nothing_else():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed, module = [], ""
+    for line in page.splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.split()[-1]
+        elif re.fullmatch(r"   \w+", line):
+            listed.append(f"{module}.{line.strip()}")
+    assert sorted(listed) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_docstring_has_all_its_sections(name):
+    said = sections(found(name).__doc__)
+    assert ">>>" in said["Examples"]
+    if name in ERRORS:
+        return
+    assert "Parameters" in said
+    if name not in RECORDS:
+        assert "Display" in name or said["Raises"]
+        assert "Display" in name or re.search(r"\*\*Cost\*\*[^:]*: ", said["Notes"])
+    if not inspect.isclass(found(name)):
+        assert name == "narrows.save" or "Returns" in said or "Yields" in said
+    if name.count(".") == 1:
+        assert said["References"]
+    if name.count(".") == 1 and inspect.isclass(found(name)):
+        assert "shape (" in said["Attributes"]
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name.count(".") == 1])
+def test_a_method_states_its_problem(name):
+    problem = sections(found(name).__doc__)[""].split("::\n")[1]
+    lines = re.findall(r"^    (\w+) {3,}\S", problem, re.M)
+    assert [line for line in lines if line in ("criterion", "space", "schedule")] == [
+        "criterion", "space", "schedule",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["", *cli.commands])
+def test_help_reads_well_at_80_columns(verb):
+    shown = CliRunner().invoke(cli, [*verb.split(), "--help"], terminal_width=80).output
+    assert max(map(len, shown.splitlines())) <= 80
+    command = cli.commands[verb] if verb else cli
+    options = [p for p in command.params if isinstance(p, click.Option)]
+    assert all(option.help for option in options)
+    if verb:
+        assert f"\n  narrows {verb} " in shown  # an example
+        assert cli.commands[verb].get_short_help_str(limit=200).endswith(".")
+    else:
+        assert "..." not in shown.split("Commands:")[1]  # nothing cut off
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", GALLERY, ids=lambda path: path.stem)
+def test_the_gallery_needs_no_data(example, tmp_path):
+    environment = {k: v for k, v in os.environ.items() if k != "NARROWS_DATA"}
+    done = subprocess.run(
+        [sys.executable, str(example)], cwd=tmp_path, env=environment | {"MPLBACKEND": "Agg"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_gallery_has_at_most_seven():
+    assert 0 < len(GALLERY) <= 7
