@@ -27,7 +27,7 @@ check: $(STAMP)
 	$(VENV)/bin/mypy
 
 bench: $(STAMP)
-	$(VENV)/bin/python -m benchmarks run
+	$(VENV)/bin/python -m benchmarks performance
 
 # from nothing each time: what was made of pages that are gone, or of other data, goes
 docs: $(STAMP)

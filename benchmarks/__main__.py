@@ -1,4 +1,4 @@
-"""The command line of the benchmarks: ``python -m benchmarks run``, ``… study``."""
+"""The command line of the benchmarks: ``python -m benchmarks run``, ``performance``, ``study``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import harness
+from benchmarks import harness, performance
 from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS
 from benchmarks.studies import STUDIES
@@ -65,6 +65,25 @@ def study(names: tuple[str, ...], write: Path | None) -> None:
                 raise click.UsageError(f"{write} has no place for {name}.")
             filled = f"{found[1]}\n{text}\n\n{found[2]}"
             write.write_text(page[: found.start()] + filled + page[found.end() :])
+
+
+@main.command("performance")
+@click.argument("names", nargs=-1, type=click.Choice(list(PROBLEMS)))
+@click.option("--results", default="benchmarks/results/performance.json", show_default=True)
+@click.option("--write", type=click.Path(exists=True, path_type=Path), help="Fill in a page.")
+@click.option("--measure/--no-measure", default=True, help="Or take the results there are.")
+def suite(names: tuple[str, ...], results: str, write: Path | None, measure: bool) -> None:
+    """Run what docs/performance.md reports, all or some problems, and print the tables.
+
+    In the file of --write each part goes between the lines <!-- part NAME --> and <!-- end -->.
+    """
+    if measure:
+        performance.run(names, Path(results))
+    parts = performance.page(Path(results))
+    for name, text in parts.items():
+        click.echo(f"## {name}\n\n{text}\n")
+    if write:
+        write.write_text(performance.fill(write.read_text(), parts))
 
 
 if __name__ == "__main__":

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import json
 import multiprocessing
+import os
 import platform
+import re
 import statistics
 import sys
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Protocol
@@ -16,6 +19,9 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 import sklearn
+from threadpoolctl import threadpool_info
+
+_LOADED = 1 << 23  # numbers
 
 
 class Problem(Protocol):
@@ -61,7 +67,7 @@ def measure(method: Method, X: Any, y: np.ndarray, budget: float) -> dict[str, f
 
     def child() -> None:
         try:
-            few = np.unique(np.append(np.arange(64), np.unique(y, return_index=True)[1]))
+            few = np.unique(np.append(np.arange(_few(X)), np.unique(y, return_index=True)[1]))
             method.run(X[few], y[few])
             ctypes.CDLL(None).malloc_trim(0)  # or what is free already would hide what is used
             before = _memory("VmRSS")
@@ -113,7 +119,7 @@ def table(results: list[Result], base: str) -> str:
     lines = []
     for problem in dict.fromkeys(result.problem for result in results):
         mine = [result for result in results if result.problem == problem]
-        bases = [result.seconds for result in mine if result.method == base and not result.skipped]
+        bases = [result for result in mine if result.method == base and not result.skipped]
         lines += [
             "",
             problem,
@@ -123,18 +129,27 @@ def table(results: list[Result], base: str) -> str:
             if result.skipped:
                 lines.append(f"{result.method:<22}skipped: {result.skipped}")
                 continue
-            # a ratio in each round, so that what slows the machine down slows both
-            ratio = (
-                statistics.median(a / b for a, b in zip(result.seconds, bases[0], strict=True))
-                if bases
-                else float("nan")
-            )
+            against = ratio(result, bases[0]) if bases else float("nan")
             lines.append(
                 f"{result.method:<22}{statistics.median(result.seconds):>10.4f}"
                 f"{min(result.seconds):>10.4f}{max(result.seconds):>10.4f}"
-                f"{statistics.median(result.peak):>10.1f}{ratio:>16.2f}"
+                f"{statistics.median(result.peak):>10.1f}{against:>16.2f}"
             )
     return "\n".join(lines[1:])
+
+
+def ratio(result: Result, base: Result) -> float:
+    """How long a method takes against another: the median of the ratios of each round.
+
+    What slows the machine down for a while slows both.
+    """
+    pairs = zip(result.seconds, base.seconds, strict=True)
+    return statistics.median(mine / other for mine, other in pairs)
+
+
+def load(path: Path) -> list[Result]:
+    """Read what `save` wrote."""
+    return [Result(**each) for each in json.loads(path.read_text())["results"]]
 
 
 def save(results: list[Result], path: Path) -> None:
@@ -144,11 +159,28 @@ def save(results: list[Result], path: Path) -> None:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "sklearn": sklearn.__version__,
-        "machine": platform.machine(),
+        "machine": _processor(),
         "cores": multiprocessing.cpu_count(),
+        "load": round(os.getloadavg()[2], 1),  # of the last quarter of an hour
+        "blas": max(
+            (p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"), default=1
+        ),
+        "date": datetime.now(UTC).date().isoformat(),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"about": about, "results": [asdict(r) for r in results]}, indent=1))
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.+)", info.read_text()) if info.exists() else None
+    return found[1] if found else platform.machine()
+
+
+def _few(X: Any) -> int:
+    """Rows to warm up with: of many dense ones as many as compiled loops are loaded for."""
+    many = -(-_LOADED // X.shape[1])
+    return many if isinstance(X, np.ndarray) and len(X) > 4 * many else min(64, X.shape[0])
 
 
 def _memory(what: str) -> float:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import harness
+from benchmarks import harness, performance
 from benchmarks.methods import METHODS
+from benchmarks.problems import PROBLEMS
+from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
 
 
@@ -17,10 +19,14 @@ class Failing:
 
 
 def test_every_method_runs_and_is_measured(tmp_path):
+    dense = {"LDA", "LinearDiscriminantAnalysis"}  # the rest take both, or sparse rows
+    methods = [method() for name, method in METHODS.items() if name not in dense]
     problem = RCV1Like(rows=400, columns=300)
-    methods = [method() for method in METHODS.values()]
-    results = harness.run([problem], [*methods, Failing()], rounds=2, budget=60)
-    assert [result.method for result in results] == [*METHODS, "failing"]
+    results = harness.run(
+        [Embeddings(400, 30, 5)], [METHODS[name]() for name in dense], rounds=2, budget=60
+    )
+    results += harness.run([problem], [*methods, Failing()], rounds=2, budget=60)
+    assert {result.method for result in results} == {*METHODS, "failing"}
     for result in results[:-1]:
         assert not result.skipped, result
         assert len(result.seconds) == len(result.cpu) == len(result.peak) == 2
@@ -39,3 +45,38 @@ def test_the_generator_is_seeded_and_shaped_like_text():
     assert X.shape == (300, 1000)
     assert set(y) == {0, 1, 2, 3}
     assert X.has_canonical_format
+
+
+def test_the_page_is_made_of_what_was_measured(tmp_path):
+    def result(problem, method, *seconds):
+        return harness.Result(problem, method, list(seconds), list(seconds), [1.0] * len(seconds))
+
+    measured = [
+        result("rcv1_like_1m", "bare", 1.0, 2.0, 1.0),
+        result("rcv1_like_1m", "OCFS", 0.5, 0.8, 0.6),
+        result("rcv1_like_1m", "IOC", 4.0, 8.0, 4.0),
+        result("rcv1_like_1m", "IncrementalPCA/1000", 8.0, 8.0, 8.0),
+        harness.Result("rcv1_like_1m", "OC", [], [], [], "over 1 s"),
+    ]
+    harness.save(measured, tmp_path / "a.json")
+    parts = performance.page(tmp_path / "a.json")
+    lines = parts["targets"].splitlines()[2:]
+    assert lines == [
+        "| `OCFS` | rcv1_like_1m | ≤ 0.7 the time of `bare` | 0.50 | yes |",
+        "| `IOC` | rcv1_like_1m | ≤ 3 the time of `bare` | 4.00 | **no** |",
+        "| `IOC` | rcv1_like_1m | ≥ 1,000 times as fast as `IncrementalPCA/1000` | 2,000 | yes |",
+    ]
+    assert "| OC | skipped: over 1 s |" in parts["results rcv1_like_1m"]
+    page = "a\n<!-- part targets -->\nold\n<!-- end -->\nb\n"
+    assert performance.fill(page, {"targets": "new"}) == (
+        "a\n<!-- part targets -->\n\nnew\n\n<!-- end -->\nb\n"
+    )
+
+
+def test_what_the_page_is_made_of_can_be_run():
+    for problem, methods, base, _ in performance.SUITE:
+        assert problem in PROBLEMS
+        assert {base} <= set(methods) <= set(METHODS)
+    run = {(problem, method) for problem, methods, *_ in performance.SUITE for method in methods}
+    for target in performance.TARGETS:
+        assert {(target.problem, method) for method in (target.base, *target.methods)} <= run

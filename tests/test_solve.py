@@ -1,4 +1,4 @@
-"""The solvers: columns by rank, and small eigenproblems."""
+"""The solvers: columns by rank, small eigenproblems, regressions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
+from scipy.sparse import linalg
 
-from narrows.solve import columns
+from narrows.solve import columns, products
+from narrows.solve.centred import Centred
 from narrows.solve.exact import gram_eigh, orthogonal_part, set_signs
+from narrows.solve.lsqr import lsqr
 
 scores = st.lists(st.integers(-5, 20), min_size=1, max_size=12).map(
     lambda values: np.array(values, dtype=float)
@@ -117,3 +121,40 @@ def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):
 
     monkeypatch.setattr(kernels.numba, "njit", refusing)
     assert kernels.compiled(lambda x: x + 1)(1) == 2
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("shape", [(60, 25), (25, 60), (40, 1)])
+@pytest.mark.parametrize(("damp", "tol"), [(0.0, 1e-12), (0.7, 1e-8), (0.3, 1e-2)])
+def test_lsqr_of_many_is_that_of_each(form, shape, damp, tol):
+    rng = np.random.default_rng(0)
+    n, d = shape
+    X = rng.standard_normal(shape) * (rng.random(shape) < 0.4)
+    B = rng.standard_normal((n, 5))
+    B[:, 3] = X @ rng.standard_normal(d)  # soon solved, while others go on
+    B[:, 4] = 0
+    weight = rng.integers(1, 4, n)
+    A = Centred(form(X), np.arange(n) % 3, weight)
+    explicit = np.sqrt(weight)[:, None] * (X - weight @ X / weight.sum())
+    W, n_iter = lsqr(A.products(), B.copy(), d, damp, tol, 15)
+    each = [
+        linalg.lsqr(explicit, b, damp=damp, atol=tol, btol=tol, conlim=0, iter_lim=15) for b in B.T
+    ]
+    np.testing.assert_allclose(W, np.transpose([one[0] for one in each]), rtol=1e-7, atol=1e-9)
+    assert n_iter == max(one[2] for one in each)
+
+
+@pytest.mark.parametrize("rows", [3_000, 30])
+def test_products_on_all_cores(rows, monkeypatch):
+    monkeypatch.setattr(products, "_ENTRIES", 50)  # so that few rows are worth threads
+    monkeypatch.setattr(products, "CORES", 3)
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((rows, 300), density=0.1, format="csr", rng=rng)
+    V, U = rng.standard_normal((300, 7)), rng.standard_normal((rows, 7))
+    a, b, s = rng.standard_normal(rows), rng.standard_normal(300), rng.standard_normal(7)
+    XV, XU = np.empty_like(U), np.empty_like(V)
+    both = products.Products(X)
+    both.times(V, a, s, XV)
+    both.transposed(U, b, s, XU)
+    np.testing.assert_allclose(XV, X.toarray() @ V + np.outer(a, s), atol=1e-12)
+    np.testing.assert_allclose(XU, X.toarray().T @ U + np.outer(b, s), atol=1e-12)

@@ -10,7 +10,8 @@ from scipy import sparse
 
 from narrows import ClassStats
 from narrows.errors import ParameterError
-from narrows.solve import table
+from narrows.labels import distinct
+from narrows.solve import sums, table
 from narrows.solve.table import Table
 from tests.cases import labelled
 from tests.oracles.dense import repeated, scatters
@@ -68,6 +69,25 @@ def test_sums_are_those_of_the_rows(second, presence, form, weighted):
         np.testing.assert_allclose(stats.squares, Q, atol=1e-12)
     assert stats.n == pytest.approx(sum(N))
     assert stats.n_samples == 60
+
+
+@kinds
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("several", [False, True])
+def test_many_dense_rows_are_added_on_all_cores(second, presence, dtype, several, monkeypatch):
+    X, y = labelled(sparse=True)
+    X = (X + 10 * (X != 0)).astype(dtype)
+    y = np.eye(3)[np.unique(y, return_inverse=True)[1]] + np.eye(3)[1] * (X[:, :1] > 0)
+    y = np.minimum(y, 1) if several else y.argmax(axis=1)
+    weight = np.random.default_rng(0).random(60)
+    few = ClassStats.of(X, y, weight, second=second, presence=presence)
+    monkeypatch.setattr(sums, "_MANY", 1)
+    monkeypatch.setattr(sums, "_ROWS_A_CLASS", 1)
+    monkeypatch.setattr(sums, "CORES", 4)
+    many = ClassStats(7, second=second, presence=presence)
+    for rows in (slice(0, 20), slice(20, 60)):  # the second about the origin of the first
+        many.update(X[rows], y[rows], weight[rows])
+    assert_equal(many, few)
 
 
 @kinds
@@ -339,3 +359,14 @@ def test_classes_appear_in_any_order_and_are_sorted():
     assert stats.classes.tolist() == ["a", "m", "mm", "z"]
     assert stats.counts.tolist() == [1, 2, 1, 1]
     assert stats.sums[:, 0].tolist() == [1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
+@pytest.mark.parametrize("wide", [False, True])
+def test_labels_that_are_numbers_are_found_as_numpy_finds_them(dtype, wide):
+    limits = np.iinfo(dtype)
+    near = [limits.max, limits.max - 3, limits.max, limits.max - 1]
+    labels = np.array([*near, limits.min, limits.max] if wide else near, dtype=dtype)
+    for mine, numpys in zip(distinct(labels), np.unique(labels, return_inverse=True), strict=True):
+        np.testing.assert_array_equal(mine, numpys)
+        assert mine.dtype == numpys.dtype

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from narrows import IDRQR, MMC, SRDA
+from narrows import IDRQR, LDA, MMC, SRDA
 
 
 class Discriminant:
@@ -20,6 +20,12 @@ class Discriminant:
 
 class SpectralRegression(Discriminant):
     name, estimator = "SRDA", SRDA
+
+
+class DenseLDA(Discriminant):
+    """Of dense rows."""
+
+    name, estimator = "LDA", LDA
 
 
 class MaximumMargin(Discriminant):

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 _NUMBERS, _TEXT = "biuf", "UO"
+_CLOSE = 1_000  # a table of so many numbers is always small
 
 
 def indicator(
@@ -157,6 +158,19 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
             f"{who}: labels must be all text or all numbers, but {odd[0]!r} came. "
             "Turn all labels into text, and fill or drop missing ones."
         )
+    return distinct(labels)
+
+
+def distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different labels, sorted, and which of them each is; O(n) for numbers close together."""
+    if labels.dtype.kind in "iu" and len(labels):
+        low, high = int(labels.min()), int(labels.max())
+        if high - low < max(len(labels), _CLOSE):
+            wide = labels if labels.dtype.kind == "u" else labels.astype(np.int64)
+            place = (wide - wide.dtype.type(low)).astype(np.int64)
+            came = np.bincount(place) > 0
+            classes = np.flatnonzero(came).astype(wide.dtype) + wide.dtype.type(low)
+            return classes.astype(labels.dtype), (np.cumsum(came) - 1)[place]
     return np.unique(labels, return_inverse=True)
 
 

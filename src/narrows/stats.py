@@ -14,7 +14,7 @@ from narrows.errors import ParameterError
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
-from narrows.solve.sums import BLOCK, add_dense, blocks, weighted
+from narrows.solve.sums import BLOCK, add_dense, blocks, near, weighted
 from narrows.solve.table import Stored, Table, add_sparse_rows, beside
 
 Second = Literal["total", "class"] | None
@@ -32,8 +32,8 @@ class ClassStats:
     out of the other again, ``g * a`` weighs a state by g >= 0. So merging, unlearning,
     forgetting and streaming are additions, and neither batching nor order matters.
 
-    Sparse rows are kept as raw sums. Dense rows are kept about an origin, the first batch's
-    mean, because raw sums of squares lose every digit where the offset is large; what is
+    Sparse rows are kept as raw sums. Dense rows are kept about an origin, near the first
+    batch's mean, because raw sums of squares lose every digit where the offset is large; what is
     read (``sums``, ``squares``, ``means``) is always raw. Where both come, all is raw.
 
     Parameters
@@ -168,8 +168,7 @@ class ClassStats:
                 each = Y.sum(axis=1)
                 counted = (each > 0) & (each >= each.max(initial=0.0) / 2)  # those that weigh
                 if counted.any():
-                    X_counted = X if counted.all() else X[counted]
-                    self._origin = X_counted.mean(axis=0, dtype=np.float64)
+                    self._origin = near(X if counted.all() else X[counted])
             squares, by_class = self._squares, row if self.second == "class" else None
             if sparse.issparse(X):
                 add_sparse_rows(X, Y, row, self._sums, (squares, by_class), self.presence)

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from narrows.labels import one_a_row, weights
 from narrows.solve.centred import Centred, triangle
+from narrows.solve.lsqr import Product
 from narrows.solve.sums import stacked, widened
 from narrows.stats import ClassStats, checked_rows
 
@@ -116,6 +117,13 @@ class SpreadRows(Centred):
 
     def _rmatvec(self, z: np.ndarray) -> np.ndarray:
         return self._rmatmat(z.reshape(-1, 1))[:, 0]
+
+    def products(self) -> tuple[Product, Product]:
+        """What makes A V and A'U, in the place of a second array."""
+        return (
+            lambda V, out: np.copyto(out, self._matmat(V)),
+            lambda U, out: np.copyto(out, self._rmatmat(U)),
+        )
 
     def _begun(self, method: Callable[..., Any], *args: list[Any]) -> list[Any]:
         """The futures of what a method of each part gives."""

@@ -260,14 +260,14 @@ class LDA(BatchProjector):
         mu, unit = 0.0, np.sqrt(A.n)
         if self.solver == "regularized":
             mu, unit = float(self.mu), 1.0
-            rank = len(s) if mu else row_basis(F).shape[1]
+            rank = len(s) if mu else row_basis(F, A.shape[0]).shape[1]
             if rank < len(s):
                 raise ParameterError(
                     f"LDA: mu=0, but the scatter within the classes is singular: it has rank "
                     f'{rank}, and the rows span {len(s)} directions. Use mu > 0, or solver="gsvd".'
                 )
         elif self.solver == "pca":
-            P, size = self._pca(row_basis(F)), np.linalg.norm(H)
+            P, size = self._pca(row_basis(F, A.shape[0])), np.linalg.norm(H)
             Q, H, F = Q @ P, H @ P, F @ P
             if np.linalg.norm(H) <= _ROUNDING * size:
                 raise ValueError(
@@ -276,7 +276,7 @@ class LDA(BatchProjector):
                 )
         else:
             F = np.diag(s)
-        ratios, V = best_ratios(H, F, mu)
+        ratios, V = best_ratios(H, F, mu, A.shape[0])
         found = int((ratios > DROPPED * ratios.max(initial=0.0)).sum())
         self._check_rank(found, len(A.counts))
         return ratios[:found], Q @ (unit * V[:, :found]), 0
@@ -386,8 +386,9 @@ class SRDA(BatchProjector):
 
     Notes
     -----
-    **Cost**: 2 c max_iter products with X, O(nnz + n + d) each; memory 8 c (3 d + n) bytes beside
-    X.
+    **Cost**: 2 max_iter products of X with c - 1 vectors at once, on all cores, O(c (nnz + n + d))
+    each; memory 8 c (6 d + 3 n) bytes, and a copy of sparse X where it is wider than long. Where d
+    or n is large the vectors go in groups.
 
     References
     ----------

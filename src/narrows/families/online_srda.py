@@ -372,7 +372,8 @@ class OnlineSRDA(Projector):
         """Labels, sorted, the indicator matrix of the rows, and their weights."""
         classes, Y = indicator(X, y, None, "OnlineSRDA")
         values = X.data if sparse.issparse(X) else X
-        if values.size and float(np.abs(values).max()) > float(np.finfo(X.dtype).max) ** _ROOM:
+        largest = max(values.max(initial=0.0), -values.min(initial=0.0))
+        if largest > float(np.finfo(X.dtype).max) ** _ROOM:
             raise ValueError(
                 "OnlineSRDA: the squares of the rows are too large to be added up; scale them down."
             )

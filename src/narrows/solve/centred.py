@@ -9,7 +9,12 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from narrows.solve.lsqr import Product
+from narrows.solve.products import Products
+from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
+
 _EPS = 1e-15
+_ROWS = 1 << 13  # at least, of which a triangle is made at a time
 
 
 def triangle(F: np.ndarray) -> np.ndarray:
@@ -66,9 +71,15 @@ class Centred(LinearOperator):
         self.counts: np.ndarray = np.bincount(codes, weight)
         self.is_sparse = sparse.issparse(X)
         origin = np.zeros(X.shape[1])
-        self.largest = float(np.abs(X.data if self.is_sparse else X).max(initial=0.0))
+        values = X.data if self.is_sparse else X
+        self.largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
         if not self.is_sparse:
-            origin = weight @ X / self.n if mean is None else mean
+            if mean is None:
+                for rows in blocks(len(X), max(1, BLOCK // X.shape[1])):
+                    origin += weight[rows] @ X[rows].astype(np.float64, copy=False)
+                origin /= self.n
+            else:
+                origin = mean
             X = X - origin
         self.X = X.astype(np.float64, copy=False)
         if mean is None:
@@ -104,7 +115,10 @@ class Centred(LinearOperator):
         return self.root * (self.X @ v - self.m @ v)
 
     def _matmat(self, V: np.ndarray) -> np.ndarray:
-        return self.root[:, None] * (self.X @ V - self.m @ V)
+        Z = self.X @ V
+        Z -= self.m @ V
+        Z *= self.root[:, None]
+        return Z
 
     def _rmatvec(self, z: np.ndarray) -> np.ndarray:
         z = self.root * z.reshape(-1)
@@ -113,6 +127,21 @@ class Centred(LinearOperator):
     def _rmatmat(self, Z: np.ndarray) -> np.ndarray:
         Z = self.root[:, None] * Z
         return self.X.T @ Z - np.outer(self.m, Z.sum(axis=0))
+
+    def products(self) -> tuple[Product, Product]:
+        """What makes A V and A'U of blocks V and U, in the place of a second array."""
+        X = Products(self.X)
+
+        def times(V: np.ndarray, out: np.ndarray) -> None:
+            # not by BLAS, whose threads and these would wait for each other
+            X.times(V, np.ones(len(out)), -np.einsum("i,ik->k", self.m, V), out)
+            out *= self.root[:, None]
+
+        def transposed(U: np.ndarray, out: np.ndarray) -> None:
+            U = self.root[:, None] * U
+            X.transposed(U, self.m, -U.sum(axis=0), out)
+
+        return times, transposed
 
     def indicators(self) -> sparse.csr_array:
         """E, of shape (n, c)."""
@@ -124,14 +153,25 @@ class Centred(LinearOperator):
         """E'A, of shape (c, d): row j is N_j^(1/2) (m_j - m)."""
         E = self.indicators()
         E.data *= self.root
-        sums = E.T @ self.X
-        H = sums.toarray() if sparse.issparse(sums) else sums
+        H = np.zeros((len(self.counts), self.shape[1]))
+        rows = np.arange(len(H))
+        if sparse.issparse(self.X):
+            add_sparse(self.X, E, rows, H, (None, None), presence=False)
+        else:
+            add_dense(self.X, E, rows, H, (None, None), presence=False, origin=None)
         H -= np.outer(np.sqrt(self.counts), self.m)
         return H
 
     def within(self) -> np.ndarray:
-        """A - E E'A, of shape (n, d), for dense rows: each row less its class mean."""
-        means = self.between() / np.sqrt(self.counts)[:, None]
-        rows = self.X - (means + self.m)[self.codes]
-        rows *= self.root[:, None]
-        return rows
+        """A - E E'A, of shape (n, d), for dense rows: each row less its class mean.
+
+        Where n > d, the triangle of its QR decomposition instead, of shape (d, d), whose scatter is
+        the same; made of so many rows at a time.
+        """
+        means = self.between() / np.sqrt(self.counts)[:, None] + self.m
+        n, d = self.shape
+        R = np.empty((0, d))
+        for part in blocks(n, max(_ROWS, 8 * d) if n > d else n):
+            F = (self.X[part] - means[self.codes[part]]) * self.root[part, None]
+            R = triangle(np.vstack([R, F]))
+        return R

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lsqr
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from narrows.solve.centred import Centred, triangle
+from narrows.solve.lsqr import lsqr
+from narrows.solve.sums import blocks
 
 Blocks = Iterable[tuple[slice, np.ndarray]]
 
@@ -19,6 +21,7 @@ _SUSPECT = 1e-8  # below this share the vectors of the Gram route are no longer 
 SMALL_SIDE = 1_000  # rows or columns up to which a square array of them is made at once
 _LARGEST_SIDE = 4_000  # and where there is no other way
 _RESTARTS = 100  # of Lanczos, before what has not converged is given up
+_ROOM = 1 << 24  # numbers in each array that several responses need
 _NOTHING = 1e-9  # of a typical eigenvalue: no more is taken for 0
 
 
@@ -100,7 +103,9 @@ def set_signs(W: np.ndarray) -> np.ndarray:
 # -- the ratio of two scatters -------------------------------------------------------------------
 
 
-def best_ratios(H: np.ndarray, F: np.ndarray, mu: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def best_ratios(
+    H: np.ndarray, F: np.ndarray, mu: float = 0.0, n: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """The v that maximise v'H'Hv / v'(F'F + mu I)v one after the other.
 
     By the singular values of F and those of H on what F makes of unit length: no scatter is
@@ -112,6 +117,8 @@ def best_ratios(H: np.ndarray, F: np.ndarray, mu: float = 0.0) -> tuple[np.ndarr
         Factors of the two scatters.
     mu : float
         >= 0. With 0, what F does not reach is left out.
+    n : int
+        How many rows F was made of, if more than it has.
 
     Returns
     -------
@@ -123,21 +130,21 @@ def best_ratios(H: np.ndarray, F: np.ndarray, mu: float = 0.0) -> tuple[np.ndarr
     F = triangle(F)
     _, s, Vt = linalg.svd(F, full_matrices=mu > 0)
     s = np.append(s, np.zeros(len(Vt) - len(s)))
-    kept = (s > rank_tolerance(F, s)) | (mu > 0)
+    kept = (s > rank_tolerance(F, s, n)) | (mu > 0)
     whitener = Vt[kept].T / np.sqrt(s[kept] ** 2 + mu)
     _, t, Ut = linalg.svd(H @ whitener, full_matrices=False)
     return t**2, whitener @ Ut.T
 
 
-def rank_tolerance(F: Any, s: np.ndarray) -> float:
-    """Singular values s of F up to this are rounding."""
-    return float(max(F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
+def rank_tolerance(F: Any, s: np.ndarray, n: int = 0) -> float:
+    """Singular values s of F, which was made of n rows, up to this are rounding."""
+    return float(max(n, *F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
 
 
-def row_basis(F: np.ndarray) -> np.ndarray:
+def row_basis(F: np.ndarray, n: int = 0) -> np.ndarray:
     """An orthonormal basis of what the rows of F span, one vector a column."""
     _, s, Vt = linalg.svd(triangle(F), full_matrices=False)
-    return Vt[s > rank_tolerance(F, s)].T
+    return Vt[s > rank_tolerance(F, s, n)].T
 
 
 def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -156,8 +163,8 @@ def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
         Their singular values, none of which is rounding.
     H : ndarray of shape (c, t)
         N_j^(1/2) (m_j - m)'Q.
-    F : ndarray of shape (n, t)
-        w_i^(1/2) (x_i - m_j)'Q, with j the class of row i.
+    F : ndarray of shape (n or d, t)
+        w_i^(1/2) (x_i - m_j)'Q, with j the class of row i; or what has the same scatter.
 
     Notes
     -----
@@ -167,7 +174,7 @@ def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
     H, F = A.between(), A.within()
     K = np.vstack([H, F])
     _, s, Qt = linalg.svd(triangle(K), full_matrices=False)
-    Q = Qt[s > rank_tolerance(K, s)].T
+    Q = Qt[s > rank_tolerance(K, s, A.shape[0])].T
     H[np.linalg.norm(H, axis=1) <= A.noise] = 0.0
     return Q, s[: Q.shape[1]], H @ Q, F @ Q
 
@@ -192,7 +199,8 @@ def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np
 
     Notes
     -----
-    **Cost**: O(nnz + n + d) for an iteration of a response.
+    **Cost**: O(nnz + n + d) for an iteration of a response; responses go together, and share each
+    product with A.
     """
     H = A.between()
     _, U = positive_eigh(H @ H.T, A.noise**2)
@@ -200,12 +208,13 @@ def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np
     by_class = U / np.sqrt(A.counts)[:, None]
     unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))
     scaled = A.over(unit)  # LSQR's own tests take for granted that numbers are about 1
-    W, n_iter = np.empty((A.shape[1], U.shape[1])), 0
-    for k, value in enumerate(by_class.T):
-        W[:, k], _, used, *_ = lsqr(
-            scaled, A.root * value[A.codes],
-            damp=np.sqrt(alpha) / unit, atol=tol, btol=tol, conlim=0, iter_lim=max_iter,
-        )  # fmt: skip
+    damp = np.sqrt(alpha) / unit
+    r = U.shape[1]
+    W, n_iter = np.empty((A.shape[1], r)), 0
+    products = scaled.products()
+    for some in blocks(r, max(1, _ROOM // max(A.shape))):
+        T = A.root[:, None] * by_class[A.codes, some]
+        W[:, some], used = lsqr(products, T, A.shape[1], damp, tol, max_iter)
         n_iter = max(n_iter, used)
     return W, n_iter
 

@@ -34,14 +34,103 @@ def add_class_rows(
     label_ptr: np.ndarray,
     label_row: np.ndarray,
     label_weight: np.ndarray,
-    out: np.ndarray,
+    presence: bool,
+    sums: np.ndarray,
+    squares: np.ndarray,
+    square_row: np.ndarray,
 ) -> None:
-    """out += Y'X for X (n, d) and Y (n, c) in CSR parts, out (c, d) dense; O(nnz labels a row)."""
+    """Add the rows X of CSR parts, or their presence, to `sums` and to `squares`.
+
+    Label k adds, with its weight, to row label_row[k] of `sums` and, if `squares` has rows, to row
+    square_row[k] of these. O(nnz labels a row).
+    """
     for i in range(len(indptr) - 1):
         for k in range(label_ptr[i], label_ptr[i + 1]):
             row, weight = label_row[k], label_weight[k]
-            for e in range(indptr[i], indptr[i + 1]):
-                out[row, indices[e]] += weight * data[e]
+            if len(squares):
+                square = square_row[k]
+                for e in range(indptr[i], indptr[i + 1]):
+                    v = (1.0 if data[e] != 0.0 else 0.0) if presence else np.float64(data[e])
+                    sums[row, indices[e]] += weight * v
+                    squares[square, indices[e]] += weight * v * v
+            elif presence:
+                for e in range(indptr[i], indptr[i + 1]):
+                    sums[row, indices[e]] += weight if data[e] != 0.0 else 0.0
+            else:
+                for e in range(indptr[i], indptr[i + 1]):
+                    sums[row, indices[e]] += weight * data[e]
+
+
+@compiled
+def add_dense_rows(
+    X: np.ndarray,
+    label_ptr: np.ndarray,
+    label_row: np.ndarray,
+    label_weight: np.ndarray,
+    origin: np.ndarray,
+    presence: bool,
+    sums: np.ndarray,
+    squares: np.ndarray,
+) -> None:
+    """Add dense rows less `origin`, or their presence, to `sums` and to `squares`; O(n d).
+
+    `squares` has as many rows as `sums`, one for all, or none.
+    """
+    for i in range(len(X)):
+        x = X[i]
+        for k in range(label_ptr[i], label_ptr[i + 1]):
+            row, weight = label_row[k], label_weight[k]
+            s = sums[row]
+            if len(squares):
+                q = squares[row if len(squares) > 1 else 0]
+                for e in range(len(s)):
+                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - origin[e]
+                    s[e] += weight * v
+                    q[e] += weight * v * v
+            else:
+                for e in range(len(s)):
+                    v = (1.0 if x[e] != 0.0 else 0.0) if presence else x[e] - origin[e]
+                    s[e] += weight * v
+
+
+@compiled
+def gather_products(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    V: np.ndarray,
+    a: np.ndarray,
+    s: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """out = X V + a s' for rows X of CSR parts; O(nnz k)."""
+    for i in range(len(out)):
+        for k in range(len(s)):
+            out[i, k] = a[i] * s[k]
+        e, end = indptr[i], indptr[i + 1]
+        while e + 4 <= end:  # four at a time: what is added to is read and written once for them
+            r0, r1, r2, r3 = indices[e], indices[e + 1], indices[e + 2], indices[e + 3]
+            v0, v1, v2, v3 = data[e], data[e + 1], data[e + 2], data[e + 3]
+            for k in range(len(s)):
+                out[i, k] += v0 * V[r0, k] + v1 * V[r1, k] + v2 * V[r2, k] + v3 * V[r3, k]
+            e += 4
+        while e < end:
+            row, v = indices[e], data[e]
+            for k in range(len(s)):
+                out[i, k] += v * V[row, k]
+            e += 1
+
+
+@compiled
+def scatter_products(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, V: np.ndarray, out: np.ndarray
+) -> None:
+    """out += X'V for rows X of CSR parts; O(nnz k)."""
+    for i in range(len(V)):
+        for e in range(indptr[i], indptr[i + 1]):
+            row, v = indices[e], data[e]
+            for k in range(V.shape[1]):
+                out[row, k] += v * V[i, k]
 
 
 @part
@@ -57,11 +146,20 @@ def gather(
     xx = 0.0
     for k in range(len(q)):
         q[k] = 0.0
-    for e in range(indptr[t], indptr[t + 1]):
+    e, end = indptr[t], indptr[t + 1]
+    while e + 4 <= end:  # four at a time: q is read and written once for them
+        r0, r1, r2, r3 = indices[e], indices[e + 1], indices[e + 2], indices[e + 3]
+        v0, v1, v2, v3 = data[e], data[e + 1], data[e + 2], data[e + 3]
+        xx += (v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3)
+        for k in range(len(q)):
+            q[k] += (v0 * Q[r0, k] + v1 * Q[r1, k]) + (v2 * Q[r2, k] + v3 * Q[r3, k])
+        e += 4
+    while e < end:
         row, v = indices[e], data[e]
         xx += v * v
         for k in range(len(q)):
             q[k] += v * Q[row, k]
+        e += 1
     return xx
 
 

@@ -30,7 +30,7 @@ itself. ILDA's step is another one on the same inner products.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ import numpy as np
 from narrows.solve.rows import DenseRows, Rows, SparseRows, touched
 from narrows.solve.sums import BLOCK, blocks
 
-_ROWS = 1024  # sparse rows from one return to Python to the next
+_ROWS = 4096  # sparse rows from one return to Python to the next
 _BLOCK_ROWS = 64  # dense rows whose products with Q are made by one matrix product
 _AGAIN = -1  # asked for here, and not by the kernel: a step that lost too much is done otherwise
 _EARLY = 8  # samples after the 2 p-th up to which each step is looked at by itself
@@ -162,6 +162,7 @@ class Span:
         )
         self.shift: np.ndarray | None = None
         self.rebased = 0
+        self._lent = False  # whether somebody may want Q as it is back
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -276,7 +277,7 @@ class Span:
     def snapshot(self, X: Any) -> Callable[[], None]:
         """Return what puts everything back as it is now, if only the rows of X are learnt."""
         rows, Q = touched(X) if self.shift is None else slice(None), self.Q
-        kept = Q[rows].copy()
+        kept, self._lent = Q[rows].copy(), True
         state = State(*(array.copy() for array in self.state))
         before = {**vars(self), "state": state}
 
@@ -498,19 +499,26 @@ class Span:
     def rebase(self) -> float:
         """Make the basis new: W = V, A = I, B = 0, and all inner products from Q.
 
-        2 d p (p + s) + d (p + s)^2 operations, and a second Q for a moment. Returns how far the
-        inner products kept were from these, as `drift` does.
+        2 d p (p + s) + d (p + s)^2 operations, in the place of the old one unless that is to be
+        put back (`snapshot`). Returns how far the inner products kept were from these, as `drift`
+        does.
         """
         p, state, V = self.p, self.state, self._coordinates()
         W, S = np.sqrt(np.maximum(state.WW, 0.0)), np.sqrt(np.diag(state.SS))
         parts = np.abs(state.A) @ W + np.abs(state.B) @ S
-        Q, used = np.empty_like(self.Q), self._used
-        for rows in self._row_slices():
-            Q[rows, :p] = self.Q[rows, :used] @ V[:used]
-            Q[rows, p:] = self.Q[rows, p:]
-        Q[:, np.flatnonzero(np.linalg.norm(Q[:, :p], axis=0) <= _VANISHED * parts)] = 0.0
-        self.Q = Q
-        G = self._gram()
+        Q, used = np.zeros_like(self.Q) if self._lent else self.Q, self._used
+        G = np.zeros((Q.shape[1],) * 2)
+        holds = np.flatnonzero(np.bitwise_or.reduce(self.Q.view(np.int64), axis=1))
+        for some in blocks(len(holds), self._rows_a_block()):
+            rows = holds[some]
+            block = self.Q[rows, :used]
+            block[:, :p] = block @ V[:used]
+            G[:used, :used] += block.T @ block
+            Q[rows, :used] = block
+        gone = np.flatnonzero(np.sqrt(np.diag(G)[:p]) <= _VANISHED * parts)
+        if len(gone):
+            Q[:, gone] = G[gone] = G[:, gone] = 0.0
+        self.Q, self._lent = Q, False
         drift = self._distance(G)
         self._take(G)
         return drift
@@ -538,12 +546,12 @@ class Span:
     def _gram(self, coordinates: np.ndarray | None = None) -> np.ndarray:
         """[V | S]'[V | S] from Q, a block of columns of the data at a time; W for V if left out."""
         G, used = np.zeros((self.Q.shape[1],) * 2), self._used
-        for rows in self._row_slices():
+        for rows in blocks(len(self.Q), self._rows_a_block()):
             block = self.Q[rows, :used]
             if coordinates is not None:
                 block = np.hstack([block @ coordinates[:used], block[:, self.p :]])
             G[:used, :used] += block.T @ block
         return G
 
-    def _row_slices(self) -> Iterator[slice]:
-        return blocks(len(self.Q), max(1, BLOCK // max(1, self.Q.shape[1])))
+    def _rows_a_block(self) -> int:
+        return max(1, BLOCK // max(1, self.Q.shape[1]))

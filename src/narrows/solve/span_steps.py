@@ -64,10 +64,11 @@ def span_steps(
         _new_coordinates(active, rule, A, B, L, SV, N, clock, share, w, kap, low, a, per_nu, y, r)
         asked = _verdict(asked, moved, xx, active, rule, A, B, L, SS, N, WW, clock)
         if sparse:
+            g = folds[t]
             for e in range(indptr[t], indptr[t + 1]):
-                row, v = indices[e], data[e]
+                x, v = Q[indices[e]], data[e]
                 for k in range(width):
-                    Q[row, k] += v * folds[t, k]
+                    x[k] += v * g[k]
         if len(reduced):
             for k in range(width):
                 q[k] += xx * folds[t, k]

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.solve.threads import CORES, each
+
 BLOCK = 1 << 18  # numbers in a block of rows or columns: about what a core's cache holds
+_MANY = 1 << 23  # numbers from which on a compiled loop is worth loading
+_ROWS_A_CLASS = 16  # at least, in what one core is given
+_NEAR = 1 << 10  # rows whose mean is near enough to that of all
 
 # where sums of squares go, and to which of its rows each class: None for all to the first
 Squares = tuple[np.ndarray | None, np.ndarray | None]
@@ -44,12 +49,12 @@ def add_sparse(
     second, second_row = squares
     if presence or second is not None:
         X = canonical(X)
-    values = X.data != 0 if presence else X.data
-    if second is not None:
-        where = np.zeros_like(row) if second_row is None else second_row
-        squared = values.astype(np.float64) ** 2
-        add_class_rows(X.indptr, X.indices, squared, Y.indptr, where[Y.indices], Y.data, second)
-    add_class_rows(X.indptr, X.indices, values, Y.indptr, row[Y.indices], Y.data, sums)
+    where = np.zeros_like(row) if second_row is None else second_row
+    second = np.zeros((0, 0)) if second is None else second
+    add_class_rows(
+        X.indptr, X.indices, X.data, Y.indptr, row[Y.indices], Y.data, presence,
+        sums, second, where[Y.indices],
+    )  # fmt: skip
 
 
 def add_dense(
@@ -61,23 +66,73 @@ def add_dense(
     presence: bool,
     origin: np.ndarray | None,
 ) -> None:
-    """Add the rows of X, less `origin`, as `add_sparse` does; O(n d), a block at a time."""
+    """Add the rows of X, less `origin`, as `add_sparse` does; O(n d).
+
+    Many rows are gone through once, on all cores, few a block at a time.
+    """
     second, second_row = squares
-    d = X.shape[1]
-    first_sums = np.zeros((len(row), d))
-    second_sums = np.zeros((1 if second_row is None else len(row), d))
-    # blocks of rows at least as many as there are classes: Y'B costs k d each time
-    for rows in blocks(len(X), max(1, BLOCK // max(1, d), len(row))):
-        B = (X[rows] != 0).astype(np.float64) if presence else X[rows]
-        B = B.astype(np.float64, copy=False) if origin is None else B - origin
-        Y_t = Y[rows].T
-        first_sums += Y_t @ B
-        if second is not None:
-            B2 = B * B
-            second_sums += (Y_t if second_row is not None else _in_all(Y_t)) @ B2
+    add = _add_many if X.size >= _MANY and X.flags.c_contiguous else _add_blocks
+    first_sums, second_sums = add(X, Y, second is not None, second_row is None, presence, origin)
     if second is not None:
         second[[0] if second_row is None else second_row] += second_sums
     sums[row] += first_sums
+
+
+def _add_blocks(
+    X: np.ndarray,
+    Y: sparse.csr_array,
+    squared: bool,
+    in_all: bool,
+    presence: bool,
+    origin: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the rows by class, and of their squares, by class or in all."""
+    k, d = Y.shape[1], X.shape[1]
+    sums = np.zeros((k, d))
+    squares = np.zeros((1 if in_all else k, d))
+    # blocks of rows at least as many as there are classes: Y'B costs k d each time
+    for rows in blocks(len(X), max(1, BLOCK // max(1, d), k)):
+        B = (X[rows] != 0).astype(np.float64) if presence else X[rows]
+        B = B.astype(np.float64, copy=False) if origin is None else B - origin
+        Y_t = Y[rows].T
+        sums += Y_t @ B
+        if squared:
+            B2 = B * B
+            squares += (_in_all(Y_t) if in_all else Y_t) @ B2
+    return sums, squares
+
+
+def _add_many(
+    X: np.ndarray,
+    Y: sparse.csr_array,
+    squared: bool,
+    in_all: bool,
+    presence: bool,
+    origin: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `_add_blocks`, compiled."""
+    from narrows.solve.kernels import add_dense_rows
+
+    (n, d), k = X.shape, Y.shape[1]
+    origin = np.zeros(d) if origin is None else origin
+
+    def add(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        sums, squares = np.zeros((k, d)), np.zeros((squared * (1 if in_all else k), d))
+        ends = Y.indptr[rows.start : rows.stop + 1]
+        add_dense_rows(X[rows], ends, Y.indices, Y.data, origin, presence, sums, squares)
+        return sums, squares
+
+    shares = max(1, min(CORES, n // (_ROWS_A_CLASS * k)))  # each has sums of its own
+    every = each(add, blocks(n, -(-n // shares)))
+    for mine, others in zip(every[0], zip(*every[1:], strict=True), strict=False):
+        for other in others:
+            mine += other
+    return every[0]
+
+
+def near(X: np.ndarray) -> np.ndarray:
+    """A point in the middle of dense rows: the mean of a thousand of them, of few all."""
+    return X[:: max(1, len(X) // _NEAR)].mean(axis=0, dtype=np.float64)
 
 
 def weighted(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Micro-benchmarks of the compiled loops: ``python -m pytest benchmarks/micro``."""

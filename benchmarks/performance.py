@@ -1,0 +1,198 @@
+"""What `docs/performance.md` is made of: what is run, the targets, and the tables."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import harness
+from benchmarks.methods import METHODS
+from benchmarks.problems import PROBLEMS
+from benchmarks.studies.tables import markdown
+
+_EXACT = ("OCFS", "OC", "IG", "CHI")
+_STEPS = ("IOC", "IIS", "IMMC", "CCIPCA", "OnlineSRDA")
+_SCORES = ("chi2", "f_classif", "mutual_info/200", "River SelectKBest/1000")
+# what is run: a problem, its methods, the one that ratios are taken to, rounds
+SUITE: list[tuple[str, tuple[str, ...], str, int]] = [
+    ("rcv1_like_10k", ("bare", *_EXACT, *_STEPS), "bare", 5),
+    ("rcv1_like_100k", ("bare", *_EXACT, *_STEPS, "SRDA"), "bare", 5),
+    (
+        "rcv1_like_1m",
+        ("bare", "limit", *_EXACT, "chi2", "f_classif", *_STEPS, "IncrementalPCA/1000"),
+        "bare",
+        3,
+    ),
+    (
+        "20news",
+        ("bare", "limit", *_EXACT, "chi2", *_STEPS, "OnlineSRDA, read", "SRDA",
+         "LSQR, one by one", "IDRQR", "TruncatedSVD", "SGDClassifier"),
+        "bare",
+        3,
+    ),
+    (
+        "rcv1_4class",
+        ("bare", "limit", *_EXACT, *_SCORES, *_STEPS, "table/400", "SRDA", "TruncatedSVD",
+         "SGDClassifier"),
+        "bare",
+        3,
+    ),
+    ("tr41", ("bare", *_EXACT, "chi2", *_STEPS, "SRDA", "LSQR, one by one"), "bare", 5),
+    ("wide", ("bare", "limit", "OCFS", "OC", "IG", "chi2", "OnlineSRDA"), "bare", 3),
+    ("many_classes", ("bare", "limit", "OCFS", "OC", "IG", "chi2"), "bare", 3),
+    ("embeddings", ("sum", "limit", "OCFS", "OC", "f_classif"), "sum", 5),
+    ("embeddings", ("SRDA", "LDA", "LinearDiscriminantAnalysis"), "LinearDiscriminantAnalysis", 1),
+]  # fmt: skip
+
+
+@dataclass
+class Target:
+    """A ratio that is wanted: a method against another, at most or at least so much."""
+
+    problem: str
+    methods: tuple[str, ...]
+    base: str
+    bound: float
+    faster: bool = False  # how many times as fast it is, at least; else how long it takes, at most
+
+    def lines(self, results: dict[tuple[str, str], harness.Result]) -> list[list[str]]:
+        """Rows of the table: method, where, wanted, measured, and whether it is met."""
+        rows = []
+        for method in self.methods:
+            mine, base = (results.get((self.problem, name)) for name in (method, self.base))
+            if mine is None or base is None or mine.skipped or base.skipped:
+                continue
+            ratio = harness.ratio(mine, base) * _share(self.problem, self.base)
+            if self.faster:
+                ratio = 1 / ratio
+            met = ratio >= self.bound if self.faster else ratio <= self.bound
+            wanted = f"{'≥' if self.faster else '≤'} {self.bound:,g}"
+            what = f"{'times as fast as' if self.faster else 'the time of'} `{self.base}`"
+            row = [f"`{method}`", self.problem, f"{wanted} {what}", _short(ratio)]
+            rows.append([*row, "yes" if met else "**no**"])
+        return rows
+
+
+TARGETS = [
+    Target("rcv1_like_1m", ("OCFS", "OC"), "bare", 0.7),
+    Target("rcv1_like_1m", ("OCFS", "OC"), "chi2", 5, faster=True),
+    Target("rcv1_like_1m", ("IG", "CHI"), "bare", 1.2),
+    Target("rcv1_like_1m", ("IOC", "IIS", "CCIPCA"), "bare", 3),
+    Target("rcv1_like_1m", ("IMMC",), "bare", 4),
+    Target("rcv1_like_1m", ("IOC", "IIS", "IMMC", "CCIPCA"), "IncrementalPCA/1000", 1000, True),
+    Target("rcv1_like_1m", ("OnlineSRDA",), "bare", 3),
+    Target("20news", ("IOC", "IIS", "IMMC", "CCIPCA"), "bare", 20),
+    Target("20news", ("OnlineSRDA",), "bare", 3),
+    Target("20news", ("SRDA",), "LSQR, one by one", 3, faster=True),
+    Target("embeddings", ("OC",), "sum", 2),
+    Target("embeddings", ("SRDA", "LDA"), "LinearDiscriminantAnalysis", 1, faster=True),
+]
+_GROWTH = ("rcv1_like_10k", "rcv1_like_100k", "rcv1_like_1m")
+
+
+def run(names: Sequence[str], path: Path) -> None:
+    """Run the suite, or the problems named, and keep the results with those of other problems."""
+    for name in dict.fromkeys(problem for problem, *_ in SUITE):
+        if names and name not in names:
+            continue
+        parts = [(methods, rounds) for problem, methods, _, rounds in SUITE if problem == name]
+        results = [
+            result
+            for methods, rounds in parts
+            for result in harness.run(
+                [PROBLEMS[name]()], [METHODS[method]() for method in methods], rounds, 400.0
+            )
+        ]
+        kept = [r for r in harness.load(path) if r.problem != name] if path.exists() else []
+        harness.save([*kept, *results], path)
+
+
+def page(path: Path) -> dict[str, str]:
+    """The parts of the page, by their names, from results on disk."""
+    about = json.loads(path.read_text())["about"]
+    results = {(r.problem, r.method): r for r in harness.load(path)}
+    return {
+        "machine": _machine(about),
+        "targets": markdown(
+            ["method", "problem", "wanted", "measured", "met"],
+            [row for target in TARGETS for row in target.lines(results)],
+        ),
+        "growth": _growth(results),
+        **{f"results {name}": _table(name, results) for name in PROBLEMS
+           if any(problem == name for problem, _ in results)},
+    }  # fmt: skip
+
+
+def _machine(about: dict[str, Any]) -> str:
+    threads = f"{about['blas']} thread{'s' if about['blas'] > 1 else ''} of BLAS"
+    versions = ", ".join(
+        f"{name} {about[name]}" for name in ("python", "numpy", "scipy", "sklearn")
+    )
+    where = f"{about['machine']}, {about['cores']} cores, load average {about['load']}"
+    return f"{about['date']}: {where}, {threads}; {versions}."
+
+
+def fill(text: str, parts: dict[str, str]) -> str:
+    """Put each part between its lines <!-- part NAME --> and <!-- end -->."""
+    return re.sub(
+        r"(<!-- part (.+?) -->\n).*?(<!-- end -->)",
+        lambda place: f"{place[1]}\n{parts.get(place[2], '')}\n\n{place[3]}",
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def _table(name: str, results: dict[tuple[str, str], harness.Result]) -> str:
+    header = ["method", "median s", "min – max", "peak MB", "ratio", "to"]
+    rows: list[list[str]] = []
+    for problem, methods, base, _ in SUITE:
+        for method in methods if problem == name else ():
+            result = results.get((name, method))
+            if result is None:
+                continue
+            if result.skipped:
+                rows.append([method, f"skipped: {result.skipped}", "", "", "", ""])
+                continue
+            spread = f"{_short(min(result.seconds))} – {_short(max(result.seconds))}"
+            ratio = harness.ratio(result, results[name, base])
+            rows.append(
+                [method, _short(statistics.median(result.seconds)), spread,
+                 f"{statistics.median(result.peak):,.0f}", _short(ratio), base]
+            )  # fmt: skip
+    return markdown(header, rows)
+
+
+def _growth(results: dict[tuple[str, str], harness.Result]) -> str:
+    rows = []
+    for method in ("bare", *_EXACT, *_STEPS):
+        found = [results.get((name, method)) for name in _GROWTH]
+        if any(r is None or r.skipped for r in found):
+            continue
+        seconds = [statistics.median(r.seconds) for r in found if r is not None]
+        n = [PROBLEMS[name]().rows for name in _GROWTH]
+        each = [np.log(seconds[i + 1] / seconds[i]) / np.log(n[i + 1] / n[i]) for i in (0, 1)]
+        rows.append(
+            [f"`{method}`", *map(_short, seconds), *map(_short, each),
+             _short(float(np.polyfit(np.log(n), np.log(seconds), 1)[0]))]
+        )  # fmt: skip
+    return markdown(
+        ["method", "10^4 rows, s", "10^5", "10^6", "exponent to 10^5", "to 10^6", "over all"], rows
+    )
+
+
+def _share(problem: str, method: str) -> float:
+    """Which share of the rows a method takes, by its name: "table/400" takes 400."""
+    found = re.search(r"/(\d+)$", method)
+    return int(found[1]) / PROBLEMS[problem]().rows if found else 1.0
+
+
+def _short(value: Any) -> str:
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 0.1 else 4
+    return f"{value:,.{digits}f}"

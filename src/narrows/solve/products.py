@@ -1,0 +1,73 @@
+"""Products of a matrix with several vectors at once, on all cores."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.solve.threads import CORES, each
+
+_ENTRIES = 1 << 19  # fewer are not worth a thread
+
+
+class Products:
+    """X V and X'U for blocks of vectors, without an array of zeros for each.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+        Held as it is; if sparse and n < d, as a copy by columns, so that what is taken in no order
+        is the shorter of the two blocks and stays in a core's cache.
+    """
+
+    def __init__(self, X: Any):
+        self.X, self.shape = X, X.shape
+        self._parts: list[slice] = []
+        if sparse.issparse(X):
+            self.X = X.tocsc() if X.shape[0] < X.shape[1] else X
+            nnz, ends = self.X.nnz, self.X.indptr
+            parts = min(CORES, 1 + nnz // _ENTRIES)
+            inner = np.searchsorted(ends, [nnz * k // parts for k in range(1, parts)])
+            cuts = [0, *inner.tolist(), len(ends) - 1]
+            self._parts = [slice(a, b) for a, b in pairwise(cuts) if a < b]
+
+    def times(self, V: np.ndarray, a: np.ndarray, s: np.ndarray, out: np.ndarray) -> None:
+        """out = X V + a s', for V (d, k), a (n,), s (k,)."""
+        self._product(V, a, s, out, transposed=False)
+
+    def transposed(self, U: np.ndarray, a: np.ndarray, s: np.ndarray, out: np.ndarray) -> None:
+        """out = X'U + a s', for U (n, k), a (d,), s (k,)."""
+        self._product(U, a, s, out, transposed=True)
+
+    def _product(
+        self, V: np.ndarray, a: np.ndarray, s: np.ndarray, out: np.ndarray, transposed: bool
+    ) -> None:
+        X = self.X
+        if isinstance(X, np.ndarray):
+            np.matmul(X.T if transposed else X, V, out=out)
+            out += np.outer(a, s)
+            return
+        from narrows.solve.kernels import gather_products, scatter_products
+
+        if transposed == (X.format == "csc"):
+            each(
+                lambda p: gather_products(
+                    X.indptr[p.start : p.stop + 1], X.indices, X.data, V, a[p], s, out[p]
+                ),
+                self._parts,
+            )
+            return
+        outs = [out, *(np.zeros_like(out) for _ in self._parts[1:])]
+        np.outer(a, s, out=out)
+        each(
+            lambda k: scatter_products(
+                X.indptr[self._parts[k].start : self._parts[k].stop + 1],
+                X.indices, X.data, V[self._parts[k]], outs[k],
+            ),
+            range(len(self._parts)),
+        )  # fmt: skip
+        for other in outs[1:]:
+            out += other
