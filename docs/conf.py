@@ -79,17 +79,13 @@ html_theme_options = {
 
 
 def setup(app):
-    """Set formulas as MathML, leave out pages that are not there yet, refuse what is fetched."""
+    """Set formulas as MathML, and refuse a page that fetches anything."""
 
     def formula(self, node):
         block = node.tagname == "math_block"
         text = tex2mathml(node.astext(), as_block=block)
         self.body.append(f'<div class="formula">{text}</div>' if block else text)
         raise SkipNode
-
-    def without_missing(app, page, source):
-        if not (ROOT / "docs" / "performance.md").exists():  # it is being written
-            source[0] = source[0].replace("\nperformance\n", "\n")
 
     def stars_as_they_are(app, context, lines):
         lines[:] = [line.replace("*", "\\*") for line in lines]
@@ -100,7 +96,6 @@ def setup(app):
             if fetched:
                 raise ExtensionError(f"{page} fetches {fetched[0]}; pages bring all they show.")
 
-    app.connect("source-read", without_missing)
     app.connect("sphinx-click-process-description", stars_as_they_are)
     app.connect("build-finished", nothing_fetched)
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))

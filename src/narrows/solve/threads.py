@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-CORES = os.cpu_count() or 1
+
+def _cores() -> int:
+    """How many there are to be used: fewer where told, as each worker of a cluster is."""
+    told = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
+
+
+CORES = _cores()
+
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
