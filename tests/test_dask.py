@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import os
 import signal
@@ -9,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +19,7 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows import OC, OCFS, SRDA, OnlineSRDA
+from narrows import MMC, OC, OCFS, SRDA, OnlineSRDA
 from narrows.errors import DataError, ParameterError
 from narrows.solve import table
 from narrows.write import writer
@@ -29,6 +32,7 @@ from distributed import Client, LocalCluster, get_client  # noqa: E402
 
 from narrows.engines import dask as engine  # noqa: E402
 from narrows.engines import tree  # noqa: E402
+from narrows.engines.rows import kept  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score"),
@@ -172,6 +176,74 @@ def test_an_estimator_that_fails_is_as_it_was(client):
 # -- what comes in ---------------------------------------------------------------------------------
 
 
+FORMATS = ["csc_array", "coo_array", "csr_matrix", "lil_array", "dok_array", "dia_array"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_sparse_parts_of_any_format(client, form):
+    X, y = labelled(sparse=True)
+    convert = getattr(sparse, form)
+    parts = [(convert(rows), labels) for rows, labels in parts_of(X, y)]
+    for method in (OC, MMC):
+        assert_same(engine.fit(method(), parts, client), method().fit(sparse.csr_array(X), y))
+    reduced = engine.transform(OCFS(n_features=3).fit(X, y), [part[0] for part in parts[:1]])
+    np.testing.assert_array_equal(
+        client.compute(reduced).result().toarray(), OCFS(n_features=3).fit(X, y).transform(X[:9])
+    )
+
+
+def test_what_are_no_rows_of_numbers_is_refused(client):
+    X, y = labelled()
+    for rows in (X + 1j, X[:, 0], X[:, :, None], np.full((60, 7), "a")):
+        with pytest.raises(DataError, match="partition 0: "):
+            engine.fit(OC(), [(rows, y)], client)
+    with pytest.raises(ValueError, match=r"shape \(n, d\) wanted, but shape \(60,\)"):
+        engine.fit(OC(), (da.from_array(X[:, 0]), y), client)
+    for chunk_rows, width in ((0, None), (10, 0)):
+        with pytest.raises(ParameterError, match="whole numbers >= 1"):
+            engine.fit(OC(), parts_of(X, y), client, chunk_rows=chunk_rows, width=width)
+
+
+def test_one_delayed_part(client):
+    X, y = labelled()
+    local = OC().fit(X, y)
+    assert_same(engine.fit(OC(), dask.delayed((X, y)), client), local)
+    assert_same(engine.fit(OC(), (dask.delayed(X), dask.delayed(y)), client), local)
+
+
+@pytest.mark.parametrize("method", [MMC, SRDA, OC])
+def test_without_rows_weight_or_labels(client, method):
+    X, y = labelled()
+    nothing = [(X[:0], y[:0])] * 2
+    with pytest.raises(ValueError, match="two classes of positive weight wanted, but 0"):
+        engine.fit(method(), nothing, client)
+    with pytest.raises(ValueError, match="every sample has zero weight"):
+        engine.fit(method(), [(X, y, np.zeros(60))], client)
+    with pytest.raises(DataError, match="requires y to be passed"):
+        engine.fit(method(), [(X, None)], client)
+
+
+def test_parts_of_which_some_are_sparse(client):
+    X, y = labelled()
+    parts = [
+        (sparse.csr_array(rows) if k % 2 else rows, labels)
+        for k, (rows, labels) in enumerate(parts_of(X, y))
+    ]
+    assert_same(engine.fit(SRDA(), parts, client), SRDA().fit(X, y))
+    with pytest.raises(ValueError, match="some parts are dense and some sparse"):
+        engine.fit(MMC(), parts, client)
+
+
+def test_frames_are_read_by_the_names_of_their_columns(client):
+    pd = pytest.importorskip("pandas")
+    X, y = labelled()
+    frame = pd.DataFrame(X, columns=list("abcdefg")).assign(label=y)
+    parts = [frame[:20], frame[20:][["d", "label", *"gfecba"]]]
+    spread = engine.fit(OC(), parts, client)
+    assert_same(spread, OC().fit(frame[list("abcdefg")], y))
+    assert spread.feature_names_in_.tolist() == list("abcdefg")
+
+
 @pytest.fixture
 def at_hand(client):
     """Let fit and transform find the cluster by themselves."""
@@ -293,6 +365,13 @@ def test_shards_without_rows_are_passed_over(client, tmp_path):
         engine.fit(OC(), str(tmp_path / "s0.parquet"), client)
 
 
+def test_labels_are_text_where_one_shard_says_so(client, tmp_path):
+    (tmp_path / "a.csv").write_text("label,x,y\n0,1,2\n1,3,5\n")
+    (tmp_path / "b.csv").write_text("label,x,y\nzero,1,7\n1,0,5\n")
+    spread = engine.fit(OC(), str(tmp_path / "*.csv"), client)
+    assert spread.classes_.tolist() == ["0", "1", "zero"]
+
+
 def test_texts_are_counted_first(client, tmp_path, run):
     texts = ["a cat and a dog", "the dog barks", "cats and cats", "one ant", "two ants", "an ant"]
     lines = [json.dumps({"label": k // 3, "text": text}) for k, text in enumerate(texts)]
@@ -324,6 +403,69 @@ def test_transform_is_lazy_and_keeps_what_is_sparse(at_hand):
         oc.transform(rows[:, :6])
 
 
+def test_transform_checks_rows_and_columns(at_hand):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y = labelled()
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    oc = OC().fit(frame, y)
+    turned = frame[list("gfedcba")]
+    for given in (turned, turned.assign(label=y)):
+        spread = engine.transform(oc, dd.from_pandas(given, npartitions=3))
+        np.testing.assert_allclose(spread.compute(), oc.transform(frame), atol=1e-12)
+    with pytest.raises(DataError, match="it lacks g"):
+        oc.transform(dd.from_pandas(frame[list("abcdef")], npartitions=3))
+    X[30, 3] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        oc.transform(da.from_array(X, chunks=20)).compute()
+
+
+def test_rows_alone_are_written_and_shards_without_rows_are_not(client, tmp_path):
+    X, y = labelled()
+    oc = OC().fit(X, y)
+    written = engine.transform(oc, da.from_array(X, chunks=(20, 3)), str(tmp_path), client)
+    got = [z for path in written for z, _ in narrows.read.iter_chunks(path)]
+    np.testing.assert_allclose(np.vstack(got), oc.transform(X), atol=1e-12)
+    with pytest.raises(ParameterError, match=r"part-00000\.parquet: this is what is read"):
+        engine.transform(OC().fit(X[:, :2], y), written, str(tmp_path), client)
+    parts = parts_of(X, y)
+    paths = engine.transform(oc, parts, str(tmp_path / "more"), client)
+    assert sorted(os.listdir(tmp_path / "more")) == [os.path.basename(path) for path in paths]
+    assert len(paths) == sum(len(rows) > 0 for rows, _ in parts)
+
+
+def test_shards_without_rows_are_no_rows_of_the_array(client, tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = labelled()
+    whole = pa.table({"label": y, **{f"f{k}": X[:, k] for k in range(7)}})
+    paths = [str(tmp_path / f"s{k}.parquet") for k in range(2)]
+    for path, part in zip(paths, (whole[:0], whole), strict=True):
+        parquet.write_table(part, path)
+    oc = engine.fit(OC(), paths, client)
+    for given in (paths, tuple(paths)):
+        reduced = client.compute(engine.transform(oc, given)).result()
+        np.testing.assert_allclose(reduced, OC().fit(X, y).transform(X), atol=1e-12)
+
+
+def test_rows_of_another_format_than_at_the_fit(client, tmp_path):
+    X, y = labelled(sparse=True)
+    y = np.unique(y, return_inverse=True)[1]
+    for suffix in ("svm", "parquet"):
+        write(tmp_path / f"s.{suffix}", sparse.csr_array(X), y)
+    oc = engine.fit(OC(), [tmp_path / "s.svm"], client)
+    reduced = client.compute(engine.transform(oc, [tmp_path / "s.parquet"])).result()
+    np.testing.assert_allclose(reduced, oc.transform(X), atol=1e-12)
+
+
+def test_the_graph_holds_the_directions_once():
+    import cloudpickle
+
+    X, y = labelled(d=2_000)
+    oc = OC().fit(X, y)
+    graph = dict(engine.transform(oc, [X[k : k + 1] for k in range(20)]).__dask_graph__())
+    sizes = [len(cloudpickle.dumps(task)) for task in graph.values()]
+    assert sum(size > oc.components_.nbytes for size in sizes) == 1
+
+
 # -- faults ----------------------------------------------------------------------------------------
 
 
@@ -342,6 +484,25 @@ def test_a_killed_worker_is_made_good(client):
     assert set(client.run(os.getpid).values()) != set(pids)
     rows, labels = zip(*(labelled(seed=k) for k in range(12)), strict=True)
     assert_same(spread, OC().fit(np.concatenate(rows), np.concatenate(labels)))
+
+
+def test_what_a_worker_was_sent_is_sent_again_if_it_dies(client):
+    thing = kept(client, np.arange(3.0))
+    thing.result()
+    (holder,) = client.who_has([thing]).popitem()[1]
+    os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
+    assert client.submit(np.sum, thing).result(timeout=60) == 3.0
+    client.wait_for_workers(2)
+
+
+def test_a_fit_in_a_task_uses_the_cluster_of_the_task(client):
+    X, y = labelled()
+
+    def fit():
+        return engine.fit(OC(), parts_of(X, y)).components_
+
+    for components in client.gather([client.submit(fit, pure=False) for _ in range(3)]):
+        np.testing.assert_allclose(components, OC().fit(X, y).components_)
 
 
 @pytest.mark.slow
@@ -369,6 +530,22 @@ def test_what_is_wrong_in_a_part_is_named_with_its_row(client, tmp_path):
         engine.fit(OC(), [tmp_path / "c.svm"], client)
     with pytest.raises(ValueError, match="no parts"):
         engine.fit(OC(), [], client)
+
+
+@pytest.mark.parametrize("method", [OC, MMC])
+def test_nothing_stays_on_the_cluster_after_an_error(client, method):
+    X, y = labelled()
+    X[58] = np.nan
+    gc.collect()
+    before = set(client.futures)
+    with contextlib.suppress(DataError):  # pytest.raises would keep hold of its frames
+        engine.fit(method(), parts_of(X, y, range(0, 61, 6)), client)
+        pytest.fail("NaN was learnt")
+    deadline = time.monotonic() + 10
+    while set(client.futures) - before and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.1)
+    assert set(client.futures) <= before
 
 
 def test_a_lost_scheduler_is_an_error():
@@ -419,6 +596,18 @@ def test_without_a_client_a_cluster_is_started_and_closed(monkeypatch):
         distributed.default_client()
 
 
+def test_two_fits_at_once_have_a_cluster_each(monkeypatch):
+    import distributed
+
+    monkeypatch.setattr(distributed, "LocalCluster", lambda **options: LocalCluster(
+        n_workers=1, **options))  # fmt: skip
+    X, y = labelled()
+    with ThreadPoolExecutor() as pool:
+        fits = [pool.submit(engine.fit, OC(), parts_of(X, y) * times) for times in (1, 20)]
+        for spread in fits:
+            assert_same(spread.result(), OC().fit(X, y), only=["components"])
+
+
 # -- the command line ------------------------------------------------------------------------------
 
 
@@ -435,12 +624,18 @@ def test_the_command_line(cluster, run, tmp_path):
     assert_same(narrows.load("m.narrows"), narrows.load("l.narrows"))
     assert run(f"transform m.narrows s*.svm -o out {there}")[:2] == (0, "2 files written to out\n")
     assert sorted(os.listdir("out")) == ["part-00000.parquet", "part-00001.parquet"]
+    (tmp_path / "t.jsonl").write_text('{"label": 0, "text": "a cat"}\n')
     for line, said in (
         (f"fit s*.svm --method oc -o x.narrows {there} --checkpoint c", "is for one machine"),
         ("fit s0.svm --method oc -o x.narrows --scheduler tcp://x:1", "goes with --engine dask"),
         (f"fit s*.svm --method ioc -o x.narrows {there}", "Use OC"),
-        (f"fit t*.svm --method oc -o x.narrows {there}", "no file matches: t*.svm"),
+        (f"fit u*.svm --method oc -o x.narrows {there}", "no file matches: u*.svm"),
         (f"transform m.narrows s*.svm -o m.narrows {there}", "a folder wanted"),
+        (f"transform m.narrows s*.svm -o - {there}", "a folder wanted"),
+        (f"transform m.narrows t.jsonl -o out {there}", "this file holds texts, but numbers"),
+        (f"fit s0.svm t.jsonl --method oc -o x.narrows {there}", "files of one format wanted"),
+        (f"fit s0.svm --method oc -o x.narrows --min-df 2 {there}", "it is for texts"),
+        (f"fit - --method oc -o x.narrows {there}", "is for one machine"),
     ):
         status, out, err = run(line)
         assert (status, out, err.count("\n")) == (2, "", 1), line

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -370,3 +373,29 @@ def test_labels_that_are_numbers_are_found_as_numpy_finds_them(dtype, wide):
     for mine, numpys in zip(distinct(labels), np.unique(labels, return_inverse=True), strict=True):
         np.testing.assert_array_equal(mine, numpys)
         assert mine.dtype == numpys.dtype
+
+
+def sparse_state(monkeypatch):
+    """A state of which the tables are kept as non-zeros, and the rows that it is of."""
+    monkeypatch.setattr(table, "SMALL", -1)
+    monkeypatch.setattr(table, "_ENTRY", 0)
+    X = sparse.random_array((30, 12), density=0.3, rng=0, format="csr")
+    return X, ClassStats.of(X, np.arange(30) % 3)
+
+
+def test_a_sparse_state_is_added_to_itself(monkeypatch):
+    X, stats = sparse_state(monkeypatch)
+    expected = 4 * stats.sums  # which sorts what came so far
+    stats.update(X, np.arange(30) % 3)  # and this waits
+    stats += stats
+    np.testing.assert_allclose(stats.sums, expected)
+
+
+def test_a_state_in_files_is_copied_and_pickled_whole(monkeypatch):
+    _, stats = sparse_state(monkeypatch)
+    expected = stats.sums
+    stored = ClassStats.beside((stats.cut(slice(k, k + 4)) for k in (0, 4, 8)), in_memory=False)
+    for copied in (copy.deepcopy(stored), pickle.loads(pickle.dumps(stored))):
+        assert copied._sums._stored is None
+        np.testing.assert_array_equal(copied.sums, expected)
+    assert stored._sums._stored is not None

@@ -337,6 +337,8 @@ def _transform_there(
     """Reduce files on a cluster, each to one of a folder."""
     from narrows.engines import dask
 
+    if output == "-":
+        raise ParameterError("-: on a cluster a folder wanted, but standard output was named.")
     if os.path.exists(output) and not os.path.isdir(output):
         raise ParameterError(f"{output}: on a cluster a folder wanted, but this is a file.")
     estimator = load(model)

@@ -41,13 +41,7 @@ def indicator(
         Labels missing, of mixed types, not whole numbers, not 0-1 in an indicator; weights
         negative, not finite, or of another length.
     """
-    if y is None:
-        raise ValueError(
-            f"{who} requires y to be passed, but the target y is None. "
-            "Pass one label a row, or a 0-1 indicator matrix."
-        )
-    if not sparse.issparse(y):
-        y = np.asarray(y)
+    y = _given(y, who)
     if is_matrix(y):
         classes, Y = _from_matrix(y, who)
     else:
@@ -66,8 +60,7 @@ def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters and errors are those of `indicator`; an indicator matrix is refused.
     """
-    if not sparse.issparse(y):
-        y = np.asarray(y)
+    y = _given(y, who)
     if is_matrix(y):
         raise ValueError(
             f"{who}: one label a row wanted, but y of shape {y.shape} came. Several labels a row "
@@ -76,6 +69,15 @@ def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     classes, codes = _from_column(y, who)
     check_consistent_length(X, codes)
     return classes, codes
+
+
+def _given(y: Any, who: str) -> Any:
+    if y is None:
+        raise ValueError(
+            f"{who} requires y to be passed, but the target y is None. "
+            "Pass one label a row, or a 0-1 indicator matrix."
+        )
+    return y if sparse.issparse(y) else np.asarray(y)
 
 
 def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -245,9 +245,9 @@ def options_of_model(estimator: Any, model: str, options: Options, wider: bool =
     if source is not None and base is not None and source.zero_based not in (None, base):
         counted = "zero" if source.zero_based else "one"
         raise ParameterError(f"{model} was fitted to columns that are {counted}-based.")
-    names = getattr(estimator, "feature_names_in_", None)
-    columns = source.columns if source is not None else None if names is None else tuple(names)
-    return options.having(width=width if wider else estimator.n_features_in_, columns=columns)
+    return options.having(
+        width=width if wider else estimator.n_features_in_, columns=estimator.file_columns()
+    )
 
 
 def estimator_of(method: str, given: dict[str, Any], params: tuple[str, ...]) -> Any:

@@ -590,13 +590,14 @@ class ClassStats:
         )
 
 
-def checked_rows(X: Any, who: str = "ClassStats") -> Any:
+def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
     """Return rows as float32 or float64, CSR if sparse; ValueError where they are not finite."""
     return check_array(
         X,
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         ensure_min_samples=0,
+        ensure_all_finite=finite,
         estimator=who,
     )
 

@@ -11,28 +11,31 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from logging import CRITICAL, getLogger
 from multiprocessing import resource_tracker
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 from tqdm import tqdm
 
 from narrows.engines import local
-from narrows.engines.rows import SpreadRows, rows_of, stats_of_rows
+from narrows.engines.rows import SpreadRows, kept, rows_of, stats_of_rows
 from narrows.engines.tree import LIMIT, TreeSum
 from narrows.errors import DataError, ParameterError
 from narrows.families._base import is_dask
-from narrows.read import Dataset, Source, check_finite, expanded
-from narrows.read.arrow import read_table
-from narrows.read.chunk import LABELS, Chunk, Options
-from narrows.stats import ClassStats
+from narrows.read import Dataset, Source, check_finite, expanded, hold_texts
+from narrows.read.arrow import INDICES, VALUES, read_table
+from narrows.read.chunk import LABELS, Chunk, Options, wanted_columns
+from narrows.stats import ClassStats, checked_rows
 from narrows.text import Tfidf, Vectoriser
 from narrows.write import writer
 
@@ -74,7 +77,7 @@ def fit(
           ``indices`` and ``values``; or a tuple (DataFrame, Series);
         - a list, of paths or patterns such as ``"shards/*.parquet"`` (each file is read by one
           worker, which has to find it under that name), of (X, y) or (X, y, sample_weight), of
-          DataFrames, or of `dask.delayed` of any of these.
+          DataFrames of the same columns, or of `dask.delayed` of any of these.
     client : distributed.Client, optional
         Of the cluster. If left out, the client of the moment; where there is none a local cluster
         with one process for each core is started, and closed at the end.
@@ -93,7 +96,7 @@ def fit(
     Raises
     ------
     ParameterError
-        A method that needs rows in order, or a `half_life`.
+        A method that needs rows in order, or a `half_life`; files of several formats.
     DataError
         Something wrong in a file or a part, named with the row.
     ConnectionError
@@ -124,10 +127,12 @@ def fit(
     ...     fit(OC(), (X, y), client)
     OC()
     """
-    options = Options(label, text, split, width, zero_based, None, chunk_rows)
+    needed = get_tags(estimator).target_tags.required
+    options = Options(label, text, split, width, zero_based, None, chunk_rows, needed)
     estimator.check_parameters()
     with _connected(client) as here:
-        parts = Parts(here, partitions, options, vectoriser, progress)
+        parts = Parts(here, partitions, options, progress)
+        parts.look_at_files(vectoriser)
         estimator.fit_parts(parts)
     return parts.told(estimator)
 
@@ -147,10 +152,12 @@ def transform(
         Fitted.
     partitions : dask collection or list
         As for `fit`; labels are not needed. For files the options that the estimator was fitted
-        with are remembered.
+        with are remembered, and the columns of files and tables are found by their names where the
+        fit saw any.
     output : str, optional
         A folder, made if need be: the reduced rows are written there, with their labels, a Parquet
-        file for each part, ``part-00000.parquet`` and so on, each in the place of its own at once.
+        file for each part that has rows, ``part-00000.parquet`` and so on, each in its place at
+        once. Other files that are there stay.
     client : distributed.Client, optional
         As for `fit`; only used with `output`.
     **reading
@@ -165,6 +172,8 @@ def transform(
 
     Raises
     ------
+    ParameterError
+        A file that would take the place of one that is read, or texts where numbers were learnt.
     DataError
         Something wrong in a file or a part, when it is computed or written.
     ConnectionError
@@ -189,38 +198,45 @@ def transform(
     from dask import array, delayed
 
     source, d = estimator.source_, estimator.n_features_in_
-    remembered = {} if source is None else {**source.settings(), "columns": source.columns}
     given = {name: value for name, value in reading.items() if value is not None}
-    options = Options(**{**remembered, "width": d, **given})
-    tfidf = None if source is None else source.tfidf
+    options = Options(**{"width": d, "columns": estimator.file_columns(), **given})
     reduce, p = estimator.reducer(), len(estimator.get_feature_names_out())
     if output is not None:
         os.makedirs(output, exist_ok=True)
         with _connected(client) as here:
-            parts = Parts(here, partitions, options, tfidf, begun=True)
+            alone = is_dask(partitions) and not _is_frame(partitions)
+            parts = Parts(here, (partitions, None) if alone else partitions, options)
+            parts.turn_into_columns_by(source)
             names = [str(name) for name in estimator.get_feature_names_out()]
             output = os.path.abspath(output)
             paths = [os.path.join(output, f"part-{k:05}.parquet") for k in range(len(parts.raw))]
-            return here.gather(
+            read = {os.path.realpath(raw) for raw in parts.raw if isinstance(raw, str)}
+            for path in paths:
+                if os.path.realpath(path) in read:
+                    raise ParameterError(f"{path}: this is what is read; write to another folder.")
+            reducer = kept(here, reduce)
+            written = here.gather(
                 [
-                    parts.compute(_write, raw, where, reduce, names, path)
+                    parts.compute(_write, raw, where, reducer, names, path)
                     for raw, where, path in zip(parts.raw, parts.where, paths, strict=True)
                 ]
             )
-    if isinstance(partitions, tuple):
+            return [path for path in written if path is not None]
+    if isinstance(partitions, tuple) and is_dask(partitions[0]):
         partitions = partitions[0]
-    if _is_frame(partitions) and not _label_of(partitions, options):
-        partitions = partitions.to_dask_array()
+    if _is_frame(partitions) and not _has_lists(partitions):
+        partitions = _numbers_of(partitions, options).to_dask_array()
     if not isinstance(partitions, array.Array):
-        parts = Parts(None, partitions, options, tfidf, begun=True)
-        shared = delayed((options, tfidf))
+        parts = Parts(None, partitions, options)
+        parts.turn_into_columns_by(source)
+        shared, reducer = delayed((options, source)), delayed(reduce)
         blocks = [
-            delayed(_reduced_part)(shared, raw, where, reduce)
+            delayed(_reduced_part)(shared, raw, where, reducer)
             for raw, where in zip(parts.raw, parts.where, strict=True)
         ]
         arrays = [array.from_delayed(b, (np.nan, p), meta=np.empty((0, 0))) for b in blocks]
         return array.concatenate(arrays, allow_unknown_chunksizes=True)
-    X = partitions.rechunk({1: -1})
+    X = _whole_rows(partitions)
     if X.shape[1] != d:
         raise ValueError(
             f"{type(estimator).__name__}: {d} columns wanted, but {X.shape[1]} came. "
@@ -230,7 +246,12 @@ def transform(
     dtype = X.dtype if X.dtype == np.float32 else np.dtype(np.float64)
     meta = sparse.csr_array((0, 0), dtype=dtype) if picks else np.empty((0, 0), dtype)
     return X.map_blocks(
-        _reduced_block, delayed(reduce), chunks=(X.chunks[0], (p,)), dtype=dtype, meta=meta
+        _reduced_block,
+        type(estimator).__name__,
+        delayed(reduce),
+        chunks=(X.chunks[0], (p,)),
+        dtype=dtype,
+        meta=meta,
     )
 
 
@@ -245,12 +266,8 @@ class Parts:
         See `fit`.
     options : Options
         How to read files and tables.
-    vectoriser : Vectoriser or None
-        What turns texts into rows; or is to count their terms, where it has not yet.
     progress : bool
         Show how many are done.
-    begun : bool
-        Whether what turns files into columns is known already, from the fit.
 
     Attributes
     ----------
@@ -258,28 +275,19 @@ class Parts:
         What each part is, and how it is called in errors.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        partitions: Any,
-        options: Options,
-        vectoriser: Vectoriser | None = None,
-        progress: bool = False,
-        begun: bool = False,
-    ):
+    def __init__(self, client: Any, partitions: Any, options: Options, progress: bool = False):
         self.client, self.options, self.progress = client, options, progress
         self.names: list[str] | None = None
         self.source: Source | None = None
-        self.tfidf: Any = vectoriser if begun else None
+        self._source_there: Any = None  # where the workers find it
         self.raw = self._listed(partitions)
         if not self.raw:
             raise ValueError("narrows.engines.dask: there are no parts; at least one is wanted.")
         self.where = [
             raw if isinstance(raw, str) else f"partition {k}" for k, raw in enumerate(self.raw)
         ]
-        files = [raw for raw in self.raw if isinstance(raw, str)]
-        if files and not begun:
-            self._look_at(files, vectoriser or Tfidf())
+        self._files = [raw for raw in self.raw if isinstance(raw, str)]
+        self._are_texts = bool(self._files) and hold_texts(self._files)
 
     def sum(self, estimator: Any) -> Any:
         """Return the sum of the states that the estimator makes of the parts."""
@@ -318,7 +326,7 @@ class Parts:
 
         with warnings.catch_warnings():  # a part that is in memory here has to be sent
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            shared = (self.options, self.tfidf)
+            shared = (self.options, self._source_there)
             task = delayed(function, pure=False, traverse=True)(shared, raw, where, *args)
             return self.client.compute(task)
 
@@ -342,19 +350,36 @@ class Parts:
     def _bar(self, what: str) -> Any:
         return tqdm(total=len(self.raw), desc=what, unit="part", disable=not self.progress)
 
-    def _look_at(self, files: list[str], vectoriser: Vectoriser) -> None:
+    def turn_into_columns_by(self, source: Source | None) -> None:
+        """Let files become the columns that they were for an estimator when it was fitted."""
+        if self._files and self._are_texts != (source is not None and source.tfidf is not None):
+            made_of = ("numbers", "texts")
+            raise ParameterError(
+                f"{self._files[0]}: this file holds {made_of[self._are_texts]}, but "
+                f"{made_of[not self._are_texts]} were learnt."
+            )
+        if source is not None and self.client is not None:
+            self._source_there = kept(self.client, source)
+
+    def look_at_files(self, vectoriser: Vectoriser | None = None) -> None:
         """Find out what only all files together tell, and count the terms of texts."""
+        files = self._files
+        if vectoriser is not None and not self._are_texts:
+            raise ParameterError("a vectoriser was given, but it is for texts (.jsonl).")
+        if not files:
+            return
         found = self.client.gather(
             [self.client.submit(_surveyed, path, self.options, pure=False) for path in files]
         )
         for name, over in (("zero_based", any), ("several_labels", any), ("number_labels", all)):
             told = [getattr(each, name) for each in found]
             self.options = self.options.having(**{name: None if None in told else over(told)})
-        is_text, self.source = self.client.submit(_source_of, files, self.options).result()
+        self.source = self.client.submit(_source_of, files, self.options, pure=False).result()
         if self.source is not None and self.source.columns is not None:
             self.options = self.options.having(columns=self.source.columns)
-        if not is_text:
+        if not self._are_texts:
             return
+        vectoriser = vectoriser or Tfidf()
         with self._bar("counting terms") as bar:
             counted = [self.compute(_counted, path, path, vectoriser) for path in files]
             for future in counted:
@@ -363,17 +388,16 @@ class Parts:
         if not vectoriser.n_terms:
             raise DataError(files[0], "the texts hold no words.")
         self.source = replace(self.source or Source(), tfidf=vectoriser)
-        self.tfidf = self.client.submit(_itself, vectoriser, pure=False)
+        self._source_there = kept(self.client, self.source)
 
     def _listed(self, partitions: Any) -> list[Any]:
         """The parts: paths, tuples (X, y), (X, y, weight), tables, or `delayed` of these."""
+        from dask import is_dask_collection
+
         if isinstance(partitions, str | os.PathLike):
             return _paths(partitions)
         if _is_frame(partitions):
-            label = _label_of(partitions, self.options)
-            columns = [str(name) for name in partitions.columns if name != label]
-            if not {"indices", "values"} <= set(columns):
-                self.names = columns
+            self._name_columns(partitions)
             return list(partitions.to_delayed())
         if is_dask(partitions):
             raise TypeError(
@@ -381,13 +405,25 @@ class Parts:
             )
         if isinstance(partitions, tuple) and is_dask(partitions[0]):
             return self._side_by_side(*partitions)
+        if is_dask_collection(partitions):  # one `delayed`
+            return [partitions]
         if isinstance(partitions, tuple) and hasattr(partitions[0], "shape"):
             return [partitions]
         listed: list[Any] = []
         for part in partitions:
             is_path = isinstance(part, str | os.PathLike)
             listed += _paths(part) if is_path else [part]
+        frames = [part for part in listed if hasattr(type(part), "columns")]
+        if frames and len(frames) == len(listed):
+            self._name_columns(frames[0])
+            if self.names is not None and self.options.columns is None:
+                self.options = self.options.having(columns=tuple(self.names))
         return listed
+
+    def _name_columns(self, frame: Any) -> None:
+        if not _has_lists(frame):
+            label = _label_of(frame, self.options)
+            self.names = [str(name) for name in frame.columns if name != label]
 
     def _side_by_side(self, X: Any, y: Any = None, weight: Any = None) -> list[Any]:
         """Blocks of rows with their labels and weights."""
@@ -396,7 +432,7 @@ class Parts:
                 self.names = list(X.columns)
             rows, sizes = X.to_delayed(), (np.nan,) * X.npartitions
         else:
-            X = X.rechunk({1: -1})
+            X = _whole_rows(X)
             rows, sizes = X.to_delayed().ravel(), X.chunks[0]
         columns = [list(rows)]
         for name, other in (("y", y), ("sample_weight", weight)):
@@ -438,6 +474,8 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...]) -> list[Any]:
 
 def _paths(path: Any) -> list[str]:
     """The files that a path or pattern names, as a worker in another folder finds them."""
+    if path == "-":
+        raise ParameterError("- (standard input) is for one machine, and not for a cluster.")
     return [os.path.abspath(found) for found in expanded([os.fspath(path)])]
 
 
@@ -450,21 +488,37 @@ def _label_of(frame: Any, options: Options) -> str | None:
     return next((name for name in names if name in frame.columns), None)
 
 
+def _has_lists(frame: Any) -> bool:
+    return {INDICES, VALUES} <= set(frame.columns)
+
+
+def _numbers_of(frame: Any, options: Options) -> Any:
+    """The columns of a dask DataFrame that are no labels, those of the fit in their order."""
+    there = {str(name): name for name in frame.columns}
+    wanted = wanted_columns(list(there), _label_of(frame, options), options, "DataFrame")
+    return frame[[there[name] for name in wanted]]
+
+
+def _whole_rows(X: Any) -> Any:
+    """A dask array cut by rows only."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"narrows.engines.dask: rows of shape (n, d) wanted, but shape {X.shape} came."
+        )
+    return X.rechunk({1: -1})
+
+
 # -- on the workers --------------------------------------------------------------------------------
 
-Shared = tuple[Options, Vectoriser | None]
-
-
-def _itself(thing: Any) -> Any:
-    return thing
+Shared = tuple[Options, Source | None]
 
 
 def _surveyed(path: str, options: Options) -> Options:
     return Dataset([path], options).options
 
 
-def _source_of(files: list[str], options: Options) -> tuple[bool, Source | None]:
-    """Whether files hold texts, and what a model has to remember of them."""
+def _source_of(files: list[str], options: Options) -> Source | None:
+    """What a model has to remember of files."""
     for path in files:
         dataset = Dataset([path], options.having(may_be_empty=True))
         for _ in dataset:
@@ -472,7 +526,7 @@ def _source_of(files: list[str], options: Options) -> tuple[bool, Source | None]
         else:
             continue
         break
-    return dataset.is_text, dataset.source()
+    return dataset.source()
 
 
 def _counted(shared: Shared, path: str, where: str, vectoriser: Vectoriser) -> Vectoriser:
@@ -483,17 +537,18 @@ def _counted(shared: Shared, path: str, where: str, vectoriser: Vectoriser) -> V
 
 def _chunks(shared: Shared, raw: Any, where: str) -> Iterator[tuple[Any, ...]]:
     """The rows, labels and weights of a part, finite."""
-    options, tfidf = shared
+    options, source = shared
+    if isinstance(raw, np.ndarray) or sparse.issparse(raw):
+        raw = raw, None
     if isinstance(raw, str | os.PathLike):
-        for chunk in Dataset([os.fspath(raw)], options.having(may_be_empty=True)):
+        tfidf = None if source is None else source.tfidf
+        for chunk in Dataset([os.fspath(raw)], options.having(may_be_empty=True), source):
             yield chunk.X if tfidf is None else tfidf.transform(chunk.X), chunk.y
     elif isinstance(raw, tuple | list):
         X, y, *weight = raw
-        if not sparse.issparse(X):
-            X = np.asarray(X)
-            X = X if X.dtype == np.float32 else X.astype(np.float64)
+        X = checked_rows(X, finite=False)
         check_finite(Chunk(X, y, range(1, X.shape[0] + 1)), where)
-        yield X.tocsr() if sparse.issparse(X) else X, y, *weight
+        yield X, y, *weight
     else:
         for chunk in read_table(raw, where, options):
             check_finite(chunk, where)
@@ -526,17 +581,16 @@ def _rows_of(shared: Shared, raw: Any, where: str, estimator: Any) -> Any:
 
 def _reduced_part(shared: Shared, raw: Any, where: str, reduce: Callable[[Any], Any]) -> Any:
     with _named(where):
-        parts = [reduce(chunk[0]) for chunk in _chunks(shared, _with_labels(raw), where)]
+        parts = [reduce(chunk[0]) for chunk in _chunks(shared, raw, where)]
+        if not parts:
+            shape = (0, shared[0].width)
+            named = shared[0].columns is not None
+            parts = [reduce(np.empty(shape) if named else sparse.csr_array(shape))]
         return sparse.vstack(parts) if any(map(sparse.issparse, parts)) else np.vstack(parts)
 
 
-def _reduced_block(X: Any, reduce: Callable[[Any], Any]) -> Any:
-    return reduce(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
-
-
-def _with_labels(raw: Any) -> Any:
-    """Rows without labels as a part."""
-    return (raw, None) if isinstance(raw, np.ndarray) or sparse.issparse(raw) else raw
+def _reduced_block(X: Any, who: str, reduce: Callable[[Any], Any]) -> Any:
+    return reduce(checked_rows(X, who))
 
 
 def _write(
@@ -546,11 +600,16 @@ def _write(
     reduce: Callable[[Any], Any],
     names: Sequence[str],
     path: str,
-) -> str:
-    """Write the reduced rows of a part, with their labels, to a file."""
-    with _named(where), writer(path, names) as out:
-        for X, y, *_ in _chunks(shared, _with_labels(raw), where):
-            out.write(reduce(X), y)
+) -> str | None:
+    """Write the reduced rows of a part, with their labels, to a file, where there are any."""
+    with _named(where):
+        chunks = (chunk for chunk in _chunks(shared, raw, where) if chunk[0].shape[0])
+        first = next(chunks, None)
+        if first is None:
+            return None
+        with writer(path, names) as out:
+            for X, y, *_ in chain([first], chunks):
+                out.write(reduce(X), y)
     return path
 
 
@@ -569,28 +628,18 @@ def _distributed() -> Any:
 def _connected(client: Any) -> Iterator[Any]:
     """The client given, or that of the moment, or one of a local cluster, which is closed."""
     distributed = _distributed()
-    ours: list[Any] = []
+    ours = ExitStack()
     if client is None:
-        try:
-            client = distributed.default_client()
-        except ValueError:
-            for name in ("distributed", "asyncio"):  # what goes wrong is said in our own words
-                getLogger(name).setLevel(CRITICAL)
-            with _deaf_to_interrupts():
-                cluster = distributed.LocalCluster(
-                    threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL
-                )
-            client = distributed.Client(cluster)
-            ours = [client, cluster]
+        client = _of_the_moment(distributed, ours)
     elif isinstance(client, str):
         try:
-            client = distributed.Client(client, set_as_default=False)
+            client = ours.enter_context(distributed.Client(client, set_as_default=False))
         except (OSError, TimeoutError, ValueError) as error:
             raise ConnectionError(f"no Dask scheduler answers at {client}: {error}") from None
-        ours = [client]
     address = client.scheduler.address if client.scheduler else "?"
     try:
-        yield client
+        with _letting_go():
+            yield client
     except distributed.KilledWorker as error:
         raise ConnectionError(
             f"workers of the Dask cluster at {address} died again and again on one part, most "
@@ -602,8 +651,40 @@ def _connected(client: Any) -> Iterator[Any]:
             f"again, and the fit. ({type(error).__name__}: {error})"
         ) from None
     finally:
-        for each in ours:
-            each.close()
+        ours.close()
+
+
+def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
+    """The client of the task that this is in, or the default one, or of a cluster that is ours."""
+    try:
+        distributed.get_worker()
+    except ValueError:
+        pass
+    else:
+        return ours.enter_context(distributed.worker_client())
+    try:
+        return distributed.default_client()
+    except ValueError:
+        for name in ("distributed", "asyncio"):  # what goes wrong is said in our own words
+            getLogger(name).setLevel(CRITICAL)
+    with _deaf_to_interrupts():
+        cluster = ours.enter_context(
+            distributed.LocalCluster(
+                threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL
+            )
+        )
+    # not the default one: another fit, in another thread, would lose it with this one's end
+    return ours.enter_context(distributed.Client(cluster, set_as_default=False))
+
+
+@contextmanager
+def _letting_go() -> Iterator[None]:
+    """Let nothing stay on the cluster after an error: its frames hold futures, and these it."""
+    try:
+        yield
+    except BaseException as error:
+        clear_frames(error.__traceback__)
+        raise
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from copy import copy
 from functools import cached_property
@@ -19,6 +20,20 @@ from narrows.stats import ClassStats, checked_rows
 _AT_ONCE = 8  # products that one task adds up
 
 Rows = tuple[Any, np.ndarray, np.ndarray]  # X, one label a row, weights
+
+
+def kept(client: Any, thing: Any) -> Any:
+    """Return the future of a thing on the workers, which is sent again where its worker dies.
+
+    What is scattered would be lost.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        return client.submit(_itself, thing, pure=False)
+
+
+def _itself(thing: Any) -> Any:
+    return thing
 
 
 def rows_of(chunks: Iterable[tuple[Any, ...]], who: str) -> Rows | None:
@@ -63,17 +78,19 @@ class SpreadRows(Centred):
         self.client, self.unit = client, 1.0
         classes, mean = stats.classes[live], stats.mean
         self._between: np.ndarray
-        self.parts = [client.submit(_part, rows, classes, mean, pure=False) for rows in held]
+        about = kept(client, (classes, mean))
+        self.parts = [client.submit(_part, rows, about, pure=False) for rows in held]
         facts = client.gather([client.submit(_facts, part, pure=False) for part in self.parts])
         codes, root, lengths, largest, is_sparse = zip(*facts, strict=True)
-        self.is_sparse = any(is_sparse)
+        kinds = {kind for kind, part in zip(is_sparse, codes, strict=True) if len(part)}
+        self.is_sparse, self._alike = True in kinds, len(kinds) < 2
         self.largest = max(largest)
         self.codes, self.root = np.concatenate(codes), np.concatenate(root)
         self.n, self.counts = stats.n, stats.counts[live]
         self.m = mean if self.is_sparse else np.zeros_like(mean)
         self.length = float(np.linalg.norm(lengths))
         self._stops = np.cumsum([len(each) for each in codes])
-        self._start(mean, np.square(self.root).max())
+        self._start(mean, np.square(self.root).max(initial=0.0))
         prior = stats.priors()
         self._between = np.empty((len(classes), stats.n_features))
         for columns, D in stats.deviations(prior):
@@ -92,6 +109,7 @@ class SpreadRows(Centred):
     @cached_property
     def X(self) -> Any:
         """The rows themselves, brought here; for few of them."""
+        self._check_alike()
         parts = self.client.gather(self.parts)
         return stacked([part.X for part in parts if len(part.codes)])
 
@@ -102,10 +120,18 @@ class SpreadRows(Centred):
 
     def square(self) -> np.ndarray:
         """The weighted X'X, of shape (d, d)."""
+        self._check_alike()
         return self._added(self._begun(Centred.square)) / self.unit**2
 
+    def _check_alike(self) -> None:
+        if not self._alike:
+            raise ValueError(
+                "narrows.engines.dask: some parts are dense and some sparse, of which only "
+                "products can be made. Give all in one form."
+            )
+
     def _matmat(self, V: np.ndarray) -> np.ndarray:
-        there = self.client.scatter(np.ascontiguousarray(V), hash=False)
+        there = kept(self.client, np.ascontiguousarray(V))
         rows = self._of_each(Centred._matmat, [there] * len(self.parts))
         return np.concatenate(rows) / self.unit
 
@@ -143,7 +169,8 @@ class SpreadRows(Centred):
         return futures[0].result()
 
 
-def _part(rows: Rows | None, classes: np.ndarray, mean: np.ndarray) -> Centred:
+def _part(rows: Rows | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
+    classes, mean = about
     if rows is None:
         X: Any = sparse.csr_array((0, len(mean)))
         labels, weight = classes[:0], np.empty(0)
@@ -155,5 +182,4 @@ def _part(rows: Rows | None, classes: np.ndarray, mean: np.ndarray) -> Centred:
 
 def _facts(part: Centred) -> tuple[Any, ...]:
     """What is known here of the rows of a part."""
-    is_sparse = part.is_sparse and len(part.codes) > 0
-    return part.codes, part.root, part.length, part.largest, is_sparse
+    return part.codes, part.root, part.length, part.largest, part.is_sparse

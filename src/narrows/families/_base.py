@@ -103,7 +103,8 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 def is_dask(X: Any) -> bool:
     """Whether X is a collection of dask, without loading that."""
-    return type(X).__module__.startswith("dask") and hasattr(X, "to_delayed")
+    kind = type(X)  # of which Delayed has none: it says that it has whatever it is asked for
+    return kind.__module__.startswith("dask") and hasattr(kind, "to_delayed")
 
 
 def also_dask(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,7 +158,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         parts : `narrows.engines.dask.Parts`
-            Gives the `sum` of their states, or the rows as an operator (`centred`).
+            Gives the `sum` of their states, or the `rows` as an operator.
 
         Raises
         ------
@@ -217,6 +218,14 @@ class Estimator(TransformerMixin, BaseEstimator):
         if names is None and self.source_ is not None:
             names = self.source_.names
         return names
+
+    def file_columns(self) -> tuple[str, ...] | None:
+        """Return the names by which columns are found in a file or table, if they have any."""
+        names, source = getattr(self, "feature_names_in_", None), self.source_
+        if source is not None:
+            columns: tuple[str, ...] | None = source.columns
+            return columns
+        return None if names is None else tuple(names)
 
     def remember(self, source: Any) -> Self:
         """Keep, with what has been learnt, how files became columns (`narrows.read.Source`)."""

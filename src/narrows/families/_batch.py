@@ -19,6 +19,7 @@ from narrows.solve.sums import stacked, widened
 from narrows.stats import checked_rows
 
 _LARGEST = 1e40  # of an entry
+_NO_WEIGHT = "{}: every sample has zero weight. Some rows need a positive sample_weight."
 
 
 @dataclass
@@ -107,10 +108,7 @@ class BatchProjector(Projector):
             classes, codes = one_a_row(X, self._labels(X, y), name)
             weight, n = weights(sample_weight, len(codes), name), len(codes)
             if not weight.any():
-                raise ValueError(
-                    f"{name}: every sample has zero weight. "
-                    "Some rows need a positive sample_weight."
-                )
+                raise ValueError(_NO_WEIGHT.format(name))
             if not weight.all():
                 X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
             present, codes = np.unique(codes, return_inverse=True)
@@ -140,6 +138,8 @@ class BatchProjector(Projector):
                 stats.classes[live], stats.counts[live], stats.n_samples,
                 np.empty((0, 0)), np.empty(0),
             )  # fmt: skip
+            if stats.n_samples and not stats.n:
+                raise ValueError(_NO_WEIGHT.format(type(self).__name__))
             self._check_two_classes(solved)
             return self._finish(solved, A)
 

@@ -60,6 +60,20 @@ def suffix_of(path: str, formats: Iterable[str] = READERS) -> tuple[str, bool]:
     return suffix, zipped
 
 
+def _reader_of(suffixes: set[str]) -> Callable[[IO[bytes], str, Options], Iterator[Chunk]]:
+    if len({READERS[suffix] for suffix in suffixes}) != 1:
+        raise ParameterError(
+            f"files of one format wanted, but {', '.join(sorted(suffixes))} came. "
+            "Run once for each, or convert them."
+        )
+    return READERS[min(suffixes)]
+
+
+def hold_texts(paths: Iterable[str]) -> bool:
+    """Whether files, of one format, hold texts instead of rows; ParameterError if of several."""
+    return _reader_of({suffix_of(path)[0] for path in paths}) is jsonl.read
+
+
 def iter_chunks(
     inputs: Any,
     *,
@@ -132,8 +146,6 @@ def iter_chunks(
     >>> oc.components_.shape, oc.class_count_.tolist()
     ((1, 3), [1.0, 2.0])
     """
-    if chunk_rows < 1 or (width is not None and width < 1):
-        raise ParameterError("iter_chunks: chunk_rows and width must be whole numbers >= 1.")
     options = Options(label, text, split, width, zero_based, None, chunk_rows)
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__
@@ -205,13 +217,7 @@ class Dataset:
         self._kept: IO[bytes] | None = None
         self._start, self._line = Position(), 0
         self._columns: tuple[str, ...] | None = None
-        suffixes = {self._format(path)[0] for path in paths}
-        if len({READERS[suffix] for suffix in suffixes}) != 1:
-            raise ParameterError(
-                f"files of one format wanted, but {', '.join(sorted(suffixes))} came. "
-                "Run once for each, or convert them."
-            )
-        self._read = READERS[suffixes.pop()]
+        self._read = _reader_of({self._format(path)[0] for path in paths})
         self.is_text = self._read is jsonl.read
         self._refuse_unused()
         for name in ("label", "text", "zero_based"):
@@ -221,7 +227,7 @@ class Dataset:
         self.options = options
         if self._read is svmlight.read and None in (options.zero_based, options.several_labels):
             self.options = self._surveyed()
-        if self._read is csv.read and self._regular(paths):
+        if self._read is csv.read and options.number_labels is None and self._regular(paths):
             self.options = options.having(number_labels=self._number_labels())
 
     def __iter__(self) -> Iterator[Chunk]:

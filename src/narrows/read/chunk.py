@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from narrows.errors import DataError
+from narrows.errors import DataError, ParameterError
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class Options:
     after: int = 0  # lines, or rows of arrays, that are passed over
     several_labels: bool | None = None  # a row, of svmlight; None: the first chunk decides
     may_be_empty: bool = False  # a file, as one of many may be
+
+    def __post_init__(self) -> None:
+        if self.chunk_rows < 1 or (self.width is not None and self.width < 1):
+            raise ParameterError("chunk_rows and width must be whole numbers >= 1.")
 
     def having(self, **known: Any) -> Self:
         """Return the same with more known."""

@@ -87,7 +87,7 @@ class Table:
         alike = self.shape == other.shape and np.array_equal(row, np.arange(len(row)))
         if self.array is None and alike and other._sorted.nnz * 4 > self._sorted.nnz:
             self._sorted = self._sorted + sign * other._sorted
-            others = other._pending
+            others = list(other._pending)  # it may be this very table
         else:
             others = [other._as_entries(), *other._pending]
         for rows, columns, values in others:
@@ -105,9 +105,15 @@ class Table:
 
     def _load(self) -> None:
         """Take what is stored in files into memory."""
-        if self._stored is not None:
-            whole = self._stored.joined()
+        stored = self._stored
+        if stored is not None:
+            whole = stored.joined()
             self.array, self._sorted, self._stored = whole.array, whole._sorted, None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles hold the numbers: the files go with the table that made them."""
+        stored = self._stored
+        return dict(vars(self if stored is None else stored.joined()))
 
     def _settle(self) -> None:
         """Sort in what is pending; become an array where that is smaller."""
@@ -227,8 +233,9 @@ class Table:
 
     def __getitem__(self, columns: slice) -> np.ndarray:
         """Return some neighbouring columns as an array, not to be written to."""
-        if self._stored is not None:
-            return self._stored[columns]
+        stored = self._stored  # another thread may take it into memory
+        if stored is not None:
+            return stored[columns]
         self._settle()
         return self._sorted[:, columns].toarray() if self.array is None else self.array[:, columns]
 
@@ -307,10 +314,11 @@ class Stored:
         return os.path.join(self._folder.name, str(number))
 
     def _table(self, number: int) -> Table:
-        if self._last is None or self._last[0] != number:
-            self._last = None  # before the next is read
-            self._last = number, Table.from_arrays(load_file(self._path(number)), "table")
-        return self._last[1]
+        last = self._last  # of this thread: another may be at another table
+        if last is None or last[0] != number:
+            last = self._last = None  # before the next is read
+            last = self._last = number, Table.from_arrays(load_file(self._path(number)), "table")
+        return last[1]
 
     def __getitem__(self, columns: slice) -> np.ndarray:
         """Return some neighbouring columns as an array."""
