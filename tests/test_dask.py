@@ -31,6 +31,7 @@ import dask.array as da  # noqa: E402
 from distributed import Client, LocalCluster, get_client  # noqa: E402
 
 from narrows.engines import dask as engine  # noqa: E402
+from narrows.engines import parts as parts_of_data  # noqa: E402
 from narrows.engines import tree  # noqa: E402
 from narrows.engines.rows import kept  # noqa: E402
 
@@ -90,7 +91,7 @@ def test_cut_into_columns_and_kept_in_files_it_is_the_same(client, case, monkeyp
     client.run(_nothing_is_small)
     try:
         monkeypatch.setattr(tree, "LIMIT", 150)
-        monkeypatch.setattr(engine, "IN_MEMORY", 0)
+        monkeypatch.setattr(parts_of_data, "IN_MEMORY", 0)
         X, y = case.labelled(sparse=True)
         X = sparse.csr_array(X)
         spread = engine.fit(case.new(), parts_of(X, y), client)

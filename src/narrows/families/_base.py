@@ -157,7 +157,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        parts : `narrows.engines.dask.Parts`
+        parts : `narrows.engines.parts.Parts`
             Gives the `sum` of their states, or the `rows` as an operator.
 
         Raises
