@@ -268,6 +268,15 @@ def test_dask_arrays_in_any_blocks(at_hand, method):
     assert_same(method().fit(rows, labels, weight), method().fit(X, y, weight))
 
 
+def test_what_would_take_all_rows_into_memory_is_refused():
+    X, y = labelled()
+    rows = da.from_array(X, chunks=20)
+    fitted = OnlineSRDA().fit(X, y)
+    for call in (lambda: fitted.partial_fit(rows, y), lambda: fitted.predict(rows)):
+        with pytest.raises(TypeError, match="only fit and transform take collections of dask"):
+            call()
+
+
 def test_blocks_that_do_not_fit_are_refused(at_hand):
     X, y = labelled()
     rows = da.from_array(X, chunks=(20, 7))

@@ -293,6 +293,11 @@ class Estimator(TransformerMixin, BaseEstimator):
         return np.zeros(X.shape[0], dtype=np.int64) if y is None else y
 
     def _check_X(self, X: Any, **options: Any) -> Any:
+        if is_dask(X):
+            raise TypeError(
+                f"{type(self).__name__}: only fit and transform take collections of dask. "
+                "Use X.compute() for one that fits into memory."
+            )
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )
