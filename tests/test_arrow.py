@@ -325,6 +325,30 @@ def test_a_model_fitted_to_a_frame_takes_files(run):
     assert run("transform u.narrows a.parquet -o -")[1] == "b,label\n1.0,x\n9.0,y\n2.0,y\n"
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_that_are_written_are_read_by_other_libraries(run, dtype):
+    X = sparse.csr_array(np.array([[0, 2.5, 0], [0, 0, 0], [1, 0, -7]], dtype=dtype))
+    np.savez("a.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=[4, 4, 5])
+    assert run("convert a.npz a.parquet --chunk-rows 2")[0] == 0
+    rows = {
+        "indices": [[1], [], [0, 2]],
+        "values": [[2.5], [], [1, -7]],
+        "label": [4, 4, 5],
+    }
+    assert pl.read_parquet("a.parquet").to_dict(as_series=False) == rows
+    found = pd.read_parquet("a.parquet")
+    for name, column in rows.items():
+        assert [np.array(cell).tolist() for cell in found[name]] == column
+
+
+def test_rows_of_lists_can_be_sorted_in_place_and_take_few_bytes():
+    rows = {"indices": [[5], [], [3, 0]], "values": [[9.0], [], [1.0, 2.0]]}
+    [(X, _)] = iter_chunks(pa.table(rows))
+    assert X.indices.dtype == X.indptr.dtype == np.int32
+    X.sort_indices()
+    assert X.toarray()[2].tolist() == [2, 0, 0, 1, 0, 0]
+
+
 def test_widths_are_kept(run):
     X = sparse.csr_array(([1.0, 2.0], ([0, 1], [0, 2])), shape=(2, 9))
     np.savez("a.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=[0, 1])

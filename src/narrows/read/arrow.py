@@ -150,7 +150,6 @@ def _cut(batches: Iterable[Any], rows: int, passed: int) -> Iterator[Any]:
                 ready = [pyarrow().Table.from_batches(held)]
                 held, have = [], 0
                 yield ready.pop()
-                pyarrow().default_memory_pool().release_unused()  # or it keeps some chunks more
     if held:
         yield pyarrow().Table.from_batches(held)
 
@@ -178,13 +177,15 @@ def _sparse(table: Any, width: int, name: str, lines: range) -> sparse.csr_array
     # a copy in any case: what Arrow hands on cannot be written to, as scipy does to sort a row
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
     shape = (len(counts), max(width, top + 1))
-    parts = (values, indices.astype(np.int32), indptr)
+    # scipy takes both of one type, and twice the memory for indices if one of them needs it
+    small = np.int32 if indptr[-1] <= _LARGEST else np.int64
+    parts = (values, indices.astype(np.int32), indptr.astype(small))
     return sparse.csr_array(parts, shape=shape)
 
 
 def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray, np.ndarray]:
     """How long each list is, and all of them after one another."""
-    array = table.column(column).combine_chunks()
+    array = _whole(table, column)
     if not _is_list(array.type):
         raise DataError(name, f"lists wanted in the column {column!r}, but {array.type} came.")
     _refuse_nulls(array, column, name, lines)
@@ -192,6 +193,12 @@ def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray
     if flat.null_count:
         raise DataError(name, f"a list in the column {column!r} has an entry that is nothing.")
     return array.value_lengths().to_numpy(), flat.to_numpy(zero_copy_only=False)
+
+
+def _whole(table: Any, column: str) -> Any:
+    """The column as one array; to combine a single one would copy it."""
+    parts = table.column(column)
+    return parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
 
 
 def _is_list(kind: Any) -> bool:
@@ -206,7 +213,7 @@ def _refuse_nulls(array: Any, column: str, name: str, lines: range) -> None:
 
 
 def _numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
-    array = table.column(column).combine_chunks()
+    array = _whole(table, column)
     types = pyarrow().types
     kind = array.type
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
@@ -233,7 +240,7 @@ def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
         y.sum_duplicates()
         y.data[:] = 1
         return y
-    array = table.column(label).combine_chunks()
+    array = _whole(table, label)
     _refuse_nulls(array, label, name, lines)
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
     if types.is_integer(kind) or types.is_boolean(kind):
