@@ -558,7 +558,6 @@ class ILDA(OnlineProjector):
 
     def _particulars(self, p: int, n_features: int) -> dict[str, Any]:
         return {
-            "hebbian": True,
             "with_u": True,
             "eta": 0.0 if isinstance(self.eta, str) else float(self.eta),
         }

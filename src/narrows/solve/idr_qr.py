@@ -178,7 +178,7 @@ class CentroidQR:
             part = slice(done, min(len(labels), done + size - self.n % size))
             rows = DenseRows(self.S, X, part, None) if dense else SparseRows(self.S, X, part)
             learnt, asked = centroid_steps(
-                rows.arrays, 0, labels[part], self.S, (self.SS, self.N, self.R, self.W),
+                *rows.arrays, 0, labels[part], self.S, (self.SS, self.N, self.R, self.W),
                 work, transport, rows.folds,
             )  # fmt: skip
             if asked == TOO_LARGE:

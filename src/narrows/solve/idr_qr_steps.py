@@ -13,7 +13,8 @@ _NEAR = 1e-8  # of G_kk: with an R_kk^2 below this R has lost half its digits
 
 @compiled
 def centroid_steps(
-    rows: tuple[np.ndarray, ...],
+    csr: tuple[np.ndarray, ...] | None,
+    block: tuple[np.ndarray, ...] | None,
     first: int,
     labels: np.ndarray,
     S: np.ndarray,
@@ -26,13 +27,18 @@ def centroid_steps(
 
     Where it asks for EXPLICIT, the sums, R and N are those with the last row, but W is not.
     """
-    indptr, indices, data, QX, XX = rows
+    if csr is not None:
+        indptr, indices, data = csr
+    if block is not None:
+        QX, XX = block
     SS, N, R, W = state
     q, u, old, K, T = work
-    sparse = len(indptr) > 0
     for i in range(len(labels)):
         t, label = first + i, labels[i]
-        xx = gather(t, indptr, indices, data, S, q) if sparse else recall(t, t, QX, XX, folds, q)
+        if csr is not None:
+            xx = gather(t, indptr, indices, data, S, q)
+        if block is not None:
+            xx = recall(t, t, QX, XX, folds, q)
         before = N[label]
         for k in range(len(N)):
             SS[label, k] += q[k]
@@ -41,7 +47,7 @@ def centroid_steps(
         SS[label, label] += xx
         N[label] += 1.0
         folds[t, label] = 1.0
-        if sparse:
+        if csr is not None:
             for e in range(indptr[t], indptr[t + 1]):
                 S[indices[e], label] += data[e]
         q[label] += xx  # S'x, with x in S

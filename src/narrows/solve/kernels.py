@@ -10,17 +10,27 @@ from typing import Any
 import numba
 import numpy as np
 
+# without what C would call it by, which takes time to make
+_PLAIN: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
+_INNER = {**_PLAIN, "forceinline": True, "no_cpython_wrapper": True}  # nor Python
+
 
 def compiled(function: Any) -> Any:
     """Compile without the GIL, and keep the result on disk where there is a place for it."""
     try:
-        return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+        return numba.njit(nogil=True, cache=True, **_PLAIN)(function)
     except RuntimeError:  # a read-only install without a home: no place to keep it
-        return numba.njit(nogil=True, error_model="numpy")(function)
+        return numba.njit(nogil=True, **_PLAIN)(function)
 
 
-# part of one compiled function: to hand its many arrays over would cost as much as the work
-part = numba.njit(inline="always", error_model="numpy")
+def part(function: Any) -> Any:
+    """Compile what compiled functions alone call, into each of them.
+
+    To hand its many arrays over would cost as much as the work. To have numba and not LLVM put it
+    in (inline="always") takes longer.
+    """
+    return numba.njit(**_INNER)(function)
+
 
 GO_ON, TOO_LARGE = 0, 1  # what a step asks of its caller; others are its own
 LARGEST = 1e120  # of |x|^2, whose square has to be a number

@@ -167,17 +167,17 @@ class DiagonalRLS:
 
         starts, labels, weight = targets
         starts = starts.astype(np.int64, copy=False)  # few types, so that little is compiled
-        nothing = np.zeros((0, 0))
+        work = np.zeros(len(self.b)), np.zeros(len(self.b))
         for part in self._parts(X):
             rows = sparse.csr_array(X[part]) if isinstance(X, np.ndarray) else X
             parts = rows.indptr, rows.indices, rows.data.astype(self.W.dtype, copy=False)
             mine = starts[part.start : part.stop + 1], labels, weight[part]
-            out = nothing if reduced is None else reduced[part]
+            out = None if reduced is None else reduced[part]
             done = 0
             while done < part.stop - part.start:
                 store = (self.arena_of, self.arena, self.slots, self.kept, self.use, self.random)
                 model = (self.W, self.b, self.Q, self.N, self.clock)
-                done = rls_steps(done, parts, mine, rule, model, store, self.window, out)
+                done = rls_steps(done, parts, mine, rule, model, store, self.window, work, out)
                 if done < part.stop - part.start:
                     entries = rows.indptr[done + 1] - rows.indptr[done]
                     self._make_room(int(entries + mine[0][done + 1] - mine[0][done]))

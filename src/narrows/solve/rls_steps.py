@@ -27,18 +27,20 @@ def rls_steps(
     model: tuple[np.ndarray, ...],
     store: tuple[np.ndarray, ...],
     window: np.ndarray,
-    reduced: np.ndarray,
+    work: tuple[np.ndarray, np.ndarray],
+    reduced: np.ndarray | None,
 ) -> int:
     """Learn the rows from number `first` on; return the number of the first not learnt.
 
-    That is one for which the store has no room, if it is not their end.
+    That is one for which the store has no room, if it is not their end. Row i of `reduced`
+    becomes row i times W; if it is None that is not compiled.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
     W, b, Q, N, clock = model
     arena_of, arena, slots, kept, use, random = store
+    o, e = work
     size, c = len(slots), len(b)
-    o, e = np.zeros(c), np.zeros(c)
     for i in range(first, len(weight)):
         w = weight[i]
         lo, hi = indptr[i], indptr[i + 1]
@@ -84,7 +86,7 @@ def rls_steps(
                             a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], False,
                             rule, W, b, Q, N, clock, o, e,
                         )  # fmt: skip
-        if len(reduced):
+        if reduced is not None:
             for j in range(c):
                 o[j] = 0.0
             for k in range(lo, hi):

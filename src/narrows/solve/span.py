@@ -67,7 +67,7 @@ class Rule(NamedTuple):
         Shift v_j less its projections on the new v_1 .. v_{j-1}, and not v_j itself.
     with_u : bool
         Whether u plays a part: where total is not 0, and in ILDA.
-    hebbian, eta : bool, float
+    eta : float, optional
         ILDA's step in the place of all this, with the gain eta; 0: it is found.
     amnesic : float
         CCIPCA's: a sample weighs 1 + amnesic times what it would in a plain mean.
@@ -88,8 +88,7 @@ class Rule(NamedTuple):
     margin: float = 0.0
     deflate: bool = False
     with_u: bool = False
-    hebbian: bool = False
-    eta: float = 0.0
+    eta: float | None = None
     amnesic: float = 0.0
     tol: float = 0.0
     patience: float = 100.0
@@ -333,7 +332,6 @@ class Span:
             self._become_raw()
         if dense and not self.n and len(labels):
             self.shift = X[0].astype(np.float64)
-        none = np.zeros((0, self.p))
         work = _work(self.p, len(self.state.N))
         done = 0
         while done < len(labels) and not (rule.stop and self.still):
@@ -342,25 +340,25 @@ class Span:
             part = slice(done, end)
             rows = DenseRows(self.Q, X, part, self.shift) if dense else SparseRows(self.Q, X, part)
             t, last, asked = 0, end - done, GO_ON
-            out = none if reduced is None else reduced[done:end]
+            out = None if reduced is None else reduced[done:end]
             while t < last and asked == GO_ON:
                 active = self._active()
                 # while a component waits, whether it starts is seen after each row
-                early = active < self.p or (self.n <= 2 * self.p + _EARLY and not rule.hebbian)
+                early = active < self.p or (self.n <= 2 * self.p + _EARLY and rule.eta is None)
                 stop = t + 1 if early else last
                 before = State(*(array.copy() for array in self.state)) if early else None
                 kept = rows.keep(t) if early else None
                 learnt, asked = span_steps(
-                    rows.arrays, t, labels[done + t : done + stop], self.Q, active, rule,
+                    *rows.arrays, t, labels[done + t : done + stop], self.Q, active, rule, rule.eta,
                     self.state, work, rows.folds, out,
                 )  # fmt: skip
                 left = self.state.clock[4] if early else 1.0
                 if active < self.p:
                     left = min(left, self._start(rows, t, active, start))
-                    if reduced is not None:
+                    if out is not None:
                         project(rows.products(t, raw=True), rule, self.state, out[t : t + 1])
                 t += learnt
-                again = self.n <= 2 * self.p + _EARLY and left < _LOST and not rule.hebbian
+                again = self.n <= 2 * self.p + _EARLY and left < _LOST and rule.eta is None
                 if before is not None and again and asked != TOO_LARGE:
                     self.state, asked = before, _AGAIN
                     rows.restore(t - 1, kept)

@@ -20,42 +20,49 @@ _ETA, _WAIT, _STABLE = 5.0, 20.0, 0.5  # of ILDA: the gain 5/(n + 20) after 20 s
 
 @compiled
 def span_steps(
-    rows: tuple[np.ndarray, ...],
+    csr: tuple[np.ndarray, ...] | None,
+    block: tuple[np.ndarray, ...] | None,
     first: int,
     labels: np.ndarray,
     Q: np.ndarray,
     active: int,
     rule: Any,
+    eta: float | None,
     state: tuple[np.ndarray, ...],
     work: tuple[np.ndarray, ...],
     folds: np.ndarray,
-    reduced: np.ndarray,
+    reduced: np.ndarray | None,
 ) -> tuple[int, int]:
     """Step over rows from number `first`; return how many, and what the last one asks for.
 
     Row t of `folds` is what row t of X, times its transpose, adds to Q. Sparse rows are given by
     CSR parts, and their folds are added here. A block of dense rows is given by its products with
     Q and with each other, X Q and X X', with a last row for what was taken off all rows; the
-    caller adds X'folds. Row t of `reduced`, if it has rows, is row t of X as it was on the unit
-    vectors of its moment.
+    caller adds X'folds. Row t of `reduced` is row t of X as it was on the unit vectors of its
+    moment. `eta` is ILDA's. What is None is not compiled.
     """
     # all arrays by name before the loop: to take one out of a tuple costs as much as ten sums
-    indptr, indices, data, QX, XX = rows
     A, B, L, SV, SS, N, WW, mean_theta, rho, err, clock = state
     q, Vx, Sm, share, Y, w, kap, low, a, per_nu, y, r, shift, size = work
-    theta, width, sparse = rule.theta, Q.shape[1], len(indptr) > 0
-    if not sparse:  # Q's of the row that was taken off
-        recall(len(folds) - 1, first, QX, XX, folds, shift)
+    theta, width = rule.theta, Q.shape[1]
+    if csr is not None:
+        indptr, indices, data = csr
+    if block is not None:
+        QX, XX = block
+        recall(len(folds) - 1, first, QX, XX, folds, shift)  # Q's of the row that was taken off
     for i in range(len(labels)):
         t, label = first + i, labels[i]
-        xx = gather(t, indptr, indices, data, Q, q) if sparse else recall(t, t, QX, XX, folds, q)
+        if csr is not None:
+            xx = gather(t, indptr, indices, data, Q, q)
+        if block is not None:
+            xx = recall(t, t, QX, XX, folds, q)
         _add_sample(label, q, xx, A, B, SS, SV, N, clock, Vx)
         mm = _inner_products(label, q, xx, rule, SS, SV, N, clock, Vx, Sm, share, Y)
-        if rule.hebbian:
+        if eta is not None:
             asked, moved = _hebbian(
-                label, active, rule, L, N, clock, Y, w, kap, low, a, per_nu, y, r
+                label, active, eta, L, N, clock, Y, w, kap, low, a, per_nu, y, r
             )
-        else:
+        if eta is None:
             asked, moved = _iterate(
                 active, mm, rule, theta, L, N, mean_theta, rho, err, clock,
                 Y, w, kap, low, a, per_nu, y, r, size,
@@ -63,16 +70,16 @@ def span_steps(
         _fold_in(label, t, q, xx, active, rule, A, B, WW, kap, a, folds)
         _new_coordinates(active, rule, A, B, L, SV, N, clock, share, w, kap, low, a, per_nu, y, r)
         asked = _verdict(asked, moved, xx, active, rule, A, B, L, SS, N, WW, clock)
-        if sparse:
+        if csr is not None:
             g = folds[t]
             for e in range(indptr[t], indptr[t + 1]):
                 x, v = Q[indices[e]], data[e]
                 for k in range(width):
                     x[k] += v * g[k]
-        if len(reduced):
+        if reduced is not None:
             for k in range(width):
                 q[k] += xx * folds[t, k]
-            if not sparse:
+            if block is not None:
                 for k in range(width):
                     shift[k] += XX[t, -1] * folds[t, k]
                     q[k] += shift[k]
@@ -295,7 +302,7 @@ def _iterate(
 def _hebbian(
     label: int,
     active: int,
-    rule: Any,
+    eta: float,
     L: np.ndarray,
     N: np.ndarray,
     clock: np.ndarray,
@@ -324,7 +331,8 @@ def _hebbian(
                 t += N[i] / n * Y[i, k] * Y[i, j]
             size += t * t
             r[j] += (Y[u, k] - Y[label, k]) * t
-    eta = rule.eta if rule.eta > 0.0 else _ETA / (n + _WAIT)
+    if not eta > 0.0:
+        eta = _ETA / (n + _WAIT)
     if eta * np.sqrt(size) * uu > _STABLE:
         eta = _STABLE / (np.sqrt(size) * uu)
     if n <= _WAIT:
