@@ -337,7 +337,7 @@ WRONG = [
     ("transform m.narrows a.svm -o x.npz --width 9", 2, "--width 9, but m.narrows was fitted to 2"),
     ("transform words.narrows words.csv -o x.svm", 2, "hold numbers for labels, but 'u' came"),
     ("info half.narrows", 1, "half.narrows"),
-    ("info none.narrows", 2, "none.narrows"),
+    ("info none.narrows", 2, "no such file: none.narrows"),
     ("demo -o x.xyz", 2, "a picture ends in .png"),
     ("fit a.svm --method oc --priors 1,2,3 -o x", 2, "one number for each of the 2 classes"),
     ("nope", 2, "No such command 'nope'"),

@@ -26,7 +26,7 @@ srda = SRDA().fit(X, y)
 Z, Z_test = srda.transform(X), srda.transform(X_test)
 for name, train, test in (("all terms", X, X_test), ("SRDA", Z, Z_test)):
     right = LinearSVC(random_state=0).fit(train, y).score(test, y_test)
-    print(f"{name}: {train.shape[1]:,} numbers a text, {right:.3f} told right")
+    print(f"{name}: {train.shape[1]:,} numbers a text, {right:.3f} predicted correctly")
 
 # %%
 # t-SNE, which never sees a label, puts 1,000 of the texts held out on a plane, by their 19 numbers

@@ -36,7 +36,7 @@ for line, (name, X, y, shape) in zip(axes, sets, strict=True):
     for what, keep in (("all pixels", None), ("OCFS", ocfs), ("IDRQR", idrqr)):
         a, b = (rows if keep is None else keep.transform(rows) for rows in (train, test))
         right = KNeighborsClassifier(1).fit(a, y_train).score(b, y_test)
-        print(f"{name}, {what}: {a.shape[1]:,} numbers, {right:.3f} told right")
+        print(f"{name}, {what}: {a.shape[1]:,} numbers, {right:.3f} predicted correctly")
     kept = np.where(ocfs.get_support(), test[0], np.nan)
     pictures = [
         ("score of each pixel", ocfs.scores_, "Greys"),

@@ -33,8 +33,8 @@ X = normalize(X)
 print("Data:", "mails, spam or not" if mails else "generated", X.shape)
 
 # %%
-# Batches of 50. `score_window_` is the share of the last 1,000 rows told right before they were
-# learnt.
+# Batches of 50. `score_window_` is the share of the last 1,000 rows predicted correctly before
+# they were learnt.
 
 STEP = 50
 figure, ax = plt.subplots(figsize=(9, 4.2))
@@ -44,11 +44,11 @@ for half_life, style in ((None, "-"), (2000, "-."), (200, "--")):
         learner.partial_fit(X[start : start + STEP], y[start : start + STEP])
         told.append(learner.score_window_)
     name = "nothing forgotten" if half_life is None else f"half_life={half_life:,}"
-    print(f"{name}: {learner.score_:.4f} of all rows told right before they were learnt")
+    print(f"{name}: {learner.score_:.4f} of all rows predicted correctly before they were learnt")
     ax.plot(STEP * np.arange(1, len(told) + 1), told, style, label=f"{name}: {learner.score_:.3f}")
 ax.set_xlim(1000, len(y))
 ax.set_xlabel("rows, in the order in which they came")
-ax.set_ylabel("told right, of the last 1,000")
+ax.set_ylabel("predicted correctly, of the last 1,000")
 ax.set_title("Told before learnt")
 ax.legend(loc="lower right", frameon=False)
 ax.grid(alpha=0.25)

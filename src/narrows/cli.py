@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -73,7 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
         _say("interrupted; no file was changed.")
         return 130
     except FileNotFoundError as error:
-        _say(f"{error.strerror or error}: {error.filename}")
+        what = str(error.strerror or error).replace(os.strerror(errno.ENOENT), "no such file")
+        _say(f"{what}: {error.filename}")
         return 2
     except (ParameterError, ImportError) as error:
         _say(str(error))

@@ -21,7 +21,7 @@ from narrows.text import MOST, HashedTfidf, Tfidf
 
 METHODS: dict[str, Any] = {
     name.lower(): method
-    for name in narrows.__all__
+    for name in sorted(narrows.__all__, key=str.lower)
     if isinstance(method := getattr(narrows, name), type) and issubclass(method, Estimator)
 }
 
@@ -122,7 +122,7 @@ METHOD_OPTIONS = (
 )
 READ_OPTIONS = (
     click.option(
-        "--label", metavar="NAME", help="What holds the labels: CSV column, JSON key, npz array."
+        "--label", metavar="NAME", help="What holds the labels: a column, JSON key or npz array."
     ),
     click.option("--text", metavar="KEY", help="JSON key with the text; `text` if left out."),
     click.option("--split", metavar="NAME", help="Only JSON lines whose `split` is NAME."),

@@ -348,17 +348,14 @@ class ClassStats:
                 f"but {n_features} came."
             )
         origin = None if self._origin is None else np.pad(self._origin, (0, more))
-        return self._having(lambda table: table.widened(n_features), n_features, origin)
+        return self._having(lambda table: table.widened(n_features), origin)
 
     def cut(self, columns: slice) -> ClassStats:
         """Return the state of some neighbouring columns of the same rows."""
-        first, last, _ = columns.indices(self.n_features)
         origin = None if self._origin is None else self._origin[columns]
-        return self._having(lambda table: table.cut(columns), max(0, last - first), origin)
+        return self._having(lambda table: table.cut(columns), origin)
 
-    def _having(
-        self, change: Callable[[Table], Table], n_features: int, origin: np.ndarray | None
-    ) -> ClassStats:
+    def _having(self, change: Callable[[Table], Table], origin: np.ndarray | None) -> ClassStats:
         """The same rows, of which other columns are kept; `change` makes the tables."""
         new = ClassStats(0, second=self.second, presence=self.presence)
         new.n_samples, new.classes, new.counts = self.n_samples, self.classes, self.counts.copy()

@@ -195,7 +195,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _load(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     with open(path, "rb"):
-        pass  # a missing or unreadable file is an OSError of the system's own words
+        pass  # a missing or unreadable file is an OSError that says so
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             metadata = file.metadata() or {}

@@ -7,8 +7,6 @@ from typing import Any
 
 LIMIT = 100_000_000  # bytes of one piece of a state
 
-Piece = tuple[int, Any]  # the first column, and the future of the state of the columns from there
-
 
 class _Node:
     """The sum over a run of parts: pieces by their first column."""

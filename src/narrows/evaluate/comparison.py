@@ -73,7 +73,7 @@ class Line:
     precision, recall, macro_f1 : float
         Means over the classes, each counting the same.
     micro_f1, error : float
-        With one label a row micro-F1 is the share told right, and error the rest.
+        With one label a row micro-F1 is the share predicted correctly, and error the rest.
     spread : dict
         The standard deviation of each score over the folds, where there are several.
     skipped : str

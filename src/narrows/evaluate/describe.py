@@ -108,7 +108,11 @@ def described(summary: dict[str, Any]) -> str:
         f"{summary['method']}({settings})",
         f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",
         *textwrap.wrap(classes, 80, subsequent_indent="  ", break_on_hyphens=False),
-        *([f"told right before learning: {summary['score']:.4f}"] if "score" in summary else []),
+        *(
+            [f"predicted correctly before learning: {summary['score']:.4f}"]
+            if "score" in summary
+            else []
+        ),
         "",
     ]
     if summary["top"] and "columns" in summary["top"][0]:

@@ -22,7 +22,7 @@ _WORDS = {
     "macro_f1": "macro-F1",
     "precision": "precision (macro)",
     "recall": "recall (macro)",
-    "error": "share told wrong",
+    "error": "share predicted wrongly",
     "learn": "CPU seconds to learn",
     "transform": "CPU seconds to reduce",
     "train": "CPU seconds to train the classifier",

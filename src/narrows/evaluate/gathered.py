@@ -93,8 +93,8 @@ def _refuse_rare(path: str, y: np.ndarray, wanted: int) -> None:
     if counts.min() < wanted:
         raise DataError(
             path,
-            f"class {classes[counts.argmin()]!r} has {counts.min()} row(s), too few to be "
-            "learnt from and held out. Give --test, or leave the class out.",
+            f"class {classes.tolist()[counts.argmin()]!r} has {counts.min()} row(s), too few to be "
+            "learnt from and held out. Give --test, a smaller --cv, or leave the class out.",
         )
 
 

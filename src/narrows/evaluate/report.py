@@ -215,7 +215,7 @@ def _pictures(
     for judge in dict.fromkeys(line.classifier for line in done):
         add(
             f"micro-F1 by dimensions, {judge}",
-            "The share of held-out rows told right. Dotted: all columns, without a reduction.",
+            "Of held-out rows, the share predicted correctly. Dotted: all columns, not reduced.",
             lambda ax, judge=judge: ComparisonDisplay(lines).plot(
                 ax, classifier=judge, legend="below"
             ),

@@ -17,6 +17,7 @@ from narrows.families._base import (
     check_half_life,
     check_parts,
     merge_into,
+    take_state,
     unchanged_on_error,
 )
 from narrows.labels import weights
@@ -124,12 +125,7 @@ class Additive(Estimator):
 
     def fit_state(self, state: ClassStats) -> Self:
         """Take a state of the very kind for what was learnt, as `fit_stats` does with a copy."""
-        with unchanged_on_error(self):
-            self._check_parameters(state.n_features)
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            self.n_features_in_ = state.n_features
-            return self._finish(state)
+        return take_state(self, state)
 
     def fit_parts(self, parts: Any) -> Self:
         """Learn from the parts of a data set, wherever they are; their states add up."""

@@ -101,6 +101,16 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         raise
 
 
+def take_state(estimator: Any, state: Any) -> Any:
+    """Take a state for what an estimator has learnt, of columns without names; return it."""
+    with unchanged_on_error(estimator):
+        estimator._check_parameters(state.n_features)
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        estimator.n_features_in_ = state.n_features
+        return estimator._finish(state)
+
+
 def is_dask(X: Any) -> bool:
     """Whether X is a collection of dask, without loading that."""
     kind = type(X)  # of which Delayed has none: it says that it has whatever it is asked for

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.families._base import Learnt, absent, unchanged_on_error
+from narrows.families._base import Learnt, absent, take_state, unchanged_on_error
 from narrows.families._project import Projector
 from narrows.labels import arrivals, one_a_row
 from narrows.solve.span import Span
@@ -219,12 +219,7 @@ class Sequential(Projector):
 
     def fit_state(self, state: Any) -> Self:
         """Take this state for what was learnt."""
-        with unchanged_on_error(self):
-            self._check_parameters(state.n_features)
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            self.n_features_in_ = state.n_features
-            return self._finish(state)
+        return take_state(self, state)
 
     merge = absent("merge", "for what it learns depends on the order of all rows")
     fit_stats = absent(

@@ -21,6 +21,7 @@ from narrows.families._base import (
     check_half_life,
     check_parts,
     merge_into,
+    take_state,
     unchanged_on_error,
 )
 from narrows.families._project import Directions, Projector
@@ -309,12 +310,7 @@ class OnlineSRDA(Projector):
 
     def fit_state(self, state: Regression) -> Self:
         """Take this state for what was learnt."""
-        with unchanged_on_error(self):
-            self._check_parameters(state.n_features)
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            self.n_features_in_ = state.n_features
-            return self._finish(state)
+        return take_state(self, state)
 
     # -- reading ----------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Labelled data from files, chunk by chunk: svmlight, npz, CSV, and JSON lines of text."""
+"""Labelled data from files, chunk by chunk: svmlight, Parquet, npz, CSV, and JSON lines of text."""
 
 from __future__ import annotations
 
