@@ -86,6 +86,7 @@ def test_distributed_is_local(client, case, form):
     assert_same(spread, case.new().fit(X, y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
 def test_cut_into_columns_and_kept_in_files_it_is_the_same(client, case, monkeypatch):
     client.run(_nothing_is_small)
@@ -111,6 +112,7 @@ def _small_is_as_ever():
     table.SMALL, table._ENTRY = 1 << 22, 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
 def test_weights_travel_with_the_rows(client, case):
     X, y = case.labelled()
@@ -293,6 +295,7 @@ def test_blocks_that_do_not_fit_are_refused(at_hand):
         engine.fit(OC(), rows)
 
 
+@pytest.mark.slow
 def test_data_frames(at_hand):
     pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
     X, y = labelled()
@@ -485,6 +488,7 @@ def slow_part(k):
     return X, y
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_made_good(client):
     parts = [dask.delayed(slow_part)(k) for k in range(12)]
     pids = list(client.run(os.getpid).values())

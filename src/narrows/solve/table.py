@@ -55,6 +55,8 @@ class Table:
         self.shape: tuple[int, int] = shape
         self._stored = stored
         if array is None and held is None and stored is None:
+            if shape[1] > SMALL:  # a few numbers a column have to be held whatever is in it:
+                np.empty(4 * shape[1])  # a MemoryError now, and not to be killed for want of it
             small = shape[0] * shape[1] <= SMALL
             array, held = (np.zeros(shape), None) if small else (None, sparse.csc_array(shape))
         self.array, self._sorted = array, held
