@@ -379,7 +379,7 @@ def sparse_state(monkeypatch):
     """A state of which the tables are kept as non-zeros, and the rows that it is of."""
     monkeypatch.setattr(table, "SMALL", -1)
     monkeypatch.setattr(table, "_ENTRY", 0)
-    X = sparse.random_array((30, 12), density=0.3, rng=0, format="csr")
+    X = sparse.csr_array(labelled(n=30, d=12, sparse=True)[0])
     return X, ClassStats.of(X, np.arange(30) % 3)
 
 
