@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -399,3 +400,15 @@ def test_a_state_in_files_is_copied_and_pickled_whole(monkeypatch):
         assert copied._sums._stored is None
         np.testing.assert_array_equal(copied.sums, expected)
     assert stored._sums._stored is not None
+
+
+def test_threads_that_read_what_waits_read_the_same(monkeypatch):
+    monkeypatch.setattr(table, "_PENDING", 1 << 20)
+    _, stats = sparse_state(monkeypatch)
+    expected = stats.copy().sums
+    for _ in range(50):
+        waiting = stats.copy()
+        assert waiting._sums._pending
+        with ThreadPoolExecutor(4) as threads:
+            for sums in threads.map(lambda _, state=waiting: state.sums, range(4)):
+                np.testing.assert_allclose(sums, expected)

@@ -183,7 +183,6 @@ def transform(
     options = Options(**{"width": d, "columns": estimator.file_columns(), **given})
     reduce, p = estimator.reducer(), len(estimator.get_feature_names_out())
     if output is not None:
-        os.makedirs(output, exist_ok=True)
         with connected(client) as here:
             alone = is_dask(partitions) and not is_frame(partitions)
             parts = Parts(here, (partitions, None) if alone else partitions, options)
@@ -195,6 +194,7 @@ def transform(
             for path in paths:
                 if os.path.realpath(path) in read:
                     raise ParameterError(f"{path}: this is what is read; write to another folder.")
+            os.makedirs(output, exist_ok=True)
             reducer = kept(here, reduce)
             written = here.gather(
                 [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ from narrows.solve.sums import BLOCK, add_sparse, blocks, canonical
 SMALL = 1 << 22  # numbers (32 MB): an array of no more is kept as one, for the speed
 _PENDING = 1 << 20  # entries that are kept aside, at least, before they are sorted in
 _ENTRY = 12  # bytes of a number with its place
+_SETTLING = threading.RLock()  # reading sorts in what came, which two threads must not both do
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
@@ -119,17 +121,18 @@ class Table:
 
     def _settle(self) -> None:
         """Sort in what is pending; become an array where that is smaller."""
-        self._load()
-        if self.array is not None:
-            return
-        if self._pending:
-            parts = (self._as_entries(), *self._pending)
-            rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-            self._sorted = sparse.coo_array((values, (rows, columns)), shape=self.shape).tocsc()
-            self._pending = []
-        held, (c, d) = self._sorted, self.shape
-        if held.nnz * _ENTRY > c * d * 8:
-            self.array, self._sorted = held.toarray(), None
+        with _SETTLING:
+            self._load()
+            if self.array is not None:
+                return
+            if self._pending:
+                parts = (self._as_entries(), *self._pending)
+                rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+                self._sorted = sparse.coo_array((values, (rows, columns)), shape=self.shape).tocsc()
+                self._pending = []
+            held, (c, d) = self._sorted, self.shape
+            if held.nnz * _ENTRY > c * d * 8:
+                self.array, self._sorted = held.toarray(), None
 
     def _as_entries(self) -> Entries:
         """The sorted ones with their places."""
