@@ -8,8 +8,11 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from logging import CRITICAL, getLogger
 from multiprocessing import resource_tracker
+from threading import Lock
 from traceback import clear_frames
 from typing import Any
+
+_BEGINNING = Lock()  # distributed imports parts of itself as a cluster begins: not two at once
 
 
 def need_distributed() -> Any:
@@ -64,7 +67,7 @@ def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
     except ValueError:
         for name in ("distributed", "asyncio"):  # what goes wrong is said in our own words
             getLogger(name).setLevel(CRITICAL)
-    with _deaf_to_interrupts():
+    with _BEGINNING, _deaf_to_interrupts():
         cluster = ours.enter_context(
             distributed.LocalCluster(
                 threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL
