@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import linalg
 
-from narrows.solve import columns, products
+from narrows.solve import columns, products, threads
 from narrows.solve.centred import Centred
 from narrows.solve.exact import gram_eigh, orthogonal_part, set_signs
 from narrows.solve.lsqr import lsqr
@@ -158,3 +161,37 @@ def test_products_on_all_cores(rows, monkeypatch):
     both.transposed(U, b, s, XU)
     np.testing.assert_allclose(XV, X.toarray() @ V + np.outer(a, s), atol=1e-12)
     np.testing.assert_allclose(XU, X.toarray().T @ U + np.outer(b, s), atol=1e-12)
+
+
+def test_what_is_done_side_by_side():
+    done = []
+
+    def work(k):
+        if k == 2:
+            raise ValueError("two")
+        time.sleep(0.05)
+        done.append(k)
+
+    assert threads.each(lambda k: k * k, range(100)) == [k * k for k in range(100)]
+    with pytest.raises(ValueError, match="two"):
+        threads.each(work, range(100))
+    before = len(done)
+    assert before < 50
+    time.sleep(0.2)
+    assert len(done) == before  # none goes on
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_fork_has_threads_of_its_own():
+    assert threads.each(abs, [-1, 1]) == [1, 1]
+    child = os.fork()
+    if not child:
+        os._exit(17 if threads.each(abs, [-1, 1]) == [1, 1] else 1)
+    deadline = time.monotonic() + 20
+    while (found := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if found == (0, 0):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(found[1]) == 17

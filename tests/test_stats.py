@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from narrows import ClassStats
+from narrows import CHI, OC, OCFS, ClassStats, FisherFS
 from narrows.errors import ParameterError
 from narrows.labels import distinct
 from narrows.solve import sums, table
@@ -92,6 +92,32 @@ def test_many_dense_rows_are_added_on_all_cores(second, presence, dtype, several
     for rows in (slice(0, 20), slice(20, 60)):  # the second about the origin of the first
         many.update(X[rows], y[rows], weight[rows])
     assert_equal(many, few)
+
+
+@pytest.mark.filterwarnings("ignore:.*no column has a positive score")
+@pytest.mark.parametrize("method", [OC, OCFS, FisherFS, CHI])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("labels", ["all", "not all", "weighted"])
+def test_what_is_not_finite_is_seen_in_many_rows(method, bad, labels, monkeypatch):
+    X, y = labelled()
+    X = X.astype(np.float32)
+    X[41, 5] = bad
+    weight = np.ones(60) if labels == "weighted" else None
+    if labels == "not all":
+        y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]]
+        y[41] = 0
+    monkeypatch.setattr(sums, "_MANY", 1)
+    monkeypatch.setattr(sums, "CORES", 4)
+    learner = method()
+    for rows in (X, sparse.csr_array(X), np.asfortranarray(X), np.ma.array(X, mask=X != X)):
+        for learn in (learner.fit, learner.partial_fit):
+            with pytest.raises(ValueError, match=f"{method.__name__} does not|contains infinity"):
+                learn(rows, y, weight)
+    assert vars(learner) == vars(method())
+    X[41, 5] = np.finfo(np.float32).max  # of which two are no number of 32 bits
+    X[40, 5] = X[41, 5]
+    assert sums.all_finite(X[:40])
+    assert method().fit(X, y, weight).n_samples_seen_ == 60
 
 
 @kinds

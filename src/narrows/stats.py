@@ -14,7 +14,7 @@ from narrows.errors import ParameterError
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
-from narrows.solve.sums import BLOCK, add_dense, blocks, near, weighted
+from narrows.solve.sums import BLOCK, add_dense, all_finite, blocks, near, weighted
 from narrows.solve.table import Stored, Table, add_sparse_rows, beside
 
 Second = Literal["total", "class"] | None
@@ -594,7 +594,7 @@ def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         ensure_min_samples=0,
-        ensure_all_finite=finite,
+        ensure_all_finite=finite and not all_finite(X),
         estimator=who,
     )
 

@@ -22,6 +22,7 @@ from narrows.families._base import (
 )
 from narrows.labels import weights
 from narrows.priors import check_word
+from narrows.solve.sums import are_many
 from narrows.stats import ClassStats, Second, checked_rows
 
 _SHORTEST = 1e-6  # rows: of a shorter half-life, too, nothing is left one row later
@@ -61,10 +62,15 @@ class Additive(Estimator):
             parameter that does not fit the data. The estimator is then as it was before.
         """
         with unchanged_on_error(self):
-            X = self._check_X(X, reset=True)
+            late = self._sums_tell(X, y, sample_weight)
+            X = self._check_X(X, reset=True, **({"ensure_all_finite": False} if late else {}))
             self._check_parameters(X.shape[1])
             stats = self.empty_state(X.shape[1])
-            self.update_state(stats, X, y, sample_weight, check_input=False)
+            with np.errstate(invalid="ignore"):  # of what is seen next
+                self.update_state(stats, X, y, sample_weight, check_input=False)
+                finite = not late or np.isfinite(stats.sums).all()
+            if not finite:
+                self._check_X(X, reset=True)  # says what is not finite, or that only the sum is not
             return self._finish(stats)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -181,6 +187,11 @@ class Additive(Estimator):
         return super()._solution
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _sums_tell(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Whether NaN and infinity will be seen in the sums, so that dense rows are read once."""
+        every_row = np.ndim(y) == 1 and sample_weight is None and self.half_life is None
+        return every_row and not self._presence and are_many(X)
 
     def _second(self) -> Second:
         """Which second moments the state has to hold."""

@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from narrows.errors import ParameterError
+from narrows.solve.sums import all_finite
 
 
 class Learnt:
@@ -308,6 +309,8 @@ class Estimator(TransformerMixin, BaseEstimator):
                 f"{type(self).__name__}: only fit and transform take collections of dask. "
                 "Use X.compute() for one that fits into memory."
             )
+        if "ensure_all_finite" not in options:
+            options["ensure_all_finite"] = not all_finite(X)
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )

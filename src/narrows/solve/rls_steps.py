@@ -89,9 +89,7 @@ def rls_steps(
         if reduced is not None:
             for j in range(c):
                 o[j] = 0.0
-            for k in range(lo, hi):
-                for j in range(c):
-                    o[j] += data[k] * W[indices[k], j]
+            _add_outputs(lo, hi, indices, data, W, o)
             for j in range(c):
                 reduced[i, j] = o[j]
     return len(weight)
@@ -143,12 +141,11 @@ def _rls_step(
         o[j] = b[j]
     xp = 0.0
     for k in range(lo, hi):
-        x, row = np.float64(data[k]), indices[k]
-        energy = prior + g * Q[row]
+        x = np.float64(data[k])
+        energy = prior + g * Q[indices[k]]
         if energy > 0.0:
             xp += x * x / energy
-        for j in range(c):
-            o[j] += x * W[row, j]
+    _add_outputs(lo, hi, indices, data, W, o)
     best, h = -1, 1.0
     for j in range(c):
         if N[0, j] > 0.0 and (best < 0 or o[j] > o[best]):
@@ -189,6 +186,26 @@ def _rls_step(
     if counts:
         clock[0] += w * h / g
     return best
+
+
+@part
+def _add_outputs(
+    lo: int, hi: int, indices: np.ndarray, data: np.ndarray, W: np.ndarray, o: np.ndarray
+) -> None:
+    """o += xW."""
+    k = lo
+    while k + 4 <= hi:  # four at a time: o is read and written once for them
+        r0, r1, r2, r3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
+        x0, x1 = np.float64(data[k]), np.float64(data[k + 1])
+        x2, x3 = np.float64(data[k + 2]), np.float64(data[k + 3])
+        for j in range(len(o)):
+            o[j] += (x0 * W[r0, j] + x1 * W[r1, j]) + (x2 * W[r2, j] + x3 * W[r3, j])
+        k += 4
+    while k < hi:
+        row, x = indices[k], np.float64(data[k])
+        for j in range(len(o)):
+            o[j] += x * W[row, j]
+        k += 1
 
 
 @part

@@ -71,11 +71,17 @@ def add_dense(
     Many rows are gone through once, on all cores, few a block at a time.
     """
     second, second_row = squares
-    add = _add_many if X.size >= _MANY and X.flags.c_contiguous else _add_blocks
+    add = _add_many if are_many(X) else _add_blocks
     first_sums, second_sums = add(X, Y, second is not None, second_row is None, presence, origin)
     if second is not None:
         second[[0] if second_row is None else second_row] += second_sums
     sums[row] += first_sums
+
+
+def are_many(X: Any) -> bool:
+    """Whether these are dense rows of plain numbers, so many that a look more at them counts."""
+    plain = isinstance(X, np.ndarray) and X.dtype.char in "fd" and X.flags.c_contiguous
+    return bool(plain and X.size >= _MANY)
 
 
 def _add_blocks(
@@ -133,6 +139,24 @@ def _add_many(
 def near(X: np.ndarray) -> np.ndarray:
     """A point in the middle of dense rows: the mean of a thousand of them, of few all."""
     return X[:: max(1, len(X) // _NEAR)].mean(axis=0, dtype=np.float64)
+
+
+def all_finite(X: Any) -> bool:
+    """Whether rows are known to hold finite numbers alone, by their sums, made on all cores.
+
+    False where they may: it is then for scikit-learn to look, and to name what it finds.
+    """
+    values = getattr(X, "data", None) if sparse.issparse(X) else X
+    if not isinstance(values, np.ndarray) or not values.ndim or values.dtype.char not in "fd":
+        return False
+    plain = np.asarray(values)  # what is masked counts
+
+    def finite(part: slice) -> bool:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(plain[part].sum()))
+
+    shares = CORES if plain.size >= _MANY else 1
+    return all(each(finite, blocks(len(plain), max(1, -(-len(plain) // shares)))))
 
 
 def weighted(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:

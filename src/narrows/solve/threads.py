@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
 from typing import TypeVar
 
 
@@ -21,10 +22,29 @@ Part = TypeVar("Part")
 Answer = TypeVar("Answer")
 
 
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Those of this process: new ones would wait for a core as long as their work takes."""
+    return ThreadPoolExecutor(CORES, "narrows")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # a fork has none of them
+
+
 def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answer]:
-    """Return [function(part) for part in parts], as many at a time as there are cores."""
+    """Return [function(part) for part in parts], as many at a time as there are cores.
+
+    `function` does not call this.
+    """
     parts = list(parts)
     if len(parts) < 2:
         return [function(part) for part in parts]
-    with ThreadPoolExecutor(min(CORES, len(parts))) as threads:
-        return list(threads.map(function, parts))
+    begun: list[Future[Answer]] = []
+    try:
+        begun.extend(_threads().submit(function, part) for part in parts)
+        return [future.result() for future in begun]
+    finally:  # after an error, too, none goes on behind the caller's back
+        for future in begun:
+            future.cancel()
+        wait(begun)
