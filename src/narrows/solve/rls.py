@@ -97,7 +97,7 @@ class DiagonalRLS:
         # a row: columns and values, and behind them its labels, in the arena; its slot says where
         # it starts, how many columns and labels it has, what room there is, and its one class or
         # -1; kept has its weight, and that divided by the lazy factor
-        self.arena_of, self.arena = np.zeros(0, np.int64), np.zeros(0, dtype)
+        self.arena_of, self.arena = np.zeros(0, np.int32), np.zeros(0, dtype)
         self.slots, self.kept = np.zeros((reservoir, 5), np.int64), np.zeros((2, reservoir))
         self.use = np.zeros(2, np.int64)  # slots and arena in use, then rows kept of each class
         self.random = np.array([seed], np.uint64)
@@ -166,11 +166,14 @@ class DiagonalRLS:
         from narrows.solve.rls_steps import rls_steps
 
         starts, labels, weight = targets
-        starts = starts.astype(np.int64, copy=False)  # few types, so that little is compiled
+        # few types, those of the store, so that little is compiled
+        starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
         work = np.zeros(len(self.b)), np.zeros(len(self.b))
         for part in self._parts(X):
             rows = sparse.csr_array(X[part]) if isinstance(X, np.ndarray) else X
-            parts = rows.indptr, rows.indices, rows.data.astype(self.W.dtype, copy=False)
+            indptr = rows.indptr.astype(np.int64, copy=False)
+            indices = rows.indices.astype(np.int32, copy=False)
+            parts = indptr, indices, rows.data.astype(self.W.dtype, copy=False)
             mine = starts[part.start : part.stop + 1], labels, weight[part]
             out = None if reduced is None else reduced[part]
             done = 0
@@ -193,7 +196,7 @@ class DiagonalRLS:
         lengths = self.slots[:size, 1] + self.slots[:size, 2]
         ends = np.cumsum(lengths)
         used = int(lengths.sum())
-        arena_of = np.zeros(2 * used + 2 * entries, np.int64)
+        arena_of = np.zeros(2 * used + 2 * entries, np.int32)
         arena = np.zeros(len(arena_of), self.arena.dtype)
         place = _runs(self.slots[:size, 0], lengths)
         arena_of[:used], arena[:used] = self.arena_of[place], self.arena[place]
@@ -205,7 +208,7 @@ class DiagonalRLS:
         """Let these be the rows kept; their weights, and those faded, are of shape (2, size)."""
         size, entries, labels = X.shape[0], np.diff(X.indptr), np.diff(Y.indptr)
         start = np.append(0, np.cumsum(entries + labels))
-        self.arena_of = np.zeros(start[-1], np.int64)
+        self.arena_of = np.zeros(start[-1], np.int32)
         self.arena = np.zeros(start[-1], self.W.dtype)
         where, those = _runs(start[:-1], entries), _runs(start[:-1] + entries, labels)
         self.arena_of[where], self.arena[where] = X.indices, X.data

@@ -56,7 +56,7 @@ def rls_steps(
             clock[1] += w
             clock[2] += w * (xx - clock[2]) / clock[1]
             best = _rls_step(
-                lo, hi, indices, data, first_label, last_label, label_of, w, True,
+                lo, hi, indices, data, first_label, last_label, label_of, w, w,
                 rule, W, b, Q, N, clock, o, e,
             )  # fmt: skip
             for k in range(first_label, last_label):
@@ -83,7 +83,7 @@ def rls_steps(
                         a, z = slots[k, 0], slots[k, 0] + slots[k, 1]
                         clock[8] += 1.0
                         _rls_step(
-                            a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], False,
+                            a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], 0.0,
                             rule, W, b, Q, N, clock, o, e,
                         )  # fmt: skip
         if reduced is not None:
@@ -123,7 +123,7 @@ def _rls_step(
     last_label: int,
     label_of: np.ndarray,
     w: float,
-    counts: bool,
+    mass: float,
     rule: Any,
     W: np.ndarray,
     b: np.ndarray,
@@ -133,7 +133,10 @@ def _rls_step(
     o: np.ndarray,
     e: np.ndarray,
 ) -> int:
-    """One implicit step for a row; returns the best of the classes before it, -1 if none came."""
+    """One implicit step for a row; returns the best of the classes before it, -1 if none came.
+
+    `mass` is what it adds to the energies: its weight, or 0 where it is learnt again.
+    """
     c, g = len(b), clock[3]
     least = _SOFT if rule.softmax else 1.0
     prior, bias = least * clock[2], 1.0 / (least + g * clock[0])
@@ -181,10 +184,10 @@ def _rls_step(
             p = x / energy
             for j in range(c):
                 W[row, j] += p * e[j]
-        if counts:
-            Q[row] += w * h * x * x / g
-    if counts:
-        clock[0] += w * h / g
+        if mass > 0.0:
+            Q[row] += mass * h * x * x / g
+    if mass > 0.0:
+        clock[0] += mass * h / g
     return best
 
 
