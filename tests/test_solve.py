@@ -163,6 +163,24 @@ def test_products_on_all_cores(rows, monkeypatch):
     np.testing.assert_allclose(XU, X.toarray().T @ U + np.outer(b, s), atol=1e-12)
 
 
+@pytest.mark.parametrize("of", [np.float32, np.float64])
+@pytest.mark.parametrize("by", [np.float32, np.float64])
+@pytest.mark.parametrize("places", [np.int32, np.int64])
+def test_products_with_many_rows_have_the_bits_of_few(of, by, places, monkeypatch):
+    monkeypatch.setattr(products, "_MANY", 0)
+    monkeypatch.setattr(products, "_ENTRIES", 50)
+    monkeypatch.setattr(products, "CORES", 3)
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 300), density=0.1, format="csr", rng=rng, dtype=of)
+    X.indices, X.indptr = X.indices.astype(places), X.indptr.astype(places)
+    V = rng.standard_normal((11, 300)).astype(by).T
+    for rows in (X, X[50:60], X[:0], X[:, ::-1], sparse.csr_array((5, 300), dtype=of)):
+        found, wanted = products.product(rows, V), rows @ V
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(products.product(X.toarray(), V), X.toarray() @ V)
+
+
 def test_what_is_done_side_by_side():
     done = []
 

@@ -15,6 +15,7 @@ from narrows.errors import ParameterError
 from narrows.families._additive import Additive
 from narrows.families._base import Estimator, also_dask, check_whole
 from narrows.solve.exact import set_signs
+from narrows.solve.products import product
 from narrows.stats import ClassStats
 
 
@@ -29,7 +30,7 @@ class Directions:
 
     def reduce(self, X: Any) -> Any:
         """X W, in X's float type."""
-        return X @ self.of_type(X.dtype)
+        return product(X, self.of_type(X.dtype))
 
     def of_type(self, dtype: Any) -> np.ndarray:
         if dtype not in self.in_type:

@@ -29,6 +29,7 @@ from narrows.families._regression import Regression, united
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, is_matrix, union, weights
 from narrows.solve.exact import set_signs
+from narrows.solve.products import product
 from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule
 from narrows.solve.sums import blocks, canonical
 from narrows.stats import checked_rows
@@ -351,7 +352,7 @@ class OnlineSRDA(Projector):
         solution = self._solution
         X = self._check_X(X, reset=False)
         state = self._state
-        outputs = X @ solution.model + solution.bias
+        outputs = product(X, solution.model) + solution.bias
         if state.several:
             full = np.zeros((X.shape[0], len(state.classes)), np.int64)
             full[:, self.classes_] = outputs > 0.5

@@ -113,7 +113,7 @@ def gather_products(
     s: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """out = X V + a s' for rows X of CSR parts; O(nnz k)."""
+    """out = X V + a s' for rows X of CSR parts, summed in their order; O(nnz k)."""
     for i in range(len(out)):
         for k in range(len(s)):
             out[i, k] = a[i] * s[k]
@@ -122,7 +122,8 @@ def gather_products(
             r0, r1, r2, r3 = indices[e], indices[e + 1], indices[e + 2], indices[e + 3]
             v0, v1, v2, v3 = data[e], data[e + 1], data[e + 2], data[e + 3]
             for k in range(len(s)):
-                out[i, k] += v0 * V[r0, k] + v1 * V[r1, k] + v2 * V[r2, k] + v3 * V[r3, k]
+                t = out[i, k] + v0 * V[r0, k] + v1 * V[r1, k]
+                out[i, k] = t + v2 * V[r2, k] + v3 * V[r3, k]
             e += 4
         while e < end:
             row, v = indices[e], data[e]

@@ -11,6 +11,33 @@ from scipy import sparse
 from narrows.solve.threads import CORES, each
 
 _ENTRIES = 1 << 19  # fewer are not worth a thread
+_MANY = 1 << 23  # products of numbers for which a compiled loop is worth loading
+
+
+def product(X: Any, V: np.ndarray) -> np.ndarray:
+    """X V, for V (d, k); with many sparse rows on all cores, and of the same bits."""
+    if not sparse.issparse(X) or X.nnz * V.shape[1] < _MANY:
+        return np.asarray(X @ V)
+    from narrows.solve.kernels import gather_products
+
+    V = np.ascontiguousarray(V)
+    out = np.empty((X.shape[0], V.shape[1]), np.result_type(X.dtype, V.dtype))
+    a, s = np.zeros(len(out), out.dtype), np.zeros(V.shape[1], out.dtype)
+
+    def gather(p: slice) -> None:
+        gather_products(X.indptr[p.start : p.stop + 1], X.indices, X.data, V, a[p], s, out[p])
+
+    each(gather, _shares(X.indptr))
+    return out
+
+
+def _shares(ends: np.ndarray) -> list[slice]:
+    """Rows, given by where each ends, in shares of as many entries for all cores."""
+    start, nnz = int(ends[0]), int(ends[-1] - ends[0])
+    parts = min(CORES, 1 + nnz // _ENTRIES)
+    inner = np.searchsorted(ends, [start + nnz * k // parts for k in range(1, parts)])
+    cuts = [0, *inner.tolist(), len(ends) - 1]
+    return [slice(a, b) for a, b in pairwise(cuts) if a < b]
 
 
 class Products:
@@ -28,11 +55,7 @@ class Products:
         self._parts: list[slice] = []
         if sparse.issparse(X):
             self.X = X.tocsc() if X.shape[0] < X.shape[1] else X
-            nnz, ends = self.X.nnz, self.X.indptr
-            parts = min(CORES, 1 + nnz // _ENTRIES)
-            inner = np.searchsorted(ends, [nnz * k // parts for k in range(1, parts)])
-            cuts = [0, *inner.tolist(), len(ends) - 1]
-            self._parts = [slice(a, b) for a, b in pairwise(cuts) if a < b]
+            self._parts = _shares(self.X.indptr)
 
     def times(self, V: np.ndarray, a: np.ndarray, s: np.ndarray, out: np.ndarray) -> None:
         """out = X V + a s', for V (d, k), a (n,), s (k,)."""
