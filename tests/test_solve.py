@@ -109,6 +109,10 @@ def test_orthogonal_part():
 def test_signs():
     W = set_signs(np.array([[1.0, 0.1, 0.0], [-3.0, 0.2, 0.0]]))
     np.testing.assert_array_equal(W, [[-1, 0.1, 0], [3, 0.2, 0]])
+    rng = np.random.default_rng(0)
+    for W in (rng.integers(-3, 4, (9, 200)).astype(float), np.zeros((0, 3)), np.zeros((3, 0))):
+        wanted = [w * (-1.0 if len(w) and w[np.abs(w).argmax()] < 0 else 1.0) for w in W.T]
+        np.testing.assert_array_equal(set_signs(W.copy()), np.transpose(wanted).reshape(W.shape))
 
 
 def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):

@@ -190,7 +190,7 @@ class Additive(Estimator):
 
     def _sums_tell(self, X: Any, y: Any, sample_weight: Any) -> bool:
         """Whether NaN and infinity will be seen in the sums, so that dense rows are read once."""
-        every_row = np.ndim(y) == 1 and sample_weight is None and self.half_life is None
+        every_row = getattr(y, "ndim", 0) == 1 and sample_weight is None and self.half_life is None
         return every_row and not self._presence and are_many(X)
 
     def _second(self) -> Second:

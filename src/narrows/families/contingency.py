@@ -11,6 +11,7 @@ from scipy.special import rel_entr
 
 from narrows.families._select import PerClassSelector, Scores, Selector
 from narrows.solve.sums import weighted
+from narrows.solve.threads import each
 from narrows.stats import ClassStats
 
 _ROUNDING = 1e-13  # a share of what is compared, or bits: no more than this is nothing
@@ -52,8 +53,12 @@ class _Contingency(PerClassSelector):
     def _score(self, stats: ClassStats) -> Scores:
         p = stats.priors(self.priors)
         scores = np.empty(stats.n_features)
-        for columns, P in stats.joint(p):
+
+        def score(block: tuple[slice, np.ndarray]) -> None:
+            columns, P = block
             scores[columns] = self._combined(P, p[p > 0, None], stats.n)
+
+        each(score, stats.joint(p))
         return Scores.of_spread(scores, stats.varying(p))
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -58,10 +58,10 @@ def gram_eigh(
         unit = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks()) or 1.0
         K = sum((H / unit) @ (H / unit).T for _, H in blocks())
     L, U = positive_eigh(np.asarray(K), (noise / unit) ** 2)
-    U = (U / np.sqrt(L))[:, :most]
+    U = (U / np.sqrt(L) / unit)[:, :most]
     W = np.empty((n_features, U.shape[1]))
     for columns, H in blocks():
-        W[columns] = H.T @ (U / unit)
+        np.matmul(H.T, U, out=W[columns])
     L = L * unit**2
     if len(L) and L[-1] < _SUSPECT * L[0]:
         W, R = np.linalg.qr(W)
@@ -94,9 +94,12 @@ def orthogonal_part(
 
 def set_signs(W: np.ndarray) -> np.ndarray:
     """Set each column's sign, in place, so that its entry of largest magnitude is positive."""
-    for w in W.T:
-        if w[np.abs(w).argmax()] < 0:
-            w *= -1
+    high, low = W.max(axis=0, initial=0.0), W.min(axis=0, initial=0.0)
+    turned = -low > high
+    for j in np.flatnonzero((-low == high) & (high > 0)):  # both are there: the first one counts
+        turned[j] = W[np.abs(W[:, j]).argmax(), j] < 0
+    if turned.any():
+        W *= np.where(turned, -1.0, 1.0)
     return W
 
 

@@ -72,6 +72,10 @@ class Table:
         if self.array is not None:
             add_sparse(X, Y, row, self.array, (None, None), False)
             return
+        if X.nnz > self.shape[1]:  # sums of their own first: the same places come again and again
+            sums = Y.T.tocsr() @ X
+            sums.indices = sums.indices.astype(X.indices.dtype, copy=False)
+            X, Y = sums, sparse.eye_array(Y.shape[1], format="csr")
         times = np.diff(Y.indptr)
         if not (times == 1).all():
             X = X[np.repeat(np.arange(len(times)), times)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
+from itertools import chain, islice
 from typing import TypeVar
 
 
@@ -35,15 +37,23 @@ if hasattr(os, "register_at_fork"):
 def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answer]:
     """Return [function(part) for part in parts], as many at a time as there are cores.
 
-    `function` does not call this.
+    `parts` is read as far as is begun, and one further. `function` does not call this.
     """
-    parts = list(parts)
-    if len(parts) < 2:
-        return [function(part) for part in parts]
-    begun: list[Future[Answer]] = []
+    source = iter(parts)
+    first = list(islice(source, 2))
+    if len(first) < 2:
+        return [function(part) for part in first]
+    begun: deque[Future[Answer]] = deque()
+    answers: list[Answer] = []
     try:
-        begun.extend(_threads().submit(function, part) for part in parts)
-        return [future.result() for future in begun]
+        for part in chain(first, source):
+            if len(begun) > CORES:
+                answers.append(begun.popleft().result())
+            begun.append(_threads().submit(function, part))
+        while begun:
+            answers.append(begun[0].result())
+            begun.popleft()
+        return answers
     finally:  # after an error, too, none goes on behind the caller's back
         for future in begun:
             future.cancel()
