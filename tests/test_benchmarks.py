@@ -18,6 +18,7 @@ class Failing:
         raise ValueError("as it should")
 
 
+@pytest.mark.slow
 def test_every_method_runs_and_is_measured(tmp_path):
     dense = {"LDA", "LinearDiscriminantAnalysis"}  # the rest take both, or sparse rows
     methods = [method() for name, method in METHODS.items() if name not in dense]

@@ -400,6 +400,7 @@ def test_a_warning_is_one_line(run):
 # -- as a process of its own ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pipes(tmp_path, svm):
     def piped(line, content):
         return subprocess.run(

@@ -610,6 +610,7 @@ def test_without_a_client_a_cluster_is_started_and_closed(monkeypatch):
         distributed.default_client()
 
 
+@pytest.mark.slow
 def test_two_fits_at_once_have_a_cluster_each(monkeypatch):
     import distributed
 
