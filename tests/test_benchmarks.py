@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from benchmarks import harness, performance
 from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS

@@ -198,7 +198,8 @@ class DiagonalRLS:
         used = int(lengths.sum())
         arena_of = np.zeros(2 * used + 2 * entries, np.int32)
         arena = np.zeros(len(arena_of), self.arena.dtype)
-        place = _runs(self.slots[:size, 0], lengths)
+        close = used == self.use[1]  # already, as long as none gave way to a longer one
+        place = slice(used) if close else _runs(self.slots[:size, 0], lengths)
         arena_of[:used], arena[:used] = self.arena_of[place], self.arena[place]
         self.arena_of, self.arena = arena_of, arena
         self.slots[:size, 0], self.slots[:size, 3] = ends - lengths, lengths
