@@ -35,7 +35,7 @@ SUITE: list[tuple[str, tuple[str, ...], str, int]] = [
         ("bare", "limit", *_EXACT, "chi2", *_STEPS, "OnlineSRDA, read", "SRDA",
          "LSQR, one by one", "IDRQR", "TruncatedSVD", "SGDClassifier"),
         "bare",
-        3,
+        7,
     ),
     (
         "rcv1_4class",
