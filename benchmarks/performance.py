@@ -45,6 +45,16 @@ SUITE: list[tuple[str, tuple[str, ...], str, int]] = [
         3,
     ),
     ("tr41", ("bare", *_EXACT, "chi2", *_STEPS, "SRDA", "LSQR, one by one"), "bare", 5),
+    *(
+        (
+            name,
+            ("bare", *_EXACT, "chi2", *_STEPS, "SRDA", "TruncatedSVD", "SGDClassifier"),
+            "bare",
+            3,
+        )
+        for name in ("r8", "re0", "re1", "katakis_spam_stream")
+    ),
+    ("rcv1_topics", ("bare", *_EXACT, "OnlineSRDA", "TruncatedSVD"), "bare", 3),
     ("wide", ("bare", "limit", "OCFS", "OC", "IG", "chi2", "OnlineSRDA"), "bare", 3),
     ("many_classes", ("bare", "limit", "OCFS", "OC", "IG", "chi2"), "bare", 3),
     ("embeddings", ("sum", "limit", "OCFS", "OC", "f_classif"), "sum", 5),

@@ -1,7 +1,7 @@
 """Labelled data to measure on; one class a file, or a size of it."""
 
 from benchmarks.problems.dense import Embeddings, Faces
-from benchmarks.problems.news import News
+from benchmarks.problems.news import R8, News
 from benchmarks.problems.orl import Orl
 from benchmarks.problems.rcv1_like import (
     ManyClasses,
@@ -11,14 +11,30 @@ from benchmarks.problems.rcv1_like import (
     RCV1LikeLong,
     Wide,
 )
-from benchmarks.problems.real import RCV1FourClasses, Tr41
+from benchmarks.problems.real import (
+    Electricity,
+    RCV1FourClasses,
+    RCV1Topics,
+    Re0,
+    Re1,
+    SpamMails,
+    Tr41,
+    Waveform,
+)
 
 PROBLEMS = {
     problem.name: problem
     for problem in (
         News,
         RCV1FourClasses,
+        RCV1Topics,
+        R8,
         Tr41,
+        Re0,
+        Re1,
+        SpamMails,
+        Electricity,
+        Waveform,
         RCV1Like10k,
         RCV1Like100k,
         RCV1Like,

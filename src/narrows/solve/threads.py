@@ -48,12 +48,10 @@ def each(function: Callable[[Part], Answer], parts: Iterable[Part]) -> list[Answ
     try:
         for part in chain(first, source):
             if len(begun) > CORES:
-                answers.append(begun.popleft().result())
+                answers.append(begun[0].result())
+                begun.popleft()
             begun.append(_threads().submit(function, part))
-        while begun:
-            answers.append(begun[0].result())
-            begun.popleft()
-        return answers
+        return answers + [future.result() for future in begun]
     finally:  # after an error, too, none goes on behind the caller's back
         for future in begun:
             future.cancel()
