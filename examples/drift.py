@@ -21,7 +21,7 @@ STEP, SMOOTH = 50, 10  # mails between two looks, and looks that are averaged
 
 
 def right(learner, X, y):
-    """How many of each 50 mails were told before they were learnt, in the order of the stream."""
+    """How many of each 50 mails were predicted right before they were learnt, in order."""
     found, before = [], 0
     for start in range(0, len(y) - STEP + 1, STEP):
         learner.partial_fit(X[start : start + STEP], y[start : start + STEP])
@@ -49,8 +49,8 @@ def main():
         told = np.convolve(right(learner, X, y) / STEP, window, "valid")
         print(f"{label}: {learner.score_:.4f} of {learner.n_samples_seen_:,} mails")
         above.plot(mails, told, style, color=colour, label=f"{label}: {learner.score_:.3f} of all")
-    above.set_title("Spam or not, told before each mail is learnt")
-    above.set_ylabel("told right,\nof the last 500")
+    above.set_title("Spam or not, predicted before each mail is learnt")
+    above.set_ylabel("predicted right,\nof the last 500")
     above.legend(loc="lower right")
     spam = [np.mean(y[start : start + STEP]) for start in range(0, len(y) - STEP + 1, STEP)]
     below.fill_between(mails, np.convolve(spam, window, "valid"), color=COLOURS[8], linewidth=0)

@@ -1,6 +1,6 @@
-"""Two streams that change: how much is told right before it is learnt, with and without forgetting.
+"""Two streams that change: what is predicted right before it is learnt, forgetting and not.
 
-    NARROWS_DATA=folder python examples/streams.py [--write docs/streams.md]
+    NARROWS_DATA=folder python -m examples.streams [--write docs/streams.md]
 
 Mails (`katakis_spam_stream.npz`) and prices of electricity (`electricity_stream.csv`), in time
 order. OC and OCFS tell 50 rows and then learn them; OnlineSRDA and River's classifiers learn each
@@ -89,7 +89,7 @@ OURS = {
 
 
 def told(learner, X, y):
-    """Which rows were told right, or what share of each batch; told and then learnt."""
+    """Which rows were predicted right, or what share of each batch; predicted, then learnt."""
     right = np.zeros(len(y))
     for start in range(0, len(y), STEP):
         rows = slice(start, start + STEP)
@@ -125,7 +125,7 @@ def rivers(is_text):
 
 
 def told_one_by_one(model, X, y):
-    """Which rows a model of River told right, each learnt before the next is told."""
+    """Which rows a model of River predicted right, each learnt before the next is."""
     right = np.zeros(len(y), dtype=bool)
     for k in range(len(y)):
         row = X[[k]] if sparse.issparse(X) else X[k]
@@ -137,7 +137,7 @@ def told_one_by_one(model, X, y):
 
 
 def run(title, X, y, is_text):
-    """Rows of the table, and what each method told right."""
+    """Rows of the table, and what each method predicted right."""
     before = np.append(False, y[1:] == y[:-1])
     rows, found = [line(title, "the label before", None, before, 0.0)], {}
     for name, make in OURS.items():
@@ -164,7 +164,7 @@ def line(title, name, half_life, right, seconds):
 
 
 def draw(found, titles, path):
-    """The last 500 rows told right, for the methods of narrows and the best of River."""
+    """The last 500 rows predicted right, for the methods of narrows and the best of River."""
     figure = new_figure((9, 6.5))
     for ax, (title, told_right) in zip(figure.subplots(2, 1), found.items(), strict=True):
         best = max((k for k in told_right if k[0].startswith("River")), default=None,
@@ -178,7 +178,7 @@ def draw(found, titles, path):
             forgets = "" if half_life is None else f", half-life {half_life:,}"
             ax.plot(np.arange(len(smooth)) * 50 + width, smooth, STYLES[half_life], lw=1.3,
                     color=COLOURS[(0, 5, 1, 9)[number]], label=name + forgets)  # fmt: skip
-        ax.set_title(f"{title}: told right before learnt, of the last {width:,}")
+        ax.set_title(f"{title}: predicted right before learnt, of the last {width:,}")
         ax.set_xlabel("rows, in time order")
         ax.grid(alpha=0.25)
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)

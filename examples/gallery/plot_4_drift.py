@@ -49,7 +49,7 @@ for half_life, style in ((None, "-"), (2000, "-."), (200, "--")):
 ax.set_xlim(1000, len(y))
 ax.set_xlabel("rows, in the order in which they came")
 ax.set_ylabel("predicted correctly, of the last 1,000")
-ax.set_title("Told before learnt")
+ax.set_title("Predicted before learnt")
 ax.legend(loc="lower right", frameon=False)
 ax.grid(alpha=0.25)
 figure.tight_layout()

@@ -57,7 +57,8 @@ def parts(results: Results) -> dict[str, str]:
     )
     taken = {name: results[name]["seconds"] for name in sorted(results)}
     found["seconds"] = (
-        f"All {len(taken)} scripts: {sum(taken.values()) / 60:.1f} minutes. In seconds: "
+        f"All {len(taken)} scripts: {sum(taken.values()) / 60:.1f} minutes. In seconds, 0 where "
+        "another script has made the same runs: "
         + ", ".join(f"`{name}` {second:.0f}" for name, second in taken.items())
         + "."
     )
