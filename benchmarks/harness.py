@@ -46,6 +46,14 @@ class UnavailableError(Exception):
     """A problem cannot be had here; the reason is its text."""
 
 
+def data_path(name: str) -> Path:
+    """Return where a file of the folder NARROWS_DATA is; UnavailableError where it is not."""
+    path = Path(os.environ.get("NARROWS_DATA", ".")) / name
+    if not path.exists():
+        raise UnavailableError(f"{name} is not in the folder NARROWS_DATA")
+    return path
+
+
 @dataclass
 class Result:
     """What one method cost on one problem."""

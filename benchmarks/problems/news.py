@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from benchmarks.harness import UnavailableError
+from benchmarks.harness import data_path
 from narrows.read import iter_chunks
 from narrows.text import Tfidf
 
@@ -20,10 +18,7 @@ class News:
     name, file = "20news", "20news_bydate.jsonl.gz"
 
     def load(self) -> tuple[Any, np.ndarray]:
-        path = Path(os.environ.get("NARROWS_DATA", ".")) / self.file
-        if not path.exists():
-            raise UnavailableError(f"{self.file} is not in the folder NARROWS_DATA")
-        chunks = list(iter_chunks(path, split="train"))
+        chunks = list(iter_chunks(data_path(self.file), split="train"))
         tfidf = Tfidf()
         for texts, _ in chunks:
             tfidf.update(texts)

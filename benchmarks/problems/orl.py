@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import UnavailableError
+from benchmarks.harness import data_path
 
 
 class Orl:
@@ -17,9 +15,6 @@ class Orl:
     name = "orl"
 
     def load(self) -> tuple[Any, np.ndarray]:
-        path = Path(os.environ.get("NARROWS_DATA", ".")) / "orl_faces.npz"
-        if not path.exists():
-            raise UnavailableError("orl_faces.npz is not in the folder NARROWS_DATA")
-        file = np.load(path)
+        file = np.load(data_path("orl_faces.npz"))
         order = np.random.default_rng(0).permutation(len(file["y"]))
         return file["X"][order] / 255.0, file["y"][order]

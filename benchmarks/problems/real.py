@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from benchmarks.harness import UnavailableError
+from benchmarks.harness import data_path
 from narrows.read import iter_chunks
-
-
-def _path(name: str) -> Path:
-    path = Path(os.environ.get("NARROWS_DATA", ".")) / name
-    if not path.exists():
-        raise UnavailableError(f"{name} is not in the folder NARROWS_DATA")
-    return path
 
 
 class _Parts:
     name: ClassVar[str]
 
     def load(self) -> tuple[Any, np.ndarray]:
-        file = np.load(_path(f"{self.name}.npz"))
+        file = np.load(data_path(f"{self.name}.npz"))
         parts = file["data"].astype(np.float64), file["indices"], file["indptr"]
         X = sparse.csr_array(parts, shape=tuple(file["shape"]))
         order = np.random.default_rng(0).permutation(X.shape[0])
@@ -82,7 +73,7 @@ class Electricity:
     name = "electricity_stream"
 
     def load(self) -> tuple[Any, np.ndarray]:
-        [(X, y)] = iter_chunks(_path(f"{self.name}.csv"), chunk_rows=10**9)
+        [(X, y)] = iter_chunks(data_path(f"{self.name}.csv"), chunk_rows=10**9)
         return X, y
 
 

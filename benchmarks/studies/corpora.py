@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
-from benchmarks.harness import UnavailableError
+from benchmarks.harness import data_path
 from narrows.read import iter_chunks
 from narrows.solve.columns import take
 from narrows.text import Tfidf
@@ -76,14 +74,14 @@ def tr41(seed: int = 0) -> Split:
 
 def documents(name: str) -> tuple[Any, np.ndarray]:
     """tr41, re0 or re1 as paper 002 has them: counts weighed by TF-IDF, once for all rows."""
-    [(X, y)] = iter_chunks(path(f"{name}.npz"), chunk_rows=10**9)
+    [(X, y)] = iter_chunks(data_path(f"{name}.npz"), chunk_rows=10**9)
     weighed = TfidfTransformer().fit_transform(X.astype(np.float64))
     return sparse.csr_array(weighed), y
 
 
 def faces() -> tuple[np.ndarray, np.ndarray]:
     """The ORL faces: 400 rows of 10,304 pixels from 0 to 255, 40 people."""
-    file = np.load(path("orl_faces.npz"))
+    file = np.load(data_path("orl_faces.npz"))
     return file["X"].astype(np.float64), file["y"]
 
 
@@ -96,7 +94,7 @@ def uci(name: str) -> tuple[np.ndarray, ...]:
     """One of the UCI sets: X, y; of monk1 the rows to learn from, and those held out."""
     if name == "monk1":
         return *uci("monk1_train"), *uci("monk1_test")
-    [(X, y)] = iter_chunks(path(f"{name}.csv"), chunk_rows=10**9)
+    [(X, y)] = iter_chunks(data_path(f"{name}.csv"), chunk_rows=10**9)
     return X, y
 
 
@@ -116,7 +114,7 @@ def topics() -> tuple[Any, Any, Any, Any]:
 
 def archive(name: str) -> tuple[Any, Any]:
     """An .npz set as it is, with indices of 32 bits."""
-    [(X, y)] = iter_chunks(path(f"{name}.npz"), chunk_rows=10**9)
+    [(X, y)] = iter_chunks(data_path(f"{name}.npz"), chunk_rows=10**9)
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X, y
 
@@ -127,19 +125,12 @@ def folds(make: Any) -> Iterator[Split]:
         yield make(seed)
 
 
-def path(name: str) -> Path:
-    found = Path(os.environ.get("NARROWS_DATA", ".")) / name
-    if not found.exists():
-        raise UnavailableError(f"{name} is not in the folder NARROWS_DATA")
-    return found
-
-
 @cache
 def raw(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The texts and labels of each split of a file."""
     parts = {}
     for split in ("train", "test"):
-        chunks = list(iter_chunks(path(name), split=split))
+        chunks = list(iter_chunks(data_path(name), split=split))
         texts = np.array([text for part, _ in chunks for text in part], dtype=object)
         parts[split] = texts, np.concatenate([y for _, y in chunks])
     return parts

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.studies import corpora
+from benchmarks.harness import data_path
 from benchmarks.studies.neighbours import data as sets_of_002
 from examples.papers.lyrl2004 import read_lyrl2004
 from examples.papers.verdict import Row, absent
@@ -30,7 +30,7 @@ COMMAND = "python -m examples.papers"
 def rcv1() -> tuple[Any, np.ndarray]:
     """RCV1, documents of one top topic, in a seeded random order."""
     folder = os.environ.get("NARROWS_RCV1")
-    X, y = read_lyrl2004(folder) if folder else whole(corpora.path("rcv1_4class.npz"))
+    X, y = read_lyrl2004(folder) if folder else whole(data_path("rcv1_4class.npz"))
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     order = np.random.default_rng(0).permutation(len(y))
     return X[order], y[order]
@@ -84,7 +84,7 @@ def uci(*names: str, standard: bool = False) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _uci(name: str) -> tuple[np.ndarray, np.ndarray]:
-    return whole(corpora.path(f"{name}.csv"))
+    return whole(data_path(f"{name}.csv"))
 
 
 UCI = {
