@@ -224,9 +224,16 @@ class OneByOne(BaseEstimator):
             self._learning = clone(self.estimator)
         self._held.append((dict(x), y))
         if len(self._held) >= self.batch:
-            held, self._held = self._held, []
-            (X, labels), *_ = batches(held, len(held), self.n_features)
-            self.estimator_ = self._learning.partial_fit(X, labels)
+            try:
+                (X, labels), *_ = batches(self._held, len(self._held), self.n_features)
+                self.estimator_ = self._learning.partial_fit(X, labels)
+            except (ValueError, TypeError):
+                self._held = []
+                raise
+            except BaseException:  # an interrupt: the same call can be made again
+                self._held.pop()
+                raise
+            self._held = []
         return self
 
     def transform_one(self, x: Row) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from narrows.labels import indicator, union
 from narrows.priors import priors
 from narrows.solve.sums import BLOCK, add_dense, all_finite, blocks, near, weighted
 from narrows.solve.table import Stored, Table, add_sparse_rows, beside
+from narrows.solve.undo import Undo
 
 Second = Literal["total", "class"] | None
 
@@ -160,25 +161,39 @@ class ClassStats:
         added = Y.sum(axis=0)
         if not np.isfinite(self.n + added.sum()):
             raise ValueError("ClassStats: the sum of all weights is too large; scale them down.")
-        row = self._grow(classes)
-        with uninterrupted():
+        undo, before = Undo(self), self._sums
+        try:
+            row = self._grow(classes)
             if sparse.issparse(X):
                 self._become_raw()  # to centre sparse rows would fill them
-            if not sparse.issparse(X) and not self.presence and not self.counts.any():
-                each = Y.sum(axis=1)
-                counted = (each > 0) & (each >= each.max(initial=0.0) / 2)  # those that weigh
-                if counted.any():
-                    self._origin = near(X if counted.all() else X[counted])
-            squares, by_class = self._squares, row if self.second == "class" else None
-            if sparse.issparse(X):
-                add_sparse_rows(X, Y, row, self._sums, (squares, by_class), self.presence)
-            else:
-                sums = self._sums.become_array()
-                second = None if squares is None else squares.become_array()
-                add_dense(X, Y, row, sums, (second, by_class), self.presence, self._origin)
-            self.counts[row] += added
+            self._add(X, Y, row, undo if self._sums is before else None)
+            counts = self.counts.copy()
+            counts[row] += added
+            self.counts = counts
             self.n_samples += X.shape[0]
-        return self
+            return self
+        except BaseException:
+            undo.back()
+            raise
+
+    def _add(self, X: Any, Y: sparse.csr_array, row: np.ndarray, undo: Undo | None) -> None:
+        """Add rows to the tables; what changes in place is noted."""
+        if not sparse.issparse(X) and not self.presence and not self.counts.any():
+            each = Y.sum(axis=1)
+            counted = (each > 0) & (each >= each.max(initial=0.0) / 2)  # those that weigh
+            if counted.any():
+                self._origin = near(X if counted.all() else X[counted])
+        sums, squares = self._sums, self._squares
+        by_class = row if self.second == "class" else None
+        for table in (sums, squares):
+            if table is not None and undo is not None:
+                undo.attributes(table)
+        if sparse.issparse(X):
+            add_sparse_rows(X, Y, row, sums, (squares, by_class), self.presence, undo)
+        else:
+            second = None if squares is None else squares.become_array()
+            into = sums.become_array()
+            add_dense(X, Y, row, into, (second, by_class), self.presence, self._origin, undo)
 
     def _grow(self, classes: np.ndarray) -> np.ndarray:
         """Make room for `classes`, and say which row of the state each of them has."""
@@ -188,11 +203,11 @@ class ClassStats:
             counts = np.zeros(len(merged))
             counts[old] = self.counts
             sums, squares = self._sums.spread(old, len(merged)), self._squares
-            if self.second == "class":
-                squares = squares.spread(old, len(merged))
-            with uninterrupted():
-                self.classes, self.counts = merged, counts
-                self._sums, self._squares = sums, squares
+            if squares is not None:  # new tables, all of them: nobody has to note these
+                by_class = self.second == "class"
+                squares = squares.spread(old, len(merged)) if by_class else squares.scaled(1.0)
+            self.classes, self.counts = merged, counts
+            self._sums, self._squares = sums, squares
         return np.searchsorted(merged, classes)
 
     # -- algebra ----------------------------------------------------------------------------
@@ -312,9 +327,8 @@ class ClassStats:
 
     def _become_raw(self) -> None:
         """Give up the origin: what sparse rows leave of a difference from it is only rounding."""
-        with uninterrupted():
-            self._sums, self._squares = self._about(None)
-            self._origin = None
+        self._sums, self._squares = self._about(None)
+        self._origin = None
 
     def _about(self, origin: np.ndarray | None) -> tuple[Table, Any]:
         """Sums and squares about another origin: an exact shift."""

@@ -18,7 +18,7 @@ from narrows.families._base import (
     check_parts,
     merge_into,
     take_state,
-    unchanged_on_error,
+    whole,
 )
 from narrows.labels import weights
 from narrows.priors import check_word
@@ -38,6 +38,7 @@ class Additive(Estimator):
     # -- learning ---------------------------------------------------------------------------
 
     @also_dask
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows at once.
 
@@ -61,18 +62,18 @@ class Additive(Estimator):
             Fewer than two classes of positive weight, all weights zero, NaN or infinity, or a
             parameter that does not fit the data. The estimator is then as it was before.
         """
-        with unchanged_on_error(self):
-            late = self._sums_tell(X, y, sample_weight)
-            X = self._check_X(X, reset=True, **({"ensure_all_finite": False} if late else {}))
-            self._check_parameters(X.shape[1])
-            stats = self.empty_state(X.shape[1])
-            with np.errstate(invalid="ignore"):  # of what is seen next
-                self.update_state(stats, X, y, sample_weight, check_input=False)
-                finite = not late or np.isfinite(stats.sums).all()
-            if not finite:
-                self._check_X(X, reset=True)  # says what is not finite, or that only the sum is not
-            return self._finish(stats)
+        late = self._sums_tell(X, y, sample_weight)
+        X = self._check_X(X, reset=True, **({"ensure_all_finite": False} if late else {}))
+        self._check_parameters(X.shape[1])
+        stats = self.empty_state(X.shape[1])
+        with np.errstate(invalid="ignore"):  # of what is seen next
+            self.update_state(stats, X, y, sample_weight, check_input=False)
+            finite = not late or np.isfinite(stats.sums).all()
+        if not finite:
+            self._check_X(X, reset=True)  # says what is not finite, or that only the sum is not
+        return self._finish(stats)
 
+    @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; the answer is that of `fit` on all rows so far.
 
@@ -95,17 +96,16 @@ class Additive(Estimator):
             NaN or infinity, another number of columns, labels of another type. The estimator
             is then as it was before.
         """
-        with unchanged_on_error(self):
-            fitted = self.__sklearn_is_fitted__()
-            X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
-            self._check_parameters(X.shape[1])
-            if fitted:
-                stats = self._learnt.state
-            else:
-                stats = self.empty_state(X.shape[1])
-                self._learnt = Learnt(stats)
-            self._learnt.solution = None  # first: an interrupt may come once the rows are counted
-            self.update_state(stats, X, y, sample_weight, check_input=False)
+        fitted = self.__sklearn_is_fitted__()
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+        self._check_parameters(X.shape[1])
+        if fitted:
+            stats = self._learnt.state
+        else:
+            stats = self.empty_state(X.shape[1])
+            self._learnt = Learnt(stats)
+        self._learnt.solution = None  # first: an interrupt may come once the rows are counted
+        self.update_state(stats, X, y, sample_weight, check_input=False)
         return self
 
     def fit_stats(self, stats: ClassStats) -> Self:

@@ -7,14 +7,17 @@ The ways to learn are `_additive.py` (states that add up), `_batch.py` (all rows
 
 from __future__ import annotations
 
+import os
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
+from threading import RLock
 from typing import Any, ClassVar, NoReturn, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -22,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from narrows.errors import ParameterError
 from narrows.solve.sums import all_finite
+from narrows.solve.undo import Undo
 
 
 class Learnt:
@@ -91,25 +95,45 @@ def absent(verb: str, why: str) -> Any:
     return property(refuse, doc=f"Not to be had, {why}. The AttributeError names what is.")
 
 
-@contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
+_LOCKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # beside the estimators: a lock of
+# theirs could be neither copied nor pickled
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOCKS.clear)  # the threads that hold them are not there
 
 
+def lock_of(estimator: Any) -> Any:
+    """Return the lock of an estimator: one thread at a time learns, or solves."""
+    return _LOCKS.setdefault(estimator, RLock())
+
+
+def whole(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method learn wholly or not at all, and in one thread at a time.
+
+    Whatever is raised, also by a signal handler, the estimator's attributes are then as they were
+    before; a state that is changed in place sees to itself.
+    """
+
+    @wraps(method)
+    def learning(self: Any, *args: Any, **named: Any) -> Any:
+        with lock_of(self):
+            undo = Undo(self)
+            try:
+                return method(self, *args, **named)
+            except BaseException:
+                undo.back()
+                raise
+
+    return learning
+
+
+@whole
 def take_state(estimator: Any, state: Any) -> Any:
     """Take a state for what an estimator has learnt, of columns without names; return it."""
-    with unchanged_on_error(estimator):
-        estimator._check_parameters(state.n_features)
-        if hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
-        estimator.n_features_in_ = state.n_features
-        return estimator._finish(state)
+    estimator._check_parameters(state.n_features)
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    estimator.n_features_in_ = state.n_features
+    return estimator._finish(state)
 
 
 def is_dask(X: Any) -> bool:
@@ -265,11 +289,12 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _solution(self) -> Any:
         """The answer of the state and the parameters of the moment; worked out when first read."""
         check_is_fitted(self)
-        learnt, now = self._learnt, self.get_params(deep=False)
-        if learnt.solution is None or not all(same(learnt.solved[k], now[k]) for k in now):
-            self._check_parameters(self.n_features_in_)
-            learnt.solution, learnt.solved = self._solve(learnt.state), now
-        return learnt.solution
+        with lock_of(self):
+            learnt, now = self._learnt, self.get_params(deep=False)
+            if learnt.solution is None or not all(same(learnt.solved[k], now[k]) for k in now):
+                self._check_parameters(self.n_features_in_)
+                learnt.solution, learnt.solved = self._solve(learnt.state), now
+            return learnt.solution
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -333,16 +358,25 @@ def merge_into(estimator: Any, others: tuple[Any, ...], combine: Callable[[list[
     """
     for other in others:
         check_alike(estimator, other)
+    with ExitStack() as held:
+        for each in sorted({estimator, *others}, key=id):  # in one order: no two wait for another
+            held.enter_context(lock_of(each))
+        return _merged_into(estimator, others, combine)
+
+
+@whole
+def _merged_into(
+    estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Any]], Any]
+) -> Any:
     fitted = [e for e in (estimator, *others) if e.__sklearn_is_fitted__()]
     for other in fitted[1:]:
         check_columns(fitted[0], other)
-    with unchanged_on_error(estimator):
-        if others and fitted:
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(others[0], name):
-                    setattr(estimator, name, getattr(others[0], name))
-            combined = combine([e._learnt.state for e in fitted])
-            estimator._learnt = Learnt(combined, fitted[0]._learnt.source)
+    if others and fitted:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(others[0], name):
+                setattr(estimator, name, getattr(others[0], name))
+        combined = combine([e._learnt.state for e in fitted])
+        estimator._learnt = Learnt(combined, fitted[0]._learnt.source)
     return estimator
 
 

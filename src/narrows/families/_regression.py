@@ -8,6 +8,7 @@ import numpy as np
 
 from narrows.labels import arrivals
 from narrows.solve.rls import DiagonalRLS, Rule, merged
+from narrows.solve.undo import Undo
 
 
 class Regression:
@@ -62,6 +63,11 @@ class Regression:
         if more:
             self.core.add_classes(more)
         return self.column[np.searchsorted(self.classes, classes[codes])]
+
+    def note(self, undo: Undo) -> None:
+        """Let `undo` put everything back as it is now, but W and Q, to which `learn` sees."""
+        undo.attributes(self)
+        self.core.note(undo)
 
     def widen(self, n_features: int) -> Regression:
         """Append columns that were 0 so far, in place."""

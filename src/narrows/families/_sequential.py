@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy import sparse
 
-from narrows.families._base import Learnt, absent, take_state, unchanged_on_error
+from narrows.families._base import Learnt, absent, take_state, whole
 from narrows.families._project import Projector
 from narrows.labels import arrivals, one_a_row
 from narrows.solve.span import Span
 from narrows.solve.sums import canonical
+from narrows.solve.undo import Undo
 from narrows.stats import ClassStats, checked_rows
 
 
@@ -29,8 +30,8 @@ class Core(Protocol):
     def learn(self, X: Any, labels: np.ndarray, *how: Any) -> int:
         """Learn rows in order; return how many were learnt."""
 
-    def snapshot(self, X: Any) -> Callable[[], None]:
-        """Return what puts everything back, if only the rows of X are learnt."""
+    def note(self, X: Any, undo: Undo) -> None:
+        """Let `undo` put everything back, if only the samples of X are learned."""
 
     def widen(self, n_features: int) -> None:
         """Append columns that were 0 so far."""
@@ -98,16 +99,11 @@ class Stream:
             self.core.add_sums(new)
         return np.searchsorted(self.classes, classes)[codes]
 
-    def snapshot(self, X: Any) -> Callable[[], None]:
-        """Return what puts everything back as it is now, if only the rows of X are learnt."""
-        before = {**vars(self), "counts": self.counts.copy()}
-        restore_core = self.core.snapshot(X)
-
-        def restore() -> None:
-            vars(self).update(before)
-            restore_core()
-
-        return restore
+    def note(self, X: Any, undo: Undo) -> None:
+        """Let `undo` put everything back as it is now, if only the samples of X are learned."""
+        undo.attributes(self)
+        undo.array(self.counts)
+        self.core.note(X, undo)
 
     def widen(self, n_features: int) -> Stream:
         """Append columns that were 0 so far, in place."""
@@ -180,30 +176,30 @@ class Sequential(Projector):
         self._learn(X, y)
         return self
 
+    @whole
     def _learn(self, X: Any, y: Any, reducing: bool = False) -> np.ndarray | None:
         """Learn, and return the rows reduced on the way, if they are wanted."""
-        with unchanged_on_error(self):
-            fitted = self.__sklearn_is_fitted__()
-            X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
-            self._check_parameters(X.shape[1])
-            classes, codes = self._one_label_a_row(X, y)
-            begun = fitted and self._learnt.state.n_samples > 0
-            stream = self._learnt.state if begun else self._new_stream(X.shape[1])
-            how = self._how(stream)
-            reduced = np.zeros((X.shape[0], stream.core.p)) if reducing else None
-            learnt = self._learnt if begun else Learnt(stream)
-            if fitted:
-                learnt.source = self._learnt.source
-            # taken back where anything fails, at whatever moment
-            restore = stream.snapshot(X) if begun else None
-            try:
-                stream.learn(X, classes, codes, *how, *([reduced] if reducing else []))
-                learnt.solution = None
-                self._learnt = learnt
-            except BaseException:
-                if restore is not None:
-                    restore()
-                raise
+        fitted = self.__sklearn_is_fitted__()
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+        self._check_parameters(X.shape[1])
+        classes, codes = self._one_label_a_row(X, y)
+        begun = fitted and self._learnt.state.n_samples > 0
+        stream = self._learnt.state if begun else self._new_stream(X.shape[1])
+        how = self._how(stream)
+        reduced = np.zeros((X.shape[0], stream.core.p)) if reducing else None
+        learnt = self._learnt if begun else Learnt(stream)
+        if fitted:
+            learnt.source = self._learnt.source
+        undo = Undo()
+        try:
+            if begun:
+                stream.note(X, undo)
+            stream.learn(X, classes, codes, *how, *([reduced] if reducing else []))
+            learnt.solution = None
+            self._learnt = learnt
+        except BaseException:
+            undo.back()
+            raise
         return None if reduced is None else reduced.astype(X.dtype)
 
     def empty_state(self, n_features: int) -> Any:

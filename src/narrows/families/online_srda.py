@@ -22,16 +22,16 @@ from narrows.families._base import (
     check_parts,
     merge_into,
     take_state,
-    unchanged_on_error,
+    whole,
 )
 from narrows.families._project import Directions, Projector
 from narrows.families._regression import Regression, united
-from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, is_matrix, union, weights
 from narrows.solve.exact import set_signs
 from narrows.solve.products import product
 from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule
 from narrows.solve.sums import blocks, canonical
+from narrows.solve.undo import Undo
 from narrows.stats import checked_rows
 
 _ROOM = 0.3  # the power of the largest number up to which squares, and sums of those, are numbers
@@ -156,6 +156,7 @@ class OnlineSRDA(Projector):
     # -- learning ---------------------------------------------------------------------------
 
     @also_dask
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the rows in one pass, in a random order unless `shuffle` is off.
 
@@ -178,20 +179,18 @@ class OnlineSRDA(Projector):
             Fewer than two classes, all weights zero, NaN or infinity, or a parameter that does
             not fit the data. The estimator is then as it was before.
         """
-        with unchanged_on_error(self):
-            X = self._check_X(X, reset=True)
-            self._check_parameters(X.shape[1])
-            classes, Y, weight = self._targets(X, y, sample_weight)
-            if not weight.any():
-                raise ValueError(
-                    "OnlineSRDA: every sample has zero weight. Some rows need a positive "
-                    "sample_weight."
-                )
-            state = self._new_state(X.shape[1], X.dtype)
-            several = is_matrix(y)
-            for rows in self._in_order(len(weight)):
-                self._learn_rows(state, X[rows], classes, Y[rows], weight[rows], several)
-            return self._finish(state)
+        X = self._check_X(X, reset=True)
+        self._check_parameters(X.shape[1])
+        classes, Y, weight = self._targets(X, y, sample_weight)
+        if not weight.any():
+            raise ValueError(
+                "OnlineSRDA: every sample has zero weight. Some rows need a positive sample_weight."
+            )
+        state = self._new_state(X.shape[1], X.dtype)
+        several = is_matrix(y)
+        for rows in self._in_order(len(weight)):
+            self._learn_rows(state, X[rows], classes, Y[rows], weight[rows], several)
+        return self._finish(state)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows, in their order; what is learnt does not depend on the batches.
@@ -234,22 +233,29 @@ class OnlineSRDA(Projector):
         """
         return self._partial_fit(X, y, sample_weight, reducing=True)
 
+    @whole
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, reducing: bool = False) -> Any:
-        with unchanged_on_error(self):
-            fitted = self.__sklearn_is_fitted__()
-            X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
-            self._check_parameters(X.shape[1])
-            classes, Y, weight = self._targets(X, y, sample_weight)
-            begun = fitted and self._learnt.state.n_samples > 0
-            state = self._learnt.state if begun else self._new_state(X.shape[1], X.dtype)
-            self._check_begun(state, is_matrix(y), classes)
-            learnt = self._learnt if begun else Learnt(state)
-            if fitted:
-                learnt.source = self._learnt.source
-            with uninterrupted():
-                learnt.solution = None
-                self._learnt = learnt
-                reduced = self._learn_rows(state, X, classes, Y, weight, is_matrix(y), reducing)
+        fitted = self.__sklearn_is_fitted__()
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+        self._check_parameters(X.shape[1])
+        classes, Y, weight = self._targets(X, y, sample_weight)
+        begun = fitted and self._learnt.state.n_samples > 0
+        state = self._learnt.state if begun else self._new_state(X.shape[1], X.dtype)
+        self._check_begun(state, is_matrix(y), classes)
+        learnt = self._learnt if begun else Learnt(state)
+        if fitted:
+            learnt.source = self._learnt.source
+        undo = Undo()
+        try:
+            if begun:
+                state.note(undo)
+            several, note = is_matrix(y), undo if begun else None
+            reduced = self._learn_rows(state, X, classes, Y, weight, several, reducing, note)
+            learnt.solution = None
+            self._learnt = learnt
+        except BaseException:
+            undo.back()
+            raise
         return reduced
 
     def merge(self, *others: Self) -> Self:
@@ -401,6 +407,7 @@ class OnlineSRDA(Projector):
         weight: np.ndarray,
         several: bool,
         reducing: bool = False,
+        undo: Undo | None = None,
     ) -> np.ndarray | None:
         rule = self._rule(several)
         if not state.n_samples and X.shape[0]:
@@ -413,7 +420,7 @@ class OnlineSRDA(Projector):
             state.columns(classes, np.arange(len(classes)))
         columns = state.columns(classes, Y.indices)
         reduced = np.zeros((X.shape[0], len(state.core.b))) if reducing else None
-        state.core.learn(X, (Y.indptr, columns, weight), rule, reduced)
+        state.core.learn(X, (Y.indptr, columns, weight), rule, reduced, undo)
         state.n_samples += X.shape[0]
         return None if reduced is None else reduced[:, state.live].astype(X.dtype)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Self
@@ -14,8 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Learnt, check_whole, same, unchanged_on_error
-from narrows.interrupts import uninterrupted
+from narrows.families._base import Learnt, check_whole, same, whole
 from narrows.labels import union, weights
 from narrows.solve.sums import blocks
 from narrows.stats import ClassStats
@@ -31,6 +29,9 @@ class _Piece:
     rows: list[tuple[Any, ...]]  # (X, y, sample_weight), as they came
     n: int
     stats: ClassStats
+
+    def __add__(self, later: _Piece) -> _Piece:
+        return _Piece(self.rows + later.rows, self.n + later.n, self.stats + later.stats)
 
     def last(self, estimator: Additive, n: int) -> ClassStats:
         """The state of its last n rows."""
@@ -114,15 +115,16 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.estimator = estimator
         self.samples = samples
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget everything, and learn the last rows of these; the parameters are `fit`'s."""
-        with unchanged_on_error(self):
-            for name in ("_pieces", "_answer"):
-                self.__dict__.pop(name, None)
-            self._learn(X, y, sample_weight, 1)
-            self.estimator_._finish(self.estimator_.stats_)
+        for name in ("_pieces", "_answer"):
+            self.__dict__.pop(name, None)
+        self._learn(X, y, sample_weight, 1)
+        self.estimator_._finish(self.estimator_.stats_)
         return self
 
+    @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows, and let as many leave as are too many.
 
@@ -144,8 +146,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         ValueError
             What the estimator would raise. The window is then as it was before.
         """
-        with unchanged_on_error(self):
-            return self._learn(X, y, sample_weight, 0)
+        return self._learn(X, y, sample_weight, 0)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
         self._check_parameters()
@@ -165,15 +166,16 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 kept = tuple(None if a is None else a[rows].copy() for a in (X, *parts))
                 pieces.append(_Piece([kept], rows.stop - rows.start, state))
         if not fitted:
-            self._pieces: deque[_Piece] = deque()
+            self._pieces: list[_Piece] = []
             self.n_samples_seen_ = 0
         reduce(union, (piece.stats.classes for piece in (*self._pieces, *pieces)), _NO_CLASSES)
-        with uninterrupted():
-            for piece in pieces:
-                self._append(piece)
-            self.n_samples_seen_ += X.shape[0]
-            self._answer: Any = None
-            self._answered: dict[str, Any] = {}
+        held = self._pieces
+        for piece in pieces:
+            held = self._with(held, piece)
+        self._pieces = held
+        self.n_samples_seen_ += X.shape[0]
+        self._answer: Any = None
+        self._answered: dict[str, Any] = {}
         return self
 
     def transform(self, X: Any) -> Any:
@@ -211,17 +213,15 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """Rows of a piece."""
         return -(-self.samples // _PIECES)
 
-    def _append(self, piece: _Piece) -> None:
-        pieces = self._pieces
-        if pieces and pieces[-1].n + piece.n <= self._size:
-            last = pieces[-1]
-            last.stats += piece.stats
-            last.rows += piece.rows
-            last.n += piece.n
+    def _with(self, pieces: list[_Piece], new: _Piece) -> list[_Piece]:
+        """The pieces with a new one behind them, or in the last, and without those that leave."""
+        if pieces and pieces[-1].n + new.n <= self._size:
+            pieces = [*pieces[:-1], pieces[-1] + new]
         else:
-            pieces.append(piece)
+            pieces = [*pieces, new]
         while sum(piece.n for piece in pieces) - pieces[0].n >= self.samples:
-            pieces.popleft()
+            pieces = pieces[1:]
+        return pieces
 
     def _state_of(self, X: Any, parts: list[Any], rows: slice) -> ClassStats:
         state = self.estimator.empty_state(X.shape[1])

@@ -21,7 +21,7 @@ but W depends on both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from scipy import sparse
 from narrows.solve.exact import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.rows import DenseRows, SparseRows, touched
 from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
+from narrows.solve.undo import Undo
 
 _RENEWED = 4096  # rows after which S'S is made from S again; a multiple of the next
 _BLOCK_ROWS = 64  # dense rows whose products with S are made by one matrix product
@@ -97,17 +98,12 @@ class CentroidQR:
         """Append columns that were 0 in every row so far."""
         self.S = np.pad(self.S, ((0, n_features - len(self.S)), (0, 0)))
 
-    def snapshot(self, X: Any) -> Callable[[], None]:
-        """Return what puts everything back as it is now, if only the rows of X are learnt."""
-        rows, S = touched(X), self.S
-        kept = S[rows].copy()
-        before = {name: a if a is S else a.copy() for name, a in vars(self).items()}
-
-        def restore() -> None:
-            S[rows] = kept
-            vars(self).update(before)
-
-        return restore
+    def note(self, X: Any, undo: Undo) -> None:
+        """Let `undo` put everything back as it is now, if only the samples of X are learned."""
+        undo.attributes(self)
+        undo.array(self.S, touched(X))
+        for array in (self.N, self.SS, self.R, self.W):
+            undo.array(array)
 
     # -- all rows at once -------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from narrows.solve.sums import BLOCK, blocks
+from narrows.solve.undo import Undo
 
 WINDOW = 1_000  # rows of the moving score
 _SPREAD = (0.1, 1.0, 10.0)  # of the polish: how firmly it is held to what was learnt
@@ -34,6 +35,7 @@ _HELD_OUT = 5  # one row of so many of the store judges the polish
 _ENOUGH = 50  # rows in the store for one
 _ROWS = 256  # of the store, whose inner products with all are made at a time
 _FULL = 0.1  # of the numbers of rows: from here on products are made by dense blocks
+_PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
 
 # where in `clock` what stands
 QB, WEIGHT, S2, FACTOR, AGREE, LAST, HITS, SEEN, REPLAYS, RECENT = range(10)
@@ -140,12 +142,24 @@ class DiagonalRLS:
 
     # -- learning ---------------------------------------------------------------------------
 
+    def note(self, undo: Undo) -> None:
+        """Let `undo` put everything back as it is now, but W and Q, to which `learn` sees.
+
+        The arena needs no copy: a row that is kept goes where none was before.
+        """
+        undo.attributes(self)
+        for array in (self.b, self.N, self.clock, self.window, self.use, self.random):
+            undo.array(array)
+        undo.array(self.slots)
+        undo.array(self.kept)
+
     def learn(
         self,
         X: Any,
         targets: tuple[np.ndarray, np.ndarray, np.ndarray],
         rule: Rule,
         reduced: np.ndarray | None = None,
+        undo: Undo | None = None,
     ) -> None:
         """Take one step for each row, in order.
 
@@ -158,37 +172,65 @@ class DiagonalRLS:
         rule : Rule
         reduced : ndarray of shape (n, c), optional
             Row i becomes x(i) W(i), with W as it is after row i.
+        undo : Undo, optional
+            Note there what is changed of W and Q; `note` saw to the rest.
 
         Notes
         -----
         **Cost** a row: 2 nnz c operations, twice that for a row after which one is repeated.
         """
-        from narrows.solve.rls_steps import rls_steps
+        from narrows.solve.rls_steps import FADED, rls_steps
 
         starts, labels, weight = targets
         # few types, those of the store, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
         work = np.zeros(len(self.b)), np.zeros(len(self.b))
+        if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < FADED:
+            self.Q = self.Q.copy()  # all of it will change
+        touched = Touched(self.W, self.Q, self._longest(X), undo)
+        all_rows = None if isinstance(X, np.ndarray) else self._arrays(X)
         for part in self._parts(X):
-            rows = sparse.csr_array(X[part]) if isinstance(X, np.ndarray) else X
-            indptr = rows.indptr.astype(np.int64, copy=False)
-            indices = rows.indices.astype(np.int32, copy=False)
-            parts = indptr, indices, rows.data.astype(self.W.dtype, copy=False)
-            mine = starts[part.start : part.stop + 1], labels, weight[part]
+            ends = slice(part.start, part.stop + 1)
+            if all_rows is None:
+                rows = self._arrays(sparse.csr_array(X[part]))
+            else:
+                rows = all_rows[0][ends], *all_rows[1:]
+            mine = starts[ends], labels, weight[part]
             out = None if reduced is None else reduced[part]
             done = 0
             while done < part.stop - part.start:
                 store = (self.arena_of, self.arena, self.slots, self.kept, self.use, self.random)
                 model = (self.W, self.b, self.Q, self.N, self.clock)
-                done = rls_steps(done, parts, mine, rule, model, store, self.window, work, out)
+                done = rls_steps(
+                    done, rows, mine, rule, model, store, self.window, work, touched.arrays, out
+                )
                 if done < part.stop - part.start:
-                    entries = rows.indptr[done + 1] - rows.indptr[done]
-                    self._make_room(int(entries + mine[0][done + 1] - mine[0][done]))
+                    entries = int(rows[0][done + 1] - rows[0][done])
+                    more = entries + int(mine[0][done + 1] - mine[0][done])
+                    if len(self.slots) and self.use[1] + more > len(self.arena):
+                        self._make_room(more)
+                    touched.make_room(entries)
+
+    def _arrays(self, X: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """CSR parts in the types of the store."""
+        return (
+            X.indptr.astype(np.int64, copy=False),
+            X.indices.astype(np.int32, copy=False),
+            X.data.astype(self.W.dtype, copy=False),
+        )
 
     def _parts(self, X: Any) -> list[slice]:
-        """Dense rows go in as sparse ones, a block at a time."""
-        size = max(1, BLOCK // max(1, X.shape[1])) if isinstance(X, np.ndarray) else X.shape[0]
-        return list(blocks(X.shape[0], max(1, size)))
+        """Rows to go in at once; dense ones go in as sparse ones."""
+        n, is_dense = X.shape[0], isinstance(X, np.ndarray)
+        entries = (X.shape[1] if is_dense else X.nnz / max(1, n)) or 1
+        size = int(min(BLOCK, _PRODUCTS // max(1, len(self.b))) // entries)
+        return list(blocks(n, max(1, size)))
+
+    def _longest(self, X: Any) -> int:
+        """The most entries of a row that is kept or comes."""
+        kept = int(self.slots[: self.use[0], 1].max(initial=0))
+        here = X.shape[1] if isinstance(X, np.ndarray) else np.diff(X.indptr).max(initial=0)
+        return max(kept, int(here))
 
     def _make_room(self, entries: int) -> None:
         """Put the rows kept close together in a new arena, with room for as much again."""
@@ -280,6 +322,54 @@ class DiagonalRLS:
             return self.W, self.b
         Z = root * _ridge(K, mu, E)
         return self.W + (R.T @ Z) / L[:, None], self.b + Z.sum(axis=0) / L_b
+
+
+class Touched:
+    """What steps change of W and Q, as it was when each feature was first touched.
+
+    Parameters
+    ----------
+    W : ndarray of shape (d, c)
+    Q : ndarray of shape (d,)
+    longest : int
+        The most entries that a row has.
+    undo : Undo or None
+        What is to put them back; None: nothing is kept.
+    """
+
+    def __init__(self, W: np.ndarray, Q: np.ndarray, longest: int, undo: Undo | None):
+        self.W, self.Q = W, Q
+        seen = np.zeros(0 if undo is None else len(Q), np.uint8)
+        # which features, their rows of W, and of Q; how many they are, and `longest`
+        self.which, self.of_W = np.empty(0, np.int32), np.empty((0, W.shape[1]), W.dtype)
+        self.of_Q, self.use = np.empty(0), np.array([0, longest])
+        self.seen = seen
+        if undo is not None:
+            self.make_room(longest)
+            undo.step(self.restore)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the compiled step knows it by."""
+        return self.seen, self.which, self.of_W, self.of_Q, self.use
+
+    def make_room(self, entries: int) -> None:
+        """Let there be room for a row of so many entries, and for one that is repeated."""
+        wanted = min(int(self.use.sum()) + entries, len(self.seen))
+        if wanted <= len(self.which):
+            return
+        size, used = min(max(wanted, 2 * len(self.which)), len(self.seen)), int(self.use[0])
+        for name in ("which", "of_W", "of_Q"):
+            old = getattr(self, name)
+            new = np.empty((size, *old.shape[1:]), old.dtype)
+            new[:used] = old[:used]
+            setattr(self, name, new)
+
+    def restore(self) -> None:
+        """Put the numbers back."""
+        used = int(self.use[0])
+        which = self.which[:used]
+        self.W[which], self.Q[which] = self.of_W[:used], self.of_Q[:used]
 
 
 def merged(

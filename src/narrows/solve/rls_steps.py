@@ -10,7 +10,7 @@ from narrows.solve.kernels import compiled, part
 
 _SUSPICIOUS = 0.2  # kappa over this: rows come in the order of their labels
 _MEMORY = 100.0  # rows over which agreement of a label with the one before is averaged
-_FADED = 1e-30  # of the lazy factor: here it is multiplied into what it stands for
+FADED = 1e-30  # of the lazy factor: here it is multiplied into what it stands for
 _FAINT = 1e-300  # the least that a class weighs
 _SOFT = 0.1  # of softmax: what a prior and a squared residual weigh against those of squared loss
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -28,12 +28,14 @@ def rls_steps(
     store: tuple[np.ndarray, ...],
     window: np.ndarray,
     work: tuple[np.ndarray, np.ndarray],
+    touched: tuple[np.ndarray, ...],
     reduced: np.ndarray | None,
 ) -> int:
     """Learn the rows from number `first` on; return the number of the first not learnt.
 
-    That is one for which the store has no room, if it is not their end. Row i of `reduced`
-    becomes row i times W; if it is None that is not compiled.
+    That is one for which the store, or `touched`, has no room, if it is not their end. Row i of
+    `reduced` becomes row i times W; if it is None that is not compiled. `touched` keeps what
+    changes of W and Q, if it has a mark for each feature.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
@@ -47,6 +49,9 @@ def rls_steps(
         first_label, last_label = label_ptr[i], label_ptr[i + 1]
         if size and use[1] + (hi - lo) + (last_label - first_label) > len(arena):
             return i
+        room = len(touched[1])
+        if room < len(touched[0]) and touched[4][0] + (hi - lo) + touched[4][1] > room:
+            return i
         if w > 0.0:
             if rule.keep < 1.0:
                 _fade(rule.keep, Q, N, kept, clock)
@@ -55,6 +60,7 @@ def rls_steps(
                 xx += np.float64(data[k]) * data[k]
             clock[1] += w
             clock[2] += w * (xx - clock[2]) / clock[1]
+            _keep(lo, hi, indices, W, Q, touched)
             best = _rls_step(
                 lo, hi, indices, data, first_label, last_label, label_of, w, w,
                 rule, W, b, Q, N, clock, o, e,
@@ -82,6 +88,7 @@ def rls_steps(
                         k = int(_uniform(random) * use[0])
                         a, z = slots[k, 0], slots[k, 0] + slots[k, 1]
                         clock[8] += 1.0
+                        _keep(a, z, arena_of, W, Q, touched)
                         _rls_step(
                             a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], 0.0,
                             rule, W, b, Q, N, clock, o, e,
@@ -96,6 +103,29 @@ def rls_steps(
 
 
 @part
+def _keep(
+    lo: int,
+    hi: int,
+    indices: np.ndarray,
+    W: np.ndarray,
+    Q: np.ndarray,
+    touched: tuple[np.ndarray, ...],
+) -> None:
+    """Copy what W and Q have for the features of a row, where that was not done before."""
+    seen, which, of_W, of_Q, use = touched
+    if len(seen):
+        for k in range(lo, hi):
+            row = indices[k]
+            if not seen[row]:
+                seen[row] = 1
+                place = use[0]
+                which[place], of_Q[place] = row, Q[row]
+                for j in range(W.shape[1]):
+                    of_W[place, j] = W[row, j]
+                use[0] += 1
+
+
+@part
 def _fade(keep: float, Q: np.ndarray, N: np.ndarray, kept: np.ndarray, clock: np.ndarray) -> None:
     """Let all that was counted weigh less: Q, qb and rows kept by the one factor they share."""
     clock[3] *= keep
@@ -104,7 +134,7 @@ def _fade(keep: float, Q: np.ndarray, N: np.ndarray, kept: np.ndarray, clock: np
         for k in range(2):
             if N[k, j] > 0.0:
                 N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that came does not go again
-    if clock[3] < _FADED:
+    if clock[3] < FADED:
         for k in range(len(Q)):
             Q[k] *= clock[3]
         for k in range(kept.shape[1]):
@@ -285,10 +315,10 @@ def _put(
             use[2 + slots[slot, 4]] -= 1
     else:
         use[0] += 1
-    if slots[slot, 3] < n + labels:
-        slots[slot, 0], slots[slot, 3] = use[1], n + labels
-        use[1] += n + labels
-    start = slots[slot, 0]
+    # always where none was before, so that what was kept can be put back
+    start = use[1]
+    slots[slot, 0], slots[slot, 3] = start, n + labels
+    use[1] += n + labels
     slots[slot, 1], slots[slot, 2] = n, labels
     for k in range(n):
         arena_of[start + k], arena[start + k] = indices[lo + k], data[lo + k]

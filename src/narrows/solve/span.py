@@ -30,13 +30,14 @@ itself. ILDA's step is another one on the same inner products.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from narrows.solve.rows import DenseRows, Rows, SparseRows, touched
 from narrows.solve.sums import BLOCK, blocks
+from narrows.solve.undo import Undo
 
 _ROWS = 4096  # sparse rows from one return to Python to the next
 _BLOCK_ROWS = 64  # dense rows whose products with Q are made by one matrix product
@@ -273,18 +274,13 @@ class Span:
         if self.shift is not None:
             self.shift = np.pad(self.shift, (0, more))
 
-    def snapshot(self, X: Any) -> Callable[[], None]:
-        """Return what puts everything back as it is now, if only the rows of X are learnt."""
-        rows, Q = touched(X) if self.shift is None else slice(None), self.Q
-        kept, self._lent = Q[rows].copy(), True
-        state = State(*(array.copy() for array in self.state))
-        before = {**vars(self), "state": state}
-
-        def restore() -> None:
-            Q[rows] = kept
-            vars(self).update(before)
-
-        return restore
+    def note(self, X: Any, undo: Undo) -> None:
+        """Let `undo` put everything back as it is now, if only the samples of X are learned."""
+        undo.attributes(self)
+        undo.array(self.Q, touched(X) if self.shift is None else slice(None))
+        for array in self.state:
+            undo.array(array)
+        self._lent = True
 
     def learn(
         self,
@@ -498,7 +494,7 @@ class Span:
         """Make the basis new: W = V, A = I, B = 0, and all inner products from Q.
 
         2 d p (p + s) + d (p + s)^2 operations, in the place of the old one unless that is to be
-        put back (`snapshot`). Returns how far the inner products kept were from these, as `drift`
+        put back (`note`). Returns how far the inner products kept were from these, as `drift`
         does.
         """
         p, state, V = self.p, self.state, self._coordinates()

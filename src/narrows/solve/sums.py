@@ -9,11 +9,13 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.threads import CORES, each
+from narrows.solve.undo import Undo
 
 BLOCK = 1 << 18  # numbers in a block of rows or columns: about what a core's cache holds
 _MANY = 1 << 23  # numbers from which on a compiled loop is worth loading
 _ROWS_A_CLASS = 16  # at least, in what one core is given
 _NEAR = 1 << 10  # rows whose mean is near enough to that of all
+_ENTRIES = 1 << 21  # of sparse rows from one return to Python, where signals are seen, to the next
 
 # where sums of squares go, and to which of its rows each class: None for all to the first
 Squares = tuple[np.ndarray | None, np.ndarray | None]
@@ -26,6 +28,7 @@ def add_sparse(
     sums: np.ndarray,
     squares: Squares,
     presence: bool,
+    undo: Undo | None = None,
 ) -> None:
     """Add the rows of X to the sums of their classes, in place; O(nnz).
 
@@ -43,6 +46,8 @@ def add_sparse(
         Likewise of X_i^2, if not None.
     presence : bool
         Take 1 for what is not 0, instead of its value.
+    undo : Undo, optional
+        Note there what is changed.
     """
     from narrows.solve.kernels import add_class_rows
 
@@ -51,10 +56,48 @@ def add_sparse(
         X = canonical(X)
     where = np.zeros_like(row) if second_row is None else second_row
     second = np.zeros((0, 0)) if second is None else second
-    add_class_rows(
-        X.indptr, X.indices, X.data, Y.indptr, row[Y.indices], Y.data, presence,
-        sums, second, where[Y.indices],
-    )  # fmt: skip
+    rows, square_rows, kept = row[Y.indices], where[Y.indices], np.zeros(2, np.int64)
+    kept_sums, kept_squares = (
+        _kept(undo, kept[k : k + 1], table, places, X, Y)
+        for k, (table, places) in enumerate(((sums, rows), (second, square_rows)))
+    )
+    for part in blocks(X.shape[0], max(1, _ENTRIES * X.shape[0] // max(1, X.nnz))):
+        ends = slice(part.start, part.stop + 1)
+        add_class_rows(
+            X.indptr[ends], X.indices, X.data, Y.indptr[ends], rows, Y.data, presence,
+            sums, second, square_rows, kept_sums, kept_squares, kept,
+        )  # fmt: skip
+
+
+def _kept(
+    undo: Undo | None,
+    kept: np.ndarray,
+    table: np.ndarray,
+    rows: np.ndarray,
+    X: sparse.csr_array,
+    Y: sparse.csr_array,
+) -> np.ndarray:
+    """Return room for what the entries of X are about to change, and let `undo` put it back.
+
+    Where whole rows of the table are smaller than that, they are copied, and no room is needed.
+    """
+    if undo is None or not len(table):
+        return np.empty(0)
+    labels = np.diff(Y.indptr)
+    size = int(labels @ np.diff(X.indptr)) if len(labels) else 0
+    changed = np.unique(rows)
+    if size >= len(changed) * table.shape[1]:
+        undo.array(table, changed)
+        return np.empty(0)
+    room = np.empty(size)
+
+    def restore() -> None:  # of several changes of one number the first is the last put back
+        many = X[np.repeat(np.arange(len(labels)), labels)]
+        which = np.repeat(rows, np.diff(many.indptr))[: kept[0]][::-1]
+        table[which, many.indices[: kept[0]][::-1]] = room[: kept[0]][::-1]
+
+    undo.step(restore)
+    return room
 
 
 def add_dense(
@@ -65,6 +108,7 @@ def add_dense(
     squares: Squares,
     presence: bool,
     origin: np.ndarray | None,
+    undo: Undo | None = None,
 ) -> None:
     """Add the rows of X, less `origin`, as `add_sparse` does; O(n d).
 
@@ -73,9 +117,12 @@ def add_dense(
     second, second_row = squares
     add = _add_many if are_many(X) else _add_blocks
     first_sums, second_sums = add(X, Y, second is not None, second_row is None, presence, origin)
-    if second is not None:
-        second[[0] if second_row is None else second_row] += second_sums
-    sums[row] += first_sums
+    for table, rows, more in ((second, second_row, second_sums), (sums, row, first_sums)):
+        if table is not None:
+            rows = np.zeros(1, np.intp) if rows is None else rows
+            if undo is not None:
+                undo.array(table, rows)
+            table[rows] += more
 
 
 def are_many(X: Any) -> bool:

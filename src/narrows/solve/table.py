@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
 from narrows.solve.sums import BLOCK, add_sparse, blocks, canonical
+from narrows.solve.undo import Undo
 
 SMALL = 1 << 22  # numbers (32 MB): an array of no more is kept as one, for the speed
 _PENDING = 1 << 20  # entries that are kept aside, at least, before they are sorted in
@@ -66,11 +67,17 @@ class Table:
 
     # -- adding -----------------------------------------------------------------------------
 
-    def add_rows(self, X: sparse.csr_array, Y: sparse.csr_array, row: np.ndarray) -> None:
+    def add_rows(
+        self,
+        X: sparse.csr_array,
+        Y: sparse.csr_array,
+        row: np.ndarray,
+        undo: Undo | None = None,
+    ) -> None:
         """Add, in place, Y'X: to row[j] what Y has in column j."""
         self._load()
         if self.array is not None:
-            add_sparse(X, Y, row, self.array, (None, None), False)
+            add_sparse(X, Y, row, self.array, (None, None), False, undo)
             return
         if X.nnz > self.shape[1]:  # sums of their own first: the same places come again and again
             sums = Y.T.tocsr() @ X
@@ -106,7 +113,8 @@ class Table:
         if self.array is not None:
             np.add.at(self.array, (rows, columns), values)
             return
-        self._pending.append((rows.astype(np.int32, copy=False), columns, values))
+        entries = rows.astype(np.int32, copy=False), columns, values
+        self._pending = [*self._pending, entries]  # a new list: who noted the old one has it still
         waiting = sum(len(values) for _, _, values in self._pending)
         if waiting > max(self._sorted.nnz, _PENDING):
             self._settle()
@@ -365,20 +373,21 @@ def add_sparse_rows(
     sums: Table,
     squares: tuple[Table | None, np.ndarray | None],
     presence: bool,
+    undo: Undo | None = None,
 ) -> None:
     """Add rows to the sums of their classes, as `sums.add_sparse` does."""
     second, second_row = squares
     if sums.array is not None and (second is None or second.array is not None):
         of_squares = None if second is None else second.array
-        add_sparse(X, Y, row, sums.array, (of_squares, second_row), presence)
+        add_sparse(X, Y, row, sums.array, (of_squares, second_row), presence, undo)
         return
     if presence or second is not None:
         X = canonical(X)
     values = (X.data != 0).astype(np.float64) if presence else X.data
-    sums.add_rows(with_values(X, values), Y, row)
+    sums.add_rows(with_values(X, values), Y, row, undo)
     if second is not None:
         where = np.zeros_like(row) if second_row is None else second_row
-        second.add_rows(with_values(X, values.astype(np.float64) ** 2), Y, where)
+        second.add_rows(with_values(X, values.astype(np.float64) ** 2), Y, where, undo)
 
 
 def with_values(X: sparse.csr_array, values: np.ndarray) -> sparse.csr_array:

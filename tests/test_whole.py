@@ -1,0 +1,261 @@
+"""An update is learned wholly or not at all, whatever is raised; and in one thread at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import narrows
+from narrows import CCIPCA, IOC, OC, OCFS, ClassStats, FisherFS, OnlineSRDA, Window
+from narrows.river import OneByOne
+from tests.cases import STREAMED, assert_same
+
+SOURCE = str(Path(narrows.__file__).parent)
+FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
+
+
+class AtLine:
+    """Raises at one line of the library that is run, as a signal handler would."""
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, frame, event, arg):
+        if not frame.f_code.co_filename.startswith(SOURCE) or frame.f_code.co_name == "back":
+            return None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        # at the end of a `with` its line comes again, where no signal handler is ever called
+        if event == "line" and not line.strip().startswith("with "):
+            self.left -= 1
+            if self.left == 0:
+                raise TimeoutError("the time is over")
+        return self
+
+
+def run_traced(function, number=0):
+    """Call the function, raise at its line of that number, and say how many lines were run."""
+    at = AtLine(number)
+    sys.settrace(at)
+    try:
+        function()
+    finally:
+        sys.settrace(None)
+    return number - at.left
+
+
+def everything(estimator):
+    """What an estimator has learned and its attributes, to the bit."""
+    state = estimator._learnt.state
+    arrays = {name: array.tobytes() for name, array in state.to_arrays().items()}
+    arena = {name: b"" for name in ("arena", "arena_of") if name in arrays}  # behind it is room
+    names = getattr(estimator, "feature_names_in_", None)
+    return arrays | arena, estimator.n_features_in_, None if names is None else list(names)
+
+
+def batches(form, n=90, d=12):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((n, d)) < 0.6, rng.normal(size=(n, d)) + 1.0, 0.0)
+    y = np.array(["ant", "bee", "cat"])[np.arange(n) % 3]
+    y[-5:] = "dog"  # a class of its own in the last batch
+    return [(FORMS[form](X[k : k + 30]), y[k : k + 30]) for k in range(0, n, 30)]
+
+
+def in_threads(functions):
+    """Run each in a thread of its own; all have to come to an end."""
+    threads = [threading.Thread(target=function, daemon=True) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
+def test_an_exception_at_any_line_leaves_all_of_a_batch_or_nothing(case, form):
+    first, second, third = batches(form)
+    if form == "sparse" and not case.takes_sparse:
+        pytest.skip("dense samples only")
+    for n_before in (1, 2):  # the next batch has known classes only, or a new one
+        begun = [first, second][:n_before]
+        X, y = [second, third][n_before - 1]
+
+        def new(begun=begun):
+            estimator = case.new()
+            for batch in begun:
+                estimator.partial_fit(*batch)
+            return estimator
+
+        done = new()
+        lines = run_traced(lambda done=done, X=X, y=y: done.partial_fit(X, y), 0)
+        before, after = everything(new()), everything(done)
+        rng = np.random.default_rng(n_before)
+        for number in sorted(rng.choice(np.arange(1, lines), min(12, lines - 1), replace=False)):
+            estimator = new()
+            with pytest.raises(TimeoutError):
+                run_traced(lambda e=estimator, X=X, y=y: e.partial_fit(X, y), int(number))
+            left = everything(estimator)
+            assert left in (before, after), number
+            if left == before:
+                assert everything(estimator.partial_fit(X, y)) == after
+
+
+@pytest.mark.parametrize("second", [None, "total", "class"])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_exception_at_any_line_of_a_state_leaves_it_as_it_was(form, second):
+    first, then, third = batches(form)
+
+    def arrays(state):
+        return {name: array.tobytes() for name, array in state.to_arrays().items()}
+
+    for X, y in (then, third, (third[0][:1], ["ant"])):
+        state = ClassStats.of(*first, second=second)
+        before = arrays(state)
+        lines = run_traced(lambda s=state, X=X, y=y: s.update(X, y))
+        for number in range(1, lines, 3):
+            state = ClassStats.of(*first, second=second)
+            with pytest.raises(TimeoutError):
+                run_traced(lambda s=state, X=X, y=y: s.update(X, y), number)
+            assert arrays(state) == before, number
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [OC(), FisherFS(), OC(half_life=50_000), IOC(), OnlineSRDA(random_state=0)],
+    ids=repr,
+)
+def test_a_signal_in_a_long_batch_ends_it_at_once_and_changes_nothing(estimator):
+    rng = np.random.default_rng(0)
+    n = {"IOC": 100_000, "OnlineSRDA": 1_000_000}.get(type(estimator).__name__, 3_000_000)
+    ends = np.arange(n + 1) * 10
+    X = sparse.csr_array((rng.random(10 * n), rng.integers(0, 3_000, 10 * n), ends), (n, 3_000))
+    X.sum_duplicates()
+    y = rng.integers(0, 5, n)
+    estimator.partial_fit(X[:1000], y[:1000])
+    before = everything(estimator)
+
+    def over(number, frame):
+        raise TimeoutError
+
+    previous = signal.signal(signal.SIGALRM, over)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(TimeoutError):
+            estimator.partial_fit(X, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert everything(estimator) == before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
+def test_threads_that_learn_with_one_estimator_lose_nothing(case):
+    first, *_ = batches("dense")
+    estimator, times = case.new(), 8
+
+    def learn():
+        for _ in range(times):
+            estimator.partial_fit(*first)
+
+    in_threads([learn] * 4)
+    once = case.new()
+    for _ in range(4 * times):
+        once.partial_fit(*first)
+    assert estimator.n_samples_seen_ == once.n_samples_seen_ == 30 * 4 * times
+    assert_same(estimator, once, rtol=1e-7)
+
+
+def test_two_estimators_that_merge_each_other_do_not_wait_for_each_other():
+    (X, y), *_ = batches("dense")
+    a, b = OC().fit(X, y), OC().fit(X, y)
+    both = threading.Barrier(2, timeout=60)
+
+    def merge(one, other):
+        for _ in range(50):
+            both.wait()
+            one.merge(other)
+
+    in_threads([lambda: merge(a, b), lambda: merge(b, a)])
+
+
+def test_a_fork_while_another_thread_learns_can_learn():
+    (X, y), *_ = batches("dense")
+    estimator = OCFS().fit(X, y)
+    from narrows.families._base import lock_of
+
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold():
+        with lock_of(estimator):
+            held.set()
+            go_on.wait(timeout=60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(timeout=60)
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        os._exit(17 if estimator.partial_fit(X, y).n_samples_seen_ == 60 else 1)
+    _, status = os.waitpid(child, 0)
+    go_on.set()
+    thread.join(timeout=60)
+    assert os.waitstatus_to_exitcode(status) == 17
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_window_takes_all_of_a_batch_or_nothing(form):
+    first, second, third = batches(form)
+
+    def new():
+        return Window(OC(), samples=40).partial_fit(*first).partial_fit(*second)
+
+    def known(window):
+        return window.n_samples_seen_, window.estimator_.stats_.to_arrays()
+
+    lines = run_traced(lambda: new())  # at least as many as of one batch
+    before, after = known(new()), known(new().partial_fit(*third))
+    for number in range(1, lines, 61):
+        window = new()
+        with contextlib.suppress(TimeoutError):
+            run_traced(lambda w=window: w.partial_fit(*third), number)
+        found = known(window)
+        expected = before if found[0] == before[0] else after
+        for name, array in expected[1].items():
+            np.testing.assert_array_equal(found[1][name], array)
+
+
+def test_an_interrupt_of_one_dict_at_a_time_loses_none(monkeypatch):
+    rows = [({"sea": 1.0, "salt": k % 7}, "water") for k in range(20)]
+    one = OneByOne(OC(), n_features=16, batch=10)
+    learn = OC.partial_fit
+
+    def interrupted(self, *args, **named):
+        monkeypatch.setattr(OC, "partial_fit", learn)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OC, "partial_fit", interrupted)
+    for x, y in rows:
+        try:
+            one.learn_one(x, y)
+        except KeyboardInterrupt:
+            one.learn_one(x, y)
+    assert one.estimator_.n_samples_seen_ == 20
+
+
+def test_what_no_class_is_needed_for_is_whole_too():
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    pca = CCIPCA().partial_fit(X)
+    with pytest.raises(ValueError, match="NaN"):
+        pca.partial_fit(np.full((3, 5), np.nan))
+    assert pca.n_samples_seen_ == 40
