@@ -19,7 +19,8 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows import MMC, OC, OCFS, SRDA, OnlineSRDA
+from narrows import IG, MMC, OC, OCFS, SRDA, OnlineSRDA
+from narrows.engines import local
 from narrows.errors import DataError, ParameterError
 from narrows.solve import table
 from narrows.write import writer
@@ -144,6 +145,105 @@ def test_rows_of_two_widths_and_parts_without_rows(client):
     X[:30, 5:] = 0
     spread = engine.fit(OC(), [narrow, wide], client)
     assert_same(spread, OC().fit(sparse.csr_array(X), y))
+
+
+DENSE_5, DENSE_3, SPARSE_5, SPARSE_3 = (
+    (form(labelled()[0][:, :width]), labelled()[1])
+    for form in (np.asarray, sparse.csr_array)
+    for width in (5, 3)
+)
+WIDTHS = [
+    ("ok", SPARSE_3, SPARSE_5),
+    ("ok", SPARSE_5, SPARSE_3),
+    ("ok", DENSE_5, SPARSE_3),
+    ("partition 1: expected 5 features as in partition 0, got 3", DENSE_5, DENSE_3),
+    ("partition 1: expected 3 features as in partition 0, got 5", DENSE_3, DENSE_5),
+    ("partition 1: expected 3 features as in partition 0, got 5", SPARSE_3, DENSE_5),
+    ("partition 4: expected 5 features as in partition 0, got 3", *[DENSE_5] * 4, DENSE_3),
+    ("partition 2: expected 5 features as in partition 1, got 3", SPARSE_3, SPARSE_5, DENSE_3),
+]
+
+
+@pytest.mark.parametrize("method", [OC, IG, OnlineSRDA, SRDA], ids=lambda method: method.__name__)
+def test_dense_parts_are_not_widened_here_or_there(client, method):
+    for said, *parts in WIDTHS:
+        late = [dask.delayed(part) for part in parts]
+        if said == "ok":
+            widths = [len(local.fit(method(), parts).components_.T)] if method is OC else [5]
+            widths += [engine.fit(method(), each, client).n_features_in_ for each in (parts, late)]
+            assert set(widths) == {5}
+            continue
+        with pytest.raises(ValueError, match=r"expected dense rows of \d features as before"):
+            local.fit(method(), parts)
+        for each in (parts, late):
+            with pytest.raises(DataError, match=said):
+                engine.fit(method(), each, client)
+
+
+def test_what_goes_on_from_a_state_is_not_widened_either():
+    state = local.learn(OC(), [DENSE_5])
+    with pytest.raises(ValueError, match="OC: expected dense rows of 5 features as before, got 3"):
+        local.learn(OC(), [DENSE_3], (state, 0))
+    assert local.learn(OC(), [SPARSE_3], (state, 0)).n_features == 5
+
+
+def test_files_of_unlike_width_are_refused_here_and_there(cluster, client, run, tmp_path):
+    """Padded with zeros, means of 5 would be 2.5."""
+    rows = np.full((4, 5), 5.0)
+    for name, X in (("a", rows), ("b", rows[:, :3])):
+        np.savez(tmp_path / f"{name}.npz", X=X, y=[0, 0, 1, 1])
+    there = f"--engine dask --scheduler {cluster.scheduler_address}"
+    for names, numbers in (("ab", (5, 3)), ("ba", (3, 5))):
+        files = " ".join(f"{name}.npz" for name in names)
+        status, out, err = run(f"fit {files} --method oc -o m.narrows {there}")
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        first, second = (str(tmp_path / f"{name}.npz") for name in names)
+        assert f"{second}: expected {numbers[0]} features as in {first}, got {numbers[1]}." in err
+        status, out, err = run(f"fit {files} --method oc -o m.narrows")
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert f"{names[1]}.npz:1: " in err
+    assert not os.path.exists("m.narrows")
+
+
+@pytest.mark.parametrize("method", [OC, SRDA])
+def test_features_of_other_names_are_refused(client, tmp_path, method):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y = labelled()
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    turned, narrow = frame[list("bacdefg")], frame[list("abcdef")]
+    for other, said in ((turned, "in another order"), (narrow, "without g")):
+        pairs = [(frame, y), (other, y)]
+        tables = [dask.delayed(each.assign(label=y)) for each in (frame, other)]
+        for parts in (pairs, [dask.delayed(pair) for pair in pairs], tables):
+            with pytest.raises(DataError, match=f"partition 1: .* of partition 0, got .* {said}"):
+                engine.fit(method(), parts, client)
+    with pytest.raises(DataError, match="partition 1: expected 7 features as in partition 0, got"):
+        engine.fit(method(), [(frame, y), (sparse.csr_array(X[:, :5]), y)], client)
+    blocks = [dask.delayed(frame), dask.delayed(turned)]
+    rows = dd.from_delayed(blocks, meta=frame, verify_meta=False)
+    labels = dd.from_delayed([dask.delayed(pd.Series(y))] * 2, meta=pd.Series(y))
+    with pytest.raises(DataError, match=r"partition 1: .* got them in another order"):
+        engine.fit(method(), (rows, labels), client)
+    for name, part in (("a.csv", frame), ("b.csv", narrow)):
+        part.assign(label=y).to_csv(tmp_path / name, index=False)
+    with pytest.raises(DataError, match=r"b\.csv.* it lacks g"):
+        engine.fit(method(), [tmp_path / "a.csv", tmp_path / "b.csv"], client)
+
+
+def test_blocks_of_another_width_than_they_say_are_refused(client):
+    X, y = labelled()
+    rows = da.from_array(X, chunks=(20, 7))
+    cut = rows.map_blocks(_narrow_at_the_end, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(DataError, match=r"partition 2: expected 7 features as in .*, got 4"):
+        engine.fit(OC(), (cut, y), client)
+    fitted = OC().fit(X, y)
+    for parts in ([DENSE_5], [SPARSE_5]):
+        with pytest.raises(DataError, match="partition 0: expected 7 features, got 5"):
+            client.compute(engine.transform(fitted, parts)).result()
+
+
+def _narrow_at_the_end(block, block_info=None):
+    return block[:, :4] if block_info[0]["chunk-location"][0] == 2 else block
 
 
 def test_what_is_refused_names_what_is_there(client):

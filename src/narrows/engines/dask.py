@@ -58,7 +58,8 @@ def fit(
           ``indices`` and ``values``; or a tuple (DataFrame, Series);
         - a list, of paths or patterns such as ``"shards/*.parquet"`` (each file is read by one
           worker, which has to find it under that name), of (X, y) or (X, y, sample_weight), of
-          DataFrames of the same columns, or of `dask.delayed` of any of these.
+          DataFrames of the same columns, or of `dask.delayed` of any of these. Dense parts need the
+          same number of features, named ones the same names; sparse ones may have fewer or more.
     client : distributed.Client, optional
         Of the cluster. If left out, the client of the moment; where there is none a local cluster
         with one process for each core is started, and closed at the end.
@@ -79,7 +80,7 @@ def fit(
     ParameterError
         A method that needs rows in order, or a `half_life`; files of several formats.
     DataError
-        Something wrong in a file or a part, named with the row.
+        Something wrong in a file or a part, named with the row; a part whose features differ.
     ConnectionError
         The scheduler cannot be reached or was lost, or workers died again and again.
 

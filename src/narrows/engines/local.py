@@ -7,6 +7,7 @@ from typing import Any
 
 from scipy import sparse
 
+from narrows.engines.features import Features
 from narrows.solve.sums import widened
 
 
@@ -23,8 +24,8 @@ def fit(
     estimator : narrows estimator
         Its parameters say how; what it had learnt before is forgotten.
     chunks : iterable of (X, y)
-        Gone through once for each pass that the estimator makes. Later ones may be wider than
-        earlier ones; what the earlier ones lack is 0.
+        Gone through once for each pass that the estimator makes. Sparse chunks may have fewer or
+        more features than those before them; what is missing is 0. Dense ones may not.
     begun : (state, int), optional
         A state to go on from, and the number of the pass in which it was left; `chunks` are then
         at first what is left of that pass.
@@ -56,6 +57,11 @@ def learn(
         for X, *labels in chunks:  # y, and weights where there are any
             if state is None:
                 state = estimator.empty_state(X.shape[1])
+            elif not Features.of(X).follow(state.n_features):
+                raise ValueError(
+                    f"{type(estimator).__name__}: expected dense rows of {state.n_features} "
+                    f"features as before, got {X.shape[1]}. Give all rows the same features."
+                )
             elif X.shape[1] > state.n_features:
                 state = state.widen(X.shape[1])
             estimator.update_state(state, widened(X, state.n_features), *labels)

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 from tqdm import tqdm
 
+from narrows.engines.features import Features, PartFeatures
 from narrows.engines.rows import SpreadRows, kept, stats_of_rows
 from narrows.engines.there import counted, labelled_rows, source_of, state_of, surveyed
 from narrows.engines.tree import LIMIT, TreeSum
@@ -68,14 +69,14 @@ class Parts:
         alone = clone(estimator)
         with self._bar("learning") as bar:
             begin = self._begin(state_of, alone)
-            pieces = TreeSum(self.client, alone.add_states).of(begin, bar.update)
-        first = pieces[0][2].result()
+            pieces = TreeSum(self.client, alone.add_states).of(begin, self._checking(bar))
+        first = pieces[0][2].result().state
         if not isinstance(first, ClassStats):
             return first
         starts = [start for start, _, _ in pieces]
 
         def in_full(k: int) -> ClassStats:
-            state: ClassStats = first if k == 0 else pieces[k][2].result()
+            state: ClassStats = first if k == 0 else pieces[k][2].result().state
             width = starts[k + 1] - starts[k] if k + 1 < len(starts) else state.n_features
             return state.widen(width) if width > state.n_features else state
 
@@ -90,8 +91,8 @@ class Parts:
         with self._bar("reading") as bar:
             held = [begin() for begin in self._begin(labelled_rows, clone(estimator))]
             states = [self._submitting(stats_of_rows, part) for part in held]
-            pieces = TreeSum(self.client, ClassStats.__add__, None).of(states, bar.update)
-        stats = ClassStats.beside([pieces[0][2].result()])
+            pieces = TreeSum(self.client, ClassStats.__add__, None).of(states, self._checking(bar))
+        stats = ClassStats.beside([pieces[0][2].result().state])
         return SpreadRows(self.client, held, stats), stats
 
     def compute(self, function: Callable[..., Any], raw: Any, where: str, *args: Any) -> Any:
@@ -123,6 +124,16 @@ class Parts:
 
     def _bar(self, what: str) -> Any:
         return tqdm(total=len(self.raw), desc=what, unit="part", disable=not self.progress)
+
+    def _checking(self, bar: Any) -> Callable[[int, Features | None], None]:
+        """What to do when the state of a part is there."""
+        together = PartFeatures(self.where)
+
+        def done(k: int, features: Features | None) -> None:
+            together.add(k, features)
+            bar.update()
+
+        return done
 
     def turn_into_columns_by(self, source: Source | None) -> None:
         """Let files become the columns that they were for an estimator when it was fitted."""

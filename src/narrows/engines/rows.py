@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Callable, Iterable
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from narrows.engines.features import Features
+from narrows.engines.tree import Part
 from narrows.labels import one_a_row, weights
 from narrows.solve.centred import Centred, triangle
 from narrows.solve.lsqr import Product
@@ -19,7 +21,14 @@ from narrows.stats import ClassStats, checked_rows
 
 _AT_ONCE = 8  # products that one task adds up
 
-Rows = tuple[Any, np.ndarray, np.ndarray]  # X, one label a row, weights
+
+class Rows(NamedTuple):
+    """Rows with one label each and a weight, and their features."""
+
+    X: Any
+    labels: np.ndarray
+    weight: np.ndarray
+    features: Features
 
 
 def kept(client: Any, thing: Any) -> Any:
@@ -36,8 +45,10 @@ def _itself(thing: Any) -> Any:
     return thing
 
 
-def rows_of(chunks: Iterable[tuple[Any, ...]], who: str) -> Rows | None:
-    """Return the rows of all chunks, with one label each, and a weight; None if there are none."""
+def rows_of(
+    chunks: Iterable[tuple[Any, ...]], who: str
+) -> tuple[Any, np.ndarray, np.ndarray] | None:
+    """Return (X, one label a row, weights) of all chunks; None if there are none."""
     parts = []
     for X, y, *weight in chunks:
         X = checked_rows(X, who)
@@ -52,9 +63,9 @@ def rows_of(chunks: Iterable[tuple[Any, ...]], who: str) -> Rows | None:
     )
 
 
-def stats_of_rows(rows: Rows | None) -> ClassStats:
+def stats_of_rows(rows: Rows | None) -> Part:
     """Return the sums of the rows by class."""
-    return ClassStats(0) if rows is None else ClassStats.of(*rows)
+    return Part(ClassStats(0)) if rows is None else Part(ClassStats.of(*rows[:3]), rows.features)
 
 
 class SpreadRows(Centred):
@@ -175,7 +186,7 @@ def _part(rows: Rows | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
         X: Any = sparse.csr_array((0, len(mean)))
         labels, weight = classes[:0], np.empty(0)
     else:
-        X, labels, weight = rows
+        X, labels, weight, _ = rows
         X, labels, weight = X[weight > 0], labels[weight > 0], weight[weight > 0]
     return Centred(widened(X, len(mean)), np.searchsorted(classes, labels), weight, mean)
 

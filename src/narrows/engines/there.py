@@ -12,7 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from narrows.engines import local
-from narrows.engines.rows import rows_of
+from narrows.engines.features import Features
+from narrows.engines.rows import Rows, rows_of
+from narrows.engines.tree import Part
 from narrows.errors import DataError, ParameterError
 from narrows.read import Dataset, Source, check_finite
 from narrows.read.arrow import read_table
@@ -48,24 +50,38 @@ def counted(shared: Shared, path: str, where: str, vectoriser: Vectoriser) -> Ve
     return vectoriser
 
 
-def _chunks(shared: Shared, raw: Any, where: str) -> Iterator[tuple[Any, ...]]:
-    """The rows, labels and weights of a part, finite."""
+def _chunks(
+    shared: Shared, raw: Any, where: str, features: list[Features] | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """The rows, labels and weights of a part, finite; `features` gets those of each chunk."""
+    for X, names, *labels in _named_chunks(shared, raw, where):
+        if features is not None:
+            features.append(Features.of(X, names))
+        yield X, *labels
+
+
+def _named_chunks(shared: Shared, raw: Any, where: str) -> Iterator[tuple[Any, ...]]:
+    """The rows, the names of their features where they have any, labels and weights."""
     options, source = shared
     if isinstance(raw, np.ndarray) or sparse.issparse(raw):
         raw = raw, None
     if isinstance(raw, str | os.PathLike):
         tfidf = None if source is None else source.tfidf
         for chunk in Dataset([os.fspath(raw)], options.having(may_be_empty=True), source):
-            yield chunk.X if tfidf is None else tfidf.transform(chunk.X), chunk.y
+            X = chunk.X if tfidf is None else tfidf.transform(chunk.X)
+            yield X, chunk.columns, chunk.y
     elif isinstance(raw, tuple | list):
         X, y, *weight = raw
+        names = getattr(X, "columns", None)
         X = checked_rows(X, finite=False)
+        if options.width and X.shape[1] != options.width:
+            raise DataError(where, f"expected {options.width} features, got {X.shape[1]}.")
         check_finite(Chunk(X, y, range(1, X.shape[0] + 1)), where)
-        yield X, y, *weight
+        yield X, names, y, *weight
     else:
         for chunk in read_table(raw, where, options):
             check_finite(chunk, where)
-            yield chunk.X, chunk.y
+            yield chunk.X, chunk.columns, chunk.y
 
 
 @contextmanager
@@ -79,17 +95,20 @@ def _named(where: str) -> Iterator[None]:
         raise DataError(where, str(error)) from error
 
 
-def state_of(shared: Shared, raw: Any, where: str, estimator: Any) -> Any:
+def state_of(shared: Shared, raw: Any, where: str, estimator: Any) -> Part:
     """The state of a part; one that has no rows has no columns either."""
+    features: list[Features] = []
     with _named(where):
-        state = local.learn(estimator, _chunks(shared, raw, where))
-        return estimator.empty_state(0) if state is None else state
+        state = local.learn(estimator, _chunks(shared, raw, where, features))
+        return Part(estimator.empty_state(0)) if state is None else Part(state, features[-1])
 
 
-def labelled_rows(shared: Shared, raw: Any, where: str, estimator: Any) -> Any:
+def labelled_rows(shared: Shared, raw: Any, where: str, estimator: Any) -> Rows | None:
     """All rows of a part with one label each and a weight."""
+    features: list[Features] = []
     with _named(where):
-        return rows_of(_chunks(shared, raw, where), type(estimator).__name__)
+        rows = rows_of(_chunks(shared, raw, where, features), type(estimator).__name__)
+        return None if rows is None else Rows(*rows, features[-1])
 
 
 def reduced_part(shared: Shared, raw: Any, where: str, reduce: Callable[[Any], Any]) -> Any:

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+from narrows.engines.features import Features
 
 LIMIT = 100_000_000  # bytes of one piece of a state
+
+
+class Part(NamedTuple):
+    """The state of a part, or of several, or of some columns of these.
+
+    `features` are those of the rows of one part, and None where it has no rows.
+    """
+
+    state: Any
+    features: Features | None = None
 
 
 class _Node:
@@ -19,7 +31,7 @@ class _Node:
 
 
 class TreeSum:
-    """Adds up states that a cluster makes of the parts of a data set.
+    """Adds up states, each in a `Part`, that a cluster makes of the parts of a data set.
 
     Parts are added two by two, then these sums two by two, always the same ones, so that the
     answer does not depend on which is there first. A sum of more than `limit` bytes is cut in two
@@ -46,16 +58,16 @@ class TreeSum:
         self.nodes: dict[tuple[int, int], _Node] = {}
 
     def of(
-        self, parts: Sequence[Callable[[], Any]], done: Callable[[], Any] = lambda: None
+        self, parts: Sequence[Callable[[], Any]], done: Callable[[int, Features | None], Any]
     ) -> list[tuple[int, int, Any]]:
-        """Return (first column, bytes, future) of the pieces of the sum, in order.
+        """Return (first column, bytes, future of a `Part`) of the pieces of the sum, in order.
 
         Parameters
         ----------
         parts : sequence of callables
-            Each begins the work on one part, and returns the future of its state.
+            Each begins the work on one part, and returns the future of its `Part`.
         done : callable
-            Called when the state of a part is there.
+            Called with the number of a part and its features when its state is there.
         """
         counts = [len(parts)]
         while counts[-1] > 1:
@@ -68,7 +80,7 @@ class TreeSum:
                 begun, running = begun + 1, running + 1
             future = next(self.finished)
             node, start, state = self.measured.pop(future)
-            size, middle = future.result()
+            size, middle, features = future.result()
             node.to_come -= 1
             if self.limit is not None and size > self.limit and middle:
                 for first, last in ((0, middle), (middle, None)):
@@ -79,7 +91,7 @@ class TreeSum:
                 continue
             if not node.level:
                 running -= 1
-                done()
+                done(node.index, features)
             top = self._whole(node, counts)
             if top is not None:
                 return [(k, top.sizes[k], top.pieces[k]) for k in sorted(top.pieces)]
@@ -121,20 +133,21 @@ class TreeSum:
         return self.client.submit(function, *args, priority=priority, pure=False)
 
 
-def _measured(state: Any) -> tuple[int, int]:
-    """How many bytes a state takes, and the column that has half of them before it."""
-    return state.nbytes, state.middle() if hasattr(state, "cut") else 0
+def _measured(part: Part) -> tuple[int, int, Features | None]:
+    """How many bytes a state takes, the column that has half of them before it, the features."""
+    state = part.state
+    return state.nbytes, state.middle() if hasattr(state, "cut") else 0, part.features
 
 
-def _cut(state: Any, first: int, last: int | None) -> Any:
-    return state.cut(slice(first, last))
+def _cut(part: Part, first: int, last: int | None) -> Part:
+    return part._replace(state=part.state.cut(slice(first, last)))
 
 
-def _sum(add: Callable[[Any, Any], Any], a: Any, of_a: Any, b: Any, of_b: Any) -> Any:
-    a, b = (
-        state if columns is None else state.cut(slice(*columns))
-        for state, columns in ((a, of_a), (b, of_b))
+def _sum(add: Callable[[Any, Any], Any], a: Part, of_a: Any, b: Part, of_b: Any) -> Part:
+    one, other = (
+        part.state if columns is None else part.state.cut(slice(*columns))
+        for part, columns in ((a, of_a), (b, of_b))
     )
-    width = max(a.n_features, b.n_features)
-    a, b = (s if s.n_features == width else s.widen(width) for s in (a, b))
-    return add(a, b)
+    width = max(one.n_features, other.n_features)
+    one, other = (s if s.n_features == width else s.widen(width) for s in (one, other))
+    return Part(add(one, other))
