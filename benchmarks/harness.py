@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Protocol
 
+import joblib
 import numpy as np
 import scipy
 import sklearn
@@ -168,7 +169,7 @@ def save(results: list[Result], path: Path) -> None:
         "scipy": scipy.__version__,
         "sklearn": sklearn.__version__,
         "machine": _processor(),
-        "cores": multiprocessing.cpu_count(),
+        "cores": joblib.cpu_count(),
         "load": round(os.getloadavg()[2], 1),  # of the last quarter of an hour
         "blas": max(
             (p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"), default=1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from itertools import combinations
 
@@ -202,6 +204,30 @@ def test_what_is_done_side_by_side(monkeypatch):
     assert before < 10
     time.sleep(0.2)
     assert len(done) == before  # none goes on
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity")
+@pytest.mark.parametrize(
+    ("said", "cores"), [({}, 1), ({"OMP_NUM_THREADS": "3"}, 3), ({"LOKY_MAX_CPU_COUNT": "1"}, 1)]
+)
+def test_no_more_threads_than_cores_that_may_be_used(said, cores):
+    code = (
+        "import os, threading\n"
+        "if 'LOKY_MAX_CPU_COUNT' not in os.environ:\n"
+        "    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "from narrows.solve import threads\n"
+        "threads.each(abs, range(100))\n"
+        "print(threads.CORES, sum(t.name.startswith('narrows') for t in threading.enumerate()))"
+    )
+    others = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**others, **said}, capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert done.stderr == ""
+    found, started = map(int, done.stdout.split())
+    assert found == cores
+    assert started <= cores
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +31,7 @@ from narrows.families._select import Selector
 from narrows.families.online_srda import OnlineSRDA
 from narrows.labels import one_a_row
 from narrows.solve.columns import take
+from narrows.solve.threads import CORES
 from narrows.stats import ClassStats, Second, checked_rows
 
 ALL = "all columns"
@@ -343,7 +343,7 @@ class Rival:
         if self.name == "lineardiscriminantanalysis":
             limit = min(limit, len(np.unique(y)) - 1)
         few = min(p, limit)
-        with threadpool_limits(1 if few < _MANY else os.cpu_count() or 1):
+        with threadpool_limits(1 if few < _MANY else CORES):
             return self.make(few).fit(X, y).transform
 
 

@@ -10,11 +10,17 @@ from functools import cache
 from itertools import chain, islice
 from typing import TypeVar
 
+import joblib
+
 
 def _cores() -> int:
-    """How many there are to be used: fewer where told, as each worker of a cluster is."""
+    """Return how many this process may use.
+
+    `OMP_NUM_THREADS` says so where it is set, as in each worker of a cluster; else what CPU
+    affinity, the limits of a container, and `LOKY_MAX_CPU_COUNT` leave.
+    """
     told = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    return int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
+    return int(told) if told.isdigit() and int(told) else joblib.cpu_count()
 
 
 CORES = _cores()
