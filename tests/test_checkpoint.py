@@ -121,7 +121,7 @@ def test_an_update_is_gone_on_with(run, monkeypatch):
 def piped(command, data, **options):
     return subprocess.run(
         [sys.executable, "-m", "narrows", *command.split()],
-        input=data, capture_output=True, check=False, **options,
+        input=data, capture_output=True, check=False, timeout=120, **options,
     )  # fmt: skip
 
 
@@ -293,7 +293,8 @@ def test_killed_twenty_times_it_ends_with_the_same_bytes(tmp_path):
         sys.executable, "-m", "narrows", "fit", "a.svm", "--method", "oc", "--width", "1500000",
         "--one-based", "--chunk-rows", "500",
     ]  # fmt: skip
-    subprocess.run([*fit, "-o", "whole.narrows"], cwd=tmp_path, check=True, capture_output=True)
+    command = [*fit, "-o", "whole.narrows"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     kept = [*fit, "-o", "m.narrows", "--checkpoint", "c.narrows", "--every", "500", "--resume"]
     checkpoint, model, whole = (tmp_path / f"{name}.narrows" for name in ("c", "m", "whole"))
     killed = writing = 0
@@ -311,10 +312,11 @@ def test_killed_twenty_times_it_ends_with_the_same_bytes(tmp_path):
         time.sleep(random_moment.uniform(0, 0.3))
         if writing < 5:  # wait until one is under way
             while process.poll() is None and not list(tmp_path.glob(".c.narrows.*.part")):
+                assert time.monotonic() < deadline + 60
                 time.sleep(0.0005)
         if not last:
             process.send_signal(signal.SIGKILL)
-        errors = process.communicate()[1]
+        errors = process.communicate(timeout=120)[1]
         assert process.returncode in (0, -signal.SIGKILL), errors
         killed += process.returncode != 0
         writing += bool(list(tmp_path.glob(".c.narrows.*.part")))

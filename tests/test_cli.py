@@ -404,8 +404,9 @@ def test_a_warning_is_one_line(run):
 def test_pipes(tmp_path, svm):
     def piped(line, content):
         return subprocess.run(
-            [*COMMAND, *line.split()], input=content, capture_output=True, cwd=tmp_path, check=False
-        )
+            [*COMMAND, *line.split()], input=content, capture_output=True, cwd=tmp_path,
+            check=False, timeout=120,
+        )  # fmt: skip
 
     content = (tmp_path / "a.svm").read_bytes()
     done = piped("fit - --one-based --method ocfs --n-features 2 -o m.narrows", content)
@@ -450,7 +451,9 @@ def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
         _, err = fit.communicate(timeout=60)
         assert fit.returncode == 0, err
     command = f"{sys.executable} -m narrows fit - --method oc -o x.narrows <&-"
-    done = subprocess.run(command, shell=True, capture_output=True, cwd=tmp_path, check=False)
+    done = subprocess.run(
+        command, shell=True, capture_output=True, cwd=tmp_path, check=False, timeout=120
+    )
     assert (done.returncode, done.stderr) == (2, b"narrows: -: there is no standard input.\n")
 
 
@@ -505,6 +508,7 @@ def test_an_interrupt_inside_an_import_is_one(tmp_path, raising):
     done = subprocess.run(
         [sys.executable, "-m", "narrows", "demo"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+        timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (130, "narrows: interrupted; no file was changed.\n")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -40,6 +41,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score"),
     pytest.mark.filterwarnings("ignore:.*merged approximately"),
 ]
+LIMIT = 120  # seconds, of every wait: far more than it takes on a busy machine
 CUTS = [0, 9, 9, 10, 31, 32, 60]  # uneven, empty, and of one row
 
 
@@ -54,7 +56,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def client(cluster):
     with Client(cluster, set_as_default=False) as made:
-        made.wait_for_workers(2)
+        made.wait_for_workers(2, LIMIT)
         yield made
 
 
@@ -239,7 +241,7 @@ def test_blocks_of_another_width_than_they_say_are_refused(client):
     fitted = OC().fit(X, y)
     for parts in ([DENSE_5], [SPARSE_5]):
         with pytest.raises(DataError, match="partition 0: expected 7 features, got 5"):
-            client.compute(engine.transform(fitted, parts)).result()
+            client.compute(engine.transform(fitted, parts)).result(LIMIT)
 
 
 def _narrow_at_the_end(block, block_info=None):
@@ -291,7 +293,8 @@ def test_sparse_parts_of_any_format(client, form):
         assert_same(engine.fit(method(), parts, client), method().fit(sparse.csr_array(X), y))
     reduced = engine.transform(OCFS(n_features=3).fit(X, y), [part[0] for part in parts[:1]])
     np.testing.assert_array_equal(
-        client.compute(reduced).result().toarray(), OCFS(n_features=3).fit(X, y).transform(X[:9])
+        client.compute(reduced).result(LIMIT).toarray(),
+        OCFS(n_features=3).fit(X, y).transform(X[:9]),
     )
 
 
@@ -452,7 +455,9 @@ def test_files_are_read_by_the_workers(client, tmp_path, suffix):
     got = [z for path in written for z, _ in narrows.read.iter_chunks(path, label="label")]
     np.testing.assert_allclose(np.vstack(got), local.transform(rows), atol=1e-12)
     lazy = engine.transform(loaded, str(tmp_path / "s*"))
-    np.testing.assert_allclose(client.compute(lazy).result(), local.transform(rows), atol=1e-12)
+    np.testing.assert_allclose(
+        client.compute(lazy).result(LIMIT), local.transform(rows), atol=1e-12
+    )
 
 
 def test_only_all_files_tell_where_columns_begin(client, tmp_path):
@@ -555,7 +560,7 @@ def test_shards_without_rows_are_no_rows_of_the_array(client, tmp_path):
         parquet.write_table(part, path)
     oc = engine.fit(OC(), paths, client)
     for given in (paths, tuple(paths)):
-        reduced = client.compute(engine.transform(oc, given)).result()
+        reduced = client.compute(engine.transform(oc, given)).result(LIMIT)
         np.testing.assert_allclose(reduced, OC().fit(X, y).transform(X), atol=1e-12)
 
 
@@ -565,7 +570,7 @@ def test_rows_of_another_format_than_at_the_fit(client, tmp_path):
     for suffix in ("svm", "parquet"):
         write(tmp_path / f"s.{suffix}", sparse.csr_array(X), y)
     oc = engine.fit(OC(), [tmp_path / "s.svm"], client)
-    reduced = client.compute(engine.transform(oc, [tmp_path / "s.parquet"])).result()
+    reduced = client.compute(engine.transform(oc, [tmp_path / "s.parquet"])).result(LIMIT)
     np.testing.assert_allclose(reduced, oc.transform(X), atol=1e-12)
 
 
@@ -582,19 +587,22 @@ def test_the_graph_holds_the_directions_once():
 # -- faults ----------------------------------------------------------------------------------------
 
 
-def slow_part(k):
-    X, y = labelled(seed=k)
-    time.sleep(0.3)
-    return X, y
+def killing_part(k, mark):
+    """Kill the first worker that comes to part 7, by when others hold what they have learnt."""
+    if k == 7 and not os.path.exists(mark):
+        with open(mark, "w"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return labelled(seed=k)
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_made_good(client):
-    parts = [dask.delayed(slow_part)(k) for k in range(12)]
+def test_a_killed_worker_is_made_good(client, tmp_path):
+    mark = str(tmp_path / "killed")
+    parts = [dask.delayed(killing_part)(k, mark) for k in range(12)]
     pids = list(client.run(os.getpid).values())
-    threading.Timer(0.9, os.kill, (pids[0], signal.SIGKILL)).start()
     spread = engine.fit(OC(), parts, client)
-    client.wait_for_workers(2)
+    assert os.path.exists(mark)
+    client.wait_for_workers(2, LIMIT)
     assert set(client.run(os.getpid).values()) != set(pids)
     rows, labels = zip(*(labelled(seed=k) for k in range(12)), strict=True)
     assert_same(spread, OC().fit(np.concatenate(rows), np.concatenate(labels)))
@@ -602,11 +610,11 @@ def test_a_killed_worker_is_made_good(client):
 
 def test_what_a_worker_was_sent_is_sent_again_if_it_dies(client):
     thing = kept(client, np.arange(3.0))
-    thing.result()
+    thing.result(LIMIT)
     (holder,) = client.who_has([thing]).popitem()[1]
     os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
-    assert client.submit(np.sum, thing).result(timeout=60) == 3.0
-    client.wait_for_workers(2)
+    assert client.submit(np.sum, thing).result(LIMIT) == 3.0
+    client.wait_for_workers(2, LIMIT)
 
 
 def test_a_fit_in_a_task_uses_the_cluster_of_the_task(client):
@@ -626,7 +634,7 @@ def test_a_part_that_kills_its_workers_is_an_error(client):
 
     with pytest.raises(ConnectionError, match="died again and again on one part"):
         engine.fit(OC(), [dask.delayed(deadly)()], client)
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, LIMIT)
 
 
 def test_what_is_wrong_in_a_part_is_named_with_its_row(client, tmp_path):
@@ -655,11 +663,28 @@ def test_nothing_stays_on_the_cluster_after_an_error(client, method):
     with contextlib.suppress(DataError):  # pytest.raises would keep hold of its frames
         engine.fit(method(), parts_of(X, y, range(0, 61, 6)), client)
         pytest.fail("NaN was learnt")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LIMIT
     while set(client.futures) - before and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.1)
     assert set(client.futures) <= before
+
+
+def killing_scheduler(k, pid):
+    if k == 7:
+        os.kill(pid, signal.SIGKILL)
+    return labelled(seed=k)
+
+
+def test_a_cluster_without_workers_is_an_error():
+    limit = {"distributed.scheduler.no-workers-timeout": "500ms"}
+    with (
+        dask.config.set(limit),
+        LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as cluster,
+        Client(cluster, set_as_default=False) as client,
+        pytest.raises(ConnectionError, match="without workers for too long"),
+    ):
+        engine.fit(OC(), [labelled()], client)
 
 
 def test_a_lost_scheduler_is_an_error():
@@ -674,10 +699,10 @@ def test_a_lost_scheduler_is_an_error():
             with subprocess.Popen([*worker, address], stderr=subprocess.DEVNULL) as second:
                 try:
                     with Client(address, set_as_default=False) as client:
-                        client.wait_for_workers(1)
-                    threading.Timer(1.0, first.kill).start()
+                        client.wait_for_workers(1, LIMIT)
+                    parts = [dask.delayed(killing_scheduler)(k, first.pid) for k in range(60)]
                     with pytest.raises(ConnectionError, match=f"scheduler at {address} was lost"):
-                        engine.fit(OC(), [dask.delayed(slow_part)(k) for k in range(60)], address)
+                        engine.fit(OC(), parts, address)
                 finally:
                     second.kill()
         finally:
@@ -710,6 +735,89 @@ def test_without_a_client_a_cluster_is_started_and_closed(monkeypatch):
         distributed.default_client()
 
 
+LOGGERS = [logging.getLogger(name) for name in ("distributed", "asyncio", "bokeh")]
+
+
+SEEN, BEGUN, MAY_END = [], threading.Event(), threading.Event()  # of workers that are threads
+
+
+def levels():
+    return [(each.level, [h.level for h in each.handlers]) for each in LOGGERS]
+
+
+def part_that_sees_the_levels():
+    SEEN.append(levels())
+    return labelled()
+
+
+def part_that_waits():
+    BEGUN.set()
+    assert MAY_END.wait(LIMIT)
+    return part_that_sees_the_levels()
+
+
+@pytest.fixture
+def in_threads(monkeypatch):
+    """Let a cluster of our own be one of threads, which begins at once."""
+    import distributed
+
+    monkeypatch.setattr(distributed, "LocalCluster", lambda **options: LocalCluster(
+        n_workers=1, processes=False, **options))  # fmt: skip
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_what_dask_logs_is_held_back_for_the_fit_only(capfd, monkeypatch):
+    for logger in LOGGERS:
+        monkeypatch.setattr(logger, "level", logging.WARNING)
+    before, X_y = levels(), labelled()
+    SEEN.clear()
+    assert_same(engine.fit(OC(), [dask.delayed(part_that_sees_the_levels)()]), OC().fit(*X_y))
+    assert [level for level, _ in SEEN[0]] == [logging.CRITICAL] * 3
+    assert levels() == before
+    with pytest.raises(DataError):
+        engine.fit(OC(), [DENSE_5, DENSE_3])
+    assert levels() == before
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parts_of_data.TreeSum, "of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.fit(OC(), [X_y])
+    assert levels() == before
+    gc.collect()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_cluster_that_does_not_begin_leaves_the_loggers_alone(monkeypatch):
+    import distributed
+
+    def failing(**options):
+        raise OSError("no more processes")
+
+    before = levels()
+    monkeypatch.setattr(distributed, "LocalCluster", failing)
+    with pytest.raises(OSError, match="no more processes"):
+        engine.fit(OC(), [labelled()])
+    assert levels() == before
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_the_last_of_two_fits_at_once_restores_the_loggers():
+    before = levels()
+    SEEN.clear()
+    with ThreadPoolExecutor(1) as pool:
+        one = pool.submit(engine.fit, OC(), [dask.delayed(part_that_waits)()])
+        try:
+            assert BEGUN.wait(LIMIT)
+            engine.fit(OC(), [labelled()])
+        finally:
+            MAY_END.set()
+        one.result(LIMIT)
+    assert [level for level, _ in SEEN[0]] == [logging.CRITICAL] * 3
+    assert levels() == before
+
+
 @pytest.mark.slow
 def test_two_fits_at_once_have_a_cluster_each(monkeypatch):
     import distributed
@@ -720,7 +828,7 @@ def test_two_fits_at_once_have_a_cluster_each(monkeypatch):
     with ThreadPoolExecutor() as pool:
         fits = [pool.submit(engine.fit, OC(), parts_of(X, y) * times) for times in (1, 20)]
         for spread in fits:
-            assert_same(spread.result(), OC().fit(X, y), only=["components"])
+            assert_same(spread.result(LIMIT), OC().fit(X, y), only=["components"])
 
 
 # -- the command line ------------------------------------------------------------------------------
@@ -781,7 +889,7 @@ def test_a_wide_state_needs_no_process_of_its_size():
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip
-        client.wait_for_workers(2)
+        client.wait_for_workers(2, LIMIT)
         workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
         largest, over = dict.fromkeys([worker.pid for worker in workers], 0), threading.Event()
 
@@ -798,7 +906,7 @@ def test_a_wide_state_needs_no_process_of_its_size():
             oc = engine.fit(OC(n_components=5), parts, client)
         finally:
             over.set()
-            watching.join()
+            watching.join(LIMIT)
         assert {worker.pid for worker in workers} == set(client.run(os.getpid).values())
     assert max(largest.values()) < 2_000_000_000
     assert sorted(ocfs.get_support(indices=True).tolist()) == list(range(0, 700, 7))
@@ -823,14 +931,32 @@ def test_without_the_extra_it_is_named(monkeypatch):
 def test_ctrl_c_ends_a_fit_on_a_cluster(tmp_path):
     X, y = labelled(n=300)
     write(tmp_path / "s.svm", X, np.unique(y, return_inverse=True)[1])
-    command = [sys.executable, "-m", "narrows", "fit", *["s.svm"] * 3000, "--method", "oc"]
+    folder = tmp_path / "run"
+    folder.mkdir()
+    os.rename(tmp_path / "s.svm", folder / "s.svm")
+    program = tmp_path / "program.py"  # the command; it says when the first part is learnt
+    program.write_text(
+        "import sys\n"
+        "from narrows import cli\n"
+        "from narrows.engines import parts\n"
+        "class Bar(parts.tqdm):\n"
+        "    def update(self, n=1):\n"
+        "        open('../learning', 'w').close()\n"
+        "if __name__ == '__main__':\n"
+        "    parts.tqdm = Bar\n"
+        "    sys.exit(cli.main())\n"
+    )
+    command = [sys.executable, str(program), "fit", *["s.svm"] * 3000, "--method", "oc"]
     process = subprocess.Popen(
-        [*command, "-o", "m.narrows", "--engine", "dask"], cwd=tmp_path, stdout=subprocess.PIPE,
+        [*command, "-o", "m.narrows", "--engine", "dask"], cwd=folder, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    time.sleep(8)
+    deadline = time.monotonic() + LIMIT
+    while not (tmp_path / "learning").exists() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LIMIT)
     assert (process.returncode, out) == (130, "")
     assert err.strip() == "narrows: interrupted; no file was changed."
-    assert os.listdir(tmp_path) == ["s.svm"]
+    assert os.listdir(folder) == ["s.svm"]

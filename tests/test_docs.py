@@ -107,7 +107,7 @@ def test_the_gallery_needs_no_data(example, tmp_path):
     environment = {k: v for k, v in os.environ.items() if k != "NARROWS_DATA"}
     done = subprocess.run(
         [sys.executable, str(example)], cwd=tmp_path, env=environment | {"MPLBACKEND": "Agg"},
-        capture_output=True, text=True, check=False,
+        capture_output=True, text=True, check=False, timeout=540,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout

@@ -67,8 +67,9 @@ def test_importing_is_light(what):
         "sys.exit(', '.join(heavy & set(sys.modules) - before) or 0)"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False,
+        timeout=120,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
@@ -77,7 +78,7 @@ def test_dense_rows_need_no_numba():
         "import sys, narrows; narrows.OC().fit([[0., 1.], [1., 0.]], [0, 1]);"
         "sys.exit('numba' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
 
 
 def test_nothing_is_pickled():

@@ -51,6 +51,7 @@ def test_ten_million_columns_under_4_gb(method, columns):
         capture_output=True,
         text=True,
         check=False,
+        timeout=540,
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) == columns

@@ -60,7 +60,7 @@ def run(blocks, folder):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program(blocks)],
         cwd=folder, env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=False,
+        capture_output=True, text=True, check=False, timeout=540,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.split(f"{MARK}\n")[:-1], done.stderr

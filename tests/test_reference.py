@@ -187,6 +187,7 @@ def test_memory_stays_within_a_few_times_the_answer(terms, tmp_path, method):
         capture_output=True,
         text=True,
         check=False,
+        timeout=540,
     )
     assert done.returncode == 0, done.stderr
     used, allowed = map(int, done.stdout.split())

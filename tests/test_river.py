@@ -158,4 +158,4 @@ for i in range(4):
 assert "oc0" in model.transform_one({"a": 1.0})
 """
     pytest.importorskip("river", reason="River is not installed")
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

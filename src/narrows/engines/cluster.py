@@ -13,6 +13,8 @@ from traceback import clear_frames
 from typing import Any
 
 _BEGINNING = Lock()  # distributed imports parts of itself as a cluster begins: not two at once
+_LOGGERS = ("distributed", "asyncio", "bokeh")
+_WAIT = "5 minutes"  # for workers of a cluster of ours to begin, and to come back
 
 
 def need_distributed() -> Any:
@@ -28,18 +30,24 @@ def need_distributed() -> Any:
 def connected(client: Any) -> Iterator[Any]:
     """The client given, or that of the moment, or one of a local cluster, which is closed."""
     distributed = need_distributed()
-    ours = ExitStack()
-    if client is None:
-        client = _of_the_moment(distributed, ours)
-    elif isinstance(client, str):
-        try:
-            client = ours.enter_context(distributed.Client(client, set_as_default=False))
-        except (OSError, TimeoutError, ValueError) as error:
-            raise ConnectionError(f"no Dask scheduler answers at {client}: {error}") from None
+    with ExitStack() as ours:
+        if client is None:
+            client = _of_the_moment(distributed, ours)
+        elif isinstance(client, str):
+            try:
+                client = ours.enter_context(distributed.Client(client, set_as_default=False))
+            except (OSError, TimeoutError, ValueError) as error:
+                raise ConnectionError(f"no Dask scheduler answers at {client}: {error}") from None
+        with _explained(distributed, client), _letting_go():
+            yield client
+
+
+@contextmanager
+def _explained(distributed: Any, client: Any) -> Iterator[None]:
+    """Say in our own words what went wrong with the cluster."""
     address = client.scheduler.address if client.scheduler else "?"
     try:
-        with _letting_go():
-            yield client
+        yield
     except distributed.KilledWorker as error:
         raise ConnectionError(
             f"workers of the Dask cluster at {address} died again and again on one part, most "
@@ -50,12 +58,52 @@ def connected(client: Any) -> Iterator[Any]:
             f"the Dask scheduler at {address} was lost, and with it what was learnt; start it "
             f"again, and the fit. ({type(error).__name__}: {error})"
         ) from None
-    finally:
-        ours.close()
+    except Exception as error:
+        if type(error).__name__ not in ("NoWorkerError", "NoValidWorkerError"):
+            raise
+        raise ConnectionError(
+            f"the Dask cluster at {address} was without workers for too long; start workers, and "
+            f"the fit again. {error}"
+        ) from None
+
+
+class _Silence:
+    """Holds back what Dask logs while clusters of ours run: errors are raised in our own words.
+
+    Levels are those of the process, so the first fit of several at once saves them, and the last
+    one restores them.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.users = Lock(), 0
+        self.before: list[tuple[Any, int]] = []
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.users += 1
+            if self.users > 1:
+                return
+            loggers: list[Any] = [getLogger(name) for name in _LOGGERS]
+            handlers = [handler for logger in loggers for handler in logger.handlers]
+            self.before = [(each, each.level) for each in (*loggers, *handlers)]
+            for logger in loggers:
+                logger.setLevel(CRITICAL)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                for each, level in self.before:
+                    each.setLevel(level)
+
+
+_SILENCE = _Silence()
 
 
 def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
     """The client of the task that this is in, or the default one, or of a cluster that is ours."""
+    import dask
+
     try:
         distributed.get_worker()
     except ValueError:
@@ -65,14 +113,16 @@ def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
     try:
         return distributed.default_client()
     except ValueError:
-        for name in ("distributed", "asyncio"):  # what goes wrong is said in our own words
-            getLogger(name).setLevel(CRITICAL)
-    with _BEGINNING, _deaf_to_interrupts():
+        pass
+    ours.enter_context(_SILENCE)
+    limit = {"distributed.scheduler.no-workers-timeout": _WAIT}
+    with _BEGINNING, _deaf_to_interrupts(), dask.config.set(limit):
         cluster = ours.enter_context(
             distributed.LocalCluster(
-                threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL
+                threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL,
+                death_timeout=_WAIT,
             )
-        )
+        )  # fmt: skip
     # not the default one: another fit, in another thread, would lose it with this one's end
     return ours.enter_context(distributed.Client(cluster, set_as_default=False))
 
