@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import gc
 import json
@@ -797,8 +798,27 @@ def test_a_cluster_that_does_not_begin_leaves_the_loggers_alone(monkeypatch):
 
     before = levels()
     monkeypatch.setattr(distributed, "LocalCluster", failing)
-    with pytest.raises(OSError, match="no more processes"):
+    with pytest.raises(ConnectionError, match="on this machine: no more processes"):
         engine.fit(OC(), [labelled()])
+    assert levels() == before
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_an_interrupt_while_a_cluster_begins_leaves_none(monkeypatch):
+    import distributed
+
+    threads = distributed.LocalCluster
+    made, before = [], levels()
+
+    def interrupting(**options):
+        made.append(threads(**options))
+        _thread.interrupt_main()  # as a Ctrl-C does that any other thread is given
+        return made[0]
+
+    monkeypatch.setattr(distributed, "LocalCluster", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        engine.fit(OC(), [labelled()])
+    assert made[0].status.name == "closed"
     assert levels() == before
 
 
@@ -879,6 +899,7 @@ def wide_part(k, n=100_000, filled=80, d=1_000_000, c=100):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_a_wide_state_needs_no_process_of_its_size():
     psutil = pytest.importorskip("psutil")
     # 100 classes x 1,000,000 columns: 800 MB as an array

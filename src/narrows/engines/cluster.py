@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from logging import CRITICAL, getLogger
 from multiprocessing import resource_tracker
@@ -116,13 +116,28 @@ def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
         pass
     ours.enter_context(_SILENCE)
     limit = {"distributed.scheduler.no-workers-timeout": _WAIT}
-    with _BEGINNING, _deaf_to_interrupts(), dask.config.set(limit):
-        cluster = ours.enter_context(
-            distributed.LocalCluster(
+
+    def begun() -> Any:
+        with _BEGINNING, _deaf_to_interrupts(), dask.config.set(limit):
+            return distributed.LocalCluster(
                 threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL,
                 death_timeout=_WAIT,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+
+    def end() -> None:
+        if not beginning.exception():
+            beginning.result().close()
+
+    # a thread of its own knows no Ctrl-C, which would leave half a cluster that nobody closes
+    with ThreadPoolExecutor(1) as thread:
+        beginning = thread.submit(begun)
+        ours.callback(end)
+        try:
+            cluster = beginning.result()
+        except (OSError, RuntimeError) as error:
+            raise ConnectionError(
+                f"no Dask cluster could be started on this machine: {str(error) or 'no answer'}"
+            ) from None
     # not the default one: another fit, in another thread, would lose it with this one's end
     return ours.enter_context(distributed.Client(cluster, set_as_default=False))
 
