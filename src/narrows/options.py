@@ -16,6 +16,7 @@ import narrows
 from narrows.errors import DataError, ParameterError
 from narrows.families._base import Estimator
 from narrows.read.chunk import Options
+from narrows.read.lines import MAX_LINE_MB
 from narrows.store import is_checkpoint
 from narrows.text import MOST, HashedTfidf, Tfidf
 
@@ -24,6 +25,9 @@ METHODS: dict[str, Any] = {
     for name in sorted(narrows.__all__, key=str.lower)
     if isinstance(method := getattr(narrows, name), type) and issubclass(method, Estimator)
 }
+
+
+_MOST_OF_WORDS = 16_000_000  # characters, as all of them are held
 
 
 class _Number(click.ParamType):
@@ -138,8 +142,16 @@ READ_OPTIONS = (
         metavar="ROWS",
         help="Rows read at a time.",
     ),
+    click.option(
+        "--max-line-mb",
+        type=click.IntRange(1),
+        default=MAX_LINE_MB,
+        show_default=True,
+        metavar="MB",
+        help="Longest line of a text file.",
+    ),
 )
-_READING = ("label", "text", "split", "width", "zero_based", "chunk_rows")
+_READING = ("label", "text", "split", "width", "zero_based", "chunk_rows", "max_line_mb")
 TEXT_OPTIONS = (
     click.option(
         "--vectorizer",
@@ -355,6 +367,9 @@ def check_for_texts(texts: dict[str, Any], is_text: bool, name: str) -> None:
 def _words_of(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8-sig") as file:
-            return file.read().split()
+            words = file.read(_MOST_OF_WORDS + 1)
     except UnicodeDecodeError as error:
         raise DataError(path, f"words in UTF-8 wanted, but {error}.") from None
+    if len(words) > _MOST_OF_WORDS:
+        raise DataError(path, "expected stop words of at most 16 MB, got more. Name another file.")
+    return words.split()

@@ -20,6 +20,7 @@ from narrows.engines.there import reduced_block, reduced_part, write_reduced
 from narrows.errors import ParameterError
 from narrows.families._base import is_dask
 from narrows.read.chunk import Options
+from narrows.read.lines import MAX_LINE_MB
 from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
@@ -36,6 +37,7 @@ def fit(
     width: int | None = None,
     zero_based: bool | None = None,
     chunk_rows: int = 10_000,
+    max_line_mb: int = MAX_LINE_MB,
     vectoriser: Vectoriser | None = None,
     progress: bool = False,
 ) -> Any:
@@ -63,7 +65,7 @@ def fit(
     client : distributed.Client, optional
         Of the cluster. If left out, the client of the moment; where there is none a local cluster
         with one process for each core is started, and closed at the end.
-    label, text, split, width, zero_based, chunk_rows
+    label, text, split, width, zero_based, chunk_rows, max_line_mb
         How to read files and tables; see `narrows.read.iter_chunks`.
     vectoriser : Vectoriser, optional
         What counts the terms of texts (JSON lines); `Tfidf` if left out. The texts are then read
@@ -110,7 +112,9 @@ def fit(
     OC()
     """
     needed = get_tags(estimator).target_tags.required
-    options = Options(label, text, split, width, zero_based, None, chunk_rows, needed)
+    options = Options(
+        label, text, split, width, zero_based, None, chunk_rows, needed, max_line_mb=max_line_mb
+    )
     estimator.check_parameters()
     with connected(client) as here:
         parts = Parts(here, partitions, options, progress)

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.read import arrow, csv, jsonl, npz, svmlight
 from narrows.read.chunk import Chunk, Options, Position
+from narrows.read.lines import MAX_LINE_MB
 from narrows.read.source import Source
 from narrows.text import Vectoriser
 
@@ -83,6 +85,7 @@ def iter_chunks(
     width: int | None = None,
     zero_based: bool | None = None,
     chunk_rows: int = 10_000,
+    max_line_mb: int = MAX_LINE_MB,
 ) -> Iterator[tuple[Any, Any]]:
     r"""Read files, or a table, as (X, y), a number of rows at a time.
 
@@ -110,6 +113,9 @@ def iter_chunks(
         column 0 first.
     chunk_rows : int, default=10_000
         Rows in a chunk, at most.
+    max_line_mb : int, default=256
+        The longest line of a text file, in millions of bytes; a longer one is an error. In CSV the
+        longest row, where quoted cells hold several lines.
 
     Yields
     ------
@@ -126,6 +132,11 @@ def iter_chunks(
         Something wrong inside a file, named with the line.
     FileNotFoundError
         No such file.
+
+    Warns
+    -----
+    UserWarning
+        The last line of a svmlight or CSV file has no end: its last number may lack digits.
 
     Notes
     -----
@@ -146,7 +157,9 @@ def iter_chunks(
     >>> oc.components_.shape, oc.class_count_.tolist()
     ((1, 3), [1.0, 2.0])
     """
-    options = Options(label, text, split, width, zero_based, None, chunk_rows)
+    options = Options(
+        label, text, split, width, zero_based, None, chunk_rows, max_line_mb=max_line_mb
+    )
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__
         for chunk in arrow.read_table(inputs, name, options):
@@ -217,6 +230,7 @@ class Dataset:
         self._kept: IO[bytes] | None = None
         self._start, self._line = Position(), 0
         self._columns: tuple[str, ...] | None = None
+        self._cut: set[str] = set()  # files that were warned of
         self._read = _reader_of({self._format(path)[0] for path in paths})
         self.is_text = self._read is jsonl.read
         self._refuse_unused()
@@ -248,6 +262,9 @@ class Dataset:
                 for chunk in self._read(stream, _name(path), options):
                     rows += len(chunk.lines)
                     self._check(chunk, _name(path), width)
+                    if chunk.cut and path not in self._cut:
+                        self._cut.add(path)
+                        _warn(f"{_name(path)}: the last line has no end; it may have been cut off.")
                     if sparse.issparse(chunk.X):  # as wide as the widest so far, or as told
                         width = max(width, options.width or 0, chunk.X.shape[1])
                         chunk.X.resize(chunk.X.shape[0], width)
@@ -334,7 +351,8 @@ class Dataset:
             found = [False, False]
             for path in self.paths:
                 with self._open(path) as (stream, _):
-                    found = [a or b for a, b in zip(found, svmlight.survey(stream), strict=True)]
+                    seen = svmlight.survey(stream, _name(path), options)
+                    found = [a or b for a, b in zip(found, seen, strict=True)]
             zero_based = found[0] if options.zero_based is None else options.zero_based
             several = found[1] if options.several_labels is None else options.several_labels
             options = options.having(zero_based=zero_based, several_labels=several)
@@ -359,9 +377,18 @@ class Dataset:
     def _format(self, path: str) -> tuple[str, bool]:
         if path != "-":
             return suffix_of(path)
-        head = []
-        for line in self._stdin:
+        head: list[bytes] = []
+        room = self.options.max_line_mb * 1_000_000
+        while line := self._stdin.readline(room + 1):
             head.append(line)
+            room -= len(line)
+            if room < 0:
+                raise DataError(
+                    "standard input",
+                    f"expected a row within {self.options.max_line_mb} MB, got none. Set "
+                    "max_line_mb (--max-line-mb) if more has to be read.",
+                    len(head),
+                )
             if line.removeprefix(b"\xef\xbb\xbf").split(b"#")[0].strip():
                 break
         suffix = _sniff(b"".join(head))
@@ -435,6 +462,14 @@ def _damage_named(name: str) -> Iterator[None]:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(name, f"damaged or cut short: {error}.") from None
+
+
+def _warn(message: str) -> None:
+    """Warn at the line that called the library."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "narrows":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def _name(path: str) -> str:

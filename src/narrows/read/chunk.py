@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from narrows.errors import DataError, ParameterError
+from narrows.read.lines import MAX_LINE_MB
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,15 @@ class Options:
     after: int = 0  # lines, or rows of arrays, that are passed over
     several_labels: bool | None = None  # a row, of svmlight; None: the first chunk decides
     may_be_empty: bool = False  # a file, as one of many may be
+    max_line_mb: int = MAX_LINE_MB  # of text
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1 or (self.width is not None and self.width < 1):
             raise ParameterError("chunk_rows and width must be whole numbers >= 1.")
+        if self.max_line_mb < 1:
+            raise ParameterError(
+                f"max_line_mb: expected a whole number >= 1, got {self.max_line_mb!r}."
+            )
 
     def having(self, **known: Any) -> Self:
         """Return the same with more known."""
@@ -49,8 +55,8 @@ class Position(NamedTuple):
 class Chunk(NamedTuple):
     """Some rows, their labels if any, and the line each row came from.
 
-    `columns` names the columns, `header` all there is in a CSV file; `at` is put there by the
-    data set.
+    `columns` names the columns, `header` all there is in a CSV file; `cut` is whether a number may
+    have lost digits, as the last line has no end; `at` is put there by the data set.
     """
 
     X: Any
@@ -58,6 +64,7 @@ class Chunk(NamedTuple):
     lines: Sequence[int] | np.ndarray
     columns: tuple[str, ...] | None = None
     header: tuple[str, ...] | None = None
+    cut: bool = False
     at: Position = Position()
 
 

@@ -11,13 +11,15 @@ import numpy as np
 
 from narrows.errors import DataError
 from narrows.read.chunk import Chunk, Labels, Options, label_column, wanted_columns
+from narrows.read.lines import Lines
 
 _CELLS = 1_000_000  # in a chunk, at most
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of dense rows, in the order of `options.columns` where it is given."""
-    rows, header, label = _open(stream, name, options)
+    lines_in = Lines(stream, name, options.max_line_mb)
+    rows, header, label = _open(lines_in, name, options)
     wanted = wanted_columns(header, label, options, name, 1)
     places = {column: k for k, column in enumerate(header)}
     at = np.array([places[column] for column in wanted])
@@ -39,12 +41,12 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             found = [_as_label(cell, numbers) for cell in cells]
             y = labels.array([labels.check(*pair) for pair in zip(found, lines, strict=True)])
         X = _as_numbers(table[:, at], lines, wanted, name)
-        yield Chunk(X, y, lines, tuple(wanted), tuple(header))
+        yield Chunk(X, y, lines, tuple(wanted), tuple(header), lines_in.cut)
 
 
 def labels_are_numbers(stream: IO[bytes], name: str, options: Options) -> bool:
     """Whether all labels are whole numbers; the others decide together, so all have to be seen."""
-    rows, header, label = _open(stream, name, options)
+    rows, header, label = _open(Lines(stream, name, options.max_line_mb), name, options)
     if label is None:
         return False
     at = header.index(label)
@@ -52,10 +54,10 @@ def labels_are_numbers(stream: IO[bytes], name: str, options: Options) -> bool:
 
 
 def _open(
-    stream: IO[bytes], name: str, options: Options
+    lines: Lines, name: str, options: Options
 ) -> tuple[Iterator[tuple[int, list[str]]], list[str], str | None]:
     """Return the rows with their line numbers, the header, and the label column's name."""
-    rows = _rows(stream, name)
+    rows = _rows(lines, name)
     header = list(options.header) if options.header else next(rows, (0, []))[1]
     if not header:
         raise DataError(name, "holds no rows; a header and at least one row are wanted.")
@@ -69,22 +71,28 @@ def _open(
     return fresh, header, label
 
 
-def _rows(stream: IO[bytes], name: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(_lines(stream, name), strict=True)
+def _rows(lines: Lines, name: str) -> Iterator[tuple[int, list[str]]]:
+    length = 0  # of the row so far, which has several lines where these are quoted
+
+    def texts() -> Iterator[str]:
+        nonlocal length
+        for number, line in lines.numbered():
+            length += len(line)
+            if length > lines.longest:
+                lines.refuse()
+            try:
+                yield line.decode()
+            except UnicodeDecodeError as error:
+                raise DataError(name, f"not a CSV row in UTF-8: {error}.", number) from None
+
+    reader = csv.reader(texts(), strict=True)
     try:
         for cells in reader:
+            length = 0
             if cells:
                 yield reader.line_num, cells
     except csv.Error as error:
         raise DataError(name, f"not a CSV row: {error}.", reader.line_num) from None
-
-
-def _lines(stream: IO[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(stream, 1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(name, f"not a CSV row in UTF-8: {error}.", number) from None
 
 
 def _is_number(cell: str) -> bool:

@@ -8,6 +8,14 @@ from typing import IO, Any
 
 from narrows.errors import DataError
 from narrows.read.chunk import Chunk, Labels, Options
+from narrows.read.lines import Lines
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON value")
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
@@ -19,9 +27,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     found: list[Any] = []
     lines: list[int] = []
     kept = False
-    for number, line in enumerate(stream, 1):
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
+    for number, line in Lines(stream, name, options.max_line_mb).numbered():
         if number <= options.after or not line.strip():
             continue
         row = _object(line, name, number)
@@ -55,12 +61,12 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
 
 def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
     try:
-        row = json.loads(line.decode())
+        row = _JSON.decode(line.decode())
     except json.JSONDecodeError as error:
         raise DataError(
             name, f"not a line of JSON: {error.msg} at column {error.colno}.", number
         ) from None
-    except (ValueError, RecursionError) as error:  # no UTF-8, a number of 5,000 digits
+    except (ValueError, RecursionError) as error:  # no UTF-8, a NaN, a number of 5,000 digits
         raise DataError(name, f"not a line of JSON: {error}.", number) from None
     if not isinstance(row, dict):
         raise DataError(name, f"a JSON object wanted, but {_kind(row)} came.", number)

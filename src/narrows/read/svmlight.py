@@ -15,8 +15,8 @@ from scipy import sparse
 
 from narrows.errors import DataError
 from narrows.read.chunk import CLASSES, Chunk, Options
+from narrows.read.lines import Lines
 
-BLOCK = 1 << 22  # bytes at a time
 _TOKEN = re.compile(rb"[^\s#]*")
 _EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
 
@@ -48,7 +48,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of `options.chunk_rows` sparse rows; empty lines and comments are no rows."""
     several = options.several_labels
     first = 0 if options.zero_based else 1
-    for rows, fault in _read(stream, name, first, options.chunk_rows, options.after):
+    lines = Lines(stream, name, options.max_line_mb)
+    for rows, fault in _read(lines, first, options.chunk_rows, options.after):
         if several is None:
             several = bool((rows.label_counts > 1).any())
         y = _several(rows, name) if several else _one_each(rows, name)
@@ -65,52 +66,38 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             )
         if fault is not None:
             raise fault
-        yield Chunk(X, y, rows.lines)
+        yield Chunk(X, y, rows.lines, cut=lines.cut)
 
 
-def survey(stream: IO[bytes]) -> tuple[bool, bool]:
+def survey(stream: IO[bytes], name: str, options: Options) -> tuple[bool, bool]:
     """Whether any row has a column 0, so that columns count from 0; and whether several labels."""
     from narrows.read.svmlight_steps import COLUMN_ZERO, SEVERAL_LABELS, heads
 
-    seen = 0
-    for block in _blocks(stream):
-        seen |= heads(np.frombuffer(block, np.uint8))
+    seen, lines = 0, Lines(stream, name, options.max_line_mb)
+    for block in lines:
+        found, lines.line = heads(np.frombuffer(block, np.uint8), lines.line)
+        seen |= found
         if seen == COLUMN_ZERO | SEVERAL_LABELS:
             break
     return bool(seen & COLUMN_ZERO), bool(seen & SEVERAL_LABELS)
 
 
-def _blocks(stream: Any) -> Iterator[bytes]:
-    """Yield whole lines, many at a time; of a pipe what has come, without waiting for more."""
-    take = stream.read if stream.seekable() else stream.read1
-    held = [stream.read(3).removeprefix(b"\xef\xbb\xbf")]
-    while piece := take(BLOCK):
-        end = piece.rfind(b"\n") + 1
-        if end:
-            yield b"".join([*held, piece[:end]])
-            held = []
-        held.append(piece[end:])
-    if any(held):
-        yield b"".join([*held, b"\n"])
-
-
 def _read(
-    stream: IO[bytes], name: str, base: int, size: int, passed: int
+    lines: Lines, base: int, size: int, passed: int
 ) -> Iterator[tuple[_Rows, DataError | None]]:
     """Yield `size` rows at a time, and with the last ones what is wrong with the row after them.
 
     So many lines are passed over first.
     """
     held: list[_Rows] = []
-    line = 1
-    for block in _blocks(stream):
-        if line <= passed:
+    for block in lines:
+        if lines.line <= passed:
             ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-            few = min(len(ends), passed + 1 - line)
-            line, block = line + few, block[ends[few - 1] + 1 :]
+            few = min(len(ends), passed + 1 - lines.line)
+            lines.line, block = lines.line + few, block[ends[few - 1] + 1 :]
             if not block:
                 continue
-        rows, line, fault = _parsed(block, line, name, base)
+        rows, lines.line, fault = _parsed(block, lines.line, lines.name, base)
         held.append(rows)
         if sum(len(rows.lines) for rows in held) >= size:
             parts, held = _joined(held).parts(size), []

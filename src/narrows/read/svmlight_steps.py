@@ -78,8 +78,8 @@ def skip_query(block: np.ndarray, i: int) -> int:
 
 
 @compiled
-def heads(block: np.ndarray) -> int:
-    """Return what the labels and first columns of all lines show."""
+def heads(block: np.ndarray, line: int) -> tuple[int, int]:
+    """Return what the labels and first columns of all lines show, and the number after them."""
     seen = i = 0
     while i < len(block):
         i = skip_blanks(block, i)
@@ -96,7 +96,8 @@ def heads(block: np.ndarray) -> int:
         if i > start and block[i] == COLON:
             seen |= COLUMN_ZERO
         i = skip_line(block, i)
-    return seen
+        line += 1
+    return seen, line
 
 
 @compiled

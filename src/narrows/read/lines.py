@@ -1,0 +1,72 @@
+"""The lines of text files, none of them longer than a limit: so memory is limited, too."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from narrows.errors import DataError
+
+BLOCK = 1 << 22  # bytes at a time
+MAX_LINE_MB = 256
+
+
+class Lines:
+    """The lines of a stream in blocks of whole lines; a byte order mark is left out.
+
+    Parameters
+    ----------
+    stream : binary stream
+        Where the lines come from.
+    name : str
+        The file, for errors.
+    max_line_mb : int
+        The longest line, in millions of bytes.
+
+    Attributes
+    ----------
+    line : int
+        The number of the next line. Who iterates over blocks has to count it.
+    cut : bool
+        Whether the last line, which has come, has no end. It is given one.
+    """
+
+    def __init__(self, stream: Any, name: str, max_line_mb: int = MAX_LINE_MB):
+        self.stream, self.name, self.longest = stream, name, max_line_mb * 1_000_000
+        self.line, self.cut = 1, False
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield blocks; of a pipe what has come, without waiting for more."""
+        take = self.stream.read if self.stream.seekable() else self.stream.read1
+        held = [self.stream.read(3).removeprefix(b"\xef\xbb\xbf")]
+        length = len(held[0])
+        while piece := take(min(BLOCK, self.longest)):
+            first, end = piece.find(b"\n"), piece.rfind(b"\n") + 1
+            if length + (first if end else len(piece)) > self.longest:
+                self.refuse()
+            if end:
+                block, held, length = b"".join([*held, piece[:end]]), [], 0
+                yield block
+            held.append(piece[end:])
+            length += len(held[-1])
+        rest = b"".join(held)
+        if rest:
+            self.cut = bool(rest.strip())
+            yield rest + b"\n"
+
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """Yield each line with its number."""
+        for block in self:
+            for line in io.BytesIO(block):
+                yield self.line, line
+                self.line += 1
+
+    def refuse(self) -> NoReturn:
+        """Raise: the next line is too long."""
+        raise DataError(
+            self.name,
+            f"expected a line of at most {self.longest // 1_000_000} MB, got a longer one. "
+            "Set max_line_mb (--max-line-mb) if it has to be read.",
+            self.line,
+        )
