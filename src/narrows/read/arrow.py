@@ -7,6 +7,7 @@ text, a whole number, or a list of the numbers of its classes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from narrows.read.chunk import (
     CLASSES,
     Chunk,
     Options,
+    check_numbers,
     check_text,
     label_column,
     wanted_columns,
@@ -44,7 +46,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of a Parquet file, whatever its row groups are."""
     pa = pyarrow()
     try:
-        file = pa.parquet.ParquetFile(stream)
+        file = pa.parquet.ParquetFile(stream, page_checksum_verification=True)
         groups, passed = list(range(file.num_row_groups)), 0
         while groups and passed + file.metadata.row_group(groups[0]).num_rows <= options.after:
             passed += file.metadata.row_group(groups.pop(0)).num_rows
@@ -114,12 +116,13 @@ def _chunks(
         lines = range(options.after + 1, options.after + 1 + table.num_rows)
         options = options.having(after=lines.stop - 1)
         X: Any
-        if columns is None:
-            X = _sparse(table, width, name, lines)
-            width = X.shape[1]
-        else:
-            X = np.column_stack([_numbers(table, column, name, lines) for column in columns])
-        y: Any = None if label is None else _labels(table, label, labels, name, lines)
+        with np.errstate(invalid="ignore"):  # a NaN, which is refused later, may signal
+            if columns is None:
+                X = _sparse(table, width, name, lines)
+                width = X.shape[1]
+            else:
+                X = np.column_stack([_numbers(table, column, name, lines) for column in columns])
+            y: Any = None if label is None else _labels(table, label, labels, name, lines)
         if sparse.issparse(y):
             labels = y.shape[1]
         del table  # the chunk may wait for long
@@ -187,18 +190,35 @@ def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray
     """How long each list is, and all of them after one another."""
     array = _whole(table, column)
     if not _is_list(array.type):
-        raise DataError(name, f"lists wanted in the column {column!r}, but {array.type} came.")
+        raise DataError(
+            name, f"lists wanted in the column {column!r}, but {_shown(array.type)} came."
+        )
     _refuse_nulls(array, column, name, lines)
     flat = array.flatten()
     if flat.null_count:
         raise DataError(name, f"a list in the column {column!r} has an entry that is nothing.")
-    return array.value_lengths().to_numpy(), flat.to_numpy(zero_copy_only=False)
+    with _named(column, name):
+        return array.value_lengths().to_numpy(), flat.to_numpy(zero_copy_only=False)
 
 
 def _whole(table: Any, column: str) -> Any:
-    """The column as one array; to combine a single one would copy it."""
+    """The column as one array, without a dictionary; to combine a single one would copy it."""
     parts = table.column(column)
-    return parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
+    array = parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
+    return array.dictionary_decode() if pyarrow().types.is_dictionary(array.type) else array
+
+
+@contextmanager
+def _named(column: str, name: str) -> Iterator[None]:
+    try:
+        yield
+    except (pyarrow().ArrowException, UnicodeDecodeError) as error:
+        raise DataError(name, f"column {column!r} cannot be read: {_said(error)}") from None
+
+
+def _shown(kind: Any) -> str:
+    """A type on one line: in its fields' names there can be anything."""
+    return repr(str(kind))[1:-1]
 
 
 def _is_list(kind: Any) -> bool:
@@ -217,7 +237,7 @@ def _numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
     types = pyarrow().types
     kind = array.type
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        raise DataError(name, f"column {column!r} holds {kind}; numbers wanted.")
+        raise DataError(name, f"column {column!r} holds {_shown(kind)}; numbers wanted.")
     _refuse_nulls(array, column, name, lines)
     values = array.to_numpy(zero_copy_only=False)
     return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
@@ -235,26 +255,29 @@ def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
         if len(bad):
             row = int(np.searchsorted(indptr, bad[0], side="right")) - 1
             raise DataError(name, problem, lines[row])
+        indices = indices.astype(np.int32)
         shape = (len(counts), max(width, int(indices.max(initial=-1)) + 1))
-        y = sparse.csr_array((np.ones(len(indices)), indices.astype(np.int32), indptr), shape=shape)
+        y = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
         y.sum_duplicates()
         y.data[:] = 1
         return y
     array = _whole(table, label)
     _refuse_nulls(array, label, name, lines)
-    kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+    kind = array.type
     if types.is_integer(kind) or types.is_boolean(kind):
-        return np.array(array if kind == array.type else array.to_pylist(), kind.to_pandas_dtype())
+        return np.array(array, kind.to_pandas_dtype())
     if types.is_floating(kind):
         numbers = _numbers(table, label, name, lines)
         odd = np.flatnonzero(numbers != np.floor(numbers))
         if len(odd):
             problem = f"label {numbers[odd[0]]}: text or whole numbers wanted."
             raise DataError(name, problem, lines[odd[0]])
+        check_numbers(numbers, name, lines)
         return numbers
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        texts = array.to_pylist()
+        with _named(label, name):
+            texts = array.to_pylist()
         for text, line in zip(texts, lines, strict=True):
             check_text(text, name, line)
         return np.array(texts)
-    raise DataError(name, f"{label!r} holds {kind}; text or whole numbers wanted.")
+    raise DataError(name, f"{label!r} holds {_shown(kind)}; text or whole numbers wanted.")

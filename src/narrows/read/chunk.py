@@ -126,6 +126,14 @@ def check_text(label: str, name: str, line: int) -> None:
         raise DataError(name, f"label {label!r}: text without NUL characters wanted.", line)
 
 
+def check_numbers(labels: np.ndarray, name: str, lines: Sequence[int]) -> None:
+    """Raise where one of the labels, which are floats, would be no integer of 64 bits."""
+    odd = np.flatnonzero(~(np.abs(labels) < 2.0**63))
+    if len(odd):
+        problem = f"label {labels[odd[0]]}: expected text or a whole number under 2^63."
+        raise DataError(name, problem, lines[odd[0]])
+
+
 class Labels:
     """Collects the labels of a file whose rows have all of them one, or none.
 

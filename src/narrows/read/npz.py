@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError
-from narrows.read.chunk import CLASSES, Chunk, Options
+from narrows.read.chunk import CLASSES, Chunk, Options, check_numbers
 from narrows.solve.sums import blocks
 
 _DAMAGE = (
@@ -29,7 +29,12 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     try:
         with np.load(stream, allow_pickle=False) as archive:
             arrays = dict(archive)
-        X, y = _rows(arrays, stream), _labels(arrays, options.label)
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused later
+            X, y = _rows(arrays, stream), _labels(arrays, options.label)
+            if y is not None and y.ndim == 1 and y.dtype.kind == "f":
+                check_numbers(y, name, range(1, len(y) + 1))
+    except DataError:
+        raise
     except KeyError as error:
         raise DataError(
             name,
