@@ -19,6 +19,7 @@ pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 
 COLUMNS = [f"c{k}" for k in range(7)]
+LISTS = ("indices", "values")
 
 
 def data():
@@ -151,11 +152,23 @@ def test_lists_of_any_type(kind, values, indices):
         (pa.array(["a", ""], pa.string_view()), ["a", ""]),
         (pa.array([[0, 2, 2], []]), [[1, 0, 1], [0, 0, 0]]),
         (pa.array([[], []], pa.large_list(pa.int8())), [[], []]),
+        (pa.array([[2], [0]], pa.list_(pa.uint64())), [[0, 0, 1], [1, 0, 0]]),
+        (pa.DictionaryArray.from_arrays([1, 1], pa.array([None, "a"])), ["a", "a"]),
     ],
 )
 def test_labels(labels, expected):
     [(_, y)] = iter_chunks(pa.table({"a": [1.0, 2.0], "label": labels}))
     assert (y.toarray() if sparse.issparse(y) else y).tolist() == expected
+
+
+def nan_that_signals(kind):
+    """NaN of the kind that processors report, as any file may hold it."""
+    bits = {"f2": 0x7C01, "f4": 0x7F800001, "f8": 0x7FF0000000000001}[kind]
+    return np.array([0, bits], f"u{kind[1]}").view(kind)
+
+
+def in_dictionary(*values):
+    return pa.DictionaryArray.from_arrays(np.arange(len(values)), pa.array(values))
 
 
 def two(**columns):
@@ -189,16 +202,94 @@ WRONG = [
     (two(indices=[[0.5], [1]], values=[[1.0], [1.0]]), "whole numbers in 'indices'"),
     (two(indices=[["0"], ["1"]], values=[[1.0], [1.0]]), "whole numbers in 'indices'"),
     (two(indices=[[0], [1]], values=[1.0, 2.0]), "lists wanted in the column 'values'"),
+    *((two(a=nan_that_signals(kind)), "Table:2: NaN or inf") for kind in ("f2", "f4", "f8")),
+    (two(a=nan_that_signals("f4"), b=[1.0, 2.0]), "Table:2: NaN or infinity"),
+    *((two(label=nan_that_signals(kind)), "Table:2: label nan") for kind in ("f2", "f4", "f8")),
+    (
+        two(indices=[[0], [1]], values=pa.ListArray.from_arrays([0, 1, 2], nan_that_signals("f4"))),
+        "Table:2: NaN or infinity",
+    ),
+    (two(label=[1.0, np.inf]), r"Table:2: label inf: expected text or a whole number under 2\^63"),
+    (two(label=[1.0, -1e300]), r"Table:2: label -1e\+300: expected text or a whole number under"),
+    (two(label=in_dictionary("a", None)), "Table:2: column 'label' holds nothing"),
+    (two(label=in_dictionary(1, None)), "Table:2: column 'label' holds nothing"),
+    (
+        two(label=pa.array([[0], [2**64 - 1]], pa.list_(pa.uint64()))),
+        "Table:2: 'label': lists of whole numbers from 0 on, under",
+    ),
+    (two(a=[{"b\n\x1b[1m": 1}] * 2), r"column 'a' holds struct<b\\n\\x1b\[1m: int64>; numbers"),
+    (two(label=[{"b\n": 1}] * 2), r"'label' holds struct<b\\n: int64>; text or whole numbers"),
+    (
+        two(indices=[{"b\n": 1}] * 2, values=[[1]] * 2),
+        "lists wanted in the column 'indices', but st",
+    ),
+    (
+        two(label=pa.array([b"a", b"\xff"]).view(pa.string())),
+        "Table: column 'label' cannot be read: 'utf-8' codec",
+    ),
     (pd.DataFrame({"a": [1, "b"]}), "DataFrame: not a table that Arrow can take"),
     (pl.Series([1.0]), "Series: not a table that Arrow can take"),
 ]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("table", "message"), WRONG, ids=[message for _, message in WRONG])
 def test_what_is_wrong_in_a_table_is_named(table, message):
     with pytest.raises(DataError, match=message) as caught:
         list(iter_chunks(table))
     assert "\n" not in str(caught.value)
+
+
+def of_every_type():
+    """Columns of two rows, of every type that Arrow has."""
+    numbers, texts = pa.array([1, 0]), pa.array(["ab", "cd"])
+    times = [pa.date32(), pa.date64(), pa.time32("s"), pa.time64("us"), pa.duration("ms")]
+    times += [pa.timestamp("ns"), pa.timestamp("s", "UTC")]
+    flat = [pa.int8(), pa.uint64(), pa.float16(), pa.float64(), pa.decimal128(25, 2)]
+    flat += [pa.decimal256(50, 2), pa.bool_(), pa.null()]
+    bytes_ = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary()]
+    bytes_ += [pa.binary(2), pa.binary_view()]
+    columns = [pa.nulls(2, kind) for kind in [*times, *flat, *bytes_]]
+    columns += [pa.array([1, 0], kind) for kind in times]
+    columns += [pa.array(np.array([1, 0], "f2")), pa.array(np.array([True, False]))]
+    columns += [numbers.cast(kind) for kind in flat[:2] + flat[3:6]]
+    columns += [pa.array([b"ab", b"cd"], kind) for kind in bytes_]
+    columns += [column.dictionary_encode() for column in columns[-12:-2]]
+    for make in (pa.list_, pa.large_list, pa.list_view, lambda kind: pa.list_(kind, 1)):
+        columns += [pa.array([[1], None], make(kind)) for kind in times]
+        columns += [pa.array([[1], [0]], make(kind)) for kind in (*times, *flat[:2], flat[3])]
+        columns += [pa.array([["a"], ["b"]], make(pa.string()))]
+        columns += [pa.array([[None], [None]], make(kind)) for kind in (flat[-1], flat[4])]
+        columns += [pa.array([[[1]], [[0]]], make(pa.list_(pa.int8())))]
+    columns += [pa.array([[("a", 1)], []], pa.map_(texts.type, pa.int8()))]
+    columns += [pa.array([{"a": 1}, {"a": 0}])]
+    union = pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [numbers])
+    ends = pa.RunEndEncodedArray.from_arrays([1, 2], numbers)
+    for column in (union, ends, texts.dictionary_encode(), numbers.dictionary_encode()):
+        columns += [column, pa.ListArray.from_arrays([0, 1, 2], column)]
+    return columns
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("role", ["feature", "label", "indices", "values"])
+def test_a_column_of_any_type_is_read_or_named(tmp_path, role):
+    read, told = 0, []
+    for column in of_every_type():
+        beside = {"indices": [[0], [1]], "values": [[1.0], [2.0]]} if role in LISTS else {}
+        table = pa.table({"label": [0, 1], "a": [1.0, 2.0]} | beside | {role: column})
+        sources = [table]
+        try:
+            pq.write_table(table, tmp_path / "a.parquet")
+            sources.append(tmp_path / "a.parquet")
+        except pa.ArrowException:
+            pass  # no type of Parquet
+        for source in sources:
+            try:
+                read += sum(X.shape[0] == y.shape[0] for X, y in iter_chunks(source))
+            except DataError as error:
+                told.append(str(error))
+    assert read > 4
+    assert [error for error in told if repr(role) not in error or "\n" in error] == []
 
 
 def test_a_stream_that_breaks_off():
@@ -234,6 +325,30 @@ def test_half_a_file(tmp_path):
         (tmp_path / "b.parquet").write_bytes(part)
         with pytest.raises(DataError, match=r"b\.parquet: not a Parquet file, or a damaged one"):
             list(iter_chunks(tmp_path / "b.parquet"))
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_page_with_another_checksum_is_damaged(run, form, version):
+    table = pa.table(columns() if form == "dense" else lists())
+    pq.write_table(
+        table, "a.parquet", write_page_checksum=True, compression="none", use_dictionary=False,
+        data_page_version=version,
+    )  # fmt: skip
+    assert run("fit a.parquet --method oc -o m.narrows")[0] == 0
+    with open("a.parquet", "rb") as file:
+        whole = file.read()
+    value = np.array([data()[0][5, 2]]).tobytes()  # in the middle of a page
+    at = whole.index(value) + 2
+    with open("b.parquet", "wb") as file:
+        file.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    found = pq.read_table("b.parquet")  # nothing but the checksum shows it
+    assert found.schema == table.schema
+    assert not found.equals(table)
+    status, out, err = run("fit b.parquet --method oc -o n.narrows")
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("narrows: b.parquet: not a Parquet file, or a damaged one: ")
+    assert "CRC checksum verification failed" in err
 
 
 # -- estimators ----------------------------------------------------------------------------------
@@ -300,6 +415,19 @@ def test_the_command_line_takes_parquet_of_any_library(run, library, form):
     [(found, labels)] = iter_chunks("b.npz")
     np.testing.assert_array_equal(found.toarray() if form == "sparse" else found, X)
     assert labels.tolist() == y.tolist()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("column", ["a", "label", "infinite label"])
+def test_numbers_that_are_none_are_one_line_at_the_command_line(run, column, kind):
+    values = np.array([1, np.inf], kind) if "inf" in column else nan_that_signals(kind)
+    columns = {"a": [1.0, 2.0], "b": [3.0, 4.0], "label": ["x", "y"], column.split()[-1]: values}
+    pq.write_table(pa.table(columns), "a.parquet")
+    for line in ("fit a.parquet --method ocfs -o m.narrows", "convert a.parquet b.svm"):
+        status, out, err = run(line)
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert err.startswith("narrows: a.parquet:2: ")
 
 
 def test_names_of_columns_and_their_order(run):

@@ -224,6 +224,7 @@ def test_what_is_whole_is_read(files, suffix):
         assert check(folder / f"whole{suffix}", data, suffix)
 
 
+@pytest.mark.filterwarnings("ignore:.*the last line has no end")
 @pytest.mark.parametrize("suffix", list(FILES))
 @settings(max_examples=1000)
 @given(data=st.data())

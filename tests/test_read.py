@@ -225,7 +225,11 @@ BROKEN = [
     ("a.jsonl", '{"text": "", "label": NaN}\n', r"a\.jsonl:1: .*: NaN is not a JSON value"),
     ("a.jsonl", '{"text": ""}\n{"text": "", "id": NaN}\n', r"a\.jsonl:2: not a line of JSON: NaN"),
     ("a.jsonl", '{"text": "", "id": [{"a": Infinity}]}\n', r"a\.jsonl:1: .*: Infinity is not a"),
-    ("a.jsonl", '{"id": -Infinity, "text": ""}\n', r"a\.jsonl:1: .*: -Infinity is not a JSON value"),
+    (
+        "a.jsonl",
+        '{"id": -Infinity, "text": ""}\n',
+        r"a\.jsonl:1: .*: -Infinity is not a JSON value",
+    ),
     ("a.jsonl", '{"text": "", "label": 1e999}\n', r"a\.jsonl:1: label inf: a whole number wanted"),
     ("a.csv", "a,label\n1,x\n1_000,y\n", r"a\.csv:3: column 'a': '1_000' is not a number"),
     ("a.csv", "a,label\n1,x\n2,x\0\n", r"a\.csv:3: label .* without NUL characters wanted"),
@@ -254,6 +258,7 @@ def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message)
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -269,6 +274,11 @@ def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message)
         ({"X": np.array([["a"]])}, "values must be numbers"),
         ({"X": np.array([[None]], dtype=object)}, "not an archive of rows"),
         ({"X": [[1.0], [np.nan]]}, r":2: NaN"),
+        ({"X": np.array([[0], [0x7C01]], "u2").view("f2")}, r":2: NaN"),  # one that signals
+        ({"X": np.array([[1], ["1e400"]], np.longdouble)}, r":2: NaN or infinity"),
+        ({"X": np.eye(2), "y": [1, np.inf]}, r":2: label inf: expected text or a whole number un"),
+        ({"X": np.eye(2), "y": [-1e300, 1]}, r":1: label -1e\+300: expected text or a whole num"),
+        ({"X": np.eye(2), "y": np.array([0, 0x7F800001], "u4").view("f4")}, ":2: label nan"),
         ({"data": [1.0], "indices": [5], "indptr": [0, 1], "shape": [1, 2]}, "not an archive of"),
         ({"data": [1.0], "indices": [0], "indptr": [0, 9], "shape": [1, 2]}, "not an archive of"),
         ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": 7}, "not an archive of"),

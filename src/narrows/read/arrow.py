@@ -202,10 +202,9 @@ def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray
 
 
 def _whole(table: Any, column: str) -> Any:
-    """The column as one array, without a dictionary; to combine a single one would copy it."""
+    """The column as one array; to combine a single one would copy it."""
     parts = table.column(column)
-    array = parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
-    return array.dictionary_decode() if pyarrow().types.is_dictionary(array.type) else array
+    return parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
 
 
 @contextmanager
@@ -227,9 +226,11 @@ def _is_list(kind: Any) -> bool:
 
 
 def _refuse_nulls(array: Any, column: str, name: str, lines: range) -> None:
-    if array.null_count:
-        first = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise DataError(name, f"column {column!r} holds nothing.", lines[first])
+    in_dictionary = pyarrow().types.is_dictionary(array.type) and array.dictionary.null_count
+    if array.null_count or in_dictionary:
+        nulls = [value is None for value in array.to_pylist()]
+        if any(nulls):
+            raise DataError(name, f"column {column!r} holds nothing.", lines[nulls.index(True)])
 
 
 def _numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
@@ -263,9 +264,9 @@ def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
         return y
     array = _whole(table, label)
     _refuse_nulls(array, label, name, lines)
-    kind = array.type
+    kind = array.type.value_type if types.is_dictionary(array.type) else array.type
     if types.is_integer(kind) or types.is_boolean(kind):
-        return np.array(array, kind.to_pandas_dtype())
+        return np.array(array if kind == array.type else array.to_pylist(), kind.to_pandas_dtype())
     if types.is_floating(kind):
         numbers = _numbers(table, label, name, lines)
         odd = np.flatnonzero(numbers != np.floor(numbers))

@@ -72,12 +72,12 @@ def _open(
 
 
 def _rows(lines: Lines, name: str) -> Iterator[tuple[int, list[str]]]:
-    length = 0  # of the row so far, which has several lines where these are quoted
+    length = 0  # of the row so far, without ends; it has several lines where these are quoted
 
     def texts() -> Iterator[str]:
         nonlocal length
         for number, line in lines.numbered():
-            length += len(line)
+            length += len(line) - 1
             if length > lines.longest:
                 lines.refuse()
             try:

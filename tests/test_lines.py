@@ -1,0 +1,235 @@
+"""Lines that are too long, and last lines without an end."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+import warnings
+from types import SimpleNamespace
+
+import pytest
+
+from narrows.errors import DataError, ParameterError
+from narrows.read import iter_chunks
+from narrows.read.lines import Lines
+
+ONE_MB = 1_000_000
+WIDE = ",".join(f"c{k}" for k in range(20))
+# a head, and a row of a length that can be chosen; together they can be read
+ROWS = {
+    ".svm": (b"1 1:1\n# text\n", lambda size: b"2 2:1 #" + b" " * (size - 7)),
+    ".csv": (
+        f"{WIDE},class\n{'2,' * 20}x\n".encode(),
+        lambda size: b",".join([b"1".zfill((size - 21) // 20)] * 20).zfill(size - 2) + b",y",
+    ),
+    ".jsonl": (
+        b'{"text": "sea", "label": 1}\n\n',
+        lambda size: b'{"label": 2, "text": "%b"}' % (b"b" * (size - 24)),
+    ),
+}
+
+
+def put(folder, name, content):
+    (folder / name).write_bytes(gzip.compress(content, 1) if name.endswith(".gz") else content)
+    return str(folder / name)
+
+
+def standard_input(monkeypatch, stream):
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(stream)))
+
+
+def rows(*args, **options):
+    return sum(
+        X.shape[0] if hasattr(X, "shape") else len(X) for X, _ in iter_chunks(*args, **options)
+    )
+
+
+# -- lines that are too long ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", [1000, 1 << 22])
+@pytest.mark.parametrize("where", ["file", ".gz", "-"])
+@pytest.mark.parametrize("suffix", ROWS)
+def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, suffix, where, block):
+    monkeypatch.setattr("narrows.read.lines.BLOCK", block)
+    head, row = ROWS[suffix]
+    options = {"zero_based": False} if (suffix, where) == (".svm", "-") else {}
+    for size, fits in ((ONE_MB, True), (ONE_MB + 1, False)):
+        for end in (b"\n", b"\n" + head.split(b"\n")[0] + b"\n" if suffix != ".csv" else b"\n\n"):
+            content = head + row(size) + end
+            assert len(row(size)) == size
+            name = f"a{suffix}{where}" if where == ".gz" else f"a{suffix}"
+            path = put(tmp_path, name, content)
+            if where == "-":
+                standard_input(monkeypatch, io.BytesIO(content))
+                path, name = "-", "standard input"
+            if fits:
+                assert rows(path, max_line_mb=1, **options) >= 2
+                continue
+            with pytest.raises(DataError, match=rf"{name}:3: expected a line of at most 1 MB") as e:
+                rows(path, max_line_mb=1, **options)
+            assert "Set max_line_mb (--max-line-mb)" in str(e.value)
+            assert "\n" not in str(e.value)
+            if where != "-":
+                assert rows(path, max_line_mb=2, **options) >= 2
+
+
+@pytest.mark.parametrize("block", [999, 1 << 22])
+def test_a_csv_row_of_many_lines_is_one_row(tmp_path, monkeypatch, block):
+    monkeypatch.setattr("narrows.read.lines.BLOCK", block)
+    row = ",".join(['"1\n"'] * 1000)  # a cell on two lines, as Python and spreadsheets read it
+    header = ",".join(f"c{k}" for k in range(1000))
+    path = put(tmp_path, "a.csv", f"{header}\n{row}\n{row}\n".encode())
+    assert rows(path, max_line_mb=1) == 2
+    path = put(tmp_path, "a.csv.gz", f"{header}\n{row}\n{','.join([row] * 300)}\n".encode())
+    with pytest.raises(DataError, match=r"a\.csv\.gz:\d{6}: expected a line of at most 1 MB"):
+        rows(path, max_line_mb=1)
+
+
+@pytest.mark.parametrize("suffix", ROWS)
+def test_the_command_line_says_it_in_one_line(run, tmp_path, suffix):
+    head, row = ROWS[suffix]
+    put(tmp_path, f"a{suffix}.gz", head + row(1_500_000) + b"\n")
+    fit = f"fit a{suffix}.gz --method oc -o m.narrows"
+    status, out, err = run(f"{fit} --max-line-mb 1")
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert f"narrows: a{suffix}.gz:3: expected a line of at most 1 MB, got a longer one." in err
+    assert "a longer one" not in run(fit)[2]
+    assert run(f"{fit} --max-line-mb 0")[0] == 2
+
+
+class Endless(io.RawIOBase):
+    """A stream that never ends."""
+
+    def __init__(self, piece):
+        self.piece = piece * (65_536 // len(piece))
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        few = len(buffer) // len(self.piece) * len(self.piece) or len(buffer)
+        piece = (self.piece * (few // len(self.piece) + 1))[:few]
+        buffer[:few] = piece
+        return few
+
+
+@pytest.mark.parametrize("piece", [b"1", b" ", b"#\n", b"\n", b"1 1:1 ", b"a,b,", b'{"a":'])
+def test_standard_input_that_never_ends(monkeypatch, piece):
+    standard_input(monkeypatch, Endless(piece))
+    with pytest.raises(DataError, match=r"standard input:\d+: expected a row within 1 MB, got no"):
+        rows("-", max_line_mb=1, zero_based=False)
+
+
+def test_stop_words_are_no_large_file(run, tmp_path):
+    put(tmp_path, "a.jsonl", b'{"text": "the sea", "label": 1}\n{"text": "a ship", "label": 2}\n')
+    put(tmp_path, "words", b"a " * 8_000_001)
+    status, _, err = run("fit a.jsonl --method oc --stop-words words -o m.narrows")
+    assert (status, err.count("\n")) == (1, 1)
+    assert "narrows: words: expected stop words of at most 16 MB, got more." in err
+
+
+@pytest.mark.parametrize("wrong", [0, -1])
+def test_a_limit_that_is_none(tmp_path, wrong):
+    path = put(tmp_path, "a.csv", b"a\n1\n")
+    with pytest.raises(ParameterError, match="max_line_mb: expected a whole number >= 1, got"):
+        rows(path, max_line_mb=wrong)
+
+
+IN_LITTLE_MEMORY = """
+import resource, sys
+from narrows import cli
+fit = lambda path: cli.main(["fit", path, "--method", "oc", "-o", "m.narrows"])
+for path in sys.argv[1].split(","):
+    assert fit(path) == 0  # everything that is compiled or imported is there now
+with open("/proc/self/statm") as file:
+    have = int(file.read().split()[0]) * resource.getpagesize()
+most = have + 700 * 10**6
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+sys.exit(sum(fit(path) != 1 for path in sys.argv[2].split(",")))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_line_of_a_gigabyte_takes_little_memory(tmp_path):
+    small, bombs = [], []
+    bomb = gzip.compress(b"1" * 2**24, 1) * 64  # as many members of a file
+    for suffix, (head, row) in ROWS.items():
+        small.append(f"s{suffix}")
+        put(tmp_path, small[-1], head + row(100) + b"\n")
+        name = f"a{suffix}.gz"
+        (tmp_path / name).write_bytes(gzip.compress(head) + bomb)
+        bombs.append(name)
+    command = [sys.executable, "-c", IN_LITTLE_MEMORY, ",".join(small), ",".join(bombs)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.splitlines()
+    assert [line.split(":")[1].strip() for line in told] == bombs
+    assert all("expected a line of at most 256 MB" in line for line in told)
+
+
+# -- last lines without an end -------------------------------------------------------------------
+
+CUT = "the last line has no end; it may have been cut off."
+WHOLE = {
+    "a.svm": b"1 1:1\n2 3:0.125\n",
+    "a.svm.gz": b"1 1:1\n2 3:0.125\n",
+    "a.csv": b"class,a\nx,1\ny,0.125\n",
+    "a.csv.gz": b"class,a\nx,1\ny,0.125\n",
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("chunk_rows", [1, 2, 1000])
+def test_a_number_that_may_be_cut_is_warned_of_once(tmp_path, name, chunk_rows):
+    path = put(tmp_path, name, WHOLE[name][:-2])
+    whole = put(tmp_path, "whole." + name.partition(".")[2], WHOLE[name])
+    with pytest.warns(UserWarning, match="the last line has no end") as told:
+        assert rows([path, whole], chunk_rows=chunk_rows) == 4
+    [warning] = told
+    assert str(warning.message) == f"{path}: {CUT}"
+    assert warning.filename == __file__  # the line that called, not one of the library
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n \t", b"\n\n"])
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_ends_is_not_warned_of(tmp_path, name, end):
+    if name.startswith("a.csv") and b" " in end:
+        end = b"\n"  # where a blank is a cell
+    path = put(tmp_path, name, WHOLE[name].removesuffix(b"\n") + end)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert rows(path) == 2
+        assert rows(put(tmp_path, "a.jsonl", b'{"text": "a"}\n{"text": "b"}')) == 2
+
+
+def test_standard_input_that_is_cut(monkeypatch):
+    standard_input(monkeypatch, io.BytesIO(WHOLE["a.svm"][:-2]))
+    with pytest.warns(UserWarning, match=f"^standard input: {CUT}$"):
+        assert rows("-", zero_based=False) == 2
+
+
+@pytest.mark.parametrize("line", [
+    "fit {} --method ocfs -o n.narrows", "fit {} --method idrqr -o n.narrows", "convert {} b.npz",
+    "update m.narrows {} -o n.narrows", "transform m.narrows {} -o r.npz",
+])  # fmt: skip
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_command_line_warns_once(run, tmp_path, name, line):
+    lines = WHOLE[name].splitlines(keepends=True)
+    whole = b"".join([*lines, *lines[-2:] * 3])
+    put(tmp_path, name, whole)
+    assert run(f"fit {name} --method ocfs --n-features 1 -o m.narrows")[0] == 0
+    put(tmp_path, name, whole[:-2])
+    status, _, err = run(line.format(name) + " --chunk-rows 3")
+    assert status == 0
+    assert err == f"narrows: warning: {name}: {CUT}\n"
+
+
+def test_lines_are_those_of_the_stream():
+    for content in (b"", b"\n", b"a", b"\n\nab\n", b"ab\n\xef\xbb\xbfc", b"a\r\nb\x0bc\x85\n"):
+        expected = content.split(b"\n")[:-1] + [content.split(b"\n")[-1]] * (content[-1:] != b"\n")
+        found = list(Lines(io.BytesIO(b"\xef\xbb\xbf" + content), "a").numbered())
+        assert [line for _, line in found] == [line + b"\n" for line in expected if content]
+        assert [number for number, _ in found] == list(range(1, len(found) + 1))
