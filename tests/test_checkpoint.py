@@ -177,6 +177,144 @@ def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
     )
 
 
+DYING = """
+import os, pathlib, sys
+from narrows import cli
+name, when, path, *command = sys.argv[1:]
+owner = os if name == "replace" else pathlib.Path
+call = getattr(owner, name)
+def dying(*args, **more):
+    mine = os.path.basename(args[-1]) == path
+    if mine and when == "before":
+        os._exit(9)
+    call(*args, **more)
+    if mine:
+        os._exit(9)
+setattr(owner, name, dying)
+sys.exit(cli.main(command))
+"""
+
+
+def dies(name, when, path, command):
+    """Run a command in a process that dies before or after a call with this path."""
+    words = [sys.executable, "-c", DYING, name, when, path, *command.split()]
+    assert subprocess.run(words, check=False, timeout=120).returncode == 9
+
+
+# where the process ends: what is then there of the new model and of the checkpoint
+DEATHS = [
+    ("replace", "before", "m.narrows", False, True),
+    ("replace", "after", "m.narrows", True, True),
+    ("unlink", "before", "c.narrows", True, True),
+    ("unlink", "after", "c.narrows", True, False),
+]
+
+
+@pytest.mark.parametrize("death", DEATHS, ids=lambda death: "-".join(death[:2]))
+@pytest.mark.parametrize("kind", ["in place", "beside", "fit"])
+def test_rows_are_learned_once_wherever_a_run_is_killed(run, kind, death):
+    name, when, path, done, kept = death
+    assert run("fit one.svm --method oc -o base.narrows")[0] == 0
+    shutil.copy("base.narrows", "m.narrows")
+    verb = {
+        "in place": "update m.narrows two.svm", "beside": "update base.narrows two.svm",
+        "fit": "fit two.svm --method oc",
+    }[kind]  # fmt: skip
+    assert run(f"{verb} -o whole.narrows --chunk-rows 30")[0] == 0
+    whole, before = load("whole.narrows"), bytes_of("m.narrows")
+    command = f"{verb} -o m.narrows --chunk-rows 30 --checkpoint c.narrows --every 60 --resume"
+    dies(name, when, path, command)
+    assert (bytes_of("m.narrows") != before, os.path.exists("c.narrows")) == (done, kept)
+    killed = bytes_of("m.narrows")
+    for _ in range(2):
+        status, out, err = run(command)
+        assert (status, "saved to m.narrows" in out) == (0, True), err
+        found = load("m.narrows")
+        assert found.n_samples_seen_ == whole.n_samples_seen_
+        assert dict(zip(found.classes_, found.class_count_, strict=True)) == dict(
+            zip(whole.classes_, whole.class_count_, strict=True)
+        )
+        np.testing.assert_array_equal(found.components_, whole.components_)
+        assert not os.path.exists("c.narrows")
+        if kind == "in place" and done:
+            assert "already finished" in err
+            assert bytes_of("m.narrows") == killed
+
+
+def test_another_run_is_not_taken_for_the_finished_one(run):
+    update = "update m.narrows today.svm -o m.narrows --checkpoint c.narrows"
+
+    def rows():
+        return load("m.narrows").n_samples_seen_
+
+    def today(source, stat=None):
+        shutil.copy(source, "today.svm")
+        if stat is not None:
+            os.utime("today.svm", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+    assert run("fit one.svm --method oc -o m.narrows")[0] == 0
+    today("two.svm")
+    assert run(update + " --resume")[0] == 0
+    assert rows() == 230
+    status, out, err = run(update + " --resume --json")
+    assert (status, json.loads(out)["rows"], "already finished" in err) == (0, 230, True)
+    assert run(update)[0] == 0  # asked for once more
+    assert rows() == 360
+    assert run(update + " --resume")[0] == 0
+    assert rows() == 360
+    stat = os.stat("today.svm")
+    today("one.svm", stat)  # the next day: another size
+    assert run(update + " --resume")[0] == 0
+    assert rows() == 460
+    with open("today.svm", "r+b") as file:  # and another: the same size, another end
+        file.seek(-2, os.SEEK_END)
+        file.write(b"7")
+    os.utime("today.svm", ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
+    assert run(update + " --resume")[0] == 0
+    assert rows() == 560
+    assert run(update + " --resume --chunk-rows 7")[0] == 0  # cut otherwise: another run
+    assert rows() == 660
+    assert run("update m.narrows one.svm -o m.narrows")[0] == 0  # of which nothing is noted
+    assert run(update + " --resume --chunk-rows 7")[0] == 0
+    assert rows() == 860
+
+
+def test_a_run_that_is_begun_once_more_is_gone_on_with(run, monkeypatch):
+    update = "update m.narrows two.svm -o m.narrows --chunk-rows 30 --checkpoint c.narrows"
+    assert run("fit one.svm --method oc -o m.narrows")[0] == 0
+    assert run(update)[0] == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        assert run(update)[0] == 130
+    shutil.copy("c.narrows", "old.narrows")
+    status, _, err = run(update + " --resume")
+    assert (status, "going on after 90 rows" in err) == (0, True)
+    assert load("m.narrows").n_samples_seen_ == 360
+    # what was made from a model that is not there any more is not gone on with
+    assert run("update m.narrows one.svm -o m.narrows")[0] == 0
+    before = bytes_of("m.narrows")
+    os.rename("old.narrows", "c.narrows")
+    status, out, err = run(update + " --resume")
+    assert (status, out) == (2, "")
+    assert "m.narrows is not the model any more that it was" in err
+    assert bytes_of("m.narrows") == before
+
+
+def test_a_pipe_is_known_by_its_checkpoint_alone(run):
+    update = "update m.narrows - -o m.narrows --one-based --checkpoint c.narrows --every 60 --resume"
+    update += " --chunk-rows 30"
+    assert run("fit one.svm --method oc -o m.narrows")[0] == 0
+    data = bytes_of("two.svm")
+    words = [sys.executable, "-c", DYING, "unlink", "before", "c.narrows", *update.split()]
+    assert subprocess.run(words, input=data, check=False, timeout=120).returncode == 9
+    done = piped(update, data)
+    assert (done.returncode, b"already finished" in done.stderr) == (0, True)
+    assert load("m.narrows").n_samples_seen_ == 230
+    done = piped(update, data)  # what comes now is new
+    assert (done.returncode, b"beginning afresh" in done.stderr) == (0, True)
+    assert load("m.narrows").n_samples_seen_ == 360
+
+
 def test_what_is_not_the_same_is_refused(run, monkeypatch):
     fit = "fit a.svm --method oc -o m.narrows --chunk-rows 30 --checkpoint c.narrows"
     status, _, err = run(fit + " --resume")

@@ -14,7 +14,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.families._base import same
 from narrows.read.chunk import Chunk, Options, Position
-from narrows.store import clear_unfinished, load_checkpoint, save_checkpoint
+from narrows.store import clear_unfinished, identity, load_checkpoint, save_checkpoint
 
 _HEAD = 4096  # bytes of a file that have to be the same when a fit goes on
 _TOLD = ("label", "text", "split", "width", "zero_based", "chunk_rows")
@@ -48,6 +48,13 @@ class Checkpoint:
         How it is read. All of this has to be the same when the fit goes on.
     base : str, optional
         The model that is updated; none for a fit. This has to be the same, too.
+    in_place : bool
+        Whether the updated model takes the place of `base`.
+
+    Attributes
+    ----------
+    run : dict
+        What makes this run another than others, as plain data.
     """
 
     def __init__(
@@ -58,11 +65,21 @@ class Checkpoint:
         inputs: Sequence[str],
         options: Options,
         base: str | None = None,
+        in_place: bool = False,
     ):
         self.path, self.every, self.estimator = path, every, estimator
         self.inputs, self.base = list(inputs), base
         told = asdict(options)
         self.options = {name: told[name] for name in _TOLD}
+        self.in_place = in_place
+        crc32, self._was = (None, None) if base is None else identity(base)
+        self.run: dict[str, Any] = {
+            "base": base,
+            "base_crc32": crc32,
+            "inputs": self.inputs,
+            "heads": [_head(path) for path in self.inputs],
+            "options": self.options,
+        }
         self._rows = 0
         self._write: Callable[[], None] = lambda: None
 
@@ -71,10 +88,7 @@ class Checkpoint:
 
         def write() -> None:
             progress = {
-                "base": self.base,
-                "inputs": self.inputs,
-                "heads": [_head(path) for path in self.inputs],
-                "options": self.options,
+                **self.run,
                 "passes": passes,
                 "at": list(chunk.at),
                 "header": header,
@@ -94,7 +108,7 @@ class Checkpoint:
 
     def begun(self) -> Begun | None:
         """Return what is there to go on from, or None; ParameterError if it is of another fit."""
-        clear_unfinished(self.path)
+        clear_unfinished(os.path.dirname(os.path.realpath(self.path)))
         if not os.path.exists(self.path):
             return None
         estimator, state, progress = load_checkpoint(self.path)
@@ -108,6 +122,28 @@ class Checkpoint:
             None if header is None else tuple(header),
             progress["several_labels"],
         )
+
+    def is_finished(self) -> bool:
+        """Whether the model to be updated is what this very run has made of it.
+
+        A checkpoint that was left of it is then removed. Standard input and pipes cannot be
+        compared, and are taken for new ones if there is no such checkpoint.
+        """
+        was = self._was
+        if was is None:
+            return False
+        left = load_checkpoint(self.path)[2] if os.path.exists(self.path) else {}
+        if left.get("base_crc32") == self.run["base_crc32"]:  # the run was started once more
+            return False
+        names = ("base", "base_crc32", "inputs", "options")
+        is_of_it = all(left.get(name) == was.get(name) for name in names)
+        if None in self.run["heads"] and not is_of_it:
+            return False
+        if was != {**self.run, "base_crc32": was.get("base_crc32")}:
+            return False
+        if is_of_it:
+            self.done()
+        return True
 
     def done(self) -> None:
         """Remove the file: the model is saved."""
@@ -131,6 +167,8 @@ class Checkpoint:
         ):
             if was != now:
                 unlike.append(f"{name} were {was!r} and are {now!r}")
+        if progress.get("base_crc32", self.run["base_crc32"]) != self.run["base_crc32"]:
+            unlike.append(f"{self.base} is not the model any more that it was")
         if unlike:
             raise ParameterError(
                 f"{self.path}: a checkpoint of another run: {'; '.join(unlike)}. Give what was "
@@ -147,9 +185,9 @@ class Checkpoint:
 
 
 def _head(path: str, size: int | None = None) -> list[int] | None:
-    """The size of a regular file, and a checksum of how it begins."""
+    """The size of a regular file, a checksum of how it begins, and when it was changed."""
     if not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
-        head = file.read(_HEAD if size is None else min(_HEAD, size))
-    return [os.path.getsize(path), zlib.crc32(head)]
+        head, found = file.read(_HEAD if size is None else min(_HEAD, size)), os.fstat(file.fileno())
+    return [found.st_size, zlib.crc32(head), found.st_mtime_ns]

@@ -49,7 +49,7 @@ from narrows.read import Dataset, expanded
 from narrows.read.ahead import ahead
 from narrows.read.chunk import Chunk, Options
 from narrows.runs import Run
-from narrows.store import load, save
+from narrows.store import load, room, save, save_finished
 from narrows.text import Tfidf
 from narrows.write import format_of, rows_in, writer
 
@@ -172,7 +172,8 @@ def fit(
         _save(estimator, output)
         _report_model(estimator, output, as_json)
         return 0
-    run = _run(estimator, inputs, options, None, keep, output, **texts)
+    checkpoint = _checkpoint(estimator, inputs, options, keep, output)
+    run = _run(estimator, inputs, options, None, keep, checkpoint, **texts)
     check_for_texts(texts, run.dataset.is_text, inputs[0])
     if not _learn(run, run.fit):
         return 130
@@ -204,7 +205,12 @@ def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> in
     required = get_tags(estimator).target_tags.required
     options = reading(given, labels_required=required)
     options = options_of_model(estimator, model, options, wider=True)
-    run = _run(estimator, inputs, options, estimator.source_, keep, output, model)
+    checkpoint = _checkpoint(estimator, inputs, options, keep, output, model)
+    if checkpoint is not None and keep["resume"] and checkpoint.is_finished():
+        _say(f"already finished: {model} has learned these inputs; nothing to do.")
+        _report_model(estimator, output, as_json)
+        return 0
+    run = _run(estimator, inputs, options, estimator.source_, keep, checkpoint)
     _check_kind(run.dataset, estimator, model, inputs[0])
     if not _learn(run, run.update):
         return 130
@@ -512,30 +518,43 @@ def demo(output: str, as_json: bool) -> None:
 # -- what the verbs share --------------------------------------------------------------------
 
 
+def _checkpoint(
+    estimator: Any,
+    inputs: tuple[str, ...],
+    options: Options,
+    keep: dict[str, Any],
+    output: str,
+    base: str | None = None,
+) -> Checkpoint | None:
+    path = keep["checkpoint"]
+    if path is None:
+        return None
+    _need_partial_fit(estimator)
+    check_checkpoint(path, output, *inputs, *([] if base is None else [base]))
+    if keep["from_position"] and list(inputs) != ["-"]:
+        raise ParameterError("--from-position is for standard input; files are passed over.")
+    in_place = base is not None and os.path.exists(output) and os.path.samefile(base, output)
+    return Checkpoint(path, keep["every"], estimator, inputs, options, base, in_place)
+
+
 def _run(
     estimator: Any,
     inputs: tuple[str, ...],
     options: Options,
     source: Any,
     keep: dict[str, Any],
-    output: str,
-    base: str | None = None,
+    checkpoint: Checkpoint | None,
     **texts: Any,
 ) -> Run:
-    path = keep["checkpoint"]
-    if path is None:
-        return Run(estimator, inputs, options, source, _progress, **texts)
-    _need_partial_fit(estimator)
-    check_checkpoint(path, output, *inputs, *([] if base is None else [base]))
-    if keep["from_position"] and list(inputs) != ["-"]:
-        raise ParameterError("--from-position is for standard input; files are passed over.")
-    checkpoint = Checkpoint(path, keep["every"], estimator, inputs, options, base)
-    begun = checkpoint.begun() if keep["resume"] else None
-    if begun is not None:
-        _say(f"going on after {begun.at.rows:,} rows, line {begun.at.line:,} of "
-             f"{inputs[begun.at.file]}.")  # fmt: skip
-    elif keep["resume"]:
-        _say(f"there is no checkpoint {path} yet; beginning afresh.")
+    begun = None
+    if checkpoint is not None and keep["resume"]:
+        begun = checkpoint.begun()
+        _say(
+            f"there is no checkpoint {checkpoint.path} yet; beginning afresh."
+            if begun is None
+            else f"going on after {begun.at.rows:,} rows, line {begun.at.line:,} of "
+            f"{inputs[begun.at.file]}."
+        )
     there = keep["from_position"]
     return Run(estimator, inputs, options, source, _progress, checkpoint, begun, there, **texts)
 
@@ -558,7 +577,10 @@ def _learn(run: Run, verb: Callable[[], Any]) -> bool:
 
 def _finish(run: Run, estimator: Any, output: str, as_json: bool) -> None:
     """Save a model, then let go of the checkpoint."""
-    _save(estimator, output)
+    if run.checkpoint is not None and run.checkpoint.in_place:
+        save_finished(estimator, output, run.checkpoint.run)
+    else:
+        _save(estimator, output)
     if run.checkpoint is not None:
         run.checkpoint.done()
     _report_model(estimator, output, as_json)
@@ -627,8 +649,8 @@ def _save(estimator: Any, output: str) -> None:
 
 
 def _save_to_stdout(estimator: Any) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.narrows")
+    with room(tempfile.gettempdir(), "narrows") as folder:
+        path = folder / "model.narrows"
         save(estimator, path)
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)

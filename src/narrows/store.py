@@ -4,7 +4,8 @@ A `.narrows` file is a safetensors file. Its metadata hold ``narrows``, the head
 
     {"format": 1, "library": "0.1.0", "estimator": "OCFS", "parameters": {…},
      "labels": "<i8", "source": {…} or null, "checksums": {array: crc32},
-     "progress": {…} in checkpoints only, "crc32": of all this}
+     "progress": {…} in checkpoints only, "finished": {…} after some updates,
+     "crc32": of all this}
 
 The arrays are those of the state (``state.counts``, ``state.sums``, …), of the feature names
 and of the vectoriser. Text is kept as UTF-8 bytes (``name.text``) and the ends of the pieces
@@ -14,15 +15,16 @@ and of the vectoriser. Text is kept as UTF-8 bytes (``name.text``) and the ends 
 from __future__ import annotations
 
 import errno
-import glob
+import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,8 @@ from narrows.families._base import Estimator, Learnt
 from narrows.read.source import Source
 
 FORMAT = 1
+_ROOM = re.compile(r"\..{1,40}\.[0-9a-f]{16}\.part", re.DOTALL)
+_LOCK = "lock"
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -98,6 +102,18 @@ def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, A
     if "progress" not in header:
         raise DataError(path, "a finished model, not a checkpoint: there is nothing to resume.")
     return estimator, estimator._learnt.state, header["progress"]
+
+
+def save_finished(estimator: Any, path: str | os.PathLike[str], run: dict[str, Any]) -> None:
+    """Write a model that replaces the one it was made from, and `run`, which tells what of."""
+    _save(estimator, path, {"finished": run})
+
+
+def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:
+    """Return a checksum of a model, and what `save_finished` told of the run that made it."""
+    with safe_open(os.fspath(path), framework="numpy") as file:
+        metadata = file.metadata() or {}
+    return _crc_of_text(metadata["narrows"]), _header(path, metadata).get("finished")
 
 
 def is_checkpoint(path: str | os.PathLike[str]) -> bool:
@@ -230,43 +246,93 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
     It is in the same folder, synced before it is renamed, and removed if the block fails. A
     path that is there and is no regular file (a pipe, a device) is never replaced: what was
-    written is copied into it.
+    written is copied into it. What killed writers left in the same folder is removed first.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        with tempfile.TemporaryDirectory() as folder:
-            temporary = Path(folder) / target.name
+        with room(tempfile.gettempdir(), "narrows") as folder:
+            temporary = folder / "new"
             yield str(temporary)
             with temporary.open("rb") as source, target.open("wb") as sink:
                 shutil.copyfileobj(source, sink)
         return
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
-    # a folder of its own, because libraries may write to yet another file beside the one named
-    room = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        room.mkdir()
-        temporary = room / target.name
-        temporary.touch()
-        mode = (target if target.exists() else temporary).stat().st_mode
-        yield str(temporary)
-        temporary.chmod(mode)  # whoever wrote it may have made it private
-        _sync(temporary)
-        os.replace(temporary, target)
+        with room(target.parent, target.name) as folder:
+            temporary = folder / "new"
+            temporary.touch()
+            mode = (target if target.exists() else temporary).stat().st_mode
+            yield str(temporary)
+            temporary.chmod(mode)  # whoever wrote it may have made it private
+            _sync(temporary)
+            os.replace(temporary, target)
     except OSError as error:
         if error.filename is None and error.errno is not None:  # a full disk, say
             error.filename = os.fspath(path)
         raise
-    finally:
-        shutil.rmtree(room, ignore_errors=True)
     _sync(target.parent)
 
 
-def clear_unfinished(path: str | os.PathLike[str]) -> None:
-    """Remove what writers of this file left, which were killed."""
-    target = Path(os.path.realpath(path))
-    for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
-        shutil.rmtree(left, ignore_errors=True)
+@contextmanager
+def room(parent: str | os.PathLike[str], name: str) -> Iterator[Path]:
+    """Give a hidden folder in `parent`, for what is written on behalf of `name`; remove it after.
+
+    Libraries may write to yet another file beside the one that they were told. While the folder
+    is in use a file in it is locked, and the lock ends with the process, however that ends. So
+    a folder without a lock is what a killed process left; such ones in `parent` are removed first.
+    """
+    clear_unfinished(parent)
+    made = lock = None
+    try:
+        while lock is None:
+            # names have 255 bytes at most, and a character up to 4
+            made = Path(parent, f".{name[:40]}.{secrets.token_hex(8)}.part")
+            made.mkdir(0o700)
+            with suppress(FileNotFoundError):  # removed as one that was left, before it was locked
+                lock = os.open(made / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+                if _locked(lock) is False or not os.fstat(lock).st_nlink:
+                    os.close(lock)
+                    lock = None
+        yield made
+    finally:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def clear_unfinished(parent: str | os.PathLike[str]) -> None:
+    """Remove the hidden folders of `room` whose processes are gone; what fails is left."""
+    with suppress(OSError), os.scandir(parent) as entries:
+        for left in [Path(entry) for entry in entries if _ROOM.fullmatch(entry.name)]:
+            with suppress(OSError):
+                if not left.is_symlink():
+                    _clear(left)
+
+
+def _clear(left: Path) -> None:
+    try:
+        lock = os.open(left / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        left.rmdir()  # if it is empty: its process was killed before it made the lock
+        return
+    try:
+        if _locked(lock):
+            shutil.rmtree(left, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _locked(descriptor: int) -> bool | None:
+    """Lock a file if nobody else has; None where the file system has no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def _sync(path: Path) -> None:
