@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
+import sys
+import tempfile
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -186,3 +191,135 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert_same(narrows.load(copy), OC().fit(X, y))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.narrows", "pipe.narrows"]
+
+
+WRITING = """
+import sys
+from narrows.store import replacing
+with replacing(sys.argv[1]) as path:
+    open(path, "wb").write(b"half")
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def writing(tmp_path):
+    """A process that is in the middle of writing a file; ended with the test."""
+    command = [sys.executable, "-c", WRITING, str(tmp_path / "other.npz")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"writing\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path, writing):
+    def save_again():
+        with store.replacing(tmp_path / "a.npz") as path:
+            Path(path).write_bytes(b"whole")
+        return sorted(path.name for path in tmp_path.iterdir())
+
+    (room,) = tmp_path.iterdir()
+    assert save_again() == [room.name, "a.npz"]  # its process lives
+    assert (room / "new").read_bytes() == b"half"
+    writing.kill()
+    writing.wait(timeout=60)
+    assert save_again() == ["a.npz"]
+
+
+def test_a_writer_in_another_thread_keeps_its_room(tmp_path):
+    with store.replacing(tmp_path / "a") as first:
+        Path(first).write_bytes(b"first")
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(store.clear_unfinished, tmp_path).result(timeout=60)
+        assert Path(first).read_bytes() == b"first"
+    assert (tmp_path / "a").read_bytes() == b"first"
+
+
+def test_nothing_else_is_removed(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "lock").touch()
+    name = ".a.0123456789abcdef.part"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / name).symlink_to(elsewhere)
+    (folder / name.replace("a", "b", 1)).write_text("a file")
+    for other in (".c.0123456789abcdef.parts", ".c.0123.part", "c.0123456789abcdef.part", ".part"):
+        (folder / other).mkdir()
+        (folder / other / "lock").touch()
+    without = folder / name.replace("a", "d", 1)  # not made by us: it has no lock
+    without.mkdir()
+    (without / "notes").touch()
+    before = sorted(folder.rglob("*"))
+    left = folder / name.replace("a", "e", 1)
+    left.mkdir()
+    (left / "lock").touch()
+    empty = folder / name.replace("a", "f", 1)
+    empty.mkdir()
+    store.clear_unfinished(folder)
+    assert sorted(folder.rglob("*")) == before
+    assert (elsewhere / "lock").exists()
+
+
+def test_what_cannot_be_removed_breaks_no_run(tmp_path, monkeypatch):
+    left = tmp_path / ".a.0123456789abcdef.part"
+    left.mkdir()
+    (left / "lock").touch()
+
+    scandir = os.scandir
+
+    def refused(what, *_):
+        if what == tmp_path or isinstance(what, int) and _:
+            raise PermissionError(13, "Permission denied")
+        return scandir(what)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.os, "scandir", refused)
+        with store.replacing(tmp_path / "a") as path:
+            Path(path).write_bytes(b"a")
+    with monkeypatch.context() as patch:  # a file system without locks: nobody can tell
+        patch.setattr(store.fcntl, "flock", refused)
+        with store.replacing(tmp_path / "b") as path:
+            Path(path).write_bytes(b"b")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [left.name, "a", "b"]
+
+
+def test_a_room_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    """As when another process takes it for one that was left."""
+    flock, rooms = store.fcntl.flock, []
+
+    def late(descriptor, how):
+        if len(rooms) < 3:
+            rooms.append(next(tmp_path.glob(".*.part")))
+            if len(rooms) < 3:
+                shutil.rmtree(rooms[-1])
+            if len(rooms) == 2:
+                raise BlockingIOError
+        return flock(descriptor, how)
+
+    monkeypatch.setattr(store.fcntl, "flock", late)
+    with store.replacing(tmp_path / "a") as path:
+        Path(path).write_bytes(b"a")
+        assert Path(path).parent == rooms[2] != rooms[1] != rooms[0]
+    assert (tmp_path / "a").read_bytes() == b"a"
+
+
+@pytest.mark.parametrize("name", ["m" * 255, "a." + "b" * 253, "\u00fc" * 127, "." * 254, "x\n"])
+def test_a_file_may_have_any_name(tmp_path, name):
+    X, y = labelled()
+    narrows.save(OC().fit(X, y), tmp_path / name)
+    assert_same(narrows.load(tmp_path / name), OC().fit(X, y))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_what_waits_for_a_pipe_is_removed_where_its_process_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    X, y = labelled()
+    left = tmp_path / ".narrows.0123456789abcdef.part"
+    left.mkdir()
+    (left / "lock").touch()
+    narrows.save(OC().fit(X, y), os.devnull)
+    assert list(tmp_path.iterdir()) == []
