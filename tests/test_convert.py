@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import math
+import signal
+import subprocess
+import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +17,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from narrows.errors import ParameterError
+from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from narrows.write import _Csv, _Npz, _Svmlight, writer
 
@@ -249,3 +254,239 @@ def test_labels_are_written_as_they_are_read(tmp_path):
         with writer(str(tmp_path / name), None) as out:
             out.write(np.eye(2) * math.pi, np.array([2.0, -1.0]))
         assert read(str(tmp_path / name), 2)[1].tolist() == [2, -1]
+
+
+# -- several files in one ------------------------------------------------------------------------
+
+INTS = np.array([0, 1, 2])
+SHARDS = {  # of labels, by name: each can follow those that hold all its numbers
+    "int32": INTS.astype(np.int32),
+    "int64": INTS.astype(np.int64),
+    "large": INTS + 2**40,
+    "larger": INTS + 2**53 - 1,
+    "unsigned": INTS.astype(np.uint64) + 2**63,
+    "negative": INTS - 1,
+    "float": INTS.astype(np.float64),
+    "half": INTS + 0.5,
+    "bool": INTS > 0,
+    "text": np.array(["a", "bb", "2"]),
+    "none": None,
+    "several": sparse.csr_array(np.eye(3)),
+}
+
+
+def kind_of(y):
+    if y is None or sparse.issparse(y):
+        return "none" if y is None else "several"
+    return "text" if y.dtype.kind == "U" else "number"
+
+
+def shards(*pairs):
+    """Files of rows and labels, and the model that keeps all columns."""
+    for k, (X, y) in enumerate(pairs):
+        save(f"shard{k}.npz", X, y, sparse.issparse(X))
+    save("fit.npz", np.arange(6.0).reshape(3, 2), INTS, False)
+
+
+@pytest.fixture
+def keep_all(run):
+    """The command line, and a model of two columns that keeps both."""
+
+    def made(*pairs, target="npz"):
+        shards(*pairs)
+        assert run("fit fit.npz --method ocfs --n-features 2 -o m.narrows")[0] == 0
+        status, out, err = run(f"transform m.narrows shard*.npz -o r.{target}")
+        assert Path(f"r.{target}").exists() == (status == 0)
+        return status, out, err
+
+    return made
+
+
+def written_labels(path):
+    """The labels of a file, by what is not our own reader; None where it has none."""
+    suffix = path.suffix
+    if suffix == ".parquet":
+        table = pytest.importorskip("pyarrow.parquet").read_table(path)
+        return table["label"].to_pylist() if "label" in table.column_names else None
+    if suffix == ".npz":
+        with np.load(path) as archive:
+            if "yindices" in archive:
+                return np.split(archive["yindices"], archive["yindptr"][1:-1])
+            return archive["y"].tolist() if "y" in archive else None
+    lines = path.read_text().splitlines()
+    if suffix == ".csv":
+        words = [line.split(",")[2:] for line in lines[1:]]
+        return None if not words[0] else [word for (word,) in words]
+    return [line.split(" ")[0] for line in lines]
+
+
+@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("first", list(SHARDS))
+def test_labels_of_later_files_are_those_of_the_first_or_are_refused(tmp_path, first, target):
+    X, before = np.arange(1, 7.0).reshape(3, 2), SHARDS[first]
+    not_there = {"csv": ["several"], "svm": ["text"]}.get(target, [])
+    for second, y in SHARDS.items():
+        if first in not_there or second in not_there:
+            continue
+        path = tmp_path / f"{second}.{target}"
+
+        def write(path=path, y=y):
+            with writer(str(path), ["a", "b"]) as out:
+                out.write(X, before, "first", range(1, 4))
+                out.write(X, y, "second", range(1, 4))
+
+        is_held = kind_of(before) == kind_of(y)
+        if is_held and kind_of(y) == "number":
+            dtype = before.dtype
+            if target in ("csv", "svm") and dtype.itemsize < 8:  # text has no types
+                dtype = np.dtype(np.int64)
+            is_held = all(holds(dtype, value) for value in y.tolist())
+        if not is_held:
+            with pytest.raises(DataError, match=r"^second(:[123])?: expected .*as in the rows"):
+                write()
+            assert not path.exists()
+            continue
+        write()
+        found = written_labels(path)
+        if y is None:
+            assert found == (["0"] * 6 if target == "svm" else None)
+        elif sparse.issparse(y):
+            assert [list(map(int, row)) for row in found] == [[0], [1], [2]] * 2
+        elif kind_of(y) == "text":
+            assert found == [*before.tolist(), *y.tolist()]
+        else:
+            expected = [Fraction(value) for value in [*before.tolist(), *y.tolist()]]
+            assert [Fraction(value) for value in found] == expected
+
+
+def holds(dtype, value):
+    """Whether a number is among those of a type, by Python's own arithmetic."""
+    if dtype.kind == "f":
+        return float(value) == value  # which Python compares exactly
+    if value != int(value):
+        return False
+    limits = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return limits[0] <= int(value) <= limits[1]
+
+
+@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+@pytest.mark.parametrize("second", ["dense", "sparse", "single"])
+@pytest.mark.parametrize("first", ["dense", "sparse", "single", "sparse single"])
+def test_rows_of_later_files_are_those_of_the_first(keep_all, first, second, target):
+    pytest.importorskip("pyarrow")
+    whole = {"first": np.array([[0.5, 0.0], [0.0, 4.0], [3.0, 2.0]])}
+    whole["second"] = whole["first"] + 1
+
+    def of(kind, X):
+        X = X.astype(np.float32 if "single" in kind else np.float64)
+        return sparse.csr_array(X) if "sparse" in kind else X
+
+    pairs = (of(first, whole["first"]), INTS), (of(second, whole["second"]), INTS)
+    status, _, err = keep_all(*pairs, target=target)
+    assert (status, err) == (0, "")
+    found, labels = read(f"r.{target}", 2)
+    np.testing.assert_array_equal(found, np.vstack(list(whole.values())))
+    np.testing.assert_array_equal(labels, [*INTS, *INTS])
+    if target in ("npz", "parquet"):
+        assert found.dtype == (np.float32 if "single" in first else np.float64)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+def test_values_that_would_be_rounded_are_refused(keep_all, target, is_sparse):
+    pytest.importorskip("pyarrow")
+    X, Z = np.eye(3, 2, dtype=np.float32), np.eye(3, 2) + [[0, 0], [0, 0.1], [0, 1e300]]
+    if is_sparse:
+        X, Z = sparse.csr_array(X), sparse.csr_array(Z)
+    status, out, err = keep_all((X, INTS), (Z, INTS), target=target)
+    if target in ("csv", "svm"):  # text has no types
+        assert status == 0
+        np.testing.assert_array_equal(read(f"r.{target}", 2)[0][3:], Z.toarray() if is_sparse else Z)
+        return
+    assert (status, out) == (1, "")
+    assert "shard1.npz:2: expected values that float32 holds" in err
+    assert "got 1.1. Name the files with the wider type first." in err
+    assert keep_all((Z, INTS), (X, INTS), target=target)[0] == 0
+
+
+def test_labels_that_end_between_files_are_refused_by_name(keep_all):
+    X = np.eye(3, 2)
+    for first, second, message in (
+        (INTS, None, "expected labels that are numbers, as in the rows before, got no labels"),
+        (None, INTS, "expected no labels, as in the rows before, got labels that are numbers"),
+        (INTS, np.array(["a", "b", "c"]), "got labels that are text"),
+        (INTS.astype(np.int32), INTS + 2**31, "shard1.npz:1: expected labels that int32 holds"),
+        (sparse.csr_array(np.eye(3)), INTS, "expected several labels a row, as in the rows befo"),
+    ):
+        status, out, err = keep_all((X, first), (X, second))
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert err.startswith("narrows: shard1.npz")
+        assert message in err
+
+
+def test_columns_that_no_archive_holds_are_refused(run):
+    big = {"data": [1.0], "indices": np.array([2**39]), "indptr": [0, 1], "shape": [1, 2**40]}
+    np.savez("a.npz", y=[1], **big)
+    for target in ("npz", "parquet"):
+        status, out, err = run(f"convert a.npz b.{target}")
+        assert (status, out, "expected columns under 2^31" in err) == (2, "", True)
+
+
+@pytest.mark.parametrize("target", ["npz", "parquet", "csv", "svm"])
+def test_a_failing_write_says_one_line(run, target):
+    """Above all of Parquet, whose writer tries again when it is let go."""
+    pytest.importorskip("pyarrow")
+    Path("a.svm").write_text("1 1:1\n" * 20 + "1 x\n")
+    status, out, err = run(f"convert a.svm b.{target} --width 1 --chunk-rows 3")
+    assert (status, out, err) == (1, "", "narrows: a.svm:21: not a svmlight row.\n") or (
+        err.startswith("narrows: a.svm:21: ") and err.count("\n") == 1
+    )
+
+
+def test_a_terminated_write_of_parquet_says_nothing(tmp_path):
+    pytest.importorskip("pyarrow")
+    command = """
+import os, signal, sys
+from narrows import cli, write
+write_chunk = write._Parquet.write
+def ended(self, X, y):
+    write_chunk(self, X, y)
+    os.kill(os.getpid(), signal.SIGTERM)
+write._Parquet.write = ended
+sys.exit(cli.main(["convert", "a.csv", "b.parquet", "--chunk-rows", "2"]))
+"""
+    (tmp_path / "a.csv").write_text("a,class\n" + "1,2\n" * 9)
+    done = subprocess.run(
+        [sys.executable, "-c", command], cwd=tmp_path, capture_output=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGTERM, b"", b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+# -- spreadsheets --------------------------------------------------------------------------------
+
+FORMULAS = ["=1+1", "+1", "-1", "@sum", "a=1", "\t=1"]
+
+
+def test_what_a_spreadsheet_would_compute_is_quoted_if_asked(run):
+    header = ",".join(f'"{name}"' for name in FORMULAS)
+    Path("a.csv").write_text(f'{header},class\n-1,2,3,4,5,-6.5,=x\n1,2,3,4,5,6,"-y"\n')
+    assert run("convert a.csv b.csv")[0] == 0
+    with open("b.csv", newline="") as file:
+        names, first, second = csv.reader(file)
+    assert names == [*FORMULAS, "label"]
+    assert first == ["-1.0", "2.0", "3.0", "4.0", "5.0", "-6.5", "=x"]
+    assert run("convert a.csv b.csv --csv-safe")[0] == 0
+    with open("b.csv", newline="") as file:
+        names, first, second = csv.reader(file)
+    assert names == ["'=1+1", "'+1", "'-1", "'@sum", "a=1", "'\t=1", "label"]
+    assert first == ["-1.0", "2.0", "3.0", "4.0", "5.0", "-6.5", "'=x"]
+    assert second[-1] == "'-y"
+    assert run("fit a.csv --method ocfs --n-features 6 -o m.narrows")[0] == 0
+    status, out, _ = run("transform m.narrows a.csv -o - --csv-safe")
+    assert status == 0
+    assert "'=1+1" in out
+    assert ",'=x\n" in out
+    for line in ("convert a.csv b.npz", "transform m.narrows a.csv -o b.svm"):
+        status, out, err = run(f"{line} --csv-safe")
+        assert (status, out, "--csv-safe is for CSV" in err) == (2, "", True)

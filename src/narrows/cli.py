@@ -22,7 +22,7 @@ from tqdm import tqdm
 from narrows.checkpoint import Checkpoint
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate import gathered
-from narrows.evaluate.describe import described, details, printable, summary
+from narrows.evaluate.describe import described, details, escaped, printable, summary
 from narrows.interrupts import between
 from narrows.options import (
     ENGINE_OPTIONS,
@@ -31,6 +31,7 @@ from narrows.options import (
     METHODS,
     READ_OPTIONS,
     TEXT_OPTIONS,
+    WRITE_OPTIONS,
     as_given,
     as_typed,
     check_checkpoint,
@@ -100,7 +101,15 @@ def _warn(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
 
 
 def _say(message: str) -> None:
-    print("narrows:", " ".join(message.split()), file=sys.stderr)  # noqa: T201 - one line
+    print("narrows:", escaped(" ".join(message.split())), file=sys.stderr)  # noqa: T201 - one line
+
+
+def _report(found: dict[str, Any] | None, text: str = "", err: bool = False) -> None:
+    """Print a result: `found` as JSON, or where it is None the lines of `text`."""
+    if found is None:
+        click.echo("\n".join(map(escaped, text.split("\n"))), err=err)
+    else:  # JSON escapes all but this one
+        click.echo(json.dumps(found).replace("\x7f", "\\u007f"), err=err)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
@@ -251,8 +260,9 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
 @click.argument("input", metavar="INPUT")
 @click.argument("output", metavar="OUTPUT")
 @having(READ_OPTIONS)
+@having(WRITE_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def convert(input: str, output: str, **given: Any) -> None:
+def convert(input: str, output: str, csv_safe: bool, **given: Any) -> None:
     """Write the rows of a file in another format: the same columns, the same labels.
 
     \b
@@ -275,13 +285,13 @@ def convert(input: str, output: str, **given: Any) -> None:
 
     chunks = _progress(dataset, "converting")
     first = next(chunks)
-    with writer(output, first.columns, dataset.is_text, counted) as out:
+    with writer(output, first.columns, dataset.is_text, counted, csv_safe) as out:
         for chunk in itertools.chain([first], chunks):
-            out.write(chunk.X, chunk.y)
+            out.write(chunk.X, chunk.y, input, chunk.lines)
             rows += len(chunk.lines)
     found = {"output": output, "rows": rows}
     text = f"{rows:,} rows written to {output}"
-    click.echo(json.dumps(found) if as_json else text, err=output == "-")
+    _report(found if as_json else None, text, err=output == "-")
 
 
 @cli.command()
@@ -295,9 +305,10 @@ def convert(input: str, output: str, **given: Any) -> None:
     help=".npz, .parquet, .svm or .csv; - for CSV on stdout.",
 )
 @having(READ_OPTIONS)
+@having(WRITE_OPTIONS)
 @having(ENGINE_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def transform(model: str, input: str, output: str, **given: Any) -> int:
+def transform(model: str, input: str, output: str, csv_safe: bool, **given: Any) -> int:
     """Reduce the rows of a file with a saved model.
 
     \b
@@ -307,7 +318,8 @@ def transform(model: str, input: str, output: str, **given: Any) -> int:
 
     On a cluster the output is a folder, with a Parquet file for each input.
     """  # noqa: D301 - click wants the character
-    as_json, cluster, inputs = given.pop("as_json"), cluster_of(given), expanded([input])
+    as_json, inputs = given.pop("as_json"), expanded([input])
+    cluster = cluster_of(given, *(["--csv-safe"] if csv_safe else []))
     if cluster is not None:
         return _transform_there(model, inputs, output, cluster, reading(given), as_json)
     check_output(output, model, *inputs)
@@ -318,13 +330,13 @@ def transform(model: str, input: str, output: str, **given: Any) -> int:
     _check_kind(run.dataset, estimator, model, input)
     rows, stopped = 0, False
     names = [printable(name) for name in estimator.get_feature_names_out()]
-    with writer(output, names) as out, warnings.catch_warnings():
+    with writer(output, names, csv_safe=csv_safe) as out, warnings.catch_warnings():
         # the reader has seen to it that the columns are those of the fit
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
             for chunk in _progress(run.dataset, "reducing"):
                 reduced = estimator.transform(run.rows(chunk))
-                out.write(reduced, chunk.y)
+                out.write(reduced, chunk.y, inputs[chunk.at.file], chunk.lines)
                 rows += reduced.shape[0]
         except KeyboardInterrupt:  # between two chunks: what is there is whole
             if not rows:
@@ -334,7 +346,7 @@ def transform(model: str, input: str, output: str, **given: Any) -> int:
         _say(f"interrupted; {output} holds the first {rows:,} rows.")
     found = {"output": output, "rows": rows, "dimensions": len(names)}
     text = f"{rows:,} rows x {len(names):,} columns written to {output}"
-    click.echo(json.dumps(found) if as_json else text, err=output == "-")
+    _report(found if as_json else None, text, err=output == "-")
     return 130 if stopped else 0
 
 
@@ -355,7 +367,7 @@ def _transform_there(
     written = dask.transform(estimator, inputs, output, **cluster, **as_given(options))
     found = {"output": output, "files": len(written)}
     text = f"{len(written):,} files written to {output}"
-    click.echo(json.dumps(found) if as_json else text)
+    _report(found if as_json else None, text)
     return 0
 
 
@@ -379,7 +391,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     """  # noqa: D301 - click wants the character
     estimator = load(model)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
-    click.echo(json.dumps(found) if as_json else described(found))
+    _report(found if as_json else None, described(found))
 
 
 @cli.command(short_help="See how much is left of the classes, by method and size.")
@@ -408,7 +420,12 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 )
 @click.option("--cv", type=click.IntRange(2), metavar="N", help="So many folds, each held out.")
 @click.option(
-    "--seed", default=0, show_default=True, metavar="SEED", help="Of the random rows held out."
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    metavar="SEED",
+    help="Of the random rows held out.",
 )
 @click.option("--report", metavar="FILE", help="Page to write, .html; the same as .json beside it.")
 @having(READ_OPTIONS)
@@ -457,7 +474,7 @@ def compare(
     with tqdm(total=total, unit="", disable=None, file=sys.stderr) as bar:
 
         def progress(what: str) -> None:
-            bar.set_description(what)
+            bar.set_description(escaped(what))
             bar.update()
 
         try:
@@ -466,14 +483,14 @@ def compare(
             stopped = True
     lines = comparison.mean(found)
     if as_json:
-        click.echo(json.dumps({"lines": [line.as_dict() for line in lines], "stopped": stopped}))
+        _report({"lines": [line.as_dict() for line in lines], "stopped": stopped})
     else:
-        click.echo(comparison.table(lines))
+        _report(None, comparison.table(lines))
     if report is not None:
         told = page.gather(lines, data, made, inputs, as_typed(), stopped)
         page.write(report, told, lines, data, made)
         if not as_json:
-            click.echo(f"\nreport written to {report}, and as data to {page.twin_of(report)}")
+            _report(None, f"\nreport written to {report}, and as data to {page.twin_of(report)}")
     if stopped:
         _say("interrupted; the lines above are what was done.")
     return 130 if stopped else 0
@@ -506,13 +523,13 @@ def demo(output: str, as_json: bool) -> None:
         raise ParameterError(f"{output}: a picture ends in {', '.join(PICTURES)}.")
     scores = digits.run()
     if as_json:
-        click.echo(json.dumps({"scores": [s.as_dict() for s in scores], "picture": output}))
+        _report({"scores": [s.as_dict() for s in scores], "picture": output})
     else:
         click.echo("Handwritten digits: 64 pixels, 10 classes; 1,347 to learn from, 450 held out\n")
         click.echo(table(scores))
     digits.picture(output)
     if not as_json:
-        click.echo(f"\npicture written to {output}")
+        _report(None, f"\npicture written to {output}")
 
 
 # -- what the verbs share --------------------------------------------------------------------
@@ -592,7 +609,7 @@ def _report_model(estimator: Any, output: str, as_json: bool) -> None:
         f"{found['method']}: {found['rows']:,} rows, {len(found['classes'])} classes, "
         f"{found['columns']:,} columns -> {found['dimensions']:,}; saved to {output}"
     )
-    click.echo(json.dumps(found) if as_json else text, err=output == "-")
+    _report(found if as_json else None, text, err=output == "-")
 
 
 def _need_partial_fit(estimator: Any) -> None:

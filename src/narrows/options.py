@@ -131,9 +131,8 @@ READ_OPTIONS = (
     click.option("--text", metavar="KEY", help="JSON key with the text; `text` if left out."),
     click.option("--split", metavar="NAME", help="Only JSON lines whose `split` is NAME."),
     click.option("--width", type=click.IntRange(1), metavar="D", help="Number of columns."),
-    click.option(
-        "--zero-based/--one-based", default=None, help="svmlight columns count from 0 or 1."
-    ),
+    click.option("--zero-based", is_flag=True, help="svmlight columns count from 0."),
+    click.option("--one-based", is_flag=True, help="svmlight columns count from 1."),
     click.option(
         "--chunk-rows",
         type=click.IntRange(1),
@@ -152,6 +151,13 @@ READ_OPTIONS = (
     ),
 )
 _READING = ("label", "text", "split", "width", "zero_based", "chunk_rows", "max_line_mb")
+WRITE_OPTIONS = (
+    click.option(
+        "--csv-safe",
+        is_flag=True,
+        help="In CSV, put ' before names and text labels that begin with = + - @, tab or CR.",
+    ),
+)
 TEXT_OPTIONS = (
     click.option(
         "--vectorizer",
@@ -188,10 +194,8 @@ KEEP_OPTIONS = (
     click.option(
         "--every",
         type=click.IntRange(1),
-        default=100_000,
-        show_default=True,
         metavar="ROWS",
-        help="Write the checkpoint after so many rows.",
+        help="Write the checkpoint after so many rows.  [default: 100000]",
     ),
     click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
     click.option(
@@ -237,6 +241,10 @@ def as_typed() -> str:
 
 def reading(given: dict[str, Any], labels_required: bool = False) -> Options:
     """Take the reading options out of `given`."""
+    zero_based, one_based = given.pop("zero_based"), given.pop("one_based")
+    if zero_based and one_based:
+        raise ParameterError("--zero-based and --one-based exclude each other.")
+    given["zero_based"] = zero_based if zero_based or one_based else None
     return Options(**{name: given.pop(name) for name in _READING}, labels_required=labels_required)
 
 
@@ -262,6 +270,11 @@ def options_of_model(estimator: Any, model: str, options: Options, wider: bool =
     )
 
 
+def _whole_or_float(digits: str) -> int | float:
+    """What no number of NumPy holds as a whole number becomes a float, of which most is read."""
+    return int(digits) if len(digits) < 20 else float(digits)
+
+
 def estimator_of(method: str, given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return the method's estimator, with the parameters of `given` and of NAME=VALUE pairs."""
     estimator = METHODS[method.lower()]()
@@ -273,7 +286,9 @@ def estimator_of(method: str, given: dict[str, Any], params: tuple[str, ...]) ->
         if name in chosen:
             raise ParameterError(f"--param {pair}: {name} was given already.")
         try:
-            chosen[name] = json.loads(value)
+            chosen[name] = json.loads(value, parse_int=_whole_or_float)
+        except RecursionError:
+            raise ParameterError(f"--param {name}: expected a value, got nested lists.") from None
         except ValueError:
             chosen[name] = value
     known = estimator.get_params()
@@ -317,9 +332,11 @@ def keeping(given: dict[str, Any]) -> dict[str, Any]:
     keep = {name: given.pop(name) for name in ("checkpoint", "every", "resume", "from_position")}
     if keep["checkpoint"] is None and keep["resume"]:
         raise ParameterError("--resume goes with --checkpoint FILE, which says what from.")
+    if keep["checkpoint"] is None and keep["every"] is not None:
+        raise ParameterError("--every goes with --checkpoint FILE, which is written so often.")
     if keep["from_position"] and not keep["resume"]:
         raise ParameterError("--from-position goes with --resume.")
-    return keep
+    return keep | {"every": keep["every"] or 100_000}
 
 
 def cluster_of(given: dict[str, Any], *not_there: str) -> dict[str, Any] | None:

@@ -11,23 +11,30 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from itertools import pairwise
 from typing import IO, Any, Protocol, cast
 
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import ParameterError
+from narrows.errors import DataError, ParameterError
 from narrows.read import READERS, arrow, suffix_of
 from narrows.read.chunk import Chunk, Options
+from narrows.solve.sums import blocks, widened
 from narrows.store import replacing
 
 _BLOCK = 1 << 20  # bytes that are copied at a time
+_CELLS = 4_000_000  # of sparse rows that become dense ones at a time, at most
+_NUMBERS = "labels that are numbers"
+_WRITE_APART = "Write such files apart."
 _COLUMNS_OF_LABELS = ("label", "class", "__label__")
 
 
 class Writer(Protocol):
-    """Takes chunks of rows, each as wide as those before it, or wider where they are sparse."""
+    """Writes chunks of one type and kind, each as wide as those before, or wider if sparse."""
+
+    typed: bool  # whether files of the format say what type numbers have
 
     def write(self, X: Any, y: Any) -> None:
         """Add rows, or texts; y may be None."""
@@ -36,13 +43,151 @@ class Writer(Protocol):
         """Write what has to come last."""
 
 
+class Rows:
+    """Rows on their way to a writer; the first chunk fixes what all of them are.
+
+    The types of values and labels, whether there are labels, whether these are text, numbers or
+    several a row, and whether rows are sparse. Later chunks are cast where no value changes.
+
+    Parameters
+    ----------
+    writer : Writer
+        Of the format.
+    """
+
+    def __init__(self, writer: Writer):
+        self.writer = writer
+        self._dtype: Any = None
+        self._labels: Any = None
+        self._sparse, self._width = False, 0
+        self._is_first = True
+
+    def write(self, X: Any, y: Any, name: str = "", lines: Sequence[int] | Any = ()) -> None:
+        """Add rows, or texts; y may be None.
+
+        Parameters
+        ----------
+        X : csr_array or ndarray of shape (n, d), or list of str
+            The rows, or the texts.
+        y : ndarray of shape (n,), csr_array of shape (n, c), or None
+            Their labels.
+        name : str
+            The file that they come from, for errors.
+        lines : sequence of int
+            The line of each row in it, for errors.
+
+        Raises
+        ------
+        DataError, ParameterError
+            Rows or labels unlike those of the first chunk; the former names the file.
+        """
+        texts = isinstance(X, list)
+        if self._is_first:
+            self._dtype = None if texts else self._fixed(X.dtype)
+            self._sparse, self._width = sparse.issparse(X), 0 if texts else X.shape[1]
+            self._labels = _kind(y) if _kind(y) != _NUMBERS else self._fixed(y.dtype)
+            self._is_first = False
+        try:
+            y = self._as_first_labels(y)
+            if not texts:
+                X = self._as_first_rows(X)
+        except _Unlike as unlike:
+            line = None if unlike.row is None or not len(lines) else int(lines[unlike.row])
+            if name:
+                raise DataError(name, str(unlike), line) from None
+            raise ParameterError(str(unlike)) from None
+        if texts or sparse.issparse(X) == self._sparse:
+            self.writer.write(X, y)
+            return
+        if self._sparse:
+            self.writer.write(sparse.csr_array(X), y)
+            return
+        X = widened(X, self._width)
+        for rows in blocks(X.shape[0], max(1, _CELLS // max(1, self._width))):
+            self.writer.write(X[rows].toarray(), None if y is None else y[rows])
+
+    def _fixed(self, dtype: np.dtype) -> np.dtype:
+        """The type of all numbers, where this is the first one's."""
+        if self.writer.typed or dtype.kind not in "biuf" or dtype.itemsize >= 8:
+            return dtype
+        return np.dtype(np.float64 if dtype.kind == "f" else np.int64)
+
+    def _as_first_labels(self, y: Any) -> Any:
+        kind, fixed = _kind(y), self._labels
+        first = fixed if isinstance(fixed, str) else _NUMBERS
+        if kind != first:
+            raise _Unlike(f"expected {first}, as in the rows before, got {kind}. {_WRITE_APART}")
+        return y if kind != _NUMBERS else _cast(y, fixed, "labels")
+
+    def _as_first_rows(self, X: Any) -> Any:
+        width = X.shape[1]
+        if not self._sparse and (width > self._width or (width < self._width and _is_dense(X))):
+            raise _Unlike(
+                f"expected {self._width} columns, as in the rows before, got {width}. "
+                f"{_WRITE_APART}"
+            )
+        if X.dtype == self._dtype:
+            return X
+        if not sparse.issparse(X):
+            return _cast(X, self._dtype, "values")
+        X = sparse.csr_array(X)
+        try:
+            data = _cast(X.data, self._dtype, "values")
+        except _Unlike as unlike:
+            unlike.row = int(np.searchsorted(X.indptr, unlike.row or 0, side="right")) - 1
+            raise
+        return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
+
+
+class _Unlike(Exception):
+    """A chunk is unlike the first one, from this row of it on."""
+
+    def __init__(self, problem: str, row: int | None = None):
+        super().__init__(problem)
+        self.row = row
+
+
+def _is_dense(X: Any) -> bool:
+    return not sparse.issparse(X)
+
+
+def _kind(y: Any) -> str:
+    """What the labels of rows are, in words."""
+    if y is None:
+        return "no labels"
+    if sparse.issparse(y):
+        return "several labels a row"
+    return _NUMBERS if y.dtype.kind in "biuf" else "labels that are text"
+
+
+def _cast(numbers: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
+    """The numbers as `dtype`; _Unlike where one of them would be another number."""
+    if numbers.dtype == dtype:
+        return numbers
+    with np.errstate(all="ignore"):
+        cast = numbers.astype(dtype)
+        back = cast.astype(numbers.dtype)
+    # signs, because what wraps around comes back
+    same = (back == numbers) & ((cast < 0) == (numbers < 0))
+    same |= (cast != cast) & (numbers != numbers)
+    if not same.all():
+        first = tuple(index[0] for index in np.nonzero(~same))
+        raise _Unlike(
+            f"expected {what} that {dtype} holds, as in the rows before, got "
+            f"{numbers[first].item()!r}. Name the files with the wider type first.",
+            int(first[0]),
+        )
+    return cast
+
+
 @contextmanager
 def writer(
     path: str,
     names: Sequence[str] | None,
     texts: bool = False,
     check: Callable[[str], None] = lambda written: None,
-) -> Iterator[Writer]:
+    csv_safe: bool = False,
+) -> Iterator[Rows]:
     """Give a writer for the format of `path`, which appears when the block succeeds.
 
     Parameters
@@ -56,6 +201,9 @@ def writer(
         Whether texts will come, not rows.
     check : callable
         Called with the name of the whole new file, before it takes its place.
+    csv_safe : bool
+        For CSV: put an apostrophe before names of columns and text labels that a spreadsheet
+        would take for formulas.
 
     Raises
     ------
@@ -63,16 +211,20 @@ def writer(
         Another suffix.
     """
     kind, zipped = format_of(path, texts)
+    if csv_safe:
+        if kind is not _Csv:
+            raise ParameterError(f"{path}: --csv-safe is for CSV. Leave it out.")
+        kind = partial(_Csv, safe=True)
     if path == "-":
         out = kind(sys.stdout.buffer, names)
-        yield out
+        yield Rows(out)
         out.finish()
         sys.stdout.buffer.flush()
         return
     with replacing(path) as temporary:
         with open(temporary, "wb") as raw, _zipping(raw, zipped) as stream:
             out = kind(stream, names)
-            yield out
+            yield Rows(out)
             out.finish()
         check(temporary)
 
@@ -101,11 +253,22 @@ def _named(names: Sequence[str] | None, width: int) -> list[str]:
     return [f"x{k}" for k in range(width)] if names is None else list(names)
 
 
+def _small(indices: np.ndarray) -> np.ndarray:
+    """Columns as all files hold them."""
+    if indices.max(initial=0) > np.iinfo(np.int32).max:
+        raise ParameterError(
+            f"expected columns under 2^31 to write, got {indices.max()}. Write to .svm instead."
+        )
+    return indices.astype(np.int32, copy=False)
+
+
 class _Npz:
     """`X` dense, or `data, indices, indptr, shape` of CSR; and `y`, or the parts of its CSR.
 
     The pieces of each array wait in a temporary file, because an archive wants them together.
     """
+
+    typed = True
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
         self.stream = stream
@@ -140,7 +303,7 @@ class _Npz:
         X = sparse.csr_array(X)
         started = self.parts[indices].rows if indices in self.parts else 0
         self._add(data, X.data)
-        self._add(indices, X.indices.astype(np.int32, copy=False))
+        self._add(indices, _small(X.indices))
         ends = started + X.indptr.astype(np.int64)
         self._add(indptr, ends if indptr not in self.parts else ends[1:])
 
@@ -187,10 +350,13 @@ class _Parquet:
     LZ4, and entries that a schema says are never null, take .7 of the default's time to decode.
     """
 
+    typed = True
+
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
-        self.stream, self.names, self.width = stream, names, 0
+        self.names, self.width = names, 0
         self.file: Any = None
-        arrow.pyarrow()
+        # not through Python's file, in which a signal may raise, and which is closed before this
+        self.sink = arrow.pyarrow().OSFile(stream.name, "wb")
 
     def write(self, X: Any, y: Any) -> None:
         pa = arrow.pyarrow()
@@ -198,7 +364,7 @@ class _Parquet:
         if sparse.issparse(X):
             X = sparse.csr_array(X)
             ends = X.indptr.astype(np.int32)
-            indices = X.indices.astype(np.int32, copy=False)
+            indices = _small(X.indices)
             for name, entries in ((arrow.INDICES, indices), (arrow.VALUES, X.data)):
                 entry = pa.field("element", pa.from_numpy_dtype(entries.dtype), nullable=False)
                 columns[name] = pa.ListArray.from_arrays(ends, entries, type=pa.list_(entry))
@@ -218,18 +384,32 @@ class _Parquet:
                 columns[label] = pa.array(y)
         table = pa.table(columns)
         if self.file is None:
-            self.file = pa.parquet.ParquetWriter(self.stream, table.schema, compression="lz4")
-        self.file.write_table(table)
+            self.file = pa.parquet.ParquetWriter(self.sink, table.schema, compression="lz4")
+        with self._failing_once():
+            self.file.write_table(table)
 
     def finish(self) -> None:
         if self.file is not None:
             if self.width:
                 self.file.add_key_value_metadata({arrow.WIDTH: str(self.width).encode()})
-            self.file.close()
+            with self._failing_once():
+                self.file.close()
+        self.sink.close()
+
+    @contextmanager
+    def _failing_once(self) -> Iterator[None]:
+        """Let a file that could not be written not try it again when it is let go."""
+        try:
+            yield
+        except BaseException:
+            self.file.is_open = False
+            raise
 
 
 class _Jsonl:
     """Texts: `label` where there is one, and `text`."""
+
+    typed = False
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
         self.stream = stream
@@ -248,6 +428,8 @@ class _Jsonl:
 
 class _Svmlight:
     """Columns count from 1; without labels every row has label 0."""
+
+    typed = False
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
         self.stream = stream
@@ -291,6 +473,11 @@ def _whole(y: np.ndarray) -> np.ndarray:
     return y
 
 
+def _no_formula(text: str) -> str:
+    """The text, so that no spreadsheet computes it."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
 class _Ends:
     """Lines of `csv`, which quotes both characters of a line's end if it ends lines with both."""
 
@@ -304,10 +491,13 @@ class _Ends:
 class _Csv:
     """A header, and the label in the last column where there is one."""
 
-    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+    typed = False
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None, safe: bool = False):
         self.text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
         self.rows = csv.writer(_Ends(self.text), lineterminator="\r\n")
         self.names, self.width = names, 0
+        self.words: Callable[[str], str] = _no_formula if safe else str
 
     def write(self, X: Any, y: Any) -> None:
         if sparse.issparse(y):
@@ -317,14 +507,17 @@ class _Csv:
             )
         if not self.width:
             names = _named(self.names, X.shape[1])
-            self.rows.writerow(names if y is None else [*names, label_beside(names)])
+            header = list(map(self.words, names))
+            self.rows.writerow(header if y is None else [*header, label_beside(header)])
             self.width = len(names)
         if X.shape[1] != self.width:
             raise ParameterError(
                 f"CSV files have rows of one width, but after {self.width} columns "
                 f"{X.shape[1]} came. Say by --width how many there are, or write to .parquet."
             )
-        labels = [[]] * X.shape[0] if y is None else [[label] for label in _whole(y).tolist()]
+        labels = [] if y is None else _whole(y).tolist()
+        labels = [[self.words(label) if isinstance(label, str) else label] for label in labels]
+        labels = labels or [[]] * X.shape[0]
         for at in range(X.shape[0]):
             row = X[[at]].toarray()[0] if sparse.issparse(X) else X[at]
             self.rows.writerow(row.tolist() + labels[at])

@@ -143,5 +143,5 @@ def write_reduced(
             return None
         with writer(path, names) as out:
             for X, y, *_ in chain([first], chunks):
-                out.write(reduce(X), y)
+                out.write(reduce(X), y, where)
     return path

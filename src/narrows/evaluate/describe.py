@@ -37,7 +37,12 @@ def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]
 
 
 def _json(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_json(entry) for entry in value]
+    # JSON has no infinity, and no NaN
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _top(estimator: Any, top: int) -> list[Any]:
@@ -95,6 +100,13 @@ def _per_class(estimator: Any, top: int) -> dict[str, Any]:
 def printable(name: Any) -> str:
     """Return a name as it may be printed: without line ends and control characters."""
     return str(name) if str(name).isprintable() else repr(str(name))
+
+
+def escaped(text: str) -> str:
+    """Return a line as a terminal may show it: control characters as Python writes them."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def described(summary: dict[str, Any]) -> str:

@@ -121,7 +121,7 @@ class CentroidQR:
 
     def settle(self) -> np.ndarray:
         """Bring R and S'S up to date with the sums, and let there be no scatter; return Q."""
-        self._renew()
+        self._renew(self.n)
         Q, self.R = self.basis()
         self.W = np.zeros_like(self.R)
         return Q
@@ -178,13 +178,13 @@ class CentroidQR:
                 work, transport, rows.folds,
             )  # fmt: skip
             if asked == TOO_LARGE:
-                raise ValueError(_TOO_LARGE.format(f" up to number {done + learnt}"))
+                raise ValueError(_TOO_LARGE.format(done + learnt))
             rows.fold()
             done += learnt
             if asked == EXPLICIT:
                 self._step(X[[done - 1]], int(labels[done - 1]), transport)
             if self.n % _RENEWED == 0:
-                self._renew()
+                self._renew(done)
         return done
 
     def _step(self, x: Any, label: int, transport: bool) -> None:
@@ -200,14 +200,14 @@ class CentroidQR:
         u = (before + 1) / before * ((x @ Q)[0] - self.R[:, label])
         self.W += before / (before + 1) * np.outer(u, u)
 
-    def _renew(self) -> None:
-        """Make S'S from S again, so that rounding does not add up."""
+    def _renew(self, rows_seen: int) -> None:
+        """Make S'S from S again, so that rounding does not add up; errors name `rows_seen`."""
         c = len(self.N)
         SS = np.zeros((c, c))
         for rows in blocks(self.n_features, max(1, BLOCK // max(1, c))):
             SS += self.S[rows].T @ self.S[rows]
         if not np.trace(SS) < _LARGEST:
-            raise ValueError(_TOO_LARGE.format(""))
+            raise ValueError(_TOO_LARGE.format(rows_seen))
         self.SS = SS
 
     # -- reading ----------------------------------------------------------------------------
