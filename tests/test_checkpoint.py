@@ -301,8 +301,8 @@ def test_a_run_that_is_begun_once_more_is_gone_on_with(run, monkeypatch):
 
 
 def test_a_pipe_is_known_by_its_checkpoint_alone(run):
-    update = "update m.narrows - -o m.narrows --one-based --checkpoint c.narrows --every 60 --resume"
-    update += " --chunk-rows 30"
+    update = "update m.narrows - -o m.narrows --one-based --chunk-rows 30"
+    update += " --checkpoint c.narrows --every 60 --resume"
     assert run("fit one.svm --method oc -o m.narrows")[0] == 0
     data = bytes_of("two.svm")
     words = [sys.executable, "-c", DYING, "unlink", "before", "c.narrows", *update.split()]

@@ -351,11 +351,21 @@ WRONG = [
     ("fit a.svm --method oc --priors sqrt --param priors=balanced -o x", 2, "was given already"),
     ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "priors must be numbers, but"),
     ("fit a.svm --method ocfs --param energy=high -o x", 2, "energy must be a number, but 'high'"),
+    ("fit a.svm --method oc -o x --every 5", 2, "--every goes with --checkpoint"),
+    ("update m.narrows a.svm -o x --every 5", 2, "--every goes with --checkpoint"),
+    ("fit a.svm --method oc -o x --one-based --zero-based", 2, "exclude each other"),
+    ("convert a.svm x.npz --zero-based --one-based", 2, "exclude each other"),
+    ("compare a.svm --seed -1", 2, "-1 is not in the range 0<=x<=4294967295"),
+    ("compare a.svm --seed 4294967296", 2, "is not in the range 0<=x<=4294967295"),
+    (f"fit a.svm --method mmc -o x --param eps={'9' * 400}", 2, "eps must be"),
+    (f"fit a.svm --method mmc -o x --param eps={'[' * 100_000}", 2, "got nested lists"),
+    (f"fit a.svm --method oc -o x --n-components {'9' * 400}", 2, "n_components"),
+    (f"fit a.svm --method ocfs -o x --n-features {'9' * 400}", 2, "n_features"),
     ("fit words.csv other.csv --method oc -o x", 1, "other.csv:1: 1 columns wanted, as in the fi"),
 ]
 
 
-@pytest.mark.parametrize(("line", "expected", "message"), WRONG, ids=[w[0] for w in WRONG])
+@pytest.mark.parametrize(("line", "expected", "message"), WRONG, ids=[w[0][:80] for w in WRONG])
 def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, expected, message):
     assert run("fit a.svm --method ocfs --n-features 1 -o m.narrows", a__svm=GOOD)[0] == 0
     (tmp_path / "half.narrows").write_bytes((tmp_path / "m.narrows").read_bytes()[:200])
@@ -378,6 +388,90 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(run, tmp_path, line, exp
     assert err.startswith("narrows: ")
     assert err.count("\n") == 1
     assert sorted(os.listdir(tmp_path)) == before
+
+
+VALUES = [
+    "9" * 400, "-" + "9" * 400, "9" * 5_000, "[" * 100_000, "[" * 100_000 + "]" * 100_000,
+    '{"a":' * 100_000, "NaN", "Infinity", "-Infinity", "1e999", "1e-400", str(10**30), str(2**63),
+    "\udcff", '"\udcff"', r'"\ud800"', "\x1b[31m", "", "[]", "{}", "true", "null", "[null]", "[{}]",
+    '[1,"a"]', "[NaN,1,1]", f"[{'9' * 400},1]", "[[1,2],[3]]", '{"array":[1]}', "[5e-324,5e-324]",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", list(cli.METHODS))
+def test_no_value_of_a_parameter_is_a_traceback(tmp_path, monkeypatch, capfd, method):
+    monkeypatch.chdir(tmp_path)
+    Path("a.svm").write_text(GOOD * 3)
+    for name in [*cli.METHODS[method]().get_params(), "", "none"]:
+        values = VALUES
+        if name in ("passes", "max_iter", "patience"):  # a large number of them takes its time
+            values = [value for value in VALUES if not value.isdecimal()]
+        for value in values:
+            parameter = f"{name}={value}"
+            command = ["fit", "a.svm", "--method", method, "-o", "m.narrows", "--one-based"]
+            status = cli.main([*command, "--param", parameter])
+            out, err = capfd.readouterr()
+            assert status in (0, 1, 2), parameter[:80]
+            assert all(line.startswith("narrows: ") for line in err.splitlines()), err
+            assert status == 0 or err.count("\n") > 0
+            assert (out + err).replace("\n", "").isprintable()
+            if status == 0:
+                assert cli.main(["info", "m.narrows", "--json"]) == 0
+                json.loads(capfd.readouterr()[0], parse_constant=pytest.fail)
+
+
+EXTREME = ["1" + "0" * 30, "9" * 400, "9" * 5_000, "1e308", "1e999", "nan", "inf", "-inf", "-1", ""]
+
+
+@pytest.mark.parametrize(
+    ("line", "flags"),
+    [
+        ("fit a.svm --method ocfs -o x", "--n-features --energy --threshold --width --chunk-rows"),
+        ("fit a.svm --method immc -o x", "--theta --eps --n-components --every"),
+        ("fit a.svm --method oc -o x --checkpoint c", "--priors --half-life --every"),
+        ("fit a.svm --method idrqr -o x", "--mu"),
+        ("fit a.svm --method srda -o x", "--alpha"),
+        ("fit a.jsonl --method oc -o x", "--idf-sample --min-df --hash-columns"),
+        ("transform m.narrows a.svm -o x.npz", "--width --chunk-rows"),
+        ("info m.narrows", "--top"),
+        ("compare a.svm --methods ocfs", "--dims --cv --seed --width"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_no_number_is_a_traceback(run, line, flags):
+    assert run("fit a.svm --method ocfs --n-features 1 -o m.narrows", a__svm=GOOD * 3)[0] == 0
+    Path("a.jsonl").write_text('{"text": "sea salt", "label": 1}\n{"text": "hill", "label": 2}\n')
+    for flag in flags.split():
+        for value in EXTREME:
+            status, out, err = run(f"{line} {flag}={value}")
+            assert status in (0, 1, 2), (flag, value[:80])
+            assert status == 0 or err.count("\n") == 1
+            assert (out + err).replace("\n", "").isprintable()
+
+
+def test_nothing_of_a_file_reaches_the_terminal_as_a_control_character(run):
+    evil = "\x1b[2J\x1b]0;x\x07\x9b1m\x7f\u202e"
+    Path("a.csv").write_text(f'"{evil}",b,class\n1,2,"{evil}"\n3,5,y\n2,2,"{evil}"\n')
+    Path(f"{evil}.csv").write_text("q,class\n1,u\n")
+    Path("bad.csv").write_text(f'a,class\n1,u\n"{evil}",v\n')
+    Path("bad.jsonl").write_text(json.dumps({"text": "a", "label": evil + "\0"}) + "\n")
+    assert run("fit a.csv --method ocfs --n-features 2 -o m.narrows")[0] == 0
+    for line in (
+        "info m.narrows --per-class", "info m.narrows --json --per-class",
+        f"fit {evil}.csv --method oc -o x", "fit bad.csv --method oc -o x",
+        "fit bad.jsonl --method oc -o x", f"fit a.csv --method ocfs -o {evil}.narrows",
+        f"fit a.csv --method ocfs -o {evil}.narrows --json", f"convert a.csv {evil}.npz",
+        f"transform m.narrows {evil}.csv -o x.npz", f"info {evil}", evil, f"fit --{evil}",
+        f"fit a.csv --method oc -o x --label {evil}b", f"compare a.csv --methods {evil}",
+        f"fit a.csv --method oc -o x --param {evil}=1", f"fit a.csv --method oc -o no{evil}/x",
+    ):  # fmt: skip
+        _, out, err = run(line)
+        assert (out + err).replace("\n", "").isprintable(), (line, out, err)
+        assert "x1b" in out + err or "u001b" in out + err, line
+        if "--json" in line:
+            found = json.loads(out)
+            assert evil in found["classes"]
 
 
 def test_a_failing_transform_leaves_the_old_output(run):

@@ -72,7 +72,10 @@ class Checkpoint:
         told = asdict(options)
         self.options = {name: told[name] for name in _TOLD}
         self.in_place = in_place
-        crc32, self._was = (None, None) if base is None else identity(base)
+        crc32: int | None = None
+        self._was: dict[str, Any] | None = None
+        if base is not None:
+            crc32, self._was = identity(base)
         self.run: dict[str, Any] = {
             "base": base,
             "base_crc32": crc32,
@@ -189,5 +192,6 @@ def _head(path: str, size: int | None = None) -> list[int] | None:
     if not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
-        head, found = file.read(_HEAD if size is None else min(_HEAD, size)), os.fstat(file.fileno())
+        head = file.read(_HEAD if size is None else min(_HEAD, size))
+        found = os.fstat(file.fileno())
     return [found.st_size, zlib.crc32(head), found.st_mtime_ns]

@@ -30,13 +30,18 @@ METHODS: dict[str, Any] = {
 _MOST_OF_WORDS = 16_000_000  # characters, as all of them are held
 
 
+def _whole_or_float(digits: str) -> int | float:
+    """A whole number; as a float where it is larger than those of NumPy."""
+    return int(digits) if len(digits) < 20 else float(digits)
+
+
 class _Number(click.ParamType):
     """A whole number, or else a fraction."""
 
     name = "number"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        for kind in (int, float):
+        for kind in (_whole_or_float, float):
             try:
                 return kind(value)
             except ValueError:
@@ -130,7 +135,9 @@ READ_OPTIONS = (
     ),
     click.option("--text", metavar="KEY", help="JSON key with the text; `text` if left out."),
     click.option("--split", metavar="NAME", help="Only JSON lines whose `split` is NAME."),
-    click.option("--width", type=click.IntRange(1), metavar="D", help="Number of columns."),
+    click.option(
+        "--width", type=click.IntRange(1, 2**31 - 1), metavar="D", help="Number of columns."
+    ),
     click.option("--zero-based", is_flag=True, help="svmlight columns count from 0."),
     click.option("--one-based", is_flag=True, help="svmlight columns count from 1."),
     click.option(
@@ -268,11 +275,6 @@ def options_of_model(estimator: Any, model: str, options: Options, wider: bool =
     return options.having(
         width=width if wider else estimator.n_features_in_, columns=estimator.file_columns()
     )
-
-
-def _whole_or_float(digits: str) -> int | float:
-    """What no number of NumPy holds as a whole number becomes a float, of which most is read."""
-    return int(digits) if len(digits) < 20 else float(digits)
 
 
 def estimator_of(method: str, given: dict[str, Any], params: tuple[str, ...]) -> Any:

@@ -283,21 +283,23 @@ def room(parent: str | os.PathLike[str], name: str) -> Iterator[Path]:
     a folder without a lock is what a killed process left; such ones in `parent` are removed first.
     """
     clear_unfinished(parent)
-    made = lock = None
+
+    def unused() -> Path:  # names have 255 bytes at most, and a character up to 4
+        return Path(parent, f".{name[:40]}.{secrets.token_hex(8)}.part")
+
+    made, lock = unused(), None
     try:
         while lock is None:
-            # names have 255 bytes at most, and a character up to 4
-            made = Path(parent, f".{name[:40]}.{secrets.token_hex(8)}.part")
             made.mkdir(0o700)
             with suppress(FileNotFoundError):  # removed as one that was left, before it was locked
                 lock = os.open(made / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
                 if _locked(lock) is False or not os.fstat(lock).st_nlink:
                     os.close(lock)
                     lock = None
+            made = made if lock is not None else unused()
         yield made
     finally:
-        if made is not None:
-            shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(made, ignore_errors=True)
         if lock is not None:
             os.close(lock)
 

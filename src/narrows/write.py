@@ -91,7 +91,7 @@ class Rows:
             y = self._as_first_labels(y)
             if not texts:
                 X = self._as_first_rows(X)
-        except _Unlike as unlike:
+        except _UnlikeError as unlike:
             line = None if unlike.row is None or not len(lines) else int(lines[unlike.row])
             if name:
                 raise DataError(name, str(unlike), line) from None
@@ -116,13 +116,15 @@ class Rows:
         kind, fixed = _kind(y), self._labels
         first = fixed if isinstance(fixed, str) else _NUMBERS
         if kind != first:
-            raise _Unlike(f"expected {first}, as in the rows before, got {kind}. {_WRITE_APART}")
+            raise _UnlikeError(
+                f"expected {first}, as in the rows before, got {kind}. {_WRITE_APART}"
+            )
         return y if kind != _NUMBERS else _cast(y, fixed, "labels")
 
     def _as_first_rows(self, X: Any) -> Any:
         width = X.shape[1]
         if not self._sparse and (width > self._width or (width < self._width and _is_dense(X))):
-            raise _Unlike(
+            raise _UnlikeError(
                 f"expected {self._width} columns, as in the rows before, got {width}. "
                 f"{_WRITE_APART}"
             )
@@ -133,13 +135,13 @@ class Rows:
         X = sparse.csr_array(X)
         try:
             data = _cast(X.data, self._dtype, "values")
-        except _Unlike as unlike:
+        except _UnlikeError as unlike:
             unlike.row = int(np.searchsorted(X.indptr, unlike.row or 0, side="right")) - 1
             raise
         return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
 
-class _Unlike(Exception):
+class _UnlikeError(Exception):
     """A chunk is unlike the first one, from this row of it on."""
 
     def __init__(self, problem: str, row: int | None = None):
@@ -161,7 +163,7 @@ def _kind(y: Any) -> str:
 
 
 def _cast(numbers: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
-    """The numbers as `dtype`; _Unlike where one of them would be another number."""
+    """The numbers as `dtype`; _UnlikeError where one of them would be another number."""
     if numbers.dtype == dtype:
         return numbers
     with np.errstate(all="ignore"):
@@ -172,7 +174,7 @@ def _cast(numbers: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
     same |= (cast != cast) & (numbers != numbers)
     if not same.all():
         first = tuple(index[0] for index in np.nonzero(~same))
-        raise _Unlike(
+        raise _UnlikeError(
             f"expected {what} that {dtype} holds, as in the rows before, got "
             f"{numbers[first].item()!r}. Name the files with the wider type first.",
             int(first[0]),
