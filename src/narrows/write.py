@@ -27,7 +27,7 @@ from narrows.store import replacing
 _BLOCK = 1 << 20  # bytes that are copied at a time
 _CELLS = 4_000_000  # of sparse rows that become dense ones at a time, at most
 _NUMBERS = "labels that are numbers"
-_WRITE_APART = "Write such files apart."
+_WRITE_APART = "Write such files to outputs of their own."
 _COLUMNS_OF_LABELS = ("label", "class", "__label__")
 
 
@@ -123,7 +123,8 @@ class Rows:
 
     def _as_first_rows(self, X: Any) -> Any:
         width = X.shape[1]
-        if not self._sparse and (width > self._width or (width < self._width and _is_dense(X))):
+        is_fixed = not (self._sparse or (sparse.issparse(X) and width < self._width))
+        if is_fixed and width != self._width:
             raise _UnlikeError(
                 f"expected {self._width} columns, as in the rows before, got {width}. "
                 f"{_WRITE_APART}"
@@ -147,10 +148,6 @@ class _UnlikeError(Exception):
     def __init__(self, problem: str, row: int | None = None):
         super().__init__(problem)
         self.row = row
-
-
-def _is_dense(X: Any) -> bool:
-    return not sparse.issparse(X)
 
 
 def _kind(y: Any) -> str:
