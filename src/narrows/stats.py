@@ -14,8 +14,8 @@ from narrows.errors import ParameterError
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
-from narrows.solve.sums import BLOCK, add_dense, all_finite, blocks, near, weighted
-from narrows.solve.table import Stored, Table, add_sparse_rows, beside
+from narrows.solve.sums import BLOCK, all_finite, blocks, near, weighted
+from narrows.solve.table import Stored, Table, add_dense_rows, add_sparse_rows, beside
 
 Second = Literal["total", "class"] | None
 
@@ -173,9 +173,8 @@ class ClassStats:
             if sparse.issparse(X):
                 add_sparse_rows(X, Y, row, self._sums, (squares, by_class), self.presence)
             else:
-                sums = self._sums.become_array()
-                second = None if squares is None else squares.become_array()
-                add_dense(X, Y, row, sums, (second, by_class), self.presence, self._origin)
+                tables = self._sums, (squares, by_class)
+                add_dense_rows(X, Y, row, *tables, self.presence, self._origin)
             self.counts[row] += added
             self.n_samples += X.shape[0]
         return self
