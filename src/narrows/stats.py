@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, warn
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
@@ -23,6 +23,9 @@ _ROUNDING = 1e-12  # what a share has to exceed to be more than rounding
 _GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
 _FAINT = 1e-280  # less weight is lost in the rounding of the smallest numbers
 _MISSING = 1e-9  # of a weight: more than this is not there to be taken out, and not rounding
+_EPS = float(np.finfo(np.float64).eps)
+_NOISE = 4 * _EPS  # of a sum of squares: its rounding
+_DIGITS = 6  # of each variance, that a subtraction promises to leave
 
 
 class ClassStats:
@@ -32,9 +35,10 @@ class ClassStats:
     out of the other again, ``g * a`` weighs a state by g >= 0. So merging, unlearning,
     forgetting and streaming are additions, and neither batching nor order matters.
 
-    Sparse rows are kept as raw sums. Dense rows are kept about an origin, near the first
-    batch's mean, because raw sums of squares lose every digit where the offset is large; what is
-    read (``sums``, ``squares``, ``means``) is always raw. Where both come, all is raw.
+    Sparse rows are kept as raw sums. Dense rows are kept about an origin, because raw sums of
+    squares lose every digit where the offset is large; what is read (``sums``, ``squares``,
+    ``means``) is always raw. The origin is near the first batch's mean, and follows most of the
+    weight. Where both come, all is raw.
 
     Parameters
     ----------
@@ -63,6 +67,12 @@ class ClassStats:
         there, a factor below 0.
     TypeError
         Something else than a state added or subtracted.
+
+    Warns
+    -----
+    UserWarning
+        By ``a - b`` of states with second moments: fewer than 6 digits of a variance are left,
+        because rows far from those that remain, or nearly all of the spread, were subtracted.
 
     Notes
     -----
@@ -103,6 +113,9 @@ class ClassStats:
         # one row in all for "total", one a class for "class"; about the origin, like the sums
         self._squares: Any = None if second is None else Table((int(second == "total"), n_features))
         self._origin: np.ndarray | None = None
+        self._placed = 0.0  # the total weight when the origin was chosen
+        # how far squares may be off by the rounding of larger ones, of which some were subtracted
+        self._noise: Table | None = None
 
     # -- learning ---------------------------------------------------------------------------
 
@@ -163,12 +176,9 @@ class ClassStats:
         row = self._grow(classes)
         with uninterrupted():
             if sparse.issparse(X):
-                self._become_raw()  # to centre sparse rows would fill them
-            if not sparse.issparse(X) and not self.presence and not self.counts.any():
-                each = Y.sum(axis=1)
-                counted = (each > 0) & (each >= each.max(initial=0.0) / 2)  # those that weigh
-                if counted.any():
-                    self._origin = near(X if counted.all() else X[counted])
+                self._move(None)  # to centre sparse rows would fill them
+            elif not self.presence and added.any():
+                self._place(float(added.sum()), lambda: _middle(X, Y))
             squares, by_class = self._squares, row if self.second == "class" else None
             if sparse.issparse(X):
                 add_sparse_rows(X, Y, row, self._sums, (squares, by_class), self.presence)
@@ -187,11 +197,13 @@ class ClassStats:
             counts = np.zeros(len(merged))
             counts[old] = self.counts
             sums, squares = self._sums.spread(old, len(merged)), self._squares
+            noise = self._noise
             if self.second == "class":
                 squares = squares.spread(old, len(merged))
+                noise = None if noise is None else noise.spread(old, len(merged))
             with uninterrupted():
                 self.classes, self.counts = merged, counts
-                self._sums, self._squares = sums, squares
+                self._sums, self._squares, self._noise = sums, squares, noise
         return np.searchsorted(merged, classes)
 
     # -- algebra ----------------------------------------------------------------------------
@@ -205,7 +217,8 @@ class ClassStats:
         new = self.copy()
         if second != self.second:
             kept = None if second is None else _in_one(new._squares)
-            new.second, new._squares = second, kept
+            noise = None if second is None or new._noise is None else _in_one(new._noise)
+            new.second, new._squares, new._noise = second, kept, noise
         return new
 
     def __add__(self, other: ClassStats) -> ClassStats:
@@ -239,6 +252,8 @@ class ClassStats:
         new.counts, new._sums = self.counts * weight, self._sums.scaled(weight)
         new._squares = None if self._squares is None else self._squares.scaled(weight)
         new._origin = self._origin  # never written to, so it can be shared
+        new._placed = self._placed * weight
+        new._noise = None if self._noise is None else self._noise.scaled(weight)
         return new
 
     def _accumulate(self, other: ClassStats, sign: float = 1.0) -> Self:
@@ -255,11 +270,6 @@ class ClassStats:
                     f"and {theirs!r} there."
                     + (" Use widen() on the narrower one." if what == "n_features" else "")
                 )
-        if not self.counts.any():
-            self._origin = other._origin
-        elif other._origin is None and other.counts.any():
-            self._become_raw()
-        sums, squares = other._about(self._origin)
         before = dict(zip(self.classes.tolist(), self.counts.tolist(), strict=True))
         for label, count in zip(other.classes.tolist(), other.counts.tolist(), strict=True):
             if sign < 0 and before.get(label, 0.0) - count < -_MISSING * count:
@@ -268,34 +278,45 @@ class ClassStats:
                     f"{count:g} was to be taken out. Subtract only what was added."
                 )
         row = self._grow(other.classes)
+        varied = self._spread() if sign < 0 else None
+        if other.counts.any():
+            if other._origin is None:
+                self._move(None)
+            elif sign > 0:
+                self._place(other.n, lambda: other._origin)
+        sums, squares = other._about(self._origin)
         weight = self.counts[row]
         with uninterrupted():
+            if self._squares is not None:
+                where = row if self.second == "class" else np.zeros(1, np.intp)
+                self._add_noise(where, other, sign)
             self.counts[row] = np.maximum(weight + sign * other.counts, 0.0)
             self._sums.add(row, sums, sign)
             if self._squares is not None:
-                where = row if self.second == "class" else np.zeros(1, np.intp)
                 self._squares.add(where, squares, sign)
             self.n_samples += int(sign) * other.n_samples
             if sign < 0:
                 self._reset(row[self.counts[row] <= _GONE * weight])
+                if self._origin is not None and self.counts.any():
+                    self._move(self.mean)  # where most of the weight was is not where it is
+                    self._placed = self.n
+        if varied is not None:
+            self._warn_of_lost_digits(varied, self.n_samples + other.n_samples)
         return self
 
     def fade(self, weight: float, fresh: ClassStats) -> Self:
         """Weigh all that is here, add a state, and return self: `weight * self + fresh`, in place.
 
-        A class of less than 1e-12 of the total weight is dropped: its weight becomes 0. Dense rows
-        are kept about the origin of `fresh` from the moment when that has the larger weight.
+        A class of less than 1e-12 of the total weight is dropped: its weight becomes 0.
         """
         self._grow(fresh.classes)  # first: it raises where labels are of another type
         with uninterrupted():
             self.counts *= weight
-            for table in (self._sums, self._squares):
+            for table in (self._sums, self._squares, self._noise):
                 if table is not None:
                     table.scale(weight)
+            self._placed *= weight
             self._reset(np.flatnonzero(self.counts < _FAINT))
-            if self._origin is not None and fresh._origin is not None and self.n < fresh.n:
-                self._sums, self._squares = self._about(fresh._origin)
-                self._origin = fresh._origin
             self._accumulate(fresh)
             self._reset(np.flatnonzero(self.counts < _GONE * self.n))
         return self
@@ -304,16 +325,48 @@ class ClassStats:
         """Clear the rounding that subtraction leaves in classes that are gone."""
         self.counts[row] = 0
         self._sums.clear(row)
-        if self.second == "class":
-            self._squares.clear(row)
-        elif self.second == "total" and not self.counts.any():
-            self._squares.clear(np.zeros(1, np.intp))
+        where = row if self.second == "class" else np.zeros(int(not self.counts.any()), np.intp)
+        for table in (self._squares, self._noise):
+            if table is not None:
+                table.clear(where)
 
-    def _become_raw(self) -> None:
-        """Give up the origin: what sparse rows leave of a difference from it is only rounding."""
+    # -- the origin, and what rounding takes ------------------------------------------------
+
+    def _place(self, weight: float, middle: Callable[[], np.ndarray | None]) -> None:
+        """Before rows of so much weight come, have the origin where most of the weight is.
+
+        That is in the middle of what comes where it outweighs what is here. Else the mean is looked
+        at whenever the weight has doubled. Raw sums stay raw.
+        """
+        if not self.counts.any() or (self._origin is not None and weight >= self.n):
+            self._move(middle())
+        elif self._origin is None or self.n + weight < 2 * self._placed:
+            return
+        elif self._is_far():
+            self._move(self.mean)
+        self._placed = self.n + weight
+
+    def _is_far(self) -> bool:
+        """Whether the mean is farther from the origin, in any column, than rows are from it."""
+        p = self.priors()
+        centre = self._centre(p)
+        if self._squares is None:
+            squares = np.empty_like(centre)
+            for columns, M in self._means(p):
+                squares[columns] = weighted(p[p > 0], M**2)
+        else:
+            squares = self._mean_squares(p)
+        return bool((centre**2 > 4 * (squares - centre**2) + self._resolution()).any())
+
+    def _resolution(self) -> np.ndarray | float:
+        """A squared deviation no larger than this is rounding of dense rows themselves."""
+        return 0.0 if self._origin is None else (8 * _EPS * self._origin) ** 2
+
+    def _move(self, origin: np.ndarray | None) -> None:
+        """Keep all about another origin; None gives it up, and sums are raw."""
         with uninterrupted():
-            self._sums, self._squares = self._about(None)
-            self._origin = None
+            self._sums, self._squares = self._about(origin)
+            self._origin = origin
 
     def _about(self, origin: np.ndarray | None) -> tuple[Table, Any]:
         """Sums and squares about another origin: an exact shift."""
@@ -331,6 +384,49 @@ class ClassStats:
                 change = change.sum(axis=0, keepdims=True)
             squares = Table(squares.shape, squares.toarray() + change)
         return Table(self._sums.shape, self._sums.toarray() + shift), squares
+
+    def _add_noise(self, where: np.ndarray, other: ClassStats, sign: float) -> None:
+        """Keep what another state has, and of what is subtracted the rounding of squares here."""
+        noise = [] if other._noise is None else [(where, other._noise)]
+        if sign < 0 and not self.presence:
+            rounding = self._squares.scaled(_NOISE)
+            rows = np.arange(rounding.shape[0])
+            rounding.clear(np.setdiff1d(rows, where))
+            noise.append((rows, rounding))
+        for rows, table in noise:
+            self._noise = self._noise or Table(self._squares.shape)
+            self._noise.add(rows, table)
+
+    def _spread(self) -> np.ndarray | None:
+        """Which columns vary now, of shape (d,), where there are squares to say it."""
+        if self._squares is None or self.presence:
+            return None
+        p = self.priors()
+        return (self.variances(p) > self._resolution()) & self.varying(p)
+
+    def _warn_of_lost_digits(self, varied: np.ndarray, n_samples: int) -> None:
+        """Warn where subtracting from so many samples left fewer digits than is promised."""
+        if self._noise is None or self.n_samples < 2 or not self.n:
+            return
+        p = self.priors()
+        squares = self._mean_squares(p)
+        # single roundings add up like a random walk
+        noise = self._mean_of(self._noise, p) * np.sqrt(n_samples)
+        left = np.maximum(squares - self._centre(p) ** 2, 0.0)
+        lost = varied & (noise * 10**_DIGITS > left)
+        if self._origin is None:  # of sparse rows a column of which nothing is left is gone
+            lost &= squares > noise
+        if not lost.any():
+            return
+        digits = np.full(len(lost), np.inf)
+        digits[lost] = np.log10(np.maximum(left[lost] / noise[lost], 1.0))
+        worst = int(digits.argmin())
+        warn(
+            f"ClassStats: expected at least {_DIGITS} correct digits of each variance after a "
+            f"subtraction, got about {int(digits[worst])} for feature {worst}; {int(lost.sum())} "
+            f"of {len(lost)} features have fewer than {_DIGITS}. Most of the spread was that of the "
+            "samples subtracted: add up the states that remain instead."
+        )
 
     def widen(self, n_features: int) -> ClassStats:
         """Return the same state over more columns; the new ones are empty.
@@ -358,7 +454,8 @@ class ClassStats:
         """The same rows, of which other columns are kept; `change` makes the tables."""
         new = ClassStats(0, second=self.second, presence=self.presence)
         new.n_samples, new.classes, new.counts = self.n_samples, self.classes, self.counts.copy()
-        new._sums, new._origin = change(self._sums), origin
+        new._sums, new._origin, new._placed = change(self._sums), origin, self._placed
+        new._noise = None if self._noise is None else change(self._noise)
         new._squares = None if self._squares is None else change(self._squares)
         return new
 
@@ -376,6 +473,7 @@ class ClassStats:
         """
         new: ClassStats | None = None
         origins: list[Any] = []
+        noise: list[Any] = []
         sums: Any
         squares: Any
         sums, squares = ([], []) if in_memory else (Stored(), Stored())
@@ -383,10 +481,11 @@ class ClassStats:
             if new is None:
                 new = cls(0, second=part.second, presence=part.presence)
                 new.n_samples, new.classes = part.n_samples, part.classes
-                new.counts = part.counts.copy()
+                new.counts, new._placed = part.counts.copy(), part._placed
             elif (part._origin is None) != (origins[0] is None):
                 raise ValueError("ClassStats: parts of the same rows wanted.")
             origins.append(part._origin)
+            noise.append(part._noise)
             sums.append(part._sums)
             if part._squares is not None:
                 squares.append(part._squares)
@@ -395,12 +494,14 @@ class ClassStats:
         new._sums = beside(sums)
         new._squares = None if new.second is None else beside(squares)
         new._origin = None if origins[0] is None else np.concatenate(origins)
+        new._noise = beside(noise) if noise[0] is not None else None
         return new
 
     @property
     def nbytes(self) -> int:
         """What the tables of the state take in memory."""
-        return self._sums.nbytes + (0 if self._squares is None else self._squares.nbytes)
+        tables = self._sums, self._squares, self._noise
+        return sum(table.nbytes for table in tables if table is not None)
 
     def middle(self) -> int:
         """Return the column that has about half of what the state takes before it."""
@@ -517,9 +618,12 @@ class ClassStats:
         """diag C, the variance of each column, of shape (d,), never below 0.
 
         Class j is reweighted to p_j first, which takes ``second="class"`` unless p is the
-        empirical one.
+        empirical one. What is less than the rounding that a subtraction left is 0.
         """
-        return np.maximum(self._mean_squares(p) - self._centre(p) ** 2, 0.0)
+        variances = np.maximum(self._mean_squares(p) - self._centre(p) ** 2, 0.0)
+        if self._noise is not None:
+            variances[variances <= self._mean_of(self._noise, p)] = 0.0
+        return variances
 
     def varying(self, p: np.ndarray) -> np.ndarray:
         """Which columns vary, of shape (d,): their variance is more than rounding.
@@ -533,6 +637,10 @@ class ClassStats:
         return self.variances(p) > _ROUNDING * self._mean_squares(p)
 
     def _mean_squares(self, p: np.ndarray) -> np.ndarray:
+        return self._mean_of(self._squares, p)
+
+    def _mean_of(self, squares: Any, p: np.ndarray) -> np.ndarray:
+        """The mean of squares, or of their noise, under priors; of shape (d,)."""
         if self.second == "class":
             by_row = _ratio(p, self.counts)
         elif self.second == "total" and np.allclose(p * self.n, self.counts, rtol=1e-12, atol=0):
@@ -542,7 +650,7 @@ class ClassStats:
                 f"ClassStats: variances need second moments: second={self.second!r} is not "
                 'enough, use second="class" ("total" will do for empirical priors).'
             )
-        return self._squares.weighted(by_row)
+        return np.asarray(squares.weighted(by_row))
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -558,7 +666,9 @@ class ClassStats:
         if self._squares is not None:
             arrays |= self._squares.to_arrays(f"squares_{self.second}")
         if self._origin is not None:
-            arrays["origin"] = self._origin
+            arrays |= {"origin": self._origin, "placed": np.array(self._placed)}
+        if self._noise is not None:
+            arrays |= self._noise.to_arrays("noise")
         return arrays
 
     @classmethod
@@ -577,6 +687,9 @@ class ClassStats:
             new._squares = Table.from_arrays(arrays, f"squares_{second}")
         if "origin" in arrays:
             new._origin = np.array(arrays["origin"])
+            new._placed = float(arrays.get("placed", new.n))  # 0.1.0 did not keep it
+        if any(name.startswith("noise") for name in arrays):
+            new._noise = Table.from_arrays(arrays, "noise")
         return new
 
     def __repr__(self) -> str:
@@ -601,6 +714,13 @@ def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
 def _in_one(squares: Table) -> Table:
     """The sum of the rows, as a table of one row."""
     return Table((1, squares.shape[1]), squares.weighted(np.ones(squares.shape[0]))[None, :])
+
+
+def _middle(X: np.ndarray, Y: sparse.csr_array) -> np.ndarray:
+    """A point in the middle of the rows that weigh."""
+    each = Y.sum(axis=1)
+    counted = (each > 0) & (each >= each.max(initial=0.0) / 2)
+    return near(X if counted.all() else X[counted])
 
 
 def _ratio(a: Any, b: np.ndarray) -> np.ndarray:
