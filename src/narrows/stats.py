@@ -14,7 +14,7 @@ from narrows.errors import ParameterError, warn
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
-from narrows.solve.sums import BLOCK, all_finite, blocks, near, weighted
+from narrows.solve.sums import BLOCK, all_finite, blocks, near, weighted, with_one_index_type
 from narrows.solve.table import Stored, Table, add_dense_rows, add_sparse_rows, beside
 
 Second = Literal["total", "class"] | None
@@ -185,7 +185,7 @@ class ClassStats:
             else:
                 tables = self._sums, (squares, by_class)
                 add_dense_rows(X, Y, row, *tables, self.presence, self._origin)
-            self.counts[row] += added
+            self._counts[row] += added
             self.n_samples += X.shape[0]
         return self
 
@@ -290,7 +290,7 @@ class ClassStats:
             if self._squares is not None:
                 where = row if self.second == "class" else np.zeros(1, np.intp)
                 self._add_noise(where, other, sign)
-            self.counts[row] = np.maximum(weight + sign * other.counts, 0.0)
+            self._counts[row] = np.maximum(weight + sign * other.counts, 0.0)
             self._sums.add(row, sums, sign)
             if self._squares is not None:
                 self._squares.add(where, squares, sign)
@@ -311,7 +311,7 @@ class ClassStats:
         """
         self._grow(fresh.classes)  # first: it raises where labels are of another type
         with uninterrupted():
-            self.counts *= weight
+            self._counts *= weight
             for table in (self._sums, self._squares, self._noise):
                 if table is not None:
                     table.scale(weight)
@@ -323,7 +323,7 @@ class ClassStats:
 
     def _reset(self, row: np.ndarray) -> None:
         """Clear the rounding that subtraction leaves in classes that are gone."""
-        self.counts[row] = 0
+        self._counts[row] = 0
         self._sums.clear(row)
         where = row if self.second == "class" else np.zeros(int(not self.counts.any()), np.intp)
         for table in (self._squares, self._noise):
@@ -511,6 +511,24 @@ class ClassStats:
         return object.__sizeof__(self) + self.nbytes
 
     # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> np.ndarray:
+        """All labels ever seen, sorted, of shape (c,); not to be written to."""
+        return _read_only(self._classes)
+
+    @classes.setter
+    def classes(self, classes: np.ndarray) -> None:
+        self._classes = classes
+
+    @property
+    def counts(self) -> np.ndarray:
+        """N_j, the weight of each class, of shape (c,); not to be written to."""
+        return _read_only(self._counts)
+
+    @counts.setter
+    def counts(self, counts: np.ndarray) -> None:
+        self._counts = counts
 
     @property
     def n_features(self) -> int:
@@ -701,13 +719,15 @@ class ClassStats:
 
 def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
     """Return rows as float32 or float64, CSR if sparse; ValueError where they are not finite."""
-    return check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_min_samples=0,
-        ensure_all_finite=finite and not all_finite(X),
-        estimator=who,
+    return with_one_index_type(
+        check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=0,
+            ensure_all_finite=finite and not all_finite(X),
+            estimator=who,
+        )
     )
 
 

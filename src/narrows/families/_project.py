@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Estimator, also_dask, check_whole
+from narrows.families._base import Estimator, also_dask, check_whole, read_only
 from narrows.solve.exact import set_signs
 from narrows.solve.products import product
 from narrows.stats import ClassStats
@@ -46,12 +46,12 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     @property
     def components_(self) -> np.ndarray:
         """The directions, W', of shape (p, d)."""
-        return self._solution.W.T
+        return read_only(self._solution.W.T)
 
     @property
     def eigenvalues_(self) -> np.ndarray:
         """What the criterion gives each direction, of shape (p,)."""
-        return self._solution.eigenvalues
+        return read_only(self._solution.eigenvalues)
 
     @also_dask
     def transform(self, X: Any) -> Any:

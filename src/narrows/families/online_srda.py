@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -13,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, warn
 from narrows.families._base import (
     Learnt,
     absent,
@@ -283,11 +282,9 @@ class OnlineSRDA(Projector):
     def fit_parts(self, parts: Any) -> Self:
         """Learn parts side by side, each in its order, and merge what they know."""
         check_parts("OnlineSRDA", self.half_life)
-        warnings.warn(
+        warn(
             "OnlineSRDA: what the parts have learnt is merged approximately, and best for a few "
-            "large parts. Use SRDA, or OC, whose merge is exact.",
-            UserWarning,
-            stacklevel=2,
+            "large parts. Use SRDA, or OC, whose merge is exact."
         )
         return self.fit_state(united([parts.sum(self)], self._rule(False)))
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Learnt, check_whole, same, unchanged_on_error
+from narrows.families._base import Learnt, check_whole, held, same, unchanged_on_error
 from narrows.interrupts import uninterrupted
 from narrows.labels import union, weights
 from narrows.solve.sums import blocks
@@ -197,7 +197,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             answer._learnt, answer.n_features_in_ = Learnt(state), self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 answer.feature_names_in_ = self.feature_names_in_
-            self._answer, self._answered = answer, now
+            self._answer, self._answered = answer, held(now)
         return self._answer
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
