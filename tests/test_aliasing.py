@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from narrows import CCIPCA, CHI, IMMC, MMC, MMCFS, OC, OCFS, OCM, FisherFS, Window
 from narrows.solve import span
-from tests.cases import ALL, ADDITIVE, answer, assert_same, labelled
+from tests.cases import ADDITIVE, ALL, answer, assert_same, labelled
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(gain margin|positive score|gains margin)")
 by_name = {"ids": lambda case: case.name}

@@ -461,7 +461,9 @@ def test_a_subtraction_that_loses_digits_warns_where_it_is_written(second, size,
     (X_monday, _), (X, y) = far_apart((1000, n))
     monday = ClassStats.of(X_monday, np.arange(1000) % 2, second=second)
     week = in_batches(monday.copy(), X, y - 2, size)
-    with pytest.warns(UserWarning, match="ClassStats: expected at least 6 correct digits") as caught:
+    with pytest.warns(
+        UserWarning, match="ClassStats: expected at least 6 correct digits"
+    ) as caught:
         rest = week - monday
     line = inspect.currentframe().f_lineno - 1
     assert [(w.filename, w.lineno) for w in caught] == [(__file__, line)]
@@ -534,9 +536,7 @@ def test_words_that_are_gone_from_sparse_rows_do_not_vary():
     y = np.arange(400) % 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        left = ClassStats.of(X, y, second="total") - ClassStats.of(
-            X[:300], y[:300], second="total"
-        )
+        left = ClassStats.of(X, y, second="total") - ClassStats.of(X[:300], y[:300], second="total")
     assert left.varying(left.priors()).tolist() == [True] * 30 + [False] * 20
     assert not left.variances(left.priors())[30:].any()
 

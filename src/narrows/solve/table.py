@@ -23,10 +23,10 @@ _SETTLING = threading.RLock()  # reading sorts in what came, which two threads m
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
 
-def is_array(shape: tuple[int, int], nonzeros: int) -> bool:
+def is_array(shape: tuple[int, int], nonzeros: Any) -> bool:
     """Whether so many non-zeros are kept as an array: a small one, or no larger than they are."""
     numbers = shape[0] * shape[1]
-    return numbers <= SMALL or nonzeros * _ENTRY > numbers * 8
+    return numbers <= SMALL or int(nonzeros) * _ENTRY > numbers * 8
 
 
 class Table:
