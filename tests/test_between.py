@@ -130,14 +130,17 @@ def test_means_on_a_line_have_one_direction():
 
 def test_on_a_stream_components_wait_for_classes():
     X, y = labelled()
-    oc = OC(n_components=2)
+    oc, every = OC(n_components=2), OC()
     order = np.argsort(y == "bee", kind="stable")
     order = order[np.argsort(y[order] == "cat", kind="stable")]
     rows = []
     for i in order:
         oc.partial_fit(X[[i]], y[[i]])
-        rows.append(len(oc.components_))
-        assert len(oc.components_) == min(len(oc.classes_) - 1, 2)
+        every.partial_fit(X[[i]], y[[i]])
+        rows.append(len(every.components_))
+        assert len(every.components_) == len(oc.classes_) - 1
+        assert oc.components_.shape == (2, 7)
+        assert oc.components_.any(axis=1).sum() == min(len(oc.classes_) - 1, 2)
     assert sorted(set(rows)) == [0, 1, 2]
     first = OC().partial_fit(X[:1], y[:1])
     with pytest.raises(ValueError, match=r"no direction yet: 1 class\(es\) seen"):

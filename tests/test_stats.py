@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -438,3 +440,134 @@ def test_threads_that_read_what_waits_read_the_same(monkeypatch):
         with ThreadPoolExecutor(4) as threads:
             for sums in threads.map(lambda _, state=waiting: state.sums, range(4)):
                 np.testing.assert_allclose(sums, expected)
+
+
+def far_apart(n=(1000, 6000), seed=0):
+    """Rows about 0, and rows about 1e6 that differ by thousandths; each of two classes."""
+    rng = np.random.default_rng(seed)
+    X = [rng.normal(size=(n[0], 3)), 1e6 + 1e-3 * rng.normal(size=(n[1], 3))]
+    return [(rows, np.arange(len(rows)) % 2 + 2 * k) for k, rows in enumerate(X)]
+
+
+def in_batches(state, X, y, size):
+    for start in range(0, len(X), size):
+        state.update(X[start : start + size], y[start : start + size])
+    return state
+
+
+@pytest.mark.parametrize("second", ["total", "class"])
+@pytest.mark.parametrize(("size", "n"), [(6000, 6000), (1000, 6000), (100, 900), (1, 500)])
+def test_a_subtraction_that_loses_digits_warns_where_it_is_written(second, size, n):
+    (X_monday, _), (X, y) = far_apart((1000, n))
+    monday = ClassStats.of(X_monday, np.arange(1000) % 2, second=second)
+    week = in_batches(monday.copy(), X, y - 2, size)
+    with pytest.warns(
+        UserWarning, match="ClassStats: expected at least 6 correct digits"
+    ) as caught:
+        rest = week - monday
+    line = inspect.currentframe().f_lineno - 1
+    assert [(w.filename, w.lineno) for w in caught] == [(__file__, line)]
+    assert rest.n_samples == n
+
+
+@pytest.mark.parametrize("second", ["total", "class"])
+def test_digits_once_lost_are_not_forgotten(second):
+    """Neither by a model file, nor by what is done with a state in between."""
+    rng = np.random.default_rng(0)
+    small, middle, large = (
+        ClassStats.of(scale * rng.normal(size=(1000, 2)), np.arange(1000) % 2, second=second)
+        for scale in (1, 1e3, 1e6)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        both = small + middle
+        _ = both - middle
+        left = both + large - large
+        parts = [left.cut(slice(k, k + 1)) for k in range(2)]
+        kept = [
+            left,
+            0.5 * left + 0.5 * left,
+            ClassStats.from_arrays(left.to_arrays()),
+            pickle.loads(pickle.dumps(left)),
+            left.widen(3).cut(slice(0, 2)),
+            ClassStats.beside(parts),
+            left.copy().update(np.zeros((1, 2)), [7]),
+        ]
+        kept += [left.reduced("total")] if second == "class" else []
+    for state in kept:
+        with pytest.warns(UserWarning, match="2 of 2 features have fewer than 6"):
+            state -= middle.reduced(state.second)
+
+
+@pytest.mark.parametrize("second", [None, "total", "class"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_subtraction_that_keeps_the_digits_does_not_warn(second, form):
+    X, y = labelled(n=400, sparse=True)
+    X = np.hstack([X, np.full((400, 1), 3.7), np.zeros((400, 1))])  # and columns that do not vary
+    whole = ClassStats.of(form(X), y, second=second)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rest = whole - ClassStats.of(form(X[:390]), y[:390], second=second)
+        one = rest - ClassStats.of(form(X[391:]), y[391:], second=second)
+        bees = whole - ClassStats.of(form(X[y != "bee"]), y[y != "bee"], second=second)
+    assert one.n_samples == 1
+    np.testing.assert_allclose(rest.mean, X[390:].mean(axis=0), atol=1e-12)
+    if second is not None:
+        for left, rows in ((rest, X[390:]), (bees, X[y == "bee"])):
+            p = left.priors()
+            np.testing.assert_allclose(left.variances(p), rows.var(0), rtol=1e-9, atol=1e-12)
+
+
+def test_a_class_far_away_is_subtracted_without_loss():
+    (X_far, _), (X, y) = far_apart()[::-1]
+    far = ClassStats.of(X_far, np.full(len(X_far), 9), second="class")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        left = (far + ClassStats.of(X, y, second="class")) - far
+    np.testing.assert_allclose(
+        left.squares[:2], ClassStats.of(X, y, second="class").squares, rtol=1e-3
+    )
+
+
+def test_words_that_are_gone_from_sparse_rows_do_not_vary():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((400, 50), density=0.1, format="csr", rng=rng)
+    X = X.multiply(np.arange(50) < np.where(np.arange(400) < 300, 50, 30)[:, None]).tocsr()
+    y = np.arange(400) % 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        left = ClassStats.of(X, y, second="total") - ClassStats.of(X[:300], y[:300], second="total")
+    assert left.varying(left.priors()).tolist() == [True] * 30 + [False] * 20
+    assert not left.variances(left.priors())[30:].any()
+
+
+@pytest.mark.parametrize("size", [6000, 1000])
+def test_the_origin_follows_the_weight_of_a_stream(size):
+    """So the variances within the classes that came later have their digits."""
+    monday, later = far_apart()
+    states = [in_batches(ClassStats.of(*monday, second="class"), *later, size)]
+    parts = [ClassStats.of(*rows, second="class") for rows in (monday, later)]
+    states += [parts[0] + parts[1], parts[1] + parts[0]]
+    for state in states:
+        alone = state.priors([0, 0, 1, 1])
+        np.testing.assert_allclose(state.variances(alone), later[0].var(axis=0), rtol=1e-6)
+
+
+def test_a_state_that_forgets_has_the_digits_of_what_it_knows():
+    """Rows of long ago were elsewhere; those since then come in batches that weigh little."""
+    (X, y), (X_later, y_later) = far_apart()
+    state = ClassStats.of(X, y, second="total")
+    for start in range(0, 6000, 20):
+        rows = slice(start, start + 20)
+        state.fade(0.5**0.4, ClassStats.of(X_later[rows], y_later[rows], second="total"))
+    weight = 0.5 ** (0.4 * (np.arange(6000)[::-1] // 20))
+    mean = np.average(X_later - 1e6, axis=0, weights=weight)
+    expected = np.average((X_later - 1e6 - mean) ** 2, axis=0, weights=weight)
+    np.testing.assert_allclose(state.variances(state.priors()), expected, rtol=1e-6)
+
+
+def test_states_of_the_first_version_are_read():
+    (X, y), _ = far_apart()
+    state = ClassStats.of(X, y, second="total")
+    arrays = {k: v for k, v in state.to_arrays().items() if k not in ("placed", "noise")}
+    assert_equal(ClassStats.from_arrays(arrays).update(X, y), state.update(X, y))

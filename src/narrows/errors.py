@@ -1,10 +1,14 @@
-"""The two errors that callers tell apart: a wrong setting, and wrong data in a file."""
+"""The two errors that callers tell apart, a wrong setting and wrong data in a file; warnings."""
 
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 
 __all__ = ["DataError", "ParameterError"]
+
+_NOT_THE_CALLER = {"narrows", "sklearn", "joblib"}  # packages between a caller and a warning
 
 
 class ParameterError(ValueError):
@@ -53,3 +57,13 @@ class DataError(ValueError):
 
     def __reduce__(self) -> tuple:
         return DataError, (self.path, self.problem, self.line)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and point at the line of the caller: the first one outside of the package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
+        if frame.f_back is None:
+            break
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

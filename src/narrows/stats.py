@@ -10,12 +10,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from narrows.errors import ParameterError
-from narrows.interrupts import uninterrupted
+from narrows.errors import ParameterError, warn
 from narrows.labels import indicator, union
 from narrows.priors import priors
-from narrows.solve.sums import BLOCK, add_dense, all_finite, blocks, near, weighted
-from narrows.solve.table import Stored, Table, add_sparse_rows, beside
+from narrows.solve.sums import BLOCK, all_finite, blocks, near, weighted, with_one_index_type
+from narrows.solve.table import Stored, Table, add_dense_rows, add_sparse_rows, beside
 from narrows.solve.undo import Undo
 
 Second = Literal["total", "class"] | None
@@ -24,6 +23,9 @@ _ROUNDING = 1e-12  # what a share has to exceed to be more than rounding
 _GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
 _FAINT = 1e-280  # less weight is lost in the rounding of the smallest numbers
 _MISSING = 1e-9  # of a weight: more than this is not there to be taken out, and not rounding
+_EPS = float(np.finfo(np.float64).eps)
+_NOISE = 4 * _EPS  # of a sum of squares: its rounding
+_DIGITS = 6  # of each variance, that a subtraction promises to leave
 
 
 class ClassStats:
@@ -33,9 +35,10 @@ class ClassStats:
     out of the other again, ``g * a`` weighs a state by g >= 0. So merging, unlearning,
     forgetting and streaming are additions, and neither batching nor order matters.
 
-    Sparse rows are kept as raw sums. Dense rows are kept about an origin, near the first
-    batch's mean, because raw sums of squares lose every digit where the offset is large; what is
-    read (``sums``, ``squares``, ``means``) is always raw. Where both come, all is raw.
+    Sparse rows are kept as raw sums. Dense rows are kept about an origin, because raw sums of
+    squares lose every digit where the offset is large; what is read (``sums``, ``squares``,
+    ``means``) is always raw. The origin is near the first batch's mean, and follows most of the
+    weight. Where both come, all is raw.
 
     Parameters
     ----------
@@ -64,6 +67,12 @@ class ClassStats:
         there, a factor below 0.
     TypeError
         Something else than a state added or subtracted.
+
+    Warns
+    -----
+    UserWarning
+        By ``a - b`` of states with second moments: fewer than 6 digits of a variance are left,
+        because rows far from those that remain, or nearly all of the spread, were subtracted.
 
     Notes
     -----
@@ -104,6 +113,9 @@ class ClassStats:
         # one row in all for "total", one a class for "class"; about the origin, like the sums
         self._squares: Any = None if second is None else Table((int(second == "total"), n_features))
         self._origin: np.ndarray | None = None
+        self._placed = 0.0  # the total weight when the origin was chosen
+        # how far squares may be off by the rounding of larger ones, of which some were subtracted
+        self._noise: Table | None = None
 
     # -- learning ---------------------------------------------------------------------------
 
@@ -165,9 +177,11 @@ class ClassStats:
         try:
             row = self._grow(classes)
             if sparse.issparse(X):
-                self._become_raw()  # to centre sparse rows would fill them
+                self._move(None)  # to centre sparse rows would fill them
+            elif not self.presence and added.any():
+                self._place(float(added.sum()), lambda: _middle(X, Y))
             self._add(X, Y, row, undo if self._sums is before else None)
-            counts = self.counts.copy()
+            counts = self._counts.copy()
             counts[row] += added
             self.counts = counts
             self.n_samples += X.shape[0]
@@ -178,22 +192,15 @@ class ClassStats:
 
     def _add(self, X: Any, Y: sparse.csr_array, row: np.ndarray, undo: Undo | None) -> None:
         """Add rows to the tables; what changes in place is noted."""
-        if not sparse.issparse(X) and not self.presence and not self.counts.any():
-            each = Y.sum(axis=1)
-            counted = (each > 0) & (each >= each.max(initial=0.0) / 2)  # those that weigh
-            if counted.any():
-                self._origin = near(X if counted.all() else X[counted])
         sums, squares = self._sums, self._squares
-        by_class = row if self.second == "class" else None
         for table in (sums, squares):
             if table is not None and undo is not None:
                 undo.attributes(table)
+        of_squares = squares, row if self.second == "class" else None
         if sparse.issparse(X):
-            add_sparse_rows(X, Y, row, sums, (squares, by_class), self.presence, undo)
+            add_sparse_rows(X, Y, row, sums, of_squares, self.presence, undo)
         else:
-            second = None if squares is None else squares.become_array()
-            into = sums.become_array()
-            add_dense(X, Y, row, into, (second, by_class), self.presence, self._origin, undo)
+            add_dense_rows(X, Y, row, sums, of_squares, self.presence, self._origin, undo)
 
     def _grow(self, classes: np.ndarray) -> np.ndarray:
         """Make room for `classes`, and say which row of the state each of them has."""
@@ -203,11 +210,14 @@ class ClassStats:
             counts = np.zeros(len(merged))
             counts[old] = self.counts
             sums, squares = self._sums.spread(old, len(merged)), self._squares
+            noise = self._noise
             if squares is not None:  # new tables, all of them: nobody has to note these
                 by_class = self.second == "class"
                 squares = squares.spread(old, len(merged)) if by_class else squares.scaled(1.0)
+            if self.second == "class":
+                noise = None if noise is None else noise.spread(old, len(merged))
             self.classes, self.counts = merged, counts
-            self._sums, self._squares = sums, squares
+            self._sums, self._squares, self._noise = sums, squares, noise
         return np.searchsorted(merged, classes)
 
     # -- algebra ----------------------------------------------------------------------------
@@ -221,23 +231,33 @@ class ClassStats:
         new = self.copy()
         if second != self.second:
             kept = None if second is None else _in_one(new._squares)
-            new.second, new._squares = second, kept
+            noise = None if second is None or new._noise is None else _in_one(new._noise)
+            new.second, new._squares, new._noise = second, kept, noise
         return new
 
     def __add__(self, other: ClassStats) -> ClassStats:
         return self.copy()._accumulate(other)
 
+    @classmethod
+    def summed(cls, states: Iterable[ClassStats]) -> ClassStats:
+        """Return the sum of at least one state, as one that shares nothing with them."""
+        first, *others = states
+        new = first.copy()
+        for other in others:
+            new._accumulate(other)
+        return new
+
     def __radd__(self, other: Any) -> ClassStats:
         return self.copy() if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
 
     def __iadd__(self, other: ClassStats) -> Self:
-        return self._accumulate(other)
+        return self._become(self + other)
 
     def __sub__(self, other: ClassStats) -> ClassStats:
         return self.copy()._accumulate(other, -1.0)
 
     def __isub__(self, other: ClassStats) -> Self:
-        return self._accumulate(other, -1.0)
+        return self._become(self - other)
 
     def __mul__(self, weight: Any) -> ClassStats:
         if not (isinstance(weight, Real) and 0 <= float(weight) < np.inf):
@@ -255,9 +275,17 @@ class ClassStats:
         new.counts, new._sums = self.counts * weight, self._sums.scaled(weight)
         new._squares = None if self._squares is None else self._squares.scaled(weight)
         new._origin = self._origin  # never written to, so it can be shared
+        new._placed = self._placed * weight
+        new._noise = None if self._noise is None else self._noise.scaled(weight)
         return new
 
+    def _become(self, other: ClassStats) -> Self:
+        """Take over another state, which is not used any more, at one stroke."""
+        vars(self).update(vars(other))
+        return self
+
     def _accumulate(self, other: ClassStats, sign: float = 1.0) -> Self:
+        """Add another state in place; where that fails, this one is of no use any more."""
         if not isinstance(other, ClassStats):
             raise TypeError(
                 f"ClassStats: only states add up, but {type(other).__name__} came. "
@@ -271,11 +299,6 @@ class ClassStats:
                     f"and {theirs!r} there."
                     + (" Use widen() on the narrower one." if what == "n_features" else "")
                 )
-        if not self.counts.any():
-            self._origin = other._origin
-        elif other._origin is None and other.counts.any():
-            self._become_raw()
-        sums, squares = other._about(self._origin)
         before = dict(zip(self.classes.tolist(), self.counts.tolist(), strict=True))
         for label, count in zip(other.classes.tolist(), other.counts.tolist(), strict=True):
             if sign < 0 and before.get(label, 0.0) - count < -_MISSING * count:
@@ -284,51 +307,87 @@ class ClassStats:
                     f"{count:g} was to be taken out. Subtract only what was added."
                 )
         row = self._grow(other.classes)
+        varied = self._spread() if sign < 0 else None
+        if other.counts.any():
+            if other._origin is None:
+                self._move(None)
+            elif sign > 0:
+                self._place(other.n, lambda: other._origin)
+        sums, squares = other._about(self._origin)
         weight = self.counts[row]
-        with uninterrupted():
-            self.counts[row] = np.maximum(weight + sign * other.counts, 0.0)
-            self._sums.add(row, sums, sign)
-            if self._squares is not None:
-                where = row if self.second == "class" else np.zeros(1, np.intp)
-                self._squares.add(where, squares, sign)
-            self.n_samples += int(sign) * other.n_samples
-            if sign < 0:
-                self._reset(row[self.counts[row] <= _GONE * weight])
+        if self._squares is not None:
+            where = row if self.second == "class" else np.zeros(1, np.intp)
+            self._add_noise(where, other, sign)
+        self._counts[row] = np.maximum(weight + sign * other.counts, 0.0)
+        self._sums.add(row, sums, sign)
+        if self._squares is not None:
+            self._squares.add(where, squares, sign)
+        self.n_samples += int(sign) * other.n_samples
+        if sign < 0:
+            self._reset(row[self.counts[row] <= _GONE * weight])
+            if self._origin is not None and self.counts.any():
+                self._move(self.mean)  # where most of the weight was is not where it is
+                self._placed = self.n
+        if varied is not None:
+            self._warn_of_lost_digits(varied, self.n_samples + other.n_samples)
         return self
 
     def fade(self, weight: float, fresh: ClassStats) -> Self:
         """Weigh all that is here, add a state, and return self: `weight * self + fresh`, in place.
 
-        A class of less than 1e-12 of the total weight is dropped: its weight becomes 0. Dense rows
-        are kept about the origin of `fresh` from the moment when that has the larger weight.
+        A class of less than 1e-12 of the total weight is dropped: its weight becomes 0.
         """
-        self._grow(fresh.classes)  # first: it raises where labels are of another type
-        with uninterrupted():
-            self.counts *= weight
-            for table in (self._sums, self._squares):
-                if table is not None:
-                    table.scale(weight)
-            self._reset(np.flatnonzero(self.counts < _FAINT))
-            if self._origin is not None and fresh._origin is not None and self.n < fresh.n:
-                self._sums, self._squares = self._about(fresh._origin)
-                self._origin = fresh._origin
-            self._accumulate(fresh)
-            self._reset(np.flatnonzero(self.counts < _GONE * self.n))
-        return self
+        new = self._scaled(weight)
+        new._reset(np.flatnonzero(new.counts < _FAINT))
+        new._accumulate(fresh)
+        new._reset(np.flatnonzero(new.counts < _GONE * new.n))
+        return self._become(new)
 
     def _reset(self, row: np.ndarray) -> None:
         """Clear the rounding that subtraction leaves in classes that are gone."""
-        self.counts[row] = 0
+        self._counts[row] = 0
         self._sums.clear(row)
-        if self.second == "class":
-            self._squares.clear(row)
-        elif self.second == "total" and not self.counts.any():
-            self._squares.clear(np.zeros(1, np.intp))
+        where = row if self.second == "class" else np.zeros(int(not self.counts.any()), np.intp)
+        for table in (self._squares, self._noise):
+            if table is not None:
+                table.clear(where)
 
-    def _become_raw(self) -> None:
-        """Give up the origin: what sparse rows leave of a difference from it is only rounding."""
-        self._sums, self._squares = self._about(None)
-        self._origin = None
+    # -- the origin, and what rounding takes ------------------------------------------------
+
+    def _place(self, weight: float, middle: Callable[[], np.ndarray | None]) -> None:
+        """Before rows of so much weight come, have the origin where most of the weight is.
+
+        That is in the middle of what comes where it outweighs what is here. Else the mean is looked
+        at whenever the weight has doubled. Raw sums stay raw.
+        """
+        if not self.counts.any() or (self._origin is not None and weight >= self.n):
+            self._move(middle())
+        elif self._origin is None or self.n + weight < 2 * self._placed:
+            return
+        elif self._is_far():
+            self._move(self.mean)
+        self._placed = self.n + weight
+
+    def _is_far(self) -> bool:
+        """Whether the mean is farther from the origin, in any column, than rows are from it."""
+        p = self.priors()
+        centre = self._centre(p)
+        if self._squares is None:
+            squares = np.empty_like(centre)
+            for columns, M in self._means(p):
+                squares[columns] = weighted(p[p > 0], M**2)
+        else:
+            squares = self._mean_squares(p)
+        return bool((centre**2 > 4 * (squares - centre**2) + self._resolution()).any())
+
+    def _resolution(self) -> np.ndarray | float:
+        """A squared deviation no larger than this is rounding of dense rows themselves."""
+        return 0.0 if self._origin is None else (8 * _EPS * self._origin) ** 2
+
+    def _move(self, origin: np.ndarray | None) -> None:
+        """Keep all about another origin; None gives it up, and sums are raw."""
+        self._sums, self._squares = self._about(origin)
+        self._origin = origin
 
     def _about(self, origin: np.ndarray | None) -> tuple[Table, Any]:
         """Sums and squares about another origin: an exact shift."""
@@ -346,6 +405,49 @@ class ClassStats:
                 change = change.sum(axis=0, keepdims=True)
             squares = Table(squares.shape, squares.toarray() + change)
         return Table(self._sums.shape, self._sums.toarray() + shift), squares
+
+    def _add_noise(self, where: np.ndarray, other: ClassStats, sign: float) -> None:
+        """Keep what another state has, and of what is subtracted the rounding of squares here."""
+        noise = [] if other._noise is None else [(where, other._noise)]
+        if sign < 0 and not self.presence:
+            rounding = self._squares.scaled(_NOISE)
+            rows = np.arange(rounding.shape[0])
+            rounding.clear(np.setdiff1d(rows, where))
+            noise.append((rows, rounding))
+        for rows, table in noise:
+            self._noise = self._noise or Table(self._squares.shape)
+            self._noise.add(rows, table)
+
+    def _spread(self) -> np.ndarray | None:
+        """Which columns vary now, of shape (d,), where there are squares to say it."""
+        if self._squares is None or self.presence:
+            return None
+        p = self.priors()
+        return (self.variances(p) > self._resolution()) & self.varying(p)
+
+    def _warn_of_lost_digits(self, varied: np.ndarray, n_samples: int) -> None:
+        """Warn where subtracting from so many samples left fewer digits than is promised."""
+        if self._noise is None or self.n_samples < 2 or not self.n:
+            return
+        p = self.priors()
+        squares = self._mean_squares(p)
+        # single roundings add up like a random walk
+        noise = self._mean_of(self._noise, p) * np.sqrt(n_samples)
+        left = np.maximum(squares - self._centre(p) ** 2, 0.0)
+        lost = varied & (noise * 10**_DIGITS > left)
+        if self._origin is None:  # of sparse rows a column of which nothing is left is gone
+            lost &= squares > noise
+        if not lost.any():
+            return
+        digits = np.full(len(lost), np.inf)
+        digits[lost] = np.log10(np.maximum(left[lost] / noise[lost], 1.0))
+        worst = int(digits.argmin())
+        warn(
+            f"ClassStats: expected at least {_DIGITS} correct digits of each variance after a "
+            f"subtraction, got about {int(digits[worst])} for feature {worst}; {int(lost.sum())} "
+            f"of {len(lost)} features have fewer than {_DIGITS}. Most of the spread came from the "
+            "samples subtracted: add up the states that remain instead."
+        )
 
     def widen(self, n_features: int) -> ClassStats:
         """Return the same state over more columns; the new ones are empty.
@@ -373,7 +475,8 @@ class ClassStats:
         """The same rows, of which other columns are kept; `change` makes the tables."""
         new = ClassStats(0, second=self.second, presence=self.presence)
         new.n_samples, new.classes, new.counts = self.n_samples, self.classes, self.counts.copy()
-        new._sums, new._origin = change(self._sums), origin
+        new._sums, new._origin, new._placed = change(self._sums), origin, self._placed
+        new._noise = None if self._noise is None else change(self._noise)
         new._squares = None if self._squares is None else change(self._squares)
         return new
 
@@ -391,6 +494,7 @@ class ClassStats:
         """
         new: ClassStats | None = None
         origins: list[Any] = []
+        noise: list[Any] = []
         sums: Any
         squares: Any
         sums, squares = ([], []) if in_memory else (Stored(), Stored())
@@ -398,10 +502,11 @@ class ClassStats:
             if new is None:
                 new = cls(0, second=part.second, presence=part.presence)
                 new.n_samples, new.classes = part.n_samples, part.classes
-                new.counts = part.counts.copy()
+                new.counts, new._placed = part.counts.copy(), part._placed
             elif (part._origin is None) != (origins[0] is None):
                 raise ValueError("ClassStats: parts of the same rows wanted.")
             origins.append(part._origin)
+            noise.append(part._noise)
             sums.append(part._sums)
             if part._squares is not None:
                 squares.append(part._squares)
@@ -410,12 +515,14 @@ class ClassStats:
         new._sums = beside(sums)
         new._squares = None if new.second is None else beside(squares)
         new._origin = None if origins[0] is None else np.concatenate(origins)
+        new._noise = beside(noise) if noise[0] is not None else None
         return new
 
     @property
     def nbytes(self) -> int:
         """What the tables of the state take in memory."""
-        return self._sums.nbytes + (0 if self._squares is None else self._squares.nbytes)
+        tables = self._sums, self._squares, self._noise
+        return sum(table.nbytes for table in tables if table is not None)
 
     def middle(self) -> int:
         """Return the column that has about half of what the state takes before it."""
@@ -425,6 +532,24 @@ class ClassStats:
         return object.__sizeof__(self) + self.nbytes
 
     # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> np.ndarray:
+        """All labels ever seen, sorted, of shape (c,); not to be written to."""
+        return _read_only(self._classes)
+
+    @classes.setter
+    def classes(self, classes: np.ndarray) -> None:
+        self._classes = classes
+
+    @property
+    def counts(self) -> np.ndarray:
+        """N_j, the weight of each class, of shape (c,); not to be written to."""
+        return _read_only(self._counts)
+
+    @counts.setter
+    def counts(self, counts: np.ndarray) -> None:
+        self._counts = counts
 
     @property
     def n_features(self) -> int:
@@ -532,9 +657,12 @@ class ClassStats:
         """diag C, the variance of each column, of shape (d,), never below 0.
 
         Class j is reweighted to p_j first, which takes ``second="class"`` unless p is the
-        empirical one.
+        empirical one. What is less than the rounding that a subtraction left is 0.
         """
-        return np.maximum(self._mean_squares(p) - self._centre(p) ** 2, 0.0)
+        variances = np.maximum(self._mean_squares(p) - self._centre(p) ** 2, 0.0)
+        if self._noise is not None:
+            variances[variances <= self._mean_of(self._noise, p)] = 0.0
+        return variances
 
     def varying(self, p: np.ndarray) -> np.ndarray:
         """Which columns vary, of shape (d,): their variance is more than rounding.
@@ -548,6 +676,10 @@ class ClassStats:
         return self.variances(p) > _ROUNDING * self._mean_squares(p)
 
     def _mean_squares(self, p: np.ndarray) -> np.ndarray:
+        return self._mean_of(self._squares, p)
+
+    def _mean_of(self, squares: Any, p: np.ndarray) -> np.ndarray:
+        """The mean of squares, or of their noise, under priors; of shape (d,)."""
         if self.second == "class":
             by_row = _ratio(p, self.counts)
         elif self.second == "total" and np.allclose(p * self.n, self.counts, rtol=1e-12, atol=0):
@@ -557,7 +689,7 @@ class ClassStats:
                 f"ClassStats: variances need second moments: second={self.second!r} is not "
                 'enough, use second="class" ("total" will do for empirical priors).'
             )
-        return self._squares.weighted(by_row)
+        return np.asarray(squares.weighted(by_row))
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -573,7 +705,9 @@ class ClassStats:
         if self._squares is not None:
             arrays |= self._squares.to_arrays(f"squares_{self.second}")
         if self._origin is not None:
-            arrays["origin"] = self._origin
+            arrays |= {"origin": self._origin, "placed": np.array(self._placed)}
+        if self._noise is not None:
+            arrays |= self._noise.to_arrays("noise")
         return arrays
 
     @classmethod
@@ -592,6 +726,9 @@ class ClassStats:
             new._squares = Table.from_arrays(arrays, f"squares_{second}")
         if "origin" in arrays:
             new._origin = np.array(arrays["origin"])
+            new._placed = float(arrays.get("placed", new.n))  # 0.1.0 did not keep it
+        if any(name.startswith("noise") for name in arrays):
+            new._noise = Table.from_arrays(arrays, "noise")
         return new
 
     def __repr__(self) -> str:
@@ -603,19 +740,28 @@ class ClassStats:
 
 def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
     """Return rows as float32 or float64, CSR if sparse; ValueError where they are not finite."""
-    return check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_min_samples=0,
-        ensure_all_finite=finite and not all_finite(X),
-        estimator=who,
+    return with_one_index_type(
+        check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=0,
+            ensure_all_finite=finite and not all_finite(X),
+            estimator=who,
+        )
     )
 
 
 def _in_one(squares: Table) -> Table:
     """The sum of the rows, as a table of one row."""
     return Table((1, squares.shape[1]), squares.weighted(np.ones(squares.shape[0]))[None, :])
+
+
+def _middle(X: np.ndarray, Y: sparse.csr_array) -> np.ndarray:
+    """A point in the middle of the rows that weigh."""
+    each = Y.sum(axis=1)
+    counted = (each > 0) & (each >= each.max(initial=0.0) / 2)
+    return near(X if counted.all() else X[counted])
 
 
 def _ratio(a: Any, b: np.ndarray) -> np.ndarray:

@@ -62,7 +62,8 @@ def _directions(estimator: Any) -> list[dict[str, Any]]:
         return [{"eigenvalue": float(eigenvalue)} for eigenvalue in estimator.eigenvalues_]
     if len(estimator.components_) < len(estimator.classes_):
         return [{}] * len(estimator.components_)
-    return [{"class": label} for label in estimator.classes_.tolist()]
+    told = [{"class": label} for label in estimator.classes_.tolist()]
+    return told + [{}] * (len(estimator.components_) - len(told))  # those that are 0 yet
 
 
 def _largest(values: np.ndarray, top: int) -> np.ndarray:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import reduce
-from operator import iadd
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,6 +32,7 @@ class Additive(Estimator):
     _state_type = ClassStats
     _presence: ClassVar[bool] = False
     half_life: float | None
+    priors: Any
 
     # -- learning ---------------------------------------------------------------------------
 
@@ -163,7 +162,7 @@ class Additive(Estimator):
         ValueError
             Another method, other parameters (named), columns or kind of state.
         """
-        return merge_into(self, others, lambda states: reduce(iadd, states[1:], states[0].copy()))
+        return merge_into(self, others, ClassStats.summed)
 
     def empty_state(self, n_features: int) -> ClassStats:
         """Return a state of the kind that `fit_stats` wants, with nothing in it yet."""
@@ -178,15 +177,23 @@ class Additive(Estimator):
 
     @property
     def _solution(self) -> Any:
-        priors = self.get_params(deep=False).get("priors")
-        if not isinstance(priors, str | None) and np.size(priors) > len(self.classes_):
+        if self._waits(self._state):
             raise NotFittedError(
-                f"{type(self).__name__}: priors are for {np.size(priors)} classes, of which "
+                f"{type(self).__name__}: priors are for {np.size(self.priors)} classes, of which "
                 f"{len(self.classes_)} came so far. Go on with partial_fit."
             )
         return super()._solution
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _lacks_classes(self, stats: ClassStats) -> bool:
+        """Whether priors are for more classes than came so far."""
+        priors = self.get_params(deep=False).get("priors")
+        return not isinstance(priors, str | None) and np.size(priors) > (stats.counts > 0).sum()
+
+    def _waits(self, stats: ClassStats) -> bool:
+        """Whether there is no answer before more classes come."""
+        return self._lacks_classes(stats)
 
     def _sums_tell(self, X: Any, y: Any, sample_weight: Any) -> bool:
         """Whether NaN and infinity will be seen in the sums, so that dense rows are read once."""

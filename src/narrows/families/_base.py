@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from narrows.errors import ParameterError
-from narrows.solve.sums import all_finite
+from narrows.solve.sums import all_finite, with_one_index_type
 from narrows.solve.undo import Undo
 
 
@@ -46,6 +46,18 @@ class Learnt:
 def same(a: Any, b: Any) -> bool:
     """Whether two values of a parameter mean the same: 1 column is not 1.0 of them."""
     return np.array_equal(a, b) and isinstance(a, Integral) == isinstance(b, Integral)
+
+
+def held(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as they are now: of arrays and lists, which may be written to, copies."""
+    return {k: np.array(v) if np.ndim(v) else v for k, v in parameters.items()}
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view of what has been learnt, that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def is_number(value: Any, low: float, above: bool = False) -> bool:
@@ -293,7 +305,7 @@ class Estimator(TransformerMixin, BaseEstimator):
             learnt, now = self._learnt, self.get_params(deep=False)
             if learnt.solution is None or not all(same(learnt.solved[k], now[k]) for k in now):
                 self._check_parameters(self.n_features_in_)
-                learnt.solution, learnt.solved = self._solve(learnt.state), now
+                learnt.solution, learnt.solved = self._solve(learnt.state), held(now)
             return learnt.solution
 
     # -- inside -----------------------------------------------------------------------------
@@ -336,9 +348,8 @@ class Estimator(TransformerMixin, BaseEstimator):
             )
         if "ensure_all_finite" not in options:
             options["ensure_all_finite"] = not all_finite(X)
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
-        )
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+        return with_one_index_type(X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Estimator, also_dask, check_whole
+from narrows.families._base import Estimator, also_dask, check_whole, read_only
 from narrows.solve.exact import set_signs
 from narrows.solve.products import product
 from narrows.stats import ClassStats
@@ -21,16 +21,38 @@ from narrows.stats import ClassStats
 
 @dataclass
 class Directions:
-    """W with one direction a column, best first, and what the criterion gives each."""
+    """W with one direction a column, best first, and what the criterion gives each.
+
+    `size` is how many were asked for, if not all: those that are not there (yet) are 0.
+    """
 
     W: np.ndarray
     eigenvalues: np.ndarray
     available: int
+    size: int | None = None
     in_type: dict[Any, np.ndarray] = field(default_factory=dict)
+
+    @classmethod
+    def best(cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None) -> Self:
+        """The first p of these directions, with signs by the rule."""
+        kept = set_signs(np.ascontiguousarray(W[:, :p]))
+        missing = 0 if p is None else max(0, p - len(eigenvalues))
+        padded = np.append(eigenvalues[:p], np.zeros(missing))
+        return cls(kept, padded, available=len(eigenvalues), size=p)
+
+    @property
+    def width(self) -> int:
+        """p, with those that are 0."""
+        return self.W.shape[1] if self.size is None else self.size
+
+    def padded(self, columns: np.ndarray) -> np.ndarray:
+        """Columns, one a direction, with zeros for those that are not there."""
+        missing = self.width - columns.shape[1]
+        return np.pad(columns, ((0, 0), (0, missing))) if missing else columns
 
     def reduce(self, X: Any) -> Any:
         """X W, in X's float type."""
-        return product(X, self.of_type(X.dtype))
+        return self.padded(product(X, self.of_type(X.dtype)))
 
     def of_type(self, dtype: Any) -> np.ndarray:
         if dtype not in self.in_type:
@@ -46,12 +68,13 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     @property
     def components_(self) -> np.ndarray:
         """The directions, W', of shape (p, d)."""
-        return self._solution.W.T
+        solution = self._solution
+        return read_only(solution.padded(solution.W).T)
 
     @property
     def eigenvalues_(self) -> np.ndarray:
         """What the criterion gives each direction, of shape (p,)."""
-        return self._solution.eigenvalues
+        return read_only(self._solution.eigenvalues)
 
     @also_dask
     def transform(self, X: Any) -> Any:
@@ -65,7 +88,8 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         Returns
         -------
         X_r : ndarray of shape (n, p)
-            In X's float type (float64 for others).
+            In X's float type (float64 for others). On a stream an explicit ``n_components`` is p
+            from the first batch on: columns for which there are too few classes yet are 0.
         """
         solution = self._solution
         X = self._check_X(X, reset=False)
@@ -76,10 +100,11 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         """Return what `transform` does with rows that were checked, and nothing else."""
         solution = self._solution
         self._check_any(solution)
-        return Directions(solution.W, solution.eigenvalues, solution.available).reduce
+        of_now = solution.W, solution.eigenvalues, solution.available, solution.size
+        return Directions(*of_now).reduce
 
     def _check_any(self, solution: Directions) -> None:
-        if not solution.W.shape[1]:
+        if not solution.width:
             raise NotFittedError(
                 f"{type(self).__name__}: there is no direction yet: {len(self.classes_)} "
                 "class(es) seen, with equal means if more than one. Go on with partial_fit."
@@ -87,7 +112,8 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     @property
     def _n_features_out(self) -> int:
-        return self._solution.W.shape[1]
+        width: int = self._solution.width
+        return width
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
@@ -129,10 +155,14 @@ class ExactProjector(Projector, Additive):
         """All eigenvalues, descending, and W (d, p) orthonormal, all there are or as asked for."""
 
     def _solve(self, stats: ClassStats) -> Directions:
-        eigenvalues, W = self._directions(stats)
-        p = self.n_components
-        W = np.ascontiguousarray(W[:, :p])
-        return Directions(set_signs(W), eigenvalues[:p], available=len(eigenvalues))
+        if self._lacks_classes(stats):
+            W, eigenvalues = np.zeros((stats.n_features, 0)), np.zeros(0)
+        else:
+            eigenvalues, W = self._directions(stats)
+        return Directions.best(W, eigenvalues, self.n_components)
+
+    def _waits(self, stats: ClassStats) -> bool:
+        return self.n_components is None and super()._waits(stats)
 
     def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
         self._check_rank(solution.available, int((stats.counts > 0).sum()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
@@ -12,9 +11,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, warn
 from narrows.families._additive import Additive
-from narrows.families._base import also_dask
+from narrows.families._base import also_dask, read_only
 from narrows.solve import columns
 from narrows.stats import ClassStats
 
@@ -98,12 +97,12 @@ class Selector(SelectorMixin, Additive):
     @property
     def scores_(self) -> np.ndarray:
         """The score of each column, of shape (d,)."""
-        return self._solution.scores
+        return read_only(self._solution.scores)
 
     @property
     def energy_(self) -> np.ndarray:
         """E(p) for p = 1..d: the share of all positive score in the p best columns."""
-        return self._solution.energy
+        return read_only(self._solution.energy)
 
     @property
     def n_features_(self) -> int:
@@ -118,7 +117,7 @@ class Selector(SelectorMixin, Additive):
     @property
     def ranking_(self) -> np.ndarray:
         """The columns from the best to the worst, of shape (d,)."""
-        return self._solution.order
+        return read_only(self._solution.order)
 
     @also_dask
     def transform(self, X: Any) -> Any:
@@ -161,7 +160,7 @@ class Selector(SelectorMixin, Additive):
         return super().get_feature_names_out(input_features)
 
     def _get_support_mask(self) -> np.ndarray:
-        return self._solution.mask
+        return read_only(self._solution.mask)
 
     def _sizes(self) -> dict[str, Any]:
         """The sizes that can be asked for; all but one have to be None."""
@@ -187,7 +186,7 @@ class Selector(SelectorMixin, Additive):
         selection = Selection(self._score(stats), self._sizes(), lambda: self._class_scores(stats))
         advice = self._advice(selection)
         if advice:
-            warnings.warn(f"{type(self).__name__}: {advice}", UserWarning, stacklevel=4)
+            warn(f"{type(self).__name__}: {advice}")
         return selection
 
     def _advice(self, selection: Selection) -> str:

@@ -154,6 +154,7 @@ class OC(_OrthogonalCentroid):
     ----------
     n_components : int, optional
         p, how many directions to keep; all, c - 1 (fewer if the rank is lower), if left out.
+        On a stream there are p from the first batch on, zeros as long as the classes are too few.
     priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
     half_life : float, optional
@@ -164,9 +165,10 @@ class OC(_OrthogonalCentroid):
     ----------
     components_ : ndarray of shape (p, d)
         W', orthonormal rows, largest eigenvalue first. The entry of largest magnitude in each
-        row is positive. On a stream there are fewer rows until there are enough classes.
+        row is positive. Rows of zeros stand for directions that were asked for and are not
+        there (yet).
     eigenvalues_ : ndarray of shape (p,)
-        Of S_b (the 1/n scale), descending.
+        Of S_b (the 1/n scale), descending; 0 for rows of zeros.
     classes_, class_count_ : ndarray of shape (c,)
         Labels, sorted, and the weight of each.
     n_samples_seen_, n_features_in_ : int
@@ -226,6 +228,7 @@ class OCM(_OrthogonalCentroid):
     ----------
     n_components : int, optional
         p, how many directions to keep; all, c (fewer if the rank is lower), if left out.
+        On a stream there are p from the first batch on, zeros as long as the classes are too few.
     priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
         p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
     half_life : float, optional
@@ -236,9 +239,10 @@ class OCM(_OrthogonalCentroid):
     ----------
     components_ : ndarray of shape (p, d)
         W', orthonormal rows, largest eigenvalue first. The entry of largest magnitude in each
-        row is positive. On a stream there are fewer rows until there are enough classes.
+        row is positive. Rows of zeros stand for directions that were asked for and are not
+        there (yet).
     eigenvalues_ : ndarray of shape (p,)
-        Of S_b (the 1/n scale), descending.
+        Of S_b (the 1/n scale), descending; 0 for rows of zeros.
     classes_, class_count_ : ndarray of shape (c,)
         Labels, sorted, and the weight of each.
     n_samples_seen_, n_features_in_ : int

@@ -11,7 +11,6 @@ from narrows.errors import ParameterError
 from narrows.families._base import Learnt, also_dask, is_number, whole
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
-from narrows.solve.exact import set_signs
 from narrows.solve.idr_qr import CentroidQR
 from narrows.stats import checked_rows
 
@@ -90,6 +89,7 @@ class IDRQR(Sequential):
     ----------
     n_components : int, optional
         p, how many directions to keep; all, c (fewer if the means are of lower rank), if left out.
+        On a stream there are p from the first batch on, zeros as long as the classes are too few.
     mu : float, default=0.5
         Added to the diagonal of W, a scatter that is a sum over the rows and not a mean: in units
         of X squared. >= 0; with 0, directions without scatter are left out.
@@ -100,10 +100,11 @@ class IDRQR(Sequential):
     ----------
     components_ : ndarray of shape (p, d)
         G', the most discriminating first, g'(n S_w + mu I)g = 1 in terms of W; not orthogonal. The
-        entry of largest magnitude in each row is positive. On a stream there are fewer rows until
-        there are enough classes.
+        entry of largest magnitude in each row is positive. Rows of zeros stand for directions
+        that were asked for and are not there (yet).
     eigenvalues_ : ndarray of shape (p,)
         Of (W + mu I)^-1 B, descending; the c-th is 0: in that direction the means do not differ.
+        0 for rows of zeros.
     classes_, class_count_ : ndarray of shape (c,)
         Labels, sorted, and how many rows of each.
     n_samples_seen_, n_features_in_ : int
@@ -281,8 +282,7 @@ class IDRQR(Sequential):
 
     def _solve(self, state: Stream) -> Directions:
         eigenvalues, G = state.core.discriminants(float(self.mu))
-        W = np.ascontiguousarray(G[:, : self.n_components])
-        return Directions(set_signs(W), eigenvalues[: self.n_components], len(eigenvalues))
+        return Directions.best(G, eigenvalues, self.n_components)
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from narrows.criteria import Criterion
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, warn
 from narrows.families._base import is_number
 from narrows.families._batch import BatchProjector
 from narrows.families._online import OnlineProjector
@@ -46,10 +45,7 @@ def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True)
     else:
         found = f"none of {of} components {'gains' if sure else 'seems to gain'}"
     fewer = f"n_components={positive}, or " if positive else ""
-    warnings.warn(
-        f"{who}: {found} margin at eps={eps:g}, by their eigenvalues_. Use {fewer}a smaller eps.",
-        stacklevel=4,
-    )
+    warn(f"{who}: {found} margin at eps={eps:g}, by their eigenvalues_. Use {fewer}a smaller eps.")
 
 
 class MMCFS(Selector):
@@ -271,12 +267,11 @@ class MMC(BatchProjector):
             )
         positive = int((L > _NO_GAIN * np.abs(L).max()).sum())
         if not converged:
-            warnings.warn(
+            warn(
                 f"MMC: Lanczos found {positive} directions that gain margin before it was stopped; "
                 "there may be more, and the others are estimates. Scale the columns to one size, "
                 "or use a smaller eps.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         warn_of_few("MMC", positive, min(p, len(L)), self.eps)
         return L, W, positive

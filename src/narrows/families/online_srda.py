@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -13,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, warn
 from narrows.families._base import (
     Learnt,
     absent,
@@ -66,7 +65,8 @@ class OnlineSRDA(Projector):
     ----------
     n_components : int, optional
         p, how many directions; one a class, in the order of `classes_`, if left out. Fewer are
-        the leading singular directions of W, s_k u_k.
+        the leading singular directions of W, s_k u_k. On a stream there are p from the first batch
+        on: one a class and zeros, as long as there are no more than p classes.
     half_life : float, optional
         Rows after which what was counted weighs half: Q, qb, the mean of `|x|^2`, the class weights
         and the rows kept. W itself does not shrink; it turns faster. For data that change.
@@ -88,7 +88,8 @@ class OnlineSRDA(Projector):
     ----------
     components_ : ndarray of shape (p, d)
         W', polished if so chosen, neither scaled nor signed. Of fewer than one a class the entry
-        of largest magnitude in each row is positive.
+        of largest magnitude in each row is positive. Rows of zeros stand for directions that were
+        asked for and are not there (yet).
     classes_, class_count_ : ndarray of shape (c,)
         Labels, sorted, and the weight of each (decayed, with a half-life).
     score_ : float
@@ -289,11 +290,9 @@ class OnlineSRDA(Projector):
     def fit_parts(self, parts: Any) -> Self:
         """Learn parts side by side, each in its order, and merge what they know."""
         check_parts("OnlineSRDA", self.half_life)
-        warnings.warn(
+        warn(
             "OnlineSRDA: what the parts have learnt is merged approximately, and best for a few "
-            "large parts. Use SRDA, or OC, whose merge is exact.",
-            UserWarning,
-            stacklevel=2,
+            "large parts. Use SRDA, or OC, whose merge is exact."
         )
         return self.fit_state(united([parts.sum(self)], self._rule(False)))
 
@@ -457,9 +456,8 @@ class OnlineSRDA(Projector):
 
     @property
     def _n_features_out(self) -> int:
-        """One a class, or fewer; known without the polish."""
-        classes, p = len(self._state.live), self.n_components
-        return classes if p is None else min(p, classes)
+        """One a class, or as many as were asked for; known without the polish."""
+        return len(self._state.live) if self.n_components is None else self.n_components
 
     def _solve(self, state: Regression) -> Answer:
         core = state.core
@@ -470,7 +468,7 @@ class OnlineSRDA(Projector):
         if p is not None and p < W.shape[1]:
             scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
             kept = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
-        answer = Answer(np.ascontiguousarray(kept), np.zeros(0), available=W.shape[1])
+        answer = Answer(np.ascontiguousarray(kept), np.zeros(0), available=W.shape[1], size=p)
         answer.model, answer.bias = W, b
         return answer
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Learnt, check_whole, same, whole
+from narrows.families._base import Learnt, check_whole, held, same, whole
 from narrows.labels import union, weights
 from narrows.solve.sums import blocks
 from narrows.stats import ClassStats
@@ -191,15 +191,15 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         if self._answer is None or not all(same(self._answered.get(k), now[k]) for k in now):
             self._check_parameters()
             answer = clone(self.estimator)
-            state = answer.empty_state(self.n_features_in_)
-            left = self.samples
+            states, left = [answer.empty_state(self.n_features_in_)], self.samples
             for piece in reversed(self._pieces):
-                state += piece.last(answer, min(left, piece.n))
+                states.append(piece.last(answer, min(left, piece.n)))
                 left -= min(left, piece.n)
+            state = ClassStats.summed(states)
             answer._learnt, answer.n_features_in_ = Learnt(state), self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 answer.feature_names_in_ = self.feature_names_in_
-            self._answer, self._answered = answer, now
+            self._answer, self._answered = answer, held(now)
         return self._answer
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:

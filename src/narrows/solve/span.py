@@ -29,12 +29,12 @@ itself. ILDA's step is another one on the same inner products.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from narrows.errors import warn
 from narrows.solve.rows import DenseRows, Rows, SparseRows, touched
 from narrows.solve.sums import BLOCK, blocks
 from narrows.solve.undo import Undo
@@ -484,10 +484,9 @@ class Span:
         elif self.n >= max(self.p + 1, 2 * self.rebased):
             drift = self.rebase()
             if drift > _DRIFTED:
-                warnings.warn(
+                warn(
                     f"rounding has reached {drift:.0e} of the inner products after {self.n} "
-                    "samples; scale the columns to one size, or use an exact method.",
-                    stacklevel=2,
+                    "samples; scale the columns to one size, or use an exact method."
                 )
 
     def rebase(self) -> float:

@@ -234,6 +234,13 @@ def canonical(X: sparse.csr_array) -> sparse.csr_array:
     return X
 
 
+def with_one_index_type(X: Any) -> Any:
+    """Rows, of which the indices and the ends are of one type if they are sparse, as SciPy asks."""
+    if not sparse.issparse(X) or X.indices.dtype == X.indptr.dtype:
+        return X
+    return type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+
+
 def widened(X: Any, n_features: int) -> Any:
     """X with columns of zeros appended, up to n_features."""
     more = n_features - X.shape[1]

@@ -13,7 +13,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
-from narrows.solve.sums import BLOCK, add_sparse, blocks, canonical
+from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks, canonical
 from narrows.solve.undo import Undo
 
 SMALL = 1 << 22  # numbers (32 MB): an array of no more is kept as one, for the speed
@@ -22,6 +22,12 @@ _ENTRY = 12  # bytes of a number with its place
 _SETTLING = threading.RLock()  # reading sorts in what came, which two threads must not both do
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
+
+
+def is_array(shape: tuple[int, int], nonzeros: Any) -> bool:
+    """Whether so many non-zeros are kept as an array: a small one, or no larger than they are."""
+    numbers = shape[0] * shape[1]
+    return numbers <= SMALL or int(nonzeros) * _ENTRY > numbers * 8
 
 
 class Table:
@@ -60,7 +66,7 @@ class Table:
         if array is None and held is None and stored is None:
             if shape[1] > SMALL:  # a few numbers a column have to be held whatever is in it:
                 np.empty(4 * shape[1])  # a MemoryError now, and not to be killed for want of it
-            small = shape[0] * shape[1] <= SMALL
+            small = is_array(shape, 0)
             array, held = (np.zeros(shape), None) if small else (None, sparse.csc_array(shape))
         self.array, self._sorted = array, held
         self._pending: list[Entries] = []
@@ -92,13 +98,21 @@ class Table:
         held = slice(X.indptr[0], X.indptr[-1])
         self._add((rows, X.indices[held], X.data[held] * np.repeat(Y.data, lengths)))
 
-    def add(self, row: np.ndarray, other: Table, sign: float = 1.0) -> None:
+    def add(
+        self, row: np.ndarray, other: Table, sign: float = 1.0, undo: Undo | None = None
+    ) -> None:
         """Add `sign` times another table, in place: its rows to these."""
         self._load()
         other._load()
         if other.array is not None:
-            self.become_array()[row] += sign * other.array
-            return
+            if self.array is None and is_array(self.shape, np.count_nonzero(other.array)):
+                self.become_array()
+            if self.array is not None:
+                if undo is not None:
+                    undo.array(self.array, row)
+                self.array[row, : other.shape[1]] += sign * other.array
+                return
+            other = other._by_columns()
         alike = self.shape == other.shape and np.array_equal(row, np.arange(len(row)))
         if self.array is None and alike and other._sorted.nnz * 4 > self._sorted.nnz:
             self._sorted = self._sorted + sign * other._sorted
@@ -142,9 +156,8 @@ class Table:
                 rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
                 self._sorted = sparse.coo_array((values, (rows, columns)), shape=self.shape).tocsc()
                 self._pending = []
-            held, (c, d) = self._sorted, self.shape
-            if held.nnz * _ENTRY > c * d * 8:
-                self.array, self._sorted = held.toarray(), None
+            if is_array(self.shape, self._sorted.nnz):
+                self.array, self._sorted = self._sorted.toarray(), None
 
     def _as_entries(self) -> Entries:
         """The sorted ones with their places."""
@@ -176,20 +189,14 @@ class Table:
     def spread(self, rows: np.ndarray, size: int) -> Table:
         """Return a table of `size` rows that has these at the places `rows`, and zeros else."""
         new = Table((size, self.shape[1]))
-        if new.array is not None:
-            new.array[rows] = self.toarray()
-        else:  # zeros that were no burden may be one now
-            new.add(rows, self._by_columns())
+        new.add(rows, self)
         return new
 
     def widened(self, n_features: int) -> Table:
         """Return a copy with columns of zeros appended."""
-        c, d = self.shape
+        c = self.shape[0]
         new = Table((c, n_features))
-        if new.array is not None:
-            new.array[:, :d] = self.toarray()
-        else:
-            new.add(np.arange(c), self._by_columns())
+        new.add(np.arange(c), self)
         return new
 
     def _by_columns(self) -> Table:
@@ -203,12 +210,8 @@ class Table:
             part = self.array[:, columns]
             return Table(part.shape, part.copy())
         held = self._sorted[:, columns]
-        new = Table(held.shape)
-        if new.array is None:
-            new = Table(held.shape, held=held)
-            new._settle()
-        else:
-            new.array[:] = held.toarray()
+        new = Table(held.shape, held=held)
+        new._settle()
         return new
 
     # -- changing ---------------------------------------------------------------------------
@@ -359,11 +362,40 @@ def beside(parts: list[Table] | Stored) -> Table:
     c, d = parts[0].shape[0], sum(table.shape[1] for table in parts)
     for table in parts:
         table._settle()
-    if c * d <= SMALL or all(table.array is not None for table in parts):
-        array = np.hstack([table.toarray() for table in parts])
-        return Table(array.shape, array)
+    nonzeros = sum(t._sorted.nnz if t.array is None else np.count_nonzero(t.array) for t in parts)
+    if is_array((c, d), nonzeros):
+        return Table((c, d), np.hstack([table.toarray() for table in parts]))
     held = [table._by_columns()._sorted for table in parts]
     return Table((c, d), held=sparse.hstack(held, format="csc"))
+
+
+def add_dense_rows(
+    X: np.ndarray,
+    Y: sparse.csr_array,
+    row: np.ndarray,
+    sums: Table,
+    squares: tuple[Table | None, np.ndarray | None],
+    presence: bool,
+    origin: np.ndarray | None,
+    undo: Undo | None = None,
+) -> None:
+    """Add rows to the sums of their classes, as `sums.add_dense` does."""
+    second, second_row = squares
+    if sums.array is not None and (second is None or second.array is not None):
+        of_squares = None if second is None else second.array
+        add_dense(X, Y, row, sums.array, (of_squares, second_row), presence, origin, undo)
+        return
+    given = np.unique(Y.indices)  # of an indicator matrix the classes that a row has
+    codes, d = np.arange(len(given)), X.shape[1]
+    own = np.zeros((len(given), d))
+    own_row, where = None, np.zeros(1, np.intp)
+    if second_row is not None:
+        own_row, where = codes, second_row[given]
+    own_squares = None if second is None else np.zeros((len(where), d))
+    add_dense(X, Y[:, given], codes, own, (own_squares, own_row), presence, origin)
+    sums.add(row[given], Table(own.shape, own), undo=undo)
+    if second is not None and own_squares is not None:
+        second.add(where, Table(own_squares.shape, own_squares), undo=undo)
 
 
 def add_sparse_rows(

@@ -1,0 +1,137 @@
+"""An explicit n_components is the number of columns from the first batch of a stream on."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from narrows import IDRQR, OC, OCM, OnlineSRDA, Window, cli, load, save
+from narrows.errors import ParameterError
+from narrows.evaluate.describe import details
+from narrows.river import OneByOne
+from tests.cases import labelled
+
+P = 4
+METHODS = [OC, OCM, IDRQR, OnlineSRDA]
+methods = pytest.mark.parametrize("method", METHODS)
+
+
+def by_class():
+    """Rows of five classes, one class after the other."""
+    X, y = labelled(n=150, d=9, c=5)
+    order = np.argsort(y, kind="stable")
+    return X[order], y[order]
+
+
+def batches(size=10):
+    X, y = by_class()
+    for start in range(0, len(X), size):
+        yield X[start : start + size], y[start : start + size]
+
+
+def assert_width(learner, X, p=P):
+    assert learner.components_.shape == (p, X.shape[1])
+    if not isinstance(learner, OnlineSRDA):
+        assert learner.eigenvalues_.shape == (p,)
+        assert not learner.eigenvalues_[~learner.components_.any(axis=1)].any()
+    assert len(learner.get_feature_names_out()) == p
+    for rows in (X, X.astype(np.float32)):
+        reduced = learner.transform(rows)
+        assert (reduced.shape, reduced.dtype) == ((len(X), p), rows.dtype)
+        np.testing.assert_allclose(reduced, rows @ learner.components_.T, rtol=1e-4, atol=1e-4)
+        np.testing.assert_array_equal(learner.reducer()(rows), reduced)
+
+
+@methods
+def test_columns_are_as_many_as_asked_for_at_every_moment(method):
+    fixed, follows = method(n_components=P), method()
+    X, _ = by_class()
+    for X_part, y_part in batches():
+        fixed.partial_fit(X_part, y_part)
+        follows.partial_fit(X_part, y_part)
+        assert_width(fixed, X)
+        found = len(follows.components_)
+        if found <= P:  # all there are, and zeros
+            np.testing.assert_allclose(fixed.components_[:found], follows.components_, atol=1e-12)
+            assert not fixed.components_[found:].any()
+    assert found > P or method is OC
+    assert fixed.components_.any(axis=1).all()
+
+
+@methods
+def test_columns_that_classes_will_never_fill_stay_zeros(method):
+    X, y = by_class()
+    learner = method(n_components=8).partial_fit(X, y)
+    assert_width(learner, X, 8)
+    assert not learner.components_[5:].any()
+    with pytest.raises(ParameterError, match="n_components=8, but"):
+        method(n_components=8).fit(X, y)
+
+
+@methods
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_of_one_class_or_none_there_are_zeros(method, rows):
+    X, y = by_class()
+    learner = method(n_components=P).partial_fit(X[:rows], y[:rows])
+    assert_width(learner, X)
+    if method is OC:
+        assert not learner.transform(X).any()
+        with pytest.raises(NotFittedError, match="there is no direction yet"):
+            OC().partial_fit(X[:rows], y[:rows]).transform(X)
+
+
+@pytest.mark.parametrize("method", [OC, OCM])
+def test_priors_of_classes_to_come_leave_the_columns_zeros(method):
+    X, y = by_class()
+    given = [0.1, 0.2, 0.3, 0.2, 0.2]
+    learner = method(n_components=P, priors=given)
+    for X_part, y_part in batches(70):
+        learner.partial_fit(X_part, y_part)
+        assert_width(learner, X)
+        assert learner.components_.any() == (len(learner.classes_) == 5)
+    with pytest.raises(NotFittedError, match="priors are for 5 classes"):
+        method(priors=given).partial_fit(X[:5], y[:5]).transform(X)
+
+
+@methods
+def test_the_width_is_kept_by_files_and_by_the_command_line(method, tmp_path, capsys):
+    X, y = by_class()
+    learner = method(n_components=P).partial_fit(X[:5], y[:5])
+    model, data = str(tmp_path / "m.narrows"), str(tmp_path / "X.npz")
+    save(learner, model)
+    assert_width(load(model), X)
+    np.savez(data, X=X, y=y)
+    output = str(tmp_path / "out.npz")
+    assert cli.main(["transform", model, data, "-o", output]) == 0
+    with np.load(output) as reduced:
+        np.testing.assert_allclose(reduced["X"], learner.transform(X))
+    capsys.readouterr()
+    assert cli.main(["info", model, "--top", "2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["top"]) == P
+    assert len(details(learner, 2)["top"]) == P
+
+
+def test_the_width_is_kept_by_merges_windows_and_dicts():
+    X, y = by_class()
+    parts = [OC(n_components=P).partial_fit(X[i : i + 5], y[i : i + 5]) for i in (0, 5)]
+    assert_width(OC(n_components=P).merge(*parts), X)
+    window = Window(OC(n_components=P), samples=20).partial_fit(X[:20], y[:20])
+    assert window.transform(X).shape == (len(X), P)
+    assert len(window.get_feature_names_out()) == P
+    one = OneByOne(OC(n_components=P), n_features=8).learn_one({"a": 1.0}, "x")
+    assert list(one.transform_one({"a": 2.0}).values()) == [0.0] * P
+
+
+def test_columns_that_cannot_be_are_refused_before_there_is_room_for_them():
+    X, y = by_class()
+    tracemalloc.start()
+    for method in METHODS:
+        with pytest.raises(ParameterError, match="n_components=1000000, but"):
+            method(n_components=10**6).fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * 10**6 * X.shape[1]

@@ -1,0 +1,127 @@
+"""Sums that are kept as their non-zeros stay small, whatever is added to them."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from narrows import OC, ClassStats, FisherFS
+from narrows.solve import table
+
+D, CLASSES = 20_000, 40
+
+
+@pytest.fixture(autouse=True)
+def _small_is_smaller(monkeypatch):
+    monkeypatch.setattr(table, "SMALL", D)  # the table of one class is an array, of two is not
+    monkeypatch.setattr(table, "_PENDING", 100)
+
+
+def wide_rows(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((n, D), density=2e-4, format="csr", rng=rng)
+    return X, np.arange(n) % CLASSES
+
+
+def dense_row():
+    row = np.zeros((1, D))
+    row[0, ::500] = 2.0
+    return row
+
+
+def merge_a_dense_row(state):
+    return state + ClassStats.of(dense_row(), [3], second=state.second)
+
+
+def learn_a_dense_row(state):
+    return state.copy().update(dense_row(), [3])
+
+
+def learn_with_a_half_life(state):
+    X, _ = wide_rows(1, seed=1)
+    fresh = ClassStats.of(X, [3], second=state.second)
+    return state.copy().fade(0.5, fresh)
+
+
+def merge_shards_of_one_class(state):
+    X, y = wide_rows(12, seed=2)
+    return sum((ClassStats.of(X[[i]], y[[i]], second=state.second) for i in range(12)), state)
+
+
+def widen(state):
+    return state.widen(D + 5)
+
+
+def cut_and_join(state):
+    parts = (state.cut(slice(k, k + 1000)) for k in range(0, D, 1000))
+    return ClassStats.beside(parts)
+
+
+@pytest.mark.parametrize("second", [None, "class"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        merge_a_dense_row,
+        learn_a_dense_row,
+        learn_with_a_half_life,
+        merge_shards_of_one_class,
+        widen,
+        cut_and_join,
+    ],
+)
+def test_non_zeros_stay_non_zeros(change, second):
+    state = ClassStats.of(*wide_rows(), second=second)
+    as_array = 8 * CLASSES * D * (1 if second is None else 2)
+    _ = state.cut(slice(0, 1))  # sorts in what waits
+    assert state.nbytes < as_array / 10
+    expected = change(state).sums.copy()
+    tracemalloc.start()
+    changed = change(state)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert changed.nbytes < as_array / 10
+    assert peak < as_array / 2
+    np.testing.assert_array_equal(changed.sums, expected)
+
+
+def test_sums_of_rows_that_came_dense_and_sparse_are_those_of_the_rows():
+    X, y = wide_rows()
+    rows = np.vstack([X.toarray(), dense_row()])
+    labels = np.append(y, 3)
+    for kind in (None, "total", "class"):
+        state = learn_a_dense_row(ClassStats.of(X, y, second=kind))
+        for other in (state, merge_a_dense_row(ClassStats.of(X, y, second=kind))):
+            for j in (0, 3, 17):
+                np.testing.assert_allclose(other.sums[j], rows[labels == j].sum(axis=0))
+            if kind == "total":
+                np.testing.assert_allclose(other.squares, (rows**2).sum(axis=0))
+            elif kind == "class":
+                np.testing.assert_allclose(other.squares[3], (rows[labels == 3] ** 2).sum(axis=0))
+
+
+def test_shards_of_one_class_each_merge_to_their_non_zeros():
+    X, y = wide_rows(12)
+    shards = [OC().partial_fit(X[[i]], y[[i]]) for i in range(12)]
+    merged = OC().merge(*shards)
+    assert merged.stats_.nbytes < 12 * 8 * D / 4
+    np.testing.assert_array_equal(merged.stats_.sums, X.toarray())
+
+
+def test_what_is_dense_becomes_an_array():
+    X, y = wide_rows()
+    state = ClassStats.of(X, y)
+    full = ClassStats.of(np.random.default_rng(0).normal(size=(CLASSES, D)), np.arange(CLASSES))
+    merged = state + full
+    assert merged._sums.array is not None
+    np.testing.assert_allclose(merged.sums, state.sums + full.sums)
+
+
+def test_a_half_life_leaves_the_state_of_a_stream_small():
+    X, y = wide_rows()
+    method = FisherFS(n_features=5, half_life=50.0)
+    for start in range(0, 200, 10):
+        method.partial_fit(X[start : start + 10], y[start : start + 10])
+    assert method.stats_.nbytes < 8 * CLASSES * D / 4
