@@ -14,6 +14,7 @@ from narrows.errors import ParameterError
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
+from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Field, between, checked
 from narrows.solve.sums import BLOCK, add_dense, all_finite, blocks, near, weighted
 from narrows.solve.table import Stored, Table, add_sparse_rows, beside
 
@@ -22,6 +23,13 @@ Second = Literal["total", "class"] | None
 _ROUNDING = 1e-12  # what a share has to exceed to be more than rounding
 _GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
 _FAINT = 1e-280  # less weight is lost in the rounding of the smallest numbers
+_SCHEMA = {
+    "classes": LABELS,
+    "counts": Field("f8", ("c",), NOT_NEGATIVE),
+    # after a subtraction of states that were weighed there may be less than none
+    "n_samples": Field("i8", (), between(-MOST, MOST)),
+    "presence": Field("b1"),
+}
 _MISSING = 1e-9  # of a weight: more than this is not there to be taken out, and not rounding
 
 
@@ -569,6 +577,13 @@ class ClassStats:
         for kind in ("total", "class"):
             if any(name.startswith(f"squares_{kind}") for name in arrays):
                 second = kind
+        schema, rules = Table.schema(arrays, "sums", "c")
+        if second is not None:
+            rows = 1 if second == "total" else "c"
+            squares, more = Table.schema(arrays, f"squares_{second}", rows)
+            schema, rules = schema | squares, rules + more
+        origin = Field("f8", ("d",), FINITE, optional=True)
+        checked(arrays, {**_SCHEMA, **schema, "origin": origin}, rules)
         new = cls(0, second=second, presence=bool(arrays["presence"]))
         new.n_samples = int(arrays["n_samples"])
         new.classes = np.array(arrays["classes"])

@@ -8,6 +8,26 @@ import numpy as np
 
 from narrows.labels import arrivals
 from narrows.solve.rls import DiagonalRLS, Rule, merged
+from narrows.solve.schema import COUNT, LABELS, NUMBERING, Check, Field, between, checked
+
+_SCHEMA = {
+    "classes": LABELS,
+    "column": Field("i8", ("c",), NUMBERING),
+    "n_samples": Field("i8", (), COUNT),
+    "several": Field("i8", (), between(-1, 1)),
+}
+
+
+def _labels_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    several, kept = arrays["several"], arrays["slots"][: arrays["use"][0]]
+    begun = bool(several == -1) == (arrays["n_samples"] == 0)
+    return begun and bool(several == 1 or (kept[:, 2] == 1).all())
+
+
+_RULES = (
+    Check("as many classes as outputs", lambda arrays, sizes: len(arrays["b"]) == sizes["c"]),
+    Check("labels in slots as several says", _labels_fit),
+)
 
 
 class Regression:
@@ -82,6 +102,7 @@ class Regression:
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Regression:
         """Return the state that `to_arrays` described."""
         new = cls(DiagonalRLS.from_arrays(arrays))
+        checked(arrays, _SCHEMA, _RULES)
         new.classes, new.column = np.array(arrays["classes"]), np.array(arrays["column"])
         new.n_samples = int(arrays["n_samples"])
         new.several = {-1: None, 0: False, 1: True}[int(arrays["several"])]
