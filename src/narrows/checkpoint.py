@@ -14,9 +14,15 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.families._base import same
 from narrows.read.chunk import Chunk, Options, Position
+from narrows.solve.schema import SchemaError, check_plain
 from narrows.store import clear_unfinished, load_checkpoint, save_checkpoint
 
 _HEAD = 4096  # bytes of a file that have to be the same when a fit goes on
+_PROGRESS = {
+    "base": (str, None), "inputs": [str], "heads": [([int], None)], "options": dict,
+    "passes": int, "at": [int], "header": ([str], None), "several_labels": bool,
+}  # fmt: skip
+_AFRESH = "Leave --resume out to begin afresh."
 _TOLD = ("label", "text", "split", "width", "zero_based", "chunk_rows")
 
 
@@ -98,7 +104,12 @@ class Checkpoint:
         if not os.path.exists(self.path):
             return None
         estimator, state, progress = load_checkpoint(self.path)
+        try:
+            check_plain(progress, _PROGRESS, "progress")
+        except SchemaError as error:
+            raise DataError(self.path, f"{error} {_AFRESH}") from None
         self._check_same(estimator, progress)
+        self._check_place(estimator, state, progress)
         header = progress["header"]
         return Begun(
             estimator,
@@ -112,6 +123,21 @@ class Checkpoint:
     def done(self) -> None:
         """Remove the file: the model is saved."""
         Path(self.path).unlink(missing_ok=True)
+
+    def _check_place(self, estimator: Any, state: Any, progress: dict[str, Any]) -> None:
+        """Raise DataError where a fit of this estimator cannot be at such a place."""
+        update = self.base is not None
+        kind = estimator._state_type if update else type(self.estimator.empty_state(1))
+        passes = 1 if update else estimator.passes_in_order()
+        at = progress["at"]
+        if not (
+            type(state) is kind
+            and 0 <= progress["passes"] < passes
+            and len(at) == len(Position())
+            and min(at) >= 0
+            and at[0] < len(self.inputs)
+        ):
+            raise DataError(self.path, f"progress: expected a place in this run. {_AFRESH}")
 
     def _check_same(self, estimator: Any, progress: dict[str, Any]) -> None:
         mine, its = self.estimator.get_params(), estimator.get_params()
@@ -136,7 +162,12 @@ class Checkpoint:
                 f"{self.path}: a checkpoint of another run: {'; '.join(unlike)}. Give what was "
                 "given then, or leave --resume out to begin afresh."
             )
-        for path, was in zip(self.inputs, progress["heads"], strict=True):
+        heads = progress["heads"]
+        if len(heads) != len(self.inputs) or any(
+            was is not None and (len(was) != 2 or min(was) < 0) for was in heads
+        ):
+            raise DataError(self.path, f"progress: expected heads of all inputs. {_AFRESH}")
+        for path, was in zip(self.inputs, heads, strict=True):
             now = _head(path, None if was is None else was[0])
             if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
                 raise DataError(

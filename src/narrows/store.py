@@ -36,7 +36,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 import narrows
-from narrows.errors import DataError
+from narrows.errors import DataError, ParameterError
 from narrows.families._base import Estimator, Learnt
 from narrows.read.source import Source
 from narrows.solve.schema import Field, SchemaError, check_plain, checked
@@ -48,6 +48,7 @@ _HEADER = {
 }  # fmt: skip
 _UTF8 = "utf-8", "surrogatepass"  # half a pair is no Unicode, but may be a label all the same
 _TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
+_ODD = ValueError, TypeError, ArithmeticError, RecursionError  # of a parameter of any kind
 _WIDE = 1 << 24  # characters that labels may take besides those they have
 
 
@@ -219,7 +220,7 @@ def _load(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         raise DataError(path, "damaged: its contents do not match their checksums.")
     try:
         return _made(_estimator_class(path, header["estimator"]), header, arrays), header
-    except SchemaError as error:
+    except (SchemaError, ParameterError) as error:
         raise DataError(
             path, f"damaged, or of another version: {error} Save the model again."
         ) from None
@@ -257,10 +258,10 @@ def _check_parameters(estimator: Any, n_features: int) -> None:
     """Raise where a parameter is out of range for the columns so far, and whatever may come."""
     try:
         estimator._check_parameters(n_features)
-    except (ValueError, TypeError, ArithmeticError):
+    except _ODD:
         try:
             estimator.check_parameters()
-        except (ValueError, TypeError, ArithmeticError) as error:
+        except _ODD as error:
             raise SchemaError(f"parameters: {error}") from None
 
 
@@ -269,12 +270,11 @@ def _labels(classes: np.ndarray, told: str) -> np.ndarray:
     if classes.dtype.kind == "O":
         width = re.fullmatch(r"[<>]U(\d{1,9})", told)
         longest = max(map(len, classes), default=0)
-        if told == "|O" or (width and longest <= int(width[1]) <= longest + _WIDE // len(classes)):
+        most = longest + _WIDE // (len(classes) or 1)
+        if told == "|O" or (width and longest <= int(width[1]) <= most):
             return classes.astype(told)
     elif told == classes.dtype.str:
         return classes
-    elif not len(classes) and re.fullmatch(r"\|O|[<>]U\d{1,9}", told):
-        return classes.astype(told)
     raise SchemaError(f"labels: expected the type of {classes.dtype} in classes, got {told:.20}.")
 
 

@@ -19,14 +19,17 @@ _SCHEMA = {
 
 
 def _labels_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    several, kept = arrays["several"], arrays["slots"][: arrays["use"][0]]
-    begun = bool(several == -1) == (arrays["n_samples"] == 0)
-    return begun and bool(several == 1 or (kept[:, 2] == 1).all())
+    several, kept = int(arrays["several"]), arrays["slots"][: arrays["use"][0]]
+    if several == 1:  # the classes are the columns of an indicator
+        numbered = np.array_equal(arrays["classes"], np.arange(sizes["c"]))
+        return bool(numbered and arrays["classes"].dtype.kind == "i" and arrays["n_samples"] > 0)
+    begun = bool(arrays["n_samples"] > 0)
+    return (several == 0) == begun and bool((kept[:, 2] == 1).all())
 
 
 _RULES = (
     Check("as many classes as outputs", lambda arrays, sizes: len(arrays["b"]) == sizes["c"]),
-    Check("labels in slots as several says", _labels_fit),
+    Check("labels as several says", _labels_fit),
 )
 
 

@@ -132,9 +132,11 @@ _RULES = (
     Check("from 1 to d components", lambda arrays, sizes: 1 <= sizes["p"] <= sizes["d"]),
     Check(
         "a clock that counts the samples in N, and moments before",
-        lambda arrays, sizes: WHOLE.holds(arrays["clock"][[0, 2, 3]], sizes)
-        and arrays["clock"][0] == arrays["N"].sum()
-        and max(arrays["clock"][3], arrays["rebased"]) <= arrays["clock"][0],
+        lambda arrays, sizes: (
+            WHOLE.holds(arrays["clock"][[0, 2, 3]], sizes)
+            and arrays["clock"][0] == arrays["N"].sum()
+            and max(arrays["clock"][3], arrays["rebased"]) <= arrays["clock"][0]
+        ),
     ),
 )
 
