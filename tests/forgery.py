@@ -163,8 +163,8 @@ JUNK = [
     None, [], {}, "", "x", "\ud800", -1, 0, 1, 2, 10**12, 10**400, 0.5, 1e300, float("nan"), True,
     [1, 2], ["a"], {"a": 1}, DEEP, {"array": [1, 2], "dtype": "|O"}, {"array": [1]}, [[[1]]],
     {"array": [1], "dtype": "<U999999999"}, {"array": [[1], [1, 2]], "dtype": "<f8"},
-    {"array": DEEP, "dtype": "<f8"}, {"array": [0.5, 0.5, 1], "dtype": "<f8"}, {"array": [], "dtype": "V8"},
-    [{"array": 1}],
+    {"array": DEEP, "dtype": "<f8"}, {"array": [0.5, 0.5, 1], "dtype": "<f8"}, [{"array": 1}],
+    {"array": [], "dtype": "V8"},
 ]  # fmt: skip
 MORE = [
     "state.squares_class", "state.squares_total", "state.origin", "state.sums", "state.shift",
@@ -249,7 +249,7 @@ def _forge_header(header, rng):
         del header[rng.choice(sorted(header))]
     elif what == 1:
         header[rng.choice(sorted(header))] = junk
-    elif what == 2 and header.get("parameters"):
+    elif what == 2 and isinstance(header.get("parameters"), dict):
         header["parameters"][rng.choice([*header["parameters"], "newer"])] = junk
     elif what == 3:
         header["estimator"] = str(rng.choice(narrows.__all__))
