@@ -173,7 +173,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     DataError
-        Not a model, a damaged one, or one of a newer format.
+        Not a model, a damaged one, one of a newer format, or one whose arrays or parameters are
+        none that a fit leaves.
     OSError
         The file cannot be read.
 
