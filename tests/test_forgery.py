@@ -103,6 +103,7 @@ def model(tmp_path):
         ("counts", np.ones(3, np.int64), r"counts: expected type f8, got i8"),
         ("n_samples", np.array([1]), r"n_samples: expected shape scalar"),
         ("presence", np.array(True), r"presence: expected False, got True"),
+        ("newer", np.zeros(3), r"state: expected .*, got 'newer' too"),
     ],
 )
 def test_an_array_that_does_not_fit_is_named(model, name, array, message):
@@ -114,7 +115,10 @@ def test_an_array_that_does_not_fit_is_named(model, name, array, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"parameters": {"n_components": None, "gamma": 1}}, "those of OC, got 'gamma' too"),
+        (
+            {"parameters": {"n_components": None, "gamma": 1}},
+            "parameters: expected .*, got 'gamma' too",
+        ),
         ({"parameters": {"n_components": "x"}}, "n_components must be a whole number"),
         ({"parameters": {"priors": {"array": ["a"], "dtype": "|O"}}}, "an array of numbers"),
         ({"parameters": {"priors": {"dtype": "<f8"}}}, r"parameters\.priors\.array: expected"),

@@ -39,7 +39,7 @@ import narrows
 from narrows.errors import DataError, ParameterError
 from narrows.families._base import Estimator, Learnt
 from narrows.read.source import Source
-from narrows.solve.schema import Field, SchemaError, check_plain, checked
+from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 
 FORMAT = 1
 _HEADER = {
@@ -49,7 +49,7 @@ _HEADER = {
 _UTF8 = "utf-8", "surrogatepass"  # half a pair is no Unicode, but may be a label all the same
 _TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
 _ODD = ValueError, TypeError, ArithmeticError, RecursionError  # of a parameter of any kind
-_WIDE = 1 << 24  # characters that labels may take besides those they have
+_WIDE = 1 << 27  # characters that labels may take besides those they have
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -230,14 +230,14 @@ def _load(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 def _made(kind: Any, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     """Return the estimator that a header and arrays describe; SchemaError where they do not."""
     parameters = {name: _unplain(name, value) for name, value in header["parameters"].items()}
-    unknown = sorted(set(parameters) - set(kind._get_param_names()))
-    if unknown:
-        raise SchemaError(f"parameters: expected those of {kind.__name__}, got {unknown[0]!r} too.")
+    check_known("parameters", parameters, kind._get_param_names())
     estimator = kind(**parameters)
     state = _get(arrays, "state")
     checked(state, {"classes": Field("b i u f O", ("c",))})
     state["classes"] = _labels(state["classes"], header["labels"])
+    given = set(state)
     learnt = Learnt(estimator.state_from(state))
+    check_known("state", given, learnt.state.to_arrays())
     _check_parameters(estimator, learnt.state.n_features)
     estimator.n_features_in_ = learnt.state.n_features
     if header["source"] is not None:
@@ -263,7 +263,7 @@ def _check_parameters(estimator: Any, n_features: int) -> None:
         try:
             estimator.check_parameters()
         except _ODD as error:
-            raise SchemaError(f"parameters: {error}") from None
+            raise SchemaError(f"parameters: {error!s:.300}") from None
 
 
 def _labels(classes: np.ndarray, told: str) -> np.ndarray:
@@ -276,7 +276,7 @@ def _labels(classes: np.ndarray, told: str) -> np.ndarray:
             return classes.astype(told)
     elif told == classes.dtype.str:
         return classes
-    raise SchemaError(f"labels: expected the type of {classes.dtype} in classes, got {told:.20}.")
+    raise SchemaError(f"labels: expected the type of {classes.dtype} in classes, got {told!r:.20}.")
 
 
 @contextmanager

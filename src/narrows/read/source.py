@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.schema import Field, SchemaError, check_plain, checked
+from narrows.solve.schema import Field, check_known, check_plain, checked
 from narrows.text import Vectoriser, from_arrays
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, None)}
@@ -66,9 +66,7 @@ class Source:
     def of(cls, settings: Any, arrays: Mapping[str, np.ndarray]) -> Source:
         """Return the source that `settings` and `to_arrays` described."""
         check_plain(settings, _SETTINGS, "source")
-        unknown = sorted(set(settings) - set(_SETTINGS))
-        if unknown:
-            raise SchemaError(f"source: expected {', '.join(_SETTINGS)}, got {unknown[0]!r} too.")
+        check_known("source", settings, _SETTINGS)
         checked(arrays, {"columns": Field("O", ("d",), optional=True)})
         tfidf = {
             key.removeprefix("tfidf."): value

@@ -11,7 +11,7 @@ index and every count that was checked here: they look at none themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,6 +136,13 @@ def _fits(array: np.ndarray, shape: tuple[str | int, ...], sizes: dict[str, int]
             return False
         sizes.update(dict.fromkeys(new, rest))
     return True
+
+
+def check_known(name: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise SchemaError where more is given than is known: what it says would not be heeded."""
+    more = sorted(set(given) - set(known))
+    if more:
+        raise SchemaError(f"{name}: expected what this version knows, got {more[0]!r:.40} too.")
 
 
 def check_plain(value: Any, form: Any, name: str) -> None:
