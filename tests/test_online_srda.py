@@ -470,6 +470,23 @@ def test_classes_may_differ_between_parts():
     assert np.mean(merged.predict(X) == y) > 0.6
 
 
+def test_rows_without_entries_or_labels_give_way_to_others():
+    for seed in range(5):
+        X, y = labelled(n=60, sparse=True, seed=seed)
+        X[::3, 2:] = 0.0  # of other lengths
+        Y = indicators(y)
+        Y[::4, 0] = 1
+        X[:8], Y[:8] = 0.0, 0  # these fill the reservoir, and take no room there
+        online = OnlineSRDA(reservoir=8, random_state=seed)
+        for row in range(60):
+            online.partial_fit(sparse.csr_array(X[row : row + 1]), Y[row : row + 1])
+        rows, labels, _ = core_of(online).rows_kept()
+        came = list(zip(X.tolist(), Y.tolist(), strict=True))
+        assert rows.nnz
+        for kept in zip(rows.toarray().tolist(), labels.toarray().tolist(), strict=True):
+            assert kept in came
+
+
 def test_united_reservoirs_are_balanced_again():
     rng = np.random.default_rng(0)
     parts = []

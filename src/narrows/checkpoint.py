@@ -14,9 +14,16 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.families._base import same
 from narrows.read.chunk import Chunk, Options, Position
+from narrows.solve.schema import SchemaError, check_plain
 from narrows.store import clear_unfinished, identity, load_checkpoint, save_checkpoint
 
 _HEAD = 4096  # bytes of a file that have to be the same when a fit goes on
+_PROGRESS = {
+    "base": (str, None), "inputs": [str], "heads": [([int], None)], "options": dict,
+    "passes": int, "at": [int], "header": ([str], None), "several_labels": bool,
+}  # fmt: skip
+_HEADS = 2, 3  # entries of a head; 0.1.0 did not keep when a file was changed
+_AFRESH = "Leave --resume out to begin afresh."
 _TOLD = ("label", "text", "split", "width", "zero_based", "chunk_rows")
 
 
@@ -114,8 +121,9 @@ class Checkpoint:
         clear_unfinished(os.path.dirname(os.path.realpath(self.path)))
         if not os.path.exists(self.path):
             return None
-        estimator, state, progress = load_checkpoint(self.path)
+        estimator, state, progress = self._left()
         self._check_same(estimator, progress)
+        self._check_place(estimator, state, progress)
         header = progress["header"]
         return Begun(
             estimator,
@@ -135,7 +143,7 @@ class Checkpoint:
         was = self._was
         if was is None:
             return False
-        left = load_checkpoint(self.path)[2] if os.path.exists(self.path) else {}
+        left = self._left()[2] if os.path.exists(self.path) else {}
         if left.get("base_crc32") == self.run["base_crc32"]:  # the run was started once more
             return False
         names = ("base", "base_crc32", "inputs", "options")
@@ -151,6 +159,30 @@ class Checkpoint:
     def done(self) -> None:
         """Remove the file: the model is saved."""
         Path(self.path).unlink(missing_ok=True)
+
+    def _left(self) -> tuple[Any, Any, dict[str, Any]]:
+        """The estimator, state and progress of the file that is there."""
+        estimator, state, progress = load_checkpoint(self.path)
+        try:
+            check_plain(progress, _PROGRESS, "progress")
+        except SchemaError as error:
+            raise DataError(self.path, f"{error} {_AFRESH}") from None
+        return estimator, state, progress
+
+    def _check_place(self, estimator: Any, state: Any, progress: dict[str, Any]) -> None:
+        """Raise DataError where a fit of this estimator cannot be at such a place."""
+        update = self.base is not None
+        kind = estimator._state_type if update else type(self.estimator.empty_state(1))
+        passes = 1 if update else estimator.passes_in_order()
+        at = progress["at"]
+        if not (
+            type(state) is kind
+            and 0 <= progress["passes"] < passes
+            and len(at) == len(Position())
+            and min(at) >= 0
+            and at[0] < len(self.inputs)
+        ):
+            raise DataError(self.path, f"progress: expected a place in this run. {_AFRESH}")
 
     def _check_same(self, estimator: Any, progress: dict[str, Any]) -> None:
         mine, its = self.estimator.get_params(), estimator.get_params()
@@ -177,7 +209,12 @@ class Checkpoint:
                 f"{self.path}: a checkpoint of another run: {'; '.join(unlike)}. Give what was "
                 "given then, or leave --resume out to begin afresh."
             )
-        for path, was in zip(self.inputs, progress["heads"], strict=True):
+        heads = progress["heads"]
+        if len(heads) != len(self.inputs) or any(
+            was is not None and (len(was) not in _HEADS or min(was) < 0) for was in heads
+        ):
+            raise DataError(self.path, f"progress: expected heads of all inputs. {_AFRESH}")
+        for path, was in zip(self.inputs, heads, strict=True):
             now = _head(path, None if was is None else was[0])
             if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
                 raise DataError(

@@ -635,7 +635,8 @@ def _widen_alike(estimators: list[Any]) -> None:
     """Let models of shards without names have as many columns as the widest has."""
     width = max(estimator.n_features_in_ for estimator in estimators)
     for estimator in estimators:
-        if estimator.n_features_in_ < width and estimator.column_names() is None:
+        named = estimator.column_names() is not None
+        if estimator.n_features_in_ < width and not named and hasattr(estimator, "merge"):
             estimator.widen(width)
 
 

@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from narrows.errors import ParameterError, warn
 from narrows.labels import indicator, union
 from narrows.priors import priors
+from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Field, between, checked
 from narrows.solve.sums import BLOCK, all_finite, blocks, near, weighted, with_one_index_type
 from narrows.solve.table import Stored, Table, add_dense_rows, add_sparse_rows, beside
 from narrows.solve.undo import Undo
@@ -22,6 +23,17 @@ Second = Literal["total", "class"] | None
 _ROUNDING = 1e-12  # what a share has to exceed to be more than rounding
 _GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
 _FAINT = 1e-280  # less weight is lost in the rounding of the smallest numbers
+_SCHEMA = {
+    "classes": LABELS,
+    "counts": Field("f8", ("c",), NOT_NEGATIVE),
+    # after a subtraction of states that were weighed there may be less than none
+    "n_samples": Field("i8", (), between(-MOST, MOST)),
+    "presence": Field("b1"),
+}
+_ORIGIN = {
+    "origin": Field("f8", ("d",), FINITE, optional=True),
+    "placed": Field("f8", (), NOT_NEGATIVE, optional=True),
+}
 _MISSING = 1e-9  # of a weight: more than this is not there to be taken out, and not rounding
 _EPS = float(np.finfo(np.float64).eps)
 _NOISE = 4 * _EPS  # of a sum of squares: its rounding
@@ -717,6 +729,13 @@ class ClassStats:
         for kind in ("total", "class"):
             if any(name.startswith(f"squares_{kind}") for name in arrays):
                 second = kind
+        noisy = any(name.startswith("noise") for name in arrays)
+        schema, rules = Table.schema(arrays, "sums", "c")
+        if second is not None:
+            for name in (f"squares_{second}", *(["noise"] if noisy else [])):
+                table, more = Table.schema(arrays, name, 1 if second == "total" else "c")
+                schema, rules = schema | table, rules + more
+        checked(arrays, _SCHEMA | schema | _ORIGIN, rules)
         new = cls(0, second=second, presence=bool(arrays["presence"]))
         new.n_samples = int(arrays["n_samples"])
         new.classes = np.array(arrays["classes"])
@@ -727,7 +746,7 @@ class ClassStats:
         if "origin" in arrays:
             new._origin = np.array(arrays["origin"])
             new._placed = float(arrays.get("placed", new.n))  # 0.1.0 did not keep it
-        if any(name.startswith("noise") for name in arrays):
+        if noisy and second is not None:
             new._noise = Table.from_arrays(arrays, "noise")
         return new
 

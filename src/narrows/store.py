@@ -26,6 +26,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,22 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 import narrows
-from narrows.errors import DataError
+from narrows.errors import DataError, ParameterError
 from narrows.families._base import Estimator, Learnt
 from narrows.read.source import Source
+from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 
 FORMAT = 1
 _ROOM = re.compile(r"\..{1,40}\.[0-9a-f]{16}\.part", re.DOTALL)
 _LOCK = "lock"
+_HEADER = {
+    "library": str, "estimator": str, "parameters": dict, "labels": str, "source": (dict, None),
+    "checksums": dict,
+}  # fmt: skip
+_UTF8 = "utf-8", "surrogatepass"  # half a pair is no Unicode, but may be a label all the same
+_TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
+_ODD = ValueError, TypeError, ArithmeticError, RecursionError  # of a parameter of any kind
+_WIDE = 1 << 27  # characters that labels may take besides those they have
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -178,7 +188,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     DataError
-        Not a model, a damaged one, or one of a newer format.
+        Not a model, a damaged one, one of a newer format, or one whose arrays or parameters are
+        none that a fit leaves.
     OSError
         The file cannot be read.
 
@@ -223,21 +234,64 @@ def _load(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         _crc(array) != header["checksums"][name] for name, array in arrays.items()
     ):
         raise DataError(path, "damaged: its contents do not match their checksums.")
-    estimator = _estimator_class(path, header["estimator"])(
-        **{name: _unplain(value) for name, value in header["parameters"].items()}
-    )
+    try:
+        return _made(_estimator_class(path, header["estimator"]), header, arrays), header
+    except (SchemaError, ParameterError) as error:
+        raise DataError(
+            path, f"damaged, or of another version: {error} Save the model again."
+        ) from None
+
+
+def _made(kind: Any, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+    """Return the estimator that a header and arrays describe; SchemaError where they do not."""
+    parameters = {name: _unplain(name, value) for name, value in header["parameters"].items()}
+    check_known("parameters", parameters, kind._get_param_names())
+    estimator = kind(**parameters)
     state = _get(arrays, "state")
-    state["classes"] = state["classes"].astype(header["labels"])
-    source = header["source"]
-    learnt = Learnt(
-        estimator.state_from(state),
-        None if source is None else Source.of(source, _get(arrays, "source")),
-    )
+    checked(state, {"classes": Field("b i u f O", ("c",))})
+    state["classes"] = _labels(state["classes"], header["labels"])
+    given = set(state)
+    learnt = Learnt(estimator.state_from(state))
+    check_known("state", given, learnt.state.to_arrays())
+    _check_parameters(estimator, learnt.state.n_features)
     estimator.n_features_in_ = learnt.state.n_features
-    if "input.names.text" in arrays:
-        estimator.feature_names_in_ = _get(arrays, "input")["names"]
+    if header["source"] is not None:
+        learnt.source = Source.of(header["source"], _get(arrays, "source"))
+    named = _get(arrays, "input")
+    if named:
+        checked(named, {"names": Field("O", ("d",))})
+        estimator.feature_names_in_ = named["names"]
     estimator._learnt = learnt
-    return estimator, header
+    names = estimator.column_names()
+    if names is not None and len(names) != estimator.n_features_in_:
+        raise SchemaError(
+            f"names: expected those of {estimator.n_features_in_} columns, got {len(names)}."
+        )
+    return estimator
+
+
+def _check_parameters(estimator: Any, n_features: int) -> None:
+    """Raise where a parameter is out of range for the columns so far, and whatever may come."""
+    try:
+        estimator._check_parameters(n_features)
+    except _ODD:
+        try:
+            estimator.check_parameters()
+        except _ODD as error:
+            raise SchemaError(f"parameters: {error!s:.300}") from None
+
+
+def _labels(classes: np.ndarray, told: str) -> np.ndarray:
+    """Return labels in the type that they had."""
+    if classes.dtype.kind == "O":
+        width = re.fullmatch(r"[<>]U(\d{1,9})", told)
+        longest = max(map(len, classes), default=0)
+        most = longest + _WIDE // (len(classes) or 1)
+        if told == "|O" or (width and longest <= int(width[1]) <= most):
+            return classes.astype(told)
+    elif told == classes.dtype.str:
+        return classes
+    raise SchemaError(f"labels: expected the type of {classes.dtype} in classes, got {told!r:.20}.")
 
 
 @contextmanager
@@ -350,17 +404,23 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
         raise DataError(path, "not a narrows model: it has no header of one.")
     try:
         header = json.loads(metadata["narrows"])
-        newer, checksum = header["format"] > FORMAT, header.pop("crc32")
-    except (ValueError, KeyError, TypeError):
+        check_plain(header, {"format": int, "library": str, "crc32": int}, "header")
+        checksum = header.pop("crc32")
+        written = json.dumps(header)
+    except (ValueError, RecursionError):
         raise DataError(path, "damaged: its header cannot be read.") from None
-    if newer:
+    if header["format"] > FORMAT:
         raise DataError(
             path,
-            f"format {header['format']} of narrows {header.get('library')}, but this version "
+            f"format {header['format']} of narrows {header['library']}, but this version "
             f"reads up to format {FORMAT}. Use a newer narrows.",
         )
-    if checksum != _crc_of_text(json.dumps(header)):
+    if checksum != _crc_of_text(written):
         raise DataError(path, "damaged: its header does not match its checksum.")
+    try:
+        check_plain(header, _HEADER, "header")
+    except SchemaError as error:
+        raise DataError(path, f"damaged, or of another version: {error}") from None
     return header
 
 
@@ -385,10 +445,17 @@ def _plain(estimator: Any, name: str, value: Any) -> Any:
     )
 
 
-def _unplain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return np.array(value["array"], dtype=value["dtype"])
-    return value
+def _unplain(name: str, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    name = f"parameters.{name}"
+    check_plain(value, {"array": (list, bool, int, float), "dtype": str}, name)
+    try:
+        if re.fullmatch("[<>|][biuf][1248]", value["dtype"]):
+            return np.array(value["array"], dtype=value["dtype"])
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise SchemaError(f"{name}: expected an array of numbers, got another one.")
 
 
 def _put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray]) -> None:
@@ -399,7 +466,7 @@ def _put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarra
     for name, array in more.items():
         key = f"{group}.{name}"
         if array.dtype.kind in "OU":
-            pieces = [str(piece).encode() for piece in array]
+            pieces = [str(piece).encode(*_UTF8) for piece in array]
             arrays[f"{key}.text"] = np.frombuffer(b"".join(pieces), dtype=np.uint8)
             arrays[f"{key}.ends"] = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
         else:
@@ -414,10 +481,17 @@ def _get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
         if name == key or name.endswith(".ends"):
             continue
         if name.endswith(".text"):
-            ends = arrays[f"{key.removesuffix('.text')}.ends"].tolist()
-            text = array.tobytes()
-            pieces = [text[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)]
-            found[name.removesuffix(".text")] = np.array(pieces, dtype=object)
+            name = name.removesuffix(".text")
+            checked(arrays, {key: _TEXT, f"{group}.{name}.ends": _ENDS})
+            ends = arrays[f"{group}.{name}.ends"]
+            starts, text = np.append(0, ends), array.tobytes()
+            if (starts[1:] < starts[:-1]).any() or starts[-1] != len(text):
+                raise SchemaError(f"{group}.{name}.ends: expected ends of its text, got others.")
+            try:
+                pieces = [text[a:b].decode(*_UTF8) for a, b in pairwise(starts.tolist())]
+            except UnicodeDecodeError:
+                raise SchemaError(f"{group}.{name}: expected UTF-8, got other bytes.") from None
+            found[name] = np.array(pieces, dtype=object)
         else:
             found[name] = array
     return found

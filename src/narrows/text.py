@@ -19,6 +19,7 @@ from sklearn.feature_extraction.text import (
 )
 
 from narrows.errors import ParameterError
+from narrows.solve.schema import COUNT, SORTED, Check, Field, between, checked
 
 __all__ = ["HashedTfidf", "Tfidf"]
 
@@ -347,8 +348,24 @@ class HashedTfidf(Vectoriser):
         return transformer
 
 
+def _frequencies_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    name = "hashed_frequency" if "hashed_frequency" in arrays else "document_frequency"
+    return bool(arrays[name].max(initial=0) <= arrays["n_documents"])
+
+
+_COUNTED = {"n_documents": Field("i8", (), COUNT), "stop_words": Field("O", ("w",), optional=True)}
+_TERMS = {
+    "terms": Field("O", ("t",), SORTED),
+    "document_frequency": Field("i8", ("t",), between(1, 2**53)),
+    "min_df": Field("i8", (), between(1, 2**53), optional=True),
+}
+_HASHED = {"hashed_frequency": Field("i8", ("t",), COUNT)}
+_RULES = (Check("no term in more texts than were counted", _frequencies_fit),)
+
+
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     """Return the vectoriser that `to_arrays` described."""
+    checked(arrays, _COUNTED | (_HASHED if "hashed_frequency" in arrays else _TERMS), _RULES)
     words = arrays.get("stop_words")
     stop_words: StopWords = None if words is None else tuple(words.tolist())
     if stop_words == (_ENGLISH,):

@@ -20,6 +20,7 @@ from narrows.families._base import (
 )
 from narrows.labels import weights
 from narrows.priors import check_word
+from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
 from narrows.stats import ClassStats, Second, checked_rows
 
@@ -167,6 +168,13 @@ class Additive(Estimator):
     def empty_state(self, n_features: int) -> ClassStats:
         """Return a state of the kind that `fit_stats` wants, with nothing in it yet."""
         return ClassStats(n_features, second=self._second(), presence=self._presence)
+
+    def state_from(self, arrays: dict[str, np.ndarray]) -> ClassStats:
+        """Return the state that gave these arrays; it has to count what this method counts."""
+        state: ClassStats = super().state_from(arrays)
+        if state.presence != self._presence:
+            raise SchemaError(f"presence: expected {self._presence}, got {state.presence}.")
+        return state
 
     # -- reading ----------------------------------------------------------------------------
 

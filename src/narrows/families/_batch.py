@@ -15,11 +15,21 @@ from narrows.families._project import Directions, Projector
 from narrows.labels import one_a_row, weights
 from narrows.solve.centred import Centred, occupied
 from narrows.solve.exact import set_signs
+from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Field, checked
 from narrows.solve.sums import stacked, widened
 from narrows.stats import checked_rows
 
 _LARGEST = 1e40  # of an entry
 _NO_WEIGHT = "{}: every sample has zero weight. Some rows need a positive sample_weight."
+
+_SCHEMA = {
+    "classes": LABELS,
+    "counts": Field("f8", ("c",), NOT_NEGATIVE),
+    "n_samples": Field("i8", (), COUNT),
+    "W": Field("f8", ("d", "k"), FINITE),
+    "eigenvalues": Field("f8", ("k",), FINITE),
+    "more": Field("i8", (), COUNT),
+}
 
 
 @dataclass
@@ -45,7 +55,9 @@ class Solved:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Solved:
         """Return the state that `to_arrays` described."""
-        values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in arrays.items()}
+        checked(arrays, _SCHEMA)
+        own = {name: arrays[name] for name in _SCHEMA}
+        values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in own.items()}
         return cls(**values)
 
 

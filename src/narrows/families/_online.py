@@ -15,6 +15,7 @@ from narrows.families._base import also_dask, check_whole, is_number, whole
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
 from narrows.solve.exact import set_signs
+from narrows.solve.schema import SchemaError
 from narrows.solve.span import Rule, Span, Start
 from narrows.solve.sums import blocks
 
@@ -98,6 +99,13 @@ class OnlineProjector(Sequential):
 
     def _new_stream(self, n_features: int) -> Stream:
         return Stream(Span(n_features, self._p(n_features)), self._by_class)
+
+    def state_from(self, arrays: dict[str, np.ndarray]) -> Stream:
+        """Return the state that gave these arrays; it has to have the sums of this method."""
+        state: Stream = super().state_from(arrays)
+        if state.by_class != self._by_class:
+            raise SchemaError(f"by_class: expected {self._by_class}, got {state.by_class}.")
+        return state
 
     def passes_in_order(self) -> int:
         """How often `fit` goes through the rows, if it takes them in the order of a file."""

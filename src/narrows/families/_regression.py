@@ -8,7 +8,30 @@ import numpy as np
 
 from narrows.labels import arrivals
 from narrows.solve.rls import DiagonalRLS, Rule, merged
+from narrows.solve.schema import COUNT, LABELS, NUMBERING, Check, Field, between, checked
 from narrows.solve.undo import Undo
+
+_SCHEMA = {
+    "classes": LABELS,
+    "column": Field("i8", ("c",), NUMBERING),
+    "n_samples": Field("i8", (), COUNT),
+    "several": Field("i8", (), between(-1, 1)),
+}
+
+
+def _labels_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    several, kept = int(arrays["several"]), arrays["slots"][: arrays["use"][0]]
+    if several == 1:  # the classes are the columns of an indicator
+        numbered = np.array_equal(arrays["classes"], np.arange(sizes["c"]))
+        return bool(numbered and arrays["classes"].dtype.kind == "i" and arrays["n_samples"] > 0)
+    begun = bool(arrays["n_samples"] > 0)
+    return (several == 0) == begun and bool((kept[:, 2] == 1).all())
+
+
+_RULES = (
+    Check("as many classes as outputs", lambda arrays, sizes: len(arrays["b"]) == sizes["c"]),
+    Check("labels as several says", _labels_fit),
+)
 
 
 class Regression:
@@ -88,6 +111,7 @@ class Regression:
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Regression:
         """Return the state that `to_arrays` described."""
         new = cls(DiagonalRLS.from_arrays(arrays))
+        checked(arrays, _SCHEMA, _RULES)
         new.classes, new.column = np.array(arrays["classes"]), np.array(arrays["column"])
         new.n_samples = int(arrays["n_samples"])
         new.several = {-1: None, 0: False, 1: True}[int(arrays["several"])]

@@ -12,10 +12,18 @@ from scipy import sparse
 from narrows.families._base import Learnt, absent, take_state, whole
 from narrows.families._project import Projector
 from narrows.labels import arrivals, one_a_row
+from narrows.solve.schema import LABELS, NUMBERING, WHOLE, Field, SchemaError, checked
 from narrows.solve.span import Span
 from narrows.solve.sums import canonical
 from narrows.solve.undo import Undo
 from narrows.stats import ClassStats, checked_rows
+
+_SCHEMA = {
+    "classes": LABELS,
+    "counts": Field("f8", ("c",), WHOLE),
+    "column": Field("i8", ("c",), NUMBERING),
+    "by_class": Field("b1"),
+}
 
 
 class Core(Protocol):
@@ -136,8 +144,13 @@ class Stream:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Stream:
         """Return the state that `to_arrays` described."""
+        checked(arrays, _SCHEMA)
         new = cls.__new__(cls)
         new.core, new.by_class = cls._core.from_arrays(arrays), bool(arrays["by_class"])
+        counts = arrays["counts"]
+        expected = counts[np.argsort(arrays["column"])] if new.by_class else [counts.sum()]
+        if not np.array_equal(arrays["N"], expected):
+            raise SchemaError("N: expected the counts in the order of column, got others.")
         new.classes = np.array(arrays["classes"])
         new.counts = np.array(arrays["counts"])
         new.column = np.array(arrays["column"])

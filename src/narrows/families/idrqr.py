@@ -12,6 +12,7 @@ from narrows.families._base import Learnt, also_dask, is_number, whole
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
 from narrows.solve.idr_qr import CentroidQR
+from narrows.solve.schema import FINITE, Field, SchemaError, checked
 from narrows.stats import checked_rows
 
 
@@ -240,6 +241,9 @@ class IDRQR(Sequential):
         stream = super().state_from(arrays)
         if Q is None:
             return stream
+        checked({"basis": Q}, {"basis": Field("f8", ("d", "c"), FINITE)})
+        if len(Q) != stream.n_features or Q.shape[1] not in (0, len(stream.classes)):
+            raise SchemaError(f"basis: expected a column for each class, got shape {Q.shape}.")
         passes = TwoPasses(stream)
         passes.Q = Q if Q.shape[1] else None
         return passes

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from narrows.solve.schema import Field, check_known, check_plain, checked
 from narrows.text import Vectoriser, from_arrays
+
+_SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, None)}
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,11 @@ class Source:
         return arrays
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Source:
+    def of(cls, settings: Any, arrays: Mapping[str, np.ndarray]) -> Source:
         """Return the source that `settings` and `to_arrays` described."""
+        check_plain(settings, _SETTINGS, "source")
+        check_known("source", settings, _SETTINGS)
+        checked(arrays, {"columns": Field("O", ("d",), optional=True)})
         tfidf = {
             key.removeprefix("tfidf."): value
             for key, value in arrays.items()

@@ -29,6 +29,7 @@ from scipy import sparse
 
 from narrows.solve.exact import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.rows import DenseRows, SparseRows, touched
+from narrows.solve.schema import FINITE, WHOLE, Field, checked
 from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
 from narrows.solve.undo import Undo
 
@@ -40,6 +41,12 @@ _TOO_LARGE = (
     "the squares of the rows up to number {} are too large to be added up; scale them down."
 )
 _NONE = 1e-12  # of the length of the mean: a class mean no farther from it is the mean
+
+_SCHEMA = {
+    "N": Field("f8", ("c",), WHOLE),
+    "S": Field("f8", ("d", "c"), FINITE),
+    **{name: Field("f8", ("c", "c"), FINITE) for name in ("SS", "R", "W")},
+}
 
 
 class CentroidQR:
@@ -84,6 +91,7 @@ class CentroidQR:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> CentroidQR:
         """Return what `to_arrays` described."""
+        checked(arrays, _SCHEMA)
         new = cls(0)
         vars(new).update({name: np.array(arrays[name]) for name in vars(new)})
         return new

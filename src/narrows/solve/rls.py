@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
 from narrows.solve.undo import Undo
 
@@ -39,6 +40,60 @@ _PRODUCTS = 1 << 22  # entries times classes from one return to Python to the ne
 
 # where in `clock` what stands
 QB, WEIGHT, S2, FACTOR, AGREE, LAST, HITS, SEEN, REPLAYS, RECENT = range(10)
+
+_SCHEMA = {
+    "W": Field("f4 f8", ("d", "c"), FINITE),
+    "Q": Field("f8", ("d",), NOT_NEGATIVE),
+    "b": Field("f8", ("c",), FINITE),
+    "N": Field("f8", (2, "c"), NOT_NEGATIVE),
+    "clock": Field("f8", (10,), FINITE),
+    "window": Field("u1", (WINDOW,), between(0, 1)),
+    "arena_of": Field("i4", ("a",)),
+    "arena": Field("f4 f8", ("a",), FINITE),
+    "slots": Field("i8", ("m", 5)),
+    "kept": Field("f8", (2, "m"), NOT_NEGATIVE),
+    "use": Field("i8", ("c+2",)),
+    "random": Field("u8", (1,)),
+}
+
+
+def _clock_fits(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    clock = arrays["clock"]
+    whole = WHOLE.holds(clock[[HITS, SEEN, REPLAYS, RECENT]], sizes)
+    return whole and 0 < clock[FACTOR] <= 1 and min(clock[QB], clock[WEIGHT]) >= 0
+
+
+def _slots_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    """Whether the slots in use are places in the arena, each with room of its own."""
+    (used, end), counts = arrays["use"][:2].tolist(), arrays["use"][2:]
+    if not (0 <= used <= sizes["m"] and 0 <= end <= sizes["a"]):
+        return False
+    slots = arrays["slots"][:used]
+    if arrays["slots"][used:].any() or (slots[:, :4] < 0).any() or (slots[:, :4] > end).any():
+        return False
+    start, entries, labels, room, one = slots.T
+    order = np.lexsort((start + room, start))
+    ends, next_start = (start + room)[order], np.append(start[order][1:], end)
+    if (entries + labels > room).any() or (ends > next_start).any():
+        return False
+    columns = arrays["arena_of"][_runs(start, entries)]
+    classes = arrays["arena_of"][_runs(start + entries, labels)]
+    if not (between(0, "d").holds(columns, sizes) and between(0, "c").holds(classes, sizes)):
+        return False
+    alone = np.full(used, -1)
+    alone[labels == 1] = arrays["arena_of"][(start + entries)[labels == 1]]
+    # a row to be replaced is looked for until one of its class is found
+    return np.array_equal(one, alone) and np.array_equal(
+        counts, np.bincount(one[one >= 0], minlength=sizes["c"])
+    )
+
+
+_RULES = (
+    Check("arena of the type of W", lambda arrays, _: arrays["arena"].dtype == arrays["W"].dtype),
+    Check("clock of whole numbers and a factor from 0 to 1", _clock_fits),
+    Check("slots apart in the arena, whose columns and classes there are, and counts in use that "
+          "are theirs", _slots_fit),
+)  # fmt: skip
 
 
 class Rule(NamedTuple):
@@ -111,6 +166,7 @@ class DiagonalRLS:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> DiagonalRLS:
         """Return what `to_arrays` described."""
+        checked(arrays, _SCHEMA, _RULES)
         new = cls(0, 0)
         vars(new).update({name: np.array(arrays[name]) for name in vars(new)})
         return new
@@ -240,7 +296,8 @@ class DiagonalRLS:
         used = int(lengths.sum())
         arena_of = np.zeros(2 * used + 2 * entries, np.int32)
         arena = np.zeros(len(arena_of), self.arena.dtype)
-        close = used == self.use[1]  # already, as long as none gave way to a longer one
+        # already, as long as none gave way to a longer one
+        close = used == self.use[1] and np.array_equal(self.slots[:size, 0], ends - lengths)
         place = slice(used) if close else _runs(self.slots[:size, 0], lengths)
         arena_of[:used], arena[:used] = self.arena_of[place], self.arena[place]
         self.arena_of, self.arena = arena_of, arena

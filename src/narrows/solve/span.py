@@ -36,6 +36,7 @@ import numpy as np
 
 from narrows.errors import warn
 from narrows.solve.rows import DenseRows, Rows, SparseRows, touched
+from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
 from narrows.solve.sums import BLOCK, blocks
 from narrows.solve.undo import Undo
 
@@ -116,6 +117,31 @@ class State(NamedTuple):
     clock: np.ndarray
 
 
+_SCHEMA = {
+    **{name: Field("f8", ("p",), FINITE) for name in ("WW", "theta", "rho", "err")},
+    "N": Field("f8", ("s",), WHOLE),
+    **{name: Field("f8", ("p", "p"), FINITE) for name in ("A", "L")},
+    "B": Field("f8", ("p", "s"), FINITE),
+    "SV": Field("f8", ("s", "p"), FINITE),
+    "SS": Field("f8", ("s", "s"), FINITE),
+    "clock": Field("f8", (5,), FINITE),
+    "Q": Field("f8", ("d", "p+s"), FINITE),
+    "shift": Field("f8", ("d",), FINITE, optional=True),
+    "rebased": Field("i8", (), COUNT),
+}
+_RULES = (
+    Check("from 1 to d components", lambda arrays, sizes: 1 <= sizes["p"] <= sizes["d"]),
+    Check(
+        "a clock that counts the samples in N, and moments before",
+        lambda arrays, sizes: (
+            WHOLE.holds(arrays["clock"][[0, 2, 3]], sizes)
+            and arrays["clock"][0] == arrays["N"].sum()
+            and max(arrays["clock"][3], arrays["rebased"]) <= arrays["clock"][0]
+        ),
+    ),
+)
+
+
 def _work(p: int, s: int) -> tuple[np.ndarray, ...]:
     """Room for one step with p components and s sums; the kernel names the arrays."""
     f = s + 2  # vectors in F: Phi of each sum, u, m
@@ -176,6 +202,7 @@ class Span:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Span:
         """Return the span that `to_arrays` described."""
+        checked(arrays, _SCHEMA, _RULES)
         new = cls(0, 0)
         new.Q = np.array(arrays["Q"])
         new.state = State(*(np.array(arrays[name]) for name in State._fields))

@@ -13,6 +13,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
+from narrows.solve.schema import FINITE, Check, Field, between
 from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks, canonical
 from narrows.solve.undo import Undo
 
@@ -297,9 +298,41 @@ class Table:
             parts |= zip(("rows", "columns", "values"), map(np.concatenate, pending), strict=True)
         return {f"{name}_{key}": part for key, part in parts.items()}
 
+    @staticmethod
+    def schema(
+        arrays: Mapping[str, np.ndarray], name: str, rows: str | int
+    ) -> tuple[dict[str, Field], tuple[Check, ...]]:
+        """Return what the arrays of a table have to be, in the form that they have, and rules.
+
+        `rows` is its number of rows, or the name of that; its columns are "d".
+        """
+        if name in arrays:
+            return {name: Field("f8", (rows, "d"), FINITE)}, ()
+        n, m = f"{name}_n", f"{name}_m"
+        row = between(0, rows if isinstance(rows, str) else rows - 1)
+        fields = {
+            f"{name}_indptr": Field("i4 i8", ("d+1",)),
+            f"{name}_indices": Field("i4 i8", (n,), row),
+            f"{name}_data": Field("f8", (n,), FINITE),
+            f"{name}_shape": Field("i8", (2,)),
+        }
+        if f"{name}_rows" in arrays:
+            fields |= {
+                f"{name}_rows": Field("i4", (m,), row),
+                f"{name}_columns": Field("i4 i8", (m,), between(0, "d")),
+                f"{name}_values": Field("f8", (m,), FINITE),
+            }
+
+        def by_columns(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+            ends, shape = arrays[f"{name}_indptr"], arrays[f"{name}_shape"].tolist()
+            in_order = ends[0] == 0 and ends[-1] == sizes[n] and bool((ends[1:] >= ends[:-1]).all())
+            return in_order and shape == [sizes.get(str(rows), rows), sizes["d"]]
+
+        return fields, (Check(f"{name}_indptr that divides {name}_indices by columns", by_columns),)
+
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], name: str) -> Table:
-        """Return the table that `to_arrays` described; its own to write to."""
+        """Return the table that `to_arrays` described, and `schema` wants; its own to write to."""
         if name in arrays:
             array = np.array(arrays[name])
             return cls(array.shape, array)

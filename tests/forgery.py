@@ -1,0 +1,423 @@
+"""Model files whose checksums are right and whose contents are not: made, loaded and used.
+
+Run as a program it forges one kind of model so many times, in a process that may die of it::
+
+    python -m tests.forgery KIND FIRST COUNT FOLDER
+
+Before each forgery its number is written to FOLDER/at, so that a crash has a name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import resource
+import signal
+import sys
+import warnings
+import zlib
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+from scipy import sparse
+
+import narrows
+from narrows import IDRQR, IG, IOC, LDA, OC, OCFS, FisherFS, OnlineSRDA, cli, store
+from narrows.engines import local
+from narrows.errors import DataError
+from narrows.evaluate.describe import described, details, summary
+from narrows.read import Source
+from narrows.solve import table
+from narrows.text import HashedTfidf, Tfidf
+from tests.cases import ALL, labelled
+
+MEMORY = 4 << 30  # bytes more than now that a child may ask for
+SECONDS = 200  # for one forgery, before it counts as one that never ends
+EXPECTED = ValueError, MemoryError  # of what is done with a forgery; `load` has DataError alone
+D = 7
+
+
+# -- what is forged ------------------------------------------------------------------------------
+
+
+def _fitted(case):
+    return lambda: case.new().fit(case.form(case.labelled()[0]), case.labelled()[1])
+
+
+def _online(multi=False, **parameters):
+    def make():
+        X, y = labelled(sparse=True)
+        X[::5] = 0.0
+        y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]] if multi else y
+        if multi:
+            y[::7, 0], y[::10] = 1, 0
+        model = OnlineSRDA(random_state=0, **parameters)
+        return model.partial_fit(X.astype(np.float32), y).partial_fit(X[::-1], y[::-1])
+
+    return make
+
+
+def _as_non_zeros(model):
+    """A model whose tables are kept as non-zeros, some of which came later."""
+
+    def make():
+        X, y = labelled(d=40, sparse=True)
+        X[:, 5:] = 0.0
+        before, table.SMALL = table.SMALL, 0
+        try:
+            rows = sparse.csr_array(X)
+            return model.fit(rows, y).partial_fit(rows[:1], y[:1])
+        finally:
+            table.SMALL = before
+
+    return make
+
+
+def _of_texts(vectoriser):
+    def make():
+        texts, y = ["the sea", "a tree", "the sea of trees", "sand"] * 3, ["w", "l", "l", "w"] * 3
+        vectoriser.update(texts)
+        model = OC().fit(vectoriser.transform(texts), y)
+        return model.remember(Source(label="l", text="t", tfidf=vectoriser))
+
+    return make
+
+
+def _named():
+    X, y = labelled()
+    model = OCFS().fit(X, y)
+    return model.remember(Source(zero_based=False, columns=tuple("abcdefg")))
+
+
+def _minus():
+    X, y = labelled()
+    oc = OC()
+    whole, part = (oc.empty_state(D).update(X[rows], y[rows]) for rows in (slice(60), slice(9)))
+    return oc.fit_stats(whole - part)
+
+
+def _in_the_making(estimator, passes):
+    def make():
+        state = estimator.empty_state(D)
+        for number in range(passes):
+            if number:
+                estimator.next_pass(state)
+            estimator.update_state(state, *labelled())
+        return estimator, state
+
+    return make
+
+
+KINDS = {
+    **{case.name: _fitted(case) for case in ALL},
+    "weighed": lambda: OC().fit(*labelled(), np.linspace(0, 3, 60)),
+    "faded": lambda: OCFS(half_life=9).partial_fit(*labelled()),
+    "fresh": lambda: OC().partial_fit(*(a[:0] for a in labelled())),
+    "fresh stream": lambda: IOC().partial_fit(*(a[:0] for a in labelled())),
+    "fresh means": lambda: IDRQR().partial_fit(*(a[:0] for a in labelled())),
+    "fresh regression": lambda: OnlineSRDA().partial_fit(*(a[:0] for a in labelled())),
+    "one class": lambda: IOC().partial_fit(labelled()[0][:1], ["ant"]),
+    "widened": lambda: OC().fit(*labelled()).widen(9),
+    "merged": lambda: OC().fit(*labelled()).merge(OC().fit(*labelled(seed=1, c=4))),
+    "minus": _minus,
+    "first pass": _in_the_making(IDRQR(), 1),
+    "second pass": _in_the_making(IDRQR(), 2),
+    "checkpoint": _in_the_making(OnlineSRDA(reservoir=20), 1),
+    "columns": _named,
+    "texts": _of_texts(Tfidf(stop_words=["of"])),
+    "hashed texts": _of_texts(HashedTfidf(32, "english")),
+    "non-zeros": _as_non_zeros(OC()),
+    "non-zeros, squared": _as_non_zeros(FisherFS(priors="balanced")),
+    "non-zeros, counted": _as_non_zeros(IG()),
+    "online": _online(reservoir=30),
+    "online, short": _online(reservoir=9),
+    "online, faded": _online(reservoir=12, half_life=3),
+    "online, several": _online(multi=True, reservoir=20),
+}
+
+
+def made(kind, path):
+    """Write a valid model, or checkpoint, of a kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = KINDS[kind]()
+        if isinstance(model, tuple):
+            store.save_checkpoint(*model, None, path, {"at": 0})
+        else:
+            narrows.save(model, path)
+
+
+# -- how -----------------------------------------------------------------------------------------
+
+# extreme numbers whose squares are none are refused, or not, as those of rows are
+ODD = [
+    np.nan, np.inf, -np.inf, 1e150, -1e150, 1e19, 2.0**53, 2**31, 2**62, -(2**63), -1, 0, 1, 7, 999,
+]  # fmt: skip
+DEEP = [[]]
+for _ in range(200):
+    DEEP = [DEEP]
+JUNK = [
+    None, [], {}, "", "x", "\ud800", -1, 0, 1, 2, 10**12, 10**400, 0.5, 1e300, float("nan"), True,
+    [1, 2], ["a"], {"a": 1}, DEEP, {"array": [1, 2], "dtype": "|O"}, {"array": [1]}, [[[1]]],
+    {"array": [1], "dtype": "<U999999999"}, {"array": [[1], [1, 2]], "dtype": "<f8"},
+    {"array": DEEP, "dtype": "<f8"}, {"array": [0.5, 0.5, 1], "dtype": "<f8"}, [{"array": 1}],
+    {"array": [], "dtype": "V8"},
+]  # fmt: skip
+MORE = [
+    "state.squares_class", "state.squares_total", "state.origin", "state.sums", "state.shift",
+    "state.basis", "state.sums_rows", "state.classes.text", "state.classes", "input.names.text",
+    "input.names", "source.columns", "source.columns.text", "source.tfidf.hashed_frequency",
+]  # fmt: skip
+TYPES = ["?", "i1", "u1", "i2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
+LABELS = ["<i8", "<i4", "<f8", "|b1", "|O", "<U1", "<U3", "<U99", "<U999999999", "V8", "i4,i4", "("]
+
+
+def _cut(a, rng):
+    length = len(a) if a.ndim else 0
+    if not length:
+        return np.zeros(int(rng.integers(1, 4)), a.dtype)
+    new = int(rng.choice([0, 1, length - 1, length + 1, 2 * length]))
+    return np.resize(a, (new, *a.shape[1:]))
+
+
+def _other_shape(a, rng):
+    forms = [a.reshape(-1), a.T, a[None], a.reshape(-1, 1)]
+    if not a.size:
+        forms.append(np.zeros((0, 2**40), a.dtype))
+    return forms[rng.integers(len(forms))]
+
+
+def _other_type(a, rng):
+    return a.astype(rng.choice(TYPES))
+
+
+def _other_numbers(a, rng):
+    a = a.copy()
+    if a.size:
+        a.reshape(-1)[rng.integers(a.size, size=rng.choice([1, 2, a.size]))] = _odd(a, rng)
+    return a
+
+
+def _odd(a, rng):
+    value = ODD[rng.integers(len(ODD))]
+    if a.dtype.kind == "f":
+        return value
+    info = np.iinfo(a.dtype) if a.dtype.kind in "iu" else np.iinfo(np.uint8)
+    return int(min(max(value, info.min), info.max)) if value == value else 0
+
+
+def _a_step(a, rng):
+    a = a.copy()
+    if a.size and a.dtype.kind in "iuf":
+        with np.errstate(over="ignore"):
+            a.reshape(-1)[rng.integers(a.size)] += np.array(rng.choice([-1, 1, 2])).astype(a.dtype)
+    return a
+
+
+def _permuted(a, rng):
+    return rng.permutation(a.reshape(-1)).reshape(a.shape)
+
+
+def _all_odd(a, rng):
+    return np.full_like(a, _odd(a, rng))
+
+
+ARRAYS = [_cut, _other_shape, _other_type, _other_numbers, _a_step, _a_step, _permuted, _all_odd]
+
+
+def _forge_arrays(arrays, rng):
+    name = str(rng.choice(list(arrays)))
+    what = int(rng.integers(len(ARRAYS) + 3))
+    if what < len(ARRAYS):
+        with np.errstate(all="ignore"):
+            arrays[name] = np.asarray(ARRAYS[what](arrays[name], rng), order="C")
+    elif what == len(ARRAYS):
+        del arrays[name]
+    else:  # one in the place of another, or of one that was not there
+        more = list(arrays) if what == len(ARRAYS) + 1 else MORE
+        other = str(rng.choice(more))
+        arrays[name], arrays[other] = arrays.get(other, arrays[name]), arrays[name]
+
+
+def _forge_header(header, rng):
+    what = rng.integers(7)
+    junk = JUNK[rng.integers(len(JUNK))]
+    if what == 0:
+        del header[rng.choice(sorted(header))]
+    elif what == 1:
+        header[rng.choice(sorted(header))] = junk
+    elif what == 2 and isinstance(header.get("parameters"), dict):
+        header["parameters"][rng.choice([*header["parameters"], "newer"])] = junk
+    elif what == 3:
+        header["estimator"] = str(rng.choice(narrows.__all__))
+    elif what == 4:
+        header["labels"] = str(rng.choice(LABELS))
+    elif what == 5 and isinstance(header.get("source"), dict):
+        header["source"][rng.choice([*header["source"], "newer"])] = junk
+    else:
+        header[rng.choice(["progress", "source", "newer"])] = junk
+
+
+def forged(valid, path, rng):
+    """Write one forgery of a valid model, with all checksums right."""
+    with safe_open(valid, framework="numpy") as file:
+        header = json.loads(file.metadata()["narrows"])
+    arrays = load_file(valid)
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        if rng.random() < 0.7 and arrays:
+            _forge_arrays(arrays, rng)
+        else:
+            _forge_header(header, rng)
+    if "checksums" in header and rng.random() < 0.98:
+        header["checksums"] = {name: store._crc(array) for name, array in arrays.items()}
+    header.pop("crc32", None)
+    header["crc32"] = zlib.crc32(json.dumps(header).encode())
+    text = json.dumps(header)
+    if rng.random() < 0.005:
+        text = text.replace('"parameters": {', '"parameters": {"deep": ' + "[" * 10**5, 1)
+    save_file(arrays, path, metadata={"narrows": text})
+
+
+# -- what is done with it ------------------------------------------------------------------------
+
+
+def used(path, valid, folder, by_command):
+    """Load a forgery and do with it all that can be done; return how often that was refused."""
+    if by_command:
+        _by_command(path, valid, folder)
+    try:
+        if not store.is_checkpoint(path):
+            narrows.load(path)
+        elif _resume(*store.load_checkpoint(path)[:2]):
+            return False
+    except DataError as error:
+        if str(error).startswith(path) and len(str(error)) < 1000:
+            return True
+        raise AssertionError("a short error that names the file") from error
+    for use in (_update, _reduce, _merge, _show):
+        # of its own: one that fails is to leave nothing behind for the next
+        with contextlib.suppress(*EXPECTED):
+            use(narrows.load(path), narrows.load(valid))
+    return False
+
+
+def _resume(estimator, state):
+    """Go on with a fit, if it is in the making; whether it was."""
+    if type(state) is not type(estimator.empty_state(1)):
+        return False
+    with contextlib.suppress(*EXPECTED):
+        X, y = labelled(d=max(D, min(state.n_features, 100)))
+        estimator.update_state(state, X[:, : state.n_features], y)
+        if estimator.passes_in_order() > 1:
+            estimator.next_pass(state)
+            estimator.update_state(state, X[:, : state.n_features], y)
+        _show(estimator.fit_state(state), None)
+    return type(state) is not estimator._state_type
+
+
+def _rows(model, n=12):
+    X, y = labelled(n=n, d=max(D, min(model.n_features_in_, 100)), c=4, seed=5, sparse=True)
+    return X[:, : model.n_features_in_], y
+
+
+def _update(model, good):
+    if not hasattr(model, "partial_fit"):
+        return
+    X, y = _rows(model, 130)
+    kind = model.classes_.dtype.kind
+    labels = y if kind in "UO" else np.unique(y, return_inverse=True)[1]
+    several = np.eye(4, dtype=int)[np.unique(y, return_inverse=True)[1]]
+    for rows in (sparse.csr_array(X), X, X.astype(np.float32)):
+        for given in (labels, several, y):
+            with contextlib.suppress(*EXPECTED):
+                local.update(model, [(rows[:60], given[:60]), (rows[60:], given[60:])])
+        with contextlib.suppress(*EXPECTED):
+            _reduce(model, good)
+    wider = sparse.csr_array((1, model.n_features_in_ + 2))
+    local.update(model, [(wider, labels[:1])])
+    _show(model, good)
+    state = model._learnt.state.to_arrays()
+    with contextlib.suppress(*EXPECTED):
+        model.state_from(state)
+
+
+def _reduce(model, good):
+    X, _ = _rows(model)
+    model.transform(X)
+    if not isinstance(model, LDA):  # which says that it takes none
+        model.transform(sparse.csr_array(X))
+    if hasattr(model, "predict"):
+        model.predict(X)
+
+
+def _merge(model, good):
+    if not hasattr(model, "merge"):
+        return
+    with contextlib.suppress(*EXPECTED):
+        good.merge(model)
+        _show(good, good)
+    model.merge(model, good)
+    _show(model, good)
+
+
+def _show(model, good):
+    described({**summary(model), **details(model, 3)})
+    described({**summary(model), **details(model, 3, True)})
+
+
+def _by_command(path, valid, folder):
+    rows = os.path.join(folder, "rows.svm")
+    with open(rows, "w") as file:
+        file.write("0 1:1 3:2\n1 2:1.5 7:1\n" * 20)
+    out = os.path.join(folder, "out")
+    for line in (
+        f"info {path} --top 2",
+        f"info {path} --per-class --json",
+        f"update {path} {rows} -o {out}.narrows",
+        f"transform {path} {rows} -o {out}.csv",
+        f"merge {valid} {path} -o {out}.narrows",
+    ):
+        errors = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+            status = cli.main(line.split())
+        said = errors.getvalue().splitlines()
+        assert status in (0, 1, 2), (line, status)
+        assert all(one.startswith("narrows: ") for one in said), (line, said)
+        told = [one for one in said if not one.startswith("narrows: warning: ")]
+        assert len(told) == (status != 0), (line, said)
+
+
+def main(kinds, first, count, folder):
+    """Forge models of some kinds, in turn, and say how many were refused."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends this process even in a compiled loop
+    path, at = os.path.join(folder, "forged.narrows"), os.path.join(folder, "at")
+    refused = 0
+    for number, kind in enumerate(kinds):
+        made(kind, os.path.join(folder, f"{number}.narrows"))
+    with open("/proc/self/statm") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, now + MEMORY))
+    for number in range(first, first + count):
+        which = number % len(kinds)
+        valid = os.path.join(folder, f"{which}.narrows")
+        with open(at, "w") as file:
+            file.write(f"{kinds[which]!r}, number {number}")
+        signal.alarm(SECONDS)
+        forged(valid, path, np.random.default_rng([which, number]))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                refused += used(path, valid, folder, number % 10 == 0)
+        except Exception as error:
+            raise AssertionError(f"{kinds[which]!r}, number {number}") from error
+        signal.alarm(0)
+    sys.stdout.write(f"{count} forged, {refused} refused\n")
+
+
+if __name__ == "__main__":
+    every = list(KINDS)
+    main(every if sys.argv[1] == "all" else [every[int(k)] for k in sys.argv[1].split(",")],
+         int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])  # fmt: skip

@@ -1,0 +1,288 @@
+"""Forged model files: refused by name, or as good as any other; never a crash, never a traceback.
+
+`tests/forgery.py` says what is forged, and what is done with a forgery that is not refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+from scipy import sparse
+
+import narrows
+from narrows import IOC, OC, SRDA, OnlineSRDA, store
+from narrows.checkpoint import Checkpoint
+from narrows.errors import DataError
+from narrows.solve import table
+from narrows.solve.schema import COUNT, FINITE, Check, Field, SchemaError, check_plain, checked
+from tests.cases import labelled
+from tests.forgery import KINDS, made
+
+FORGERIES = 24_000
+GROUPS = 8
+
+
+def forge(kinds, first, count, folder, limit, **environment):
+    """Forge in a process of its own, and see it end well."""
+    here = Path(__file__).parent.parent
+    paths = os.pathsep.join([str(Path(narrows.__file__).parent.parent), str(here)])
+    environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.forgery", kinds, str(first), str(count), str(folder)],
+        cwd=here, env=os.environ | environment, timeout=limit, capture_output=True, text=True,
+    )  # fmt: skip
+    at = (folder / "at").read_text() if (folder / "at").exists() else "the start"
+    assert done.returncode == 0, f"{done.returncode} at {at}: {done.stderr[-3000:]}"
+    forged, refused = (int(word) for word in done.stdout.split() if word.isdigit())
+    assert forged == count
+    assert count / 2 < refused < count  # most are refused, and what is not was used
+
+
+def test_a_forged_model_is_refused_or_harmless(tmp_path):
+    forge("all", 10**6, 300, tmp_path, 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_no_index_of_a_forged_model_leaves_its_array(group, tmp_path, tmp_path_factory):
+    kinds = ",".join(map(str, range(len(KINDS))[group::GROUPS]))
+    cache = tmp_path_factory.getbasetemp() / "bounds"  # compiled code of before looks at none
+    forge(kinds, 0, FORGERIES // GROUPS, tmp_path, 1200,
+          NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(cache))  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_learnt_is_what_is_loaded(kind, tmp_path):
+    made(kind, tmp_path / "a.narrows")
+    if store.is_checkpoint(tmp_path / "a.narrows"):
+        model, state, progress = store.load_checkpoint(tmp_path / "a.narrows")
+        store.save_checkpoint(model, state, None, tmp_path / "b.narrows", progress)
+    else:
+        narrows.save(narrows.load(tmp_path / "a.narrows"), tmp_path / "b.narrows")
+    assert (tmp_path / "a.narrows").read_bytes() == (tmp_path / "b.narrows").read_bytes()
+
+
+# -- cases that were found, one by one ------------------------------------------------------------
+
+
+def rewritten(path, arrays=(), **changes):
+    """Change arrays and header of a model, with all checksums right."""
+    with safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["narrows"])
+    found = load_file(path) | dict(arrays)
+    header |= {"checksums": {name: store._crc(a) for name, a in found.items()}} | changes
+    del header["crc32"]
+    header["crc32"] = zlib.crc32(json.dumps(header).encode())
+    save_file(found, path, metadata={"narrows": json.dumps(header)})
+
+
+@pytest.fixture
+def model(tmp_path):
+    """The path of a model with 3 classes and 7 features."""
+    path = str(tmp_path / "m.narrows")
+    narrows.save(OC().fit(*labelled()), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("sums", np.zeros((3, 5)), r"origin: expected shape d with .*d = 5, got \(7,\)"),
+        ("sums", np.zeros((2, 7)), r"sums: expected shape c x d with c = 3, got \(2, 7\)"),
+        ("sums", np.full((3, 7), np.nan), r"sums: expected finite numbers, got others"),
+        ("counts", np.array([1.0, -1, 1]), r"counts: expected finite numbers >= 0"),
+        ("counts", np.ones(3, np.int64), r"counts: expected type f8, got i8"),
+        ("n_samples", np.array([1]), r"n_samples: expected shape scalar"),
+        ("presence", np.array(True), r"presence: expected False, got True"),
+        ("newer", np.zeros(3), r"state: expected .*, got 'newer' too"),
+    ],
+)
+def test_an_array_that_does_not_fit_is_named(model, name, array, message):
+    rewritten(model, {f"state.{name}": array})
+    with pytest.raises(DataError, match=rf"m\.narrows: damaged, or of another version: {message}"):
+        narrows.load(model)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"parameters": {"n_components": None, "gamma": 1}},
+            "parameters: expected .*, got 'gamma' too",
+        ),
+        ({"parameters": {"n_components": "x"}}, "n_components must be a whole number"),
+        ({"parameters": {"priors": {"array": ["a"], "dtype": "|O"}}}, "an array of numbers"),
+        ({"parameters": {"priors": {"dtype": "<f8"}}}, r"parameters\.priors\.array: expected"),
+        ({"parameters": 5}, r"header\.parameters: expected names with values, got a whole number"),
+        ({"labels": "<U999999999"}, "labels: expected"),
+        ({"labels": 3}, r"header\.labels: expected text"),
+        ({"source": {"zero_based": 1}}, r"source\.zero_based: expected true or false or null"),
+        (
+            {"source": {"zero_based": None, "label": None, "text": None, "newer": 1}},
+            "source: expected .*, got 'newer' too",
+        ),
+    ],
+)
+def test_a_header_that_does_not_fit_is_named(model, changes, message):
+    rewritten(model, **changes)
+    with pytest.raises(DataError, match=rf"m\.narrows: damaged, or .*: .*{message}"):
+        narrows.load(model)
+
+
+@pytest.mark.parametrize("missing", ["format", "estimator", "parameters", "checksums", "labels"])
+def test_a_header_without_a_key_is_an_error_that_names_the_file(model, missing):
+    with safe_open(model, framework="numpy") as file:
+        header = json.loads(file.metadata()["narrows"])
+    del header[missing], header["crc32"]
+    header["crc32"] = zlib.crc32(json.dumps(header).encode())
+    save_file(load_file(model), model, metadata={"narrows": json.dumps(header)})
+    with pytest.raises(DataError, match=r"m\.narrows: damaged"):
+        narrows.load(model)
+
+
+def test_a_nested_header_is_an_error_that_names_the_file(model):
+    for text in ("[" * 10**6, '{"format": ' + "[" * 10**6, "[]", "3", '"format"', "{}", "null"):
+        save_file(load_file(model), model, metadata={"narrows": text})
+        with pytest.raises(DataError, match=r"m\.narrows: damaged"):
+            narrows.load(model)
+        assert not store.is_checkpoint(model)
+
+
+def test_a_small_file_asks_for_no_large_array(model):
+    rewritten(model, {
+        "state.classes.text": np.zeros(0, np.uint8), "state.classes.ends": np.zeros(0, np.int64),
+        "state.counts": np.zeros(0), "state.sums": np.zeros((0, 2**40)),
+    })  # fmt: skip
+    with pytest.raises(DataError, match=r"m\.narrows: .*sums: expected shape c x d"):
+        narrows.load(model)
+
+
+def test_parameters_of_columns_to_come_are_loaded(tmp_path):
+    path = tmp_path / "m.narrows"
+    narrows.save(OnlineSRDA(n_components=9).partial_fit(*labelled()), path)
+    assert narrows.load(path).n_components == 9
+    narrows.save(IOC(n_components=2).partial_fit(*labelled()).set_params(n_components=4), path)
+    with pytest.raises(ValueError, match="n_components=4, but 2 were begun with"):
+        narrows.load(path).partial_fit(*labelled())
+
+
+def test_places_of_non_zeros_are_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(table, "SMALL", 0)
+    X, y = labelled(d=40, sparse=True)
+    X[:, 3:] = 0.0
+    path = tmp_path / "m.narrows"
+    model = OC().fit(sparse.csr_array(X), y)
+    arrays = model.stats_.to_arrays()
+    for name, at, value in (
+        ("indices", 0, 3), ("indices", -1, -1), ("indptr", 0, 1), ("indptr", -1, 10**6),
+        ("indptr", 5, 1), ("shape", 0, 4), ("shape", 1, 10**9), ("data", 0, np.inf),
+    ):  # fmt: skip
+        narrows.save(model, path)
+        forged = arrays[f"sums_{name}"].copy()
+        forged[at] = value
+        rewritten(path, {f"state.sums_{name}": forged})
+        with pytest.raises(DataError, match=r"m\.narrows: .*sums_"):
+            narrows.load(path)
+
+
+def test_half_of_a_surrogate_pair_survives_in_labels_and_names(tmp_path):
+    labels = ["\ud800", "b", "a\udfff"]
+    fitted = OC().fit(np.eye(3), labels)
+    fitted.feature_names_in_ = np.array(["\udc00", "x", "\U0001f333"], dtype=object)
+    narrows.save(fitted, tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows")
+    assert loaded.classes_.tolist() == sorted(labels)
+    assert loaded.feature_names_in_.tolist() == ["\udc00", "x", "\U0001f333"]
+
+
+def test_text_that_is_no_utf_8_is_an_error_that_names_the_file(model):
+    for text, ends in (
+        (b"ab\xffd", [1, 2, 4]), (b"abcd", [1, 2, 3]), (b"abc", [2, 1, 3]), (b"abc", [-1, 2, 3]),
+    ):  # fmt: skip
+        rewritten(model, {
+            "state.classes.text": np.frombuffer(text, np.uint8),
+            "state.classes.ends": np.array(ends),
+        })  # fmt: skip
+        with pytest.raises(DataError, match=r"m\.narrows: .*state\.classes"):
+            narrows.load(model)
+
+
+def test_models_that_do_not_merge_are_not_made_wider(run, tmp_path):
+    X, y = labelled()
+    run("--version")  # in the folder
+    narrows.save(SRDA().fit(X, y), tmp_path / "a.narrows")
+    narrows.save(SRDA().fit(X[:, :5], y), tmp_path / "b.narrows")
+    status, _, said = run("merge a.narrows b.narrows -o c.narrows")
+    assert status == 2
+    assert said.startswith("narrows: SRDA has no merge")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("at", [0, 0]), ("at", [5, 0, 0]), ("at", [0, -1, 3]), ("at", ["x"]), ("at", {"a": 1}),
+        ("passes", -1), ("passes", 1), ("passes", "x"), ("header", 5), ("header", [1]),
+        ("heads", []), ("heads", [[1]]), ("heads", [[]]), ("heads", [[-1, 2]]), ("heads", [3]),
+        ("several_labels", "x"), ("inputs", [[["a.svm"]]]), ("options", [1]), ("base", []),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_whose_progress_does_not_fit_is_named(run, monkeypatch, key, value):
+    command = "fit a.svm --method oc -o m.narrows --checkpoint c.narrows --every 20"
+    rows = "".join(f"{i % 2} 1:{i % 7} 2:{i % 5}\n" for i in range(40))
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "done", lambda self: None)
+        assert run(command, a__svm=rows)[0] == 0
+        assert run(f"{command} --resume")[0] == 0
+    progress = store.load_checkpoint("c.narrows")[2]
+    assert progress.keys() >= {key}
+    rewritten("c.narrows", progress=progress | {key: value})
+    status, _, said = run(f"{command} --resume")
+    assert status in (1, 2)
+    assert said.startswith("narrows: c.narrows: ")
+    assert said.count("\n") == 1
+
+
+# -- the schema itself ----------------------------------------------------------------------------
+
+
+def test_sizes_are_the_same_wherever_their_name_stands():
+    schema = {"a": Field("f8", ("p",)), "b": Field("f4 f8", ("d+1", "p+2"))}
+    schema["c"] = Field("i", ("d",))
+    arrays = {"a": np.zeros(3), "b": np.zeros((5, 5), np.float32), "c": np.zeros(4, np.int8)}
+    assert checked(arrays, schema) == {"p": 3, "d": 4}
+    for name, odd in (("b", np.zeros((5, 4))), ("b", np.zeros((0, 5))), ("c", np.zeros(3, int))):
+        with pytest.raises(SchemaError, match=f"{name}: expected shape"):
+            checked(arrays | {name: odd}, schema)
+    with pytest.raises(SchemaError, match="a: expected an array, got none"):
+        checked({}, schema)
+    with pytest.raises(SchemaError, match="expected more, got others"):
+        checked(arrays, schema, [Check("more", lambda arrays, sizes: sizes["p"] > 3)])
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_seen(odd):
+    for size in (1, 1000):
+        numbers = np.ones(size)
+        assert FINITE.holds(numbers, {})
+        numbers[-1] = odd
+        assert not FINITE.holds(numbers, {})
+        assert not COUNT.holds(numbers, {})
+
+
+def test_plain_values_have_the_form_that_is_said():
+    form = {"a": ([int], None), "b": {"c": str}}
+    check_plain({"a": [1, 2], "b": {"c": "x"}, "more": 3}, form, "h")
+    check_plain({"a": None, "b": {"c": ""}}, form, "h")
+    for odd, name in (({"a": [True], "b": {"c": ""}}, "h.a"), ({"a": None, "b": []}, "h.b"),
+                      ({"a": None, "b": {}}, "h.b.c"), ([], "h"), ({}, "h.a")):  # fmt: skip
+        with pytest.raises(SchemaError, match=f"^{name}: expected"):
+            check_plain(odd, form, "h")
