@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from narrows import CCIPCA, CHI, IMMC, MMC, MMCFS, OC, OCFS, OCM, FisherFS, Window
+from narrows import CCIPCA, CHI, IMMC, MMC, MMCFS, OC, OCFS, OCM, FisherFS, OnlineSRDA, Window
 from narrows.solve import span
 from tests.cases import ADDITIVE, ALL, answer, assert_same, labelled
 
@@ -133,6 +133,16 @@ def warned_here(call, least=1):
     return len(found) >= least and set(found) == {(__file__, call.__code__.co_firstlineno)}
 
 
+class OneState:
+    """Parts of a data set that were learnt already."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def sum(self, estimator):
+        return self.state
+
+
 def test_warnings_point_at_the_line_of_the_caller(monkeypatch):
     X, y = labelled()
     constant = np.ones_like(X)
@@ -146,5 +156,7 @@ def test_warnings_point_at_the_line_of_the_caller(monkeypatch):
     assert warned_here(lambda: clone(streamed).partial_fit(constant, y).scores_)
     assert warned_here(lambda: clone(streamed).partial_fit(constant, y).transform(constant))
     assert warned_here(lambda: clone(streamed).partial_fit(constant, y).get_support())
+    parts = OneState(OnlineSRDA().update_state(OnlineSRDA().empty_state(7), X, y))
+    assert warned_here(lambda: OnlineSRDA().fit_parts(parts))
     monkeypatch.setattr(span, "_DRIFTED", -1.0)
     assert warned_here(lambda: CCIPCA().fit(X))
