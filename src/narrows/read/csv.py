@@ -11,7 +11,7 @@ import numpy as np
 
 from narrows.errors import DataError
 from narrows.read.chunk import Chunk, Labels, Options, label_column, wanted_columns
-from narrows.read.lines import Lines
+from narrows.read.lines import Lines, weight
 
 _CELLS = 1_000_000  # in a chunk, at most
 
@@ -78,8 +78,10 @@ def _rows(lines: Lines, name: str) -> Iterator[tuple[int, list[str]]]:
         nonlocal length
         for number, line in lines.numbered():
             length += len(line) - 1
-            if length > lines.longest:
-                lines.refuse()
+            if length > lines.long:
+                length += weight(line, len(line))
+                if length > lines.longest:
+                    lines.refuse()
             try:
                 yield line.decode()
             except UnicodeDecodeError as error:

@@ -10,6 +10,8 @@ from narrows.errors import DataError
 
 BLOCK = 1 << 22  # bytes at a time
 MAX_LINE_MB = 256
+_LONG = 1 << 22  # bytes of a line whose entries count, too
+_ENTRY = 16  # bytes that an entry counts for more: as an object it takes several times that
 
 
 class Lines:
@@ -26,6 +28,8 @@ class Lines:
 
     Attributes
     ----------
+    longest, long : int
+        The longest line, and one whose commas and brackets `weight` counts, in bytes.
     line : int
         The number of the next line. Who iterates over blocks has to count it.
     cut : bool
@@ -34,6 +38,7 @@ class Lines:
 
     def __init__(self, stream: Any, name: str, max_line_mb: int = MAX_LINE_MB):
         self.stream, self.name, self.longest = stream, name, max_line_mb * 1_000_000
+        self.long = min(_LONG, self.longest)
         self.line, self.cut = 1, False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -43,13 +48,16 @@ class Lines:
         length = len(held[0])
         while piece := take(min(BLOCK, self.longest)):
             first, end = piece.find(b"\n"), piece.rfind(b"\n") + 1
-            if length + (first if end else len(piece)) > self.longest:
-                self.refuse()
+            stop = first if end else len(piece)
+            length += stop
+            if length > self.long:
+                length += weight(piece, stop)
+                if length > self.longest:
+                    self.refuse()
             if end:
-                block, held, length = b"".join([*held, piece[:end]]), [], 0
+                block, held, length = b"".join([*held, piece[:end]]), [], len(piece) - end
                 yield block
             held.append(piece[end:])
-            length += len(held[-1])
         rest = b"".join(held)
         if rest:
             self.cut = bool(rest.strip())
@@ -66,7 +74,12 @@ class Lines:
         """Raise: the next line is too long."""
         raise DataError(
             self.name,
-            f"expected a line of at most {self.longest // 1_000_000} MB, got a longer one. "
-            "Set max_line_mb (--max-line-mb) if it has to be read.",
+            f"expected a line of at most {self.longest // 1_000_000} MB, got a longer one, or one "
+            "of too many entries. Set max_line_mb (--max-line-mb) if it has to be read.",
             self.line,
         )
+
+
+def weight(text: bytes, stop: int) -> int:
+    """Return the bytes that the entries of a long line count for, besides its length."""
+    return _ENTRY * sum(text.count(c, 0, stop) for c in b",[{")
