@@ -62,8 +62,8 @@ def _explained(distributed: Any, client: Any) -> Iterator[None]:
         if type(error).__name__ not in ("NoWorkerError", "NoValidWorkerError"):
             raise
         raise ConnectionError(
-            f"the Dask cluster at {address} was without workers for too long; start workers, and "
-            f"the fit again. {error}"
+            f"the Dask cluster at {address} was without workers for too long; start workers, then "
+            f"the fit again. {str(error).splitlines()[0]}"
         ) from None
 
 
