@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
+from threadpoolctl import threadpool_limits
 
 from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA, cli
 from narrows.errors import ParameterError
@@ -29,6 +30,7 @@ def digits():
     return train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
 
 
+@threadpool_limits.wrap(limits=1)  # as `compare`: the steps of LSQR magnify rounding
 def test_scores_are_those_of_scikit_learn(digits):
     X, X_test, y, y_test = digits
     methods = ["oc", OCFS(per_class=2), SRDA(alpha=5.0), "onlinesrda"]
