@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import linalg
 
+from narrows import IDRQR, LDA, MMC, OC, OCM, SRDA
 from narrows.solve import columns, products, threads
 from narrows.solve.centred import Centred
 from narrows.solve.exact import gram_eigh, orthogonal_part, set_signs
@@ -115,6 +116,23 @@ def test_signs():
     for W in (rng.integers(-3, 4, (9, 200)).astype(float), np.zeros((0, 3)), np.zeros((3, 0))):
         wanted = [w * (-1.0 if len(w) and w[np.abs(w).argmax()] < 0 else 1.0) for w in W.T]
         np.testing.assert_array_equal(set_signs(W.copy()), np.transpose(wanted).reshape(W.shape))
+    almost = np.array([[-3.0, 3.0, -3.0], [3.0 + 1e-12, 1.0, 3.0 + 1e-4], [1.0, -3.0 - 1e-12, 1.0]])
+    np.testing.assert_array_equal(set_signs(almost.copy()), almost * [-1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [OC, OCM, MMC, LDA, lambda p: LDA(p, "pca"), lambda p: LDA(p, "gsvd"), SRDA, IDRQR],
+    ids=["OC", "OCM", "MMC", "LDA", "LDA-pca", "LDA-gsvd", "SRDA", "IDRQR"],
+)
+def test_no_last_bit_decides_the_sign_of_a_direction(method):
+    """The features of balance scales mirror each other: the best direction is +, +, -, -."""
+    X = np.array(list(product(range(1, 6), repeat=4)), dtype=float)
+    y = np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3])
+    for seed in range(10):
+        order = np.random.default_rng(seed).permutation(len(y))
+        [w] = method(1).fit(X[order], y[order]).components_
+        np.testing.assert_array_equal(np.sign(w), [1, 1, -1, -1])
 
 
 def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):

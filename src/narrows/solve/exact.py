@@ -23,6 +23,7 @@ _LARGEST_SIDE = 4_000  # and where there is no other way
 _RESTARTS = 100  # of Lanczos, before what has not converged is given up
 _ROOM = 1 << 24  # numbers in each array that several responses need
 _NOTHING = 1e-9  # of a typical eigenvalue: no more is taken for 0
+_SAME = 1e-6  # of the largest entry of a direction: by no more do entries of one size differ
 
 
 def gram_eigh(
@@ -93,11 +94,15 @@ def orthogonal_part(
 
 
 def set_signs(W: np.ndarray) -> np.ndarray:
-    """Set each column's sign, in place, so that its entry of largest magnitude is positive."""
+    """Set each column's sign, in place, so that its entry of largest magnitude is positive.
+
+    Entries that are as large but for rounding count as equal, and the first of them decides:
+    features that mirror each other have opposite entries, and no last bit chooses between them.
+    """
     high, low = W.max(axis=0, initial=0.0), W.min(axis=0, initial=0.0)
-    turned = -low > high
-    for j in np.flatnonzero((-low == high) & (high > 0)):  # both are there: the first one counts
-        turned[j] = W[np.abs(W[:, j]).argmax(), j] < 0
+    turned, least = -low > high, (1 - _SAME) * np.maximum(high, -low)
+    for j in np.flatnonzero((np.minimum(high, -low) >= least) & (high > 0)):
+        turned[j] = W[(np.abs(W[:, j]) >= least[j]).argmax(), j] < 0
     if turned.any():
         W *= np.where(turned, -1.0, 1.0)
     return W
