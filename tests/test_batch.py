@@ -424,6 +424,25 @@ def test_a_singular_scatter_is_said_to_be_so():
     assert LDA().fit(alike, np.repeat([0, 1, 2], 4)).components_.shape == (2, 3)
 
 
+@pytest.mark.parametrize("k", [4, 14, 1000])
+def test_rounding_is_no_scatter_within_the_classes(k):
+    """Rows less their mean, which is not theirs to the last bit where they are 14 alike."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(3, 5)), k, axis=0)
+    y = np.repeat([0, 1, 2], k)
+    with pytest.raises(ValueError, match="the rows of each class are all alike"):
+        LDA(solver="pca").fit(X, y)
+    with pytest.raises(ParameterError, match="it has rank 0, and the rows span 2"):
+        LDA(mu=0.0).fit(X, y)
+    assert LDA().fit(X, y).components_.shape == (2, 5)
+    apart = np.hstack([100 * X, np.tile([1.0, -1.0], 3 * k // 2)[:, None]])  # the only scatter
+    with pytest.raises(ParameterError, match=r"Use pca_components<=1\."):
+        LDA(solver="pca", pca_components=2).fit(apart, y)
+    with pytest.raises(ValueError, match="in the principal components kept"):
+        LDA(solver="pca").fit(apart, y)
+    with pytest.raises(ValueError, match="no direction"):  # the first component has no scatter
+        LDA(solver="pca", pca_components=1).fit(apart, y)
+
+
 def test_means_that_do_not_differ_where_pca_looks():
     X, y = np.eye(6), [0, 0, 1, 1, 2, 2]  # what the classes differ in is outside X - m_y
     with pytest.raises(ValueError, match="do not differ in the principal components kept"):

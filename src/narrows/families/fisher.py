@@ -20,6 +20,7 @@ from narrows.solve.exact import (
     DROPPED,
     best_ratios,
     by_discriminant_power,
+    rank_tolerance,
     regressions,
     row_basis,
     total_space,
@@ -257,17 +258,18 @@ class LDA(BatchProjector):
 
     def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
         Q, s, H, F = total_space(A)
-        mu, unit = 0.0, np.sqrt(A.n)
+        mu, unit, n = 0.0, np.sqrt(A.n), A.shape[0]
+        noise = rank_tolerance(F, s, n)  # of F, the differences of rows as long as s
         if self.solver == "regularized":
             mu, unit = float(self.mu), 1.0
-            rank = len(s) if mu else row_basis(F, A.shape[0]).shape[1]
+            rank = len(s) if mu else row_basis(F, n, noise).shape[1]
             if rank < len(s):
                 raise ParameterError(
                     f"LDA: mu=0, but the scatter within the classes is singular: it has rank "
                     f'{rank}, and the rows span {len(s)} directions. Use mu > 0, or solver="gsvd".'
                 )
         elif self.solver == "pca":
-            P, size = self._pca(row_basis(F, A.shape[0])), np.linalg.norm(H)
+            P, size = self._pca(row_basis(F, n, noise)), np.linalg.norm(H)
             Q, H, F = Q @ P, H @ P, F @ P
             if np.linalg.norm(H) <= _ROUNDING * size:
                 raise ValueError(
@@ -276,7 +278,7 @@ class LDA(BatchProjector):
                 )
         else:
             F = np.diag(s)
-        ratios, V = best_ratios(H, F, mu, A.shape[0])
+        ratios, V = best_ratios(H, F, mu, n, noise)
         found = int((ratios > DROPPED * ratios.max(initial=0.0)).sum())
         self._check_rank(found, len(A.counts))
         return ratios[:found], Q @ (unit * V[:, :found]), 0

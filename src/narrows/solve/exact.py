@@ -112,7 +112,7 @@ def set_signs(W: np.ndarray) -> np.ndarray:
 
 
 def best_ratios(
-    H: np.ndarray, F: np.ndarray, mu: float = 0.0, n: int = 0
+    H: np.ndarray, F: np.ndarray, mu: float = 0.0, n: int = 0, noise: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """The v that maximise v'H'Hv / v'(F'F + mu I)v one after the other.
 
@@ -127,6 +127,8 @@ def best_ratios(
         >= 0. With 0, what F does not reach is left out.
     n : int
         How many rows F was made of, if more than it has.
+    noise : float
+        Singular values of F up to this are rounding, too.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def best_ratios(
     F = triangle(F)
     _, s, Vt = linalg.svd(F, full_matrices=mu > 0)
     s = np.append(s, np.zeros(len(Vt) - len(s)))
-    kept = (s > rank_tolerance(F, s, n)) | (mu > 0)
+    kept = (s > max(noise, rank_tolerance(F, s, n))) | (mu > 0)
     whitener = Vt[kept].T / np.sqrt(s[kept] ** 2 + mu)
     _, t, Ut = linalg.svd(H @ whitener, full_matrices=False)
     return t**2, whitener @ Ut.T
@@ -149,10 +151,10 @@ def rank_tolerance(F: Any, s: np.ndarray, n: int = 0) -> float:
     return float(max(n, *F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
 
 
-def row_basis(F: np.ndarray, n: int = 0) -> np.ndarray:
-    """An orthonormal basis of what the rows of F span, one vector a column."""
+def row_basis(F: np.ndarray, n: int = 0, noise: float = 0.0) -> np.ndarray:
+    """An orthonormal basis of what the rows of F span beyond noise, one vector a column."""
     _, s, Vt = linalg.svd(triangle(F), full_matrices=False)
-    return Vt[s > rank_tolerance(F, s, n)].T
+    return Vt[s > max(noise, rank_tolerance(F, s, n))].T
 
 
 def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
