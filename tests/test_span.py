@@ -80,7 +80,7 @@ def assert_near(found, expected, tolerance, what=""):
 def assert_follows(method, X, y, p):
     """After every batch the vectors are those of the table."""
     make, table, tolerance = METHODS[method]
-    dense = X.toarray() if sparse.issparse(X) else X
+    dense = (X.toarray() if sparse.issparse(X) else X).astype(float)  # or the table is in singles
     expected = dict(enumerate(table(dense, list(y), p), 1))
     estimator = make(p)
     for rows in batches(len(y)):
