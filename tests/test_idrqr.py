@@ -118,6 +118,19 @@ def test_fit_is_algorithm_1(form, kind, mu):
     np.testing.assert_allclose(basis @ (basis.T @ C.T), C.T, atol=1e-9)
 
 
+@pytest.mark.parametrize("k", [4, 14, 1000])
+def test_rounding_is_no_scatter_within_the_classes(k):
+    X = np.repeat(np.random.default_rng(0).normal(size=(3, 5)), k, axis=0)
+    y = np.repeat([0, 1, 2], k)
+    with pytest.raises(ValueError, match="for mu=0, got none in the span of the class means"):
+        IDRQR(mu=0).fit(X, y)
+    assert IDRQR(mu=1e-6).fit(X, y).components_.shape == (3, 5)
+    noise = np.tile([1.0, -1.0], 3 * k // 2) + y  # in one direction of the span
+    [value, *none] = IDRQR(mu=0).fit(np.c_[X[:, :2], noise], y).eigenvalues_
+    assert 0 < value < 10
+    assert not any(none)
+
+
 def test_rows_are_of_unit_length_in_the_scatter_within_the_classes():
     X, y = classes_of(4)
     fitted = IDRQR(mu=3.0).fit(X, y)

@@ -277,6 +277,11 @@ class IDRQR(Sequential):
     def _finish(self, stream: Stream) -> Self:
         super()._finish(stream)
         found = self._solution
+        if not (found.available or self.mu):
+            raise ValueError(
+                "IDRQR: expected scatter within the classes for mu=0, got none in the span of the "
+                "class means. Use mu > 0."
+            )
         telling = found.available if (found.eigenvalues > 0).any() else 0
         self._check_rank(telling, len(stream.classes))
         return self

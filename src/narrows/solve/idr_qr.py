@@ -40,6 +40,7 @@ _LARGEST = 1e120  # of a square; squares of what is of its size have to be numbe
 _TOO_LARGE = (
     "the squares of the rows up to number {} are too large to be added up; scale them down."
 )
+_EPS = np.finfo(np.float64).eps
 _NONE = 1e-12  # of the length of the mean: a class mean no farther from it is the mean
 
 _SCHEMA = {
@@ -256,7 +257,10 @@ class CentroidQR:
         Y[:, np.linalg.norm(Y, axis=0) <= _NONE * np.sqrt(N) * np.linalg.norm(mean)] = 0.0
         L, U = np.linalg.eigh(self.W)
         within = np.sqrt(np.maximum(L, 0.0))[:, None] * U.T
-        eigenvalues, M = best_ratios(Y.T, within, mu)
+        # what rounding leaves of rows less their means, and of W as its eigenvalues see it
+        far, wide = np.linalg.norm(R * np.sqrt(N)), np.sqrt(L.max(initial=0.0))
+        noise = max(n * _EPS * far, np.sqrt(n * _EPS) * wide)
+        eigenvalues, M = best_ratios(Y.T, within, mu, noise=noise)
         telling = eigenvalues > DROPPED * eigenvalues.max(initial=0.0)
         # of the others only what Q does not send to 0: the mean, where it is outside
         rest = M[:, ~telling]
