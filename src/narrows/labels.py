@@ -8,6 +8,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from narrows.errors import RangeError
+
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # what rows times these are is a number
 _NUMBERS, _TEXT = "biuf", "UO"
 _CLOSE = 1_000  # a table of so many numbers is always small
 
@@ -200,4 +203,13 @@ def weights(sample_weight: Any, n: int, who: str) -> np.ndarray:
         )
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise ValueError(f"{who}: sample_weight must be finite and >= 0.")
+    odd = (weight > LARGEST_WEIGHT) | ((weight > 0) & (weight < SMALLEST_WEIGHT))
+    if odd.any():
+        i = int(odd.argmax())
+        raise RangeError(
+            f"sample weights of 0 or between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}",
+            f"{weight[i]:g} for sample {i}",
+            advice="Scale sample_weight, and use 0 for what is to count for nothing.",
+            who=who,
+        )
     return weight

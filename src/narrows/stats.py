@@ -10,11 +10,23 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, RangeError
 from narrows.interrupts import uninterrupted
 from narrows.labels import indicator, union
 from narrows.priors import priors
-from narrows.solve.sums import BLOCK, add_dense, all_finite, blocks, near, weighted
+from narrows.solve.sums import (
+    BLOCK,
+    HUGE,
+    TINY,
+    add_dense,
+    all_finite,
+    blocks,
+    check_not_tiny,
+    check_sparse,
+    near,
+    too_large,
+    weighted,
+)
 from narrows.solve.table import Stored, Table, add_sparse_rows, beside
 
 Second = Literal["total", "class"] | None
@@ -22,6 +34,7 @@ Second = Literal["total", "class"] | None
 _ROUNDING = 1e-12  # what a share has to exceed to be more than rounding
 _GONE = 1e-12  # of its former weight: what subtraction leaves of a class that is not there any more
 _FAINT = 1e-280  # less weight is lost in the rounding of the smallest numbers
+_LIGHTER = "Use smaller weights."
 _MISSING = 1e-9  # of a weight: more than this is not there to be taken out, and not rounding
 
 
@@ -158,8 +171,9 @@ class ClassStats:
             )
         classes, Y = indicator(X, y, sample_weight)
         added = Y.sum(axis=0)
-        if not np.isfinite(self.n + added.sum()):
-            raise ValueError("ClassStats: the sum of all weights is too large; scale them down.")
+        self._check_weight(float(added.sum()))
+        if sparse.issparse(X) and not self.presence:
+            check_sparse(X, float(added.sum()), self.second is not None)
         row = self._grow(classes)
         with uninterrupted():
             if sparse.issparse(X):
@@ -237,10 +251,34 @@ class ClassStats:
     def _scaled(self, weight: float) -> ClassStats:
         new = ClassStats(self.n_features, second=self.second, presence=self.presence)
         new.n_samples, new.classes = self.n_samples, self.classes
-        new.counts, new._sums = self.counts * weight, self._sums.scaled(weight)
-        new._squares = None if self._squares is None else self._squares.scaled(weight)
+        with np.errstate(over="ignore"):  # of what is seen next
+            new.counts, new._sums = self.counts * weight, self._sums.scaled(weight)
+            new._squares = None if self._squares is None else self._squares.scaled(weight)
         new._origin = self._origin  # never written to, so it can be shared
+        if weight > 1:
+            new._check_weight(0.0)
+            new._sums.check_finite("")
+            if new._squares is not None:
+                new._squares.check_finite(" of squares")
+        elif weight < 1:
+            new._reset(np.flatnonzero(new.counts < _FAINT))
         return new
+
+    def _check_weight(self, more: float) -> None:
+        """Raise where the sum of all weights would be no number."""
+        with np.errstate(over="ignore"):
+            total = self.n + more
+        if not total <= HUGE:
+            raise RangeError(f"weights of less than {HUGE:.1e} in all", "more", None, _LIGHTER)
+
+    def _check_room(self, sums: Table, squares: Any, classes: np.ndarray, sign: float) -> None:
+        """Raise where these, times `sign`, cannot be added; before anything changes."""
+        place = {label: k for k, label in enumerate(self.classes.tolist())}
+        row = np.array([place.get(label, -1) for label in classes.tolist()], dtype=np.intp)
+        self._sums.check_room(row, sums, sign, "")
+        if squares is not None:
+            row = row if self.second == "class" else np.zeros(1, np.intp)
+            self._squares.check_room(row, squares, sign, " of squares")
 
     def _accumulate(self, other: ClassStats, sign: float = 1.0) -> Self:
         if not isinstance(other, ClassStats):
@@ -261,6 +299,8 @@ class ClassStats:
         elif other._origin is None and other.counts.any():
             self._become_raw()
         sums, squares = other._about(self._origin)
+        self._check_weight(other.n if sign > 0 else 0.0)
+        self._check_room(sums, squares, other.classes, sign)
         before = dict(zip(self.classes.tolist(), self.counts.tolist(), strict=True))
         for label, count in zip(other.classes.tolist(), other.counts.tolist(), strict=True):
             if sign < 0 and before.get(label, 0.0) - count < -_MISSING * count:
@@ -324,14 +364,19 @@ class ClassStats:
         delta = (zero if self._origin is None else self._origin) - (
             zero if origin is None else origin
         )
-        shift = self.counts[:, None] * delta
-        squares = self._squares
-        if squares is not None:
-            change = 2 * delta * self._sums.toarray() + shift * delta
-            if self.second == "total":
-                change = change.sum(axis=0, keepdims=True)
-            squares = Table(squares.shape, squares.toarray() + change)
-        return Table(self._sums.shape, self._sums.toarray() + shift), squares
+        with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
+            shift = self.counts[:, None] * delta
+            squares = self._squares
+            if squares is not None:
+                change = 2 * delta * self._sums.toarray() + shift * delta
+                if self.second == "total":
+                    change = change.sum(axis=0, keepdims=True)
+                squares = Table(squares.shape, squares.toarray() + change)
+            sums = Table(self._sums.shape, self._sums.toarray() + shift)
+        for table, of in ((sums, ""), (squares, " of squares")):
+            if table is not None:
+                table.check_finite(of)
+        return sums, squares
 
     def widen(self, n_features: int) -> ClassStats:
         """Return the same state over more columns; the new ones are empty.
@@ -520,7 +565,18 @@ class ClassStats:
         Class j is reweighted to p_j first, which takes ``second="class"`` unless p is the
         empirical one.
         """
-        return np.maximum(self._mean_squares(p) - self._centre(p) ** 2, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
+            squares = self._mean_squares(p)
+            variances = np.maximum(squares - self._centre(p) ** 2, 0.0)
+        if not np.isfinite(variances).all():
+            k = int((~np.isfinite(variances)).argmax())
+            raise too_large(f"standard deviations below {HUGE**0.5:.1e}", k)
+        if squares.max(initial=0.0) < TINY:  # what was not 0 may be so as a square
+            size = np.zeros(len(variances))
+            for columns, M in self._means(p):
+                size[columns] = np.abs(M).max(axis=0, initial=0.0)
+            check_not_tiny(size)
+        return variances
 
     def varying(self, p: np.ndarray) -> np.ndarray:
         """Which columns vary, of shape (d,): their variance is more than rounding.

@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, RangeError
 from narrows.solve.sums import all_finite
 
 
@@ -95,11 +95,31 @@ def absent(verb: str, why: str) -> Any:
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
     before = dict(vars(estimator))
     try:
-        yield
+        with naming(estimator):
+            yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+@contextmanager
+def naming(estimator: Any) -> Iterator[None]:
+    """Let an error about magnitudes name the estimator, and the feature as the data did."""
+    try:
+        yield
+    except RangeError as error:
+        name = None if error.feature is None else feature_name(estimator, error.feature)
+        raise error.named(type(estimator).__name__, name) from None
+
+
+def feature_name(estimator: Any, k: int) -> str:
+    """Return the name of feature k, also of an estimator that is only being fitted."""
+    names = getattr(estimator, "feature_names_in_", None)
+    source = getattr(getattr(estimator, "_learnt", None), "source", None)
+    if names is None and source is not None:
+        names = source.names
+    return f"x{k}" if names is None else str(names[k])
 
 
 def take_state(estimator: Any, state: Any) -> Any:
@@ -268,7 +288,8 @@ class Estimator(TransformerMixin, BaseEstimator):
         learnt, now = self._learnt, self.get_params(deep=False)
         if learnt.solution is None or not all(same(learnt.solved[k], now[k]) for k in now):
             self._check_parameters(self.n_features_in_)
-            learnt.solution, learnt.solved = self._solve(learnt.state), now
+            with naming(self):
+                learnt.solution, learnt.solved = self._solve(learnt.state), now
         return learnt.solution
 
     # -- inside -----------------------------------------------------------------------------
