@@ -53,6 +53,11 @@ class RangeError(ValueError):
         """Return the same, said by another, of a feature of this name."""
         return RangeError(*self.said, who, name)
 
+    def of_feature(self, feature: int) -> RangeError:
+        """Return the same of another feature."""
+        expected, got, _, advice = self.said
+        return RangeError(expected, got, feature, advice, self.who)
+
     def __reduce__(self) -> tuple:
         return RangeError, (*self.said, self.who, self.name)
 

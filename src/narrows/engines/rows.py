@@ -76,6 +76,7 @@ class SpreadRows(Centred):
     def __init__(self, client: Any, held: list[Any], stats: ClassStats):
         live = stats.counts > 0
         self.client, self.unit = client, 1.0
+        self.power = self.weight_power = 0
         classes, mean = stats.classes[live], stats.mean
         self._between: np.ndarray
         about = kept(client, (classes, mean))
@@ -95,6 +96,12 @@ class SpreadRows(Centred):
         self._between = np.empty((len(classes), stats.n_features))
         for columns, D in stats.deviations(prior):
             self._between[:, columns] = np.sqrt(self.counts)[:, None] * D
+
+    def largest_in(self) -> int:
+        """Return a column that holds the largest magnitude of the part that has it."""
+        sizes = self._of_each(_largest)
+        part = self.parts[int(np.argmax(sizes))]
+        return int(self.client.submit(Centred.largest_in, part, pure=False).result())
 
     def over(self, unit: float) -> SpreadRows:
         """Return the same divided by a number."""
@@ -178,6 +185,10 @@ def _part(rows: Rows | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
         X, labels, weight = rows
         X, labels, weight = X[weight > 0], labels[weight > 0], weight[weight > 0]
     return Centred(widened(X, len(mean)), np.searchsorted(classes, labels), weight, mean)
+
+
+def _largest(part: Centred) -> float:
+    return part.largest
 
 
 def _facts(part: Centred) -> tuple[Any, ...]:

@@ -35,6 +35,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from narrows.errors import RangeError
 from narrows.solve.rows import DenseRows, Rows, SparseRows, touched
 from narrows.solve.sums import BLOCK, blocks
 
@@ -475,13 +476,15 @@ class Span:
         return due if due > self.n else self.n + 1
 
     def _look_after(self, asked: int) -> None:
-        from narrows.solve.kernels import TOO_LARGE
+        from narrows.solve.kernels import LARGEST, TOO_LARGE
         from narrows.solve.span_steps import REBASE
 
         if asked == TOO_LARGE:
-            raise ValueError(
-                f"the squares of the rows up to number {self.n} are too large to be added up; "
-                "scale the data down."
+            raise RangeError(
+                f"samples whose squares add up to less than {LARGEST:g}",
+                f"more up to number {self.n} of all",
+                None,
+                "Scale the data down.",
             )
         if asked == REBASE:
             self.rebase()
