@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.labels import one_a_row, weights
+from narrows.labels import joined, one_a_row, weights
 from narrows.solve.centred import Centred, triangle
 from narrows.solve.lsqr import Product
 from narrows.solve.sums import stacked, widened
@@ -47,7 +47,7 @@ def rows_of(chunks: Iterable[tuple[Any, ...]], who: str) -> Rows | None:
         return None
     return (
         stacked([X for X, _, _ in parts]),
-        np.concatenate([labels for _, labels, _ in parts]),
+        joined([labels for _, labels, _ in parts]),
         np.concatenate([weight for _, _, weight in parts]),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 from narrows.errors import ParameterError, RangeError
 from narrows.families._base import Learnt, absent, also_dask, unchanged_on_error
 from narrows.families._project import Directions, Projector
-from narrows.labels import one_a_row, weights
+from narrows.labels import one_a_row, union, weights
 from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.exact import set_signs
 from narrows.solve.sums import HUGE, TINY, stacked, widened
@@ -53,7 +53,8 @@ class Gathered:
 
     def __init__(self, n_features: int):
         self.n_features = n_features
-        self.chunks: list[tuple[Any, Any]] = []
+        self.classes = np.empty(0, np.int64)
+        self.chunks: list[tuple[Any, np.ndarray]] = []
 
     def widen(self, n_features: int) -> Gathered:
         """Let there be more columns, 0 so far."""
@@ -176,8 +177,9 @@ class BatchProjector(Projector):
         """Keep more rows, in place, for `fit_state`."""
         name = type(self).__name__
         X = checked_rows(X, name)
-        one_a_row(X, self._labels(X, y), name)
-        state.chunks.append((X, y))
+        classes, codes = one_a_row(X, self._labels(X, y), name)
+        state.classes = union(state.classes, classes)
+        state.chunks.append((X, classes[codes]))
         return state
 
     def fit_state(self, state: Gathered) -> Self:

@@ -16,7 +16,7 @@ from narrows.errors import ParameterError
 from narrows.families._additive import Additive
 from narrows.families._base import Learnt, check_whole, same, unchanged_on_error
 from narrows.interrupts import uninterrupted
-from narrows.labels import union, weights
+from narrows.labels import as_array, union, weights
 from narrows.solve.sums import blocks
 from narrows.stats import ClassStats
 
@@ -50,7 +50,7 @@ class _Piece:
 def _sliceable(a: Any) -> Any:
     if a is None:
         return None
-    return sparse.csr_array(a) if sparse.issparse(a) else np.asarray(a)
+    return sparse.csr_array(a) if sparse.issparse(a) else as_array(a)
 
 
 class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
