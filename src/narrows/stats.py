@@ -645,14 +645,15 @@ class ClassStats:
 
 def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
     """Return rows as float32 or float64, CSR if sparse; ValueError where they are not finite."""
-    return check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_min_samples=0,
-        ensure_all_finite=finite and not all_finite(X),
-        estimator=who,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that scikit-learn looks at
+        return check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=0,
+            ensure_all_finite=finite and not all_finite(X),
+            estimator=who,
+        )
 
 
 def _in_one(squares: Table) -> Table:

@@ -332,9 +332,10 @@ class Estimator(TransformerMixin, BaseEstimator):
             )
         if "ensure_all_finite" not in options:
             options["ensure_all_finite"] = not all_finite(X)
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # of a sum that scikit-learn looks at
+            return validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
+            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")

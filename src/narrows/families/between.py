@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.linalg import norm  # whose squares do not overflow
 
 from narrows.criteria import BETWEEN, Criterion, check_spread, deviations
 from narrows.families._online import OnlineProjector
@@ -134,7 +135,7 @@ class _OrthogonalCentroid(ExactProjector):
         L, W = gram_eigh(
             lambda: ((columns, root * D) for columns, D in stats.deviations(p)),
             stats.n_features,
-            noise=float(np.linalg.norm(stats.rounding(p))),
+            noise=float(norm(stats.rounding(p))),
             most=most,
         )
         check_spread(L[:1], lambda: deviations(stats, p))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Learnt, check_whole, same, unchanged_on_error
+from narrows.families._base import Learnt, check_whole, naming, same, unchanged_on_error
 from narrows.interrupts import uninterrupted
 from narrows.labels import as_array, union, weights
 from narrows.solve.sums import blocks
@@ -192,7 +192,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             state = answer.empty_state(self.n_features_in_)
             left = self.samples
             for piece in reversed(self._pieces):
-                state += piece.last(answer, min(left, piece.n))
+                with naming(self):
+                    state += piece.last(answer, min(left, piece.n))
                 left -= min(left, piece.n)
             answer._learnt, answer.n_features_in_ = Learnt(state), self.n_features_in_
             if hasattr(self, "feature_names_in_"):

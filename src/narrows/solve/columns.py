@@ -90,7 +90,7 @@ def best_ratio(a: np.ndarray, b: np.ndarray, p: int) -> float:
         Infinite if p columns have b = 0 and not all of them a = 0. At the optimum the best set
         is the p largest of a - value b.
     """
-    if not np.isfinite(a.max(initial=0.0) * len(a) + b.max(initial=0.0) * len(b)):
+    if not np.isfinite(len(a) * (float(a.max(initial=0.0)) + float(b.max(initial=0.0)))):
         unit = 2.0 ** np.ceil(np.log2(2 * len(a)))
         a, b = a / unit, b / unit
     free = b == 0

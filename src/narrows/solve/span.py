@@ -287,6 +287,7 @@ class Span:
 
         return restore
 
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # of what is seen at its end
     def learn(
         self,
         X: Any,
@@ -372,6 +373,13 @@ class Span:
                 if reduced is not None:
                     reduced[done - 1] = row @ self.directions(rule.orthonormal)
             self._look_after(asked)
+        if not np.isfinite(self.state.L).all():
+            raise RangeError(
+                "samples of about one length",
+                f"some so much longer that products up to number {self.n} of all are lost",
+                None,
+                "Scale the samples.",
+            )
         if reduced is not None and done < len(labels):
             reduced[done:] = X[done:] @ self.directions(rule.orthonormal)
         return done

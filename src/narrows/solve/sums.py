@@ -247,7 +247,9 @@ def _add_many(
 def near(X: np.ndarray) -> np.ndarray:
     """A point in the middle of dense rows: the mean of a thousand of them, of few all."""
     with np.errstate(over="ignore"):  # a sum that is no number is seen when the rows are added
-        return X[:: max(1, len(X) // _NEAR)].mean(axis=0, dtype=np.float64)
+        some = X[:: max(1, len(X) // _NEAR)]
+        mean = some.mean(axis=0, dtype=np.float64)
+        return mean if np.isfinite(mean).all() else (some / np.float64(len(some))).sum(axis=0)
 
 
 def all_finite(X: Any) -> bool:
