@@ -197,7 +197,7 @@ def test_weights_that_lose_digits_are_refused(case, weight, mixed):
         given[::2] = 1.0
     for verb in ("fit", "partial_fit"):
         if hasattr(case.estimator, verb):
-            with pytest.raises(ValueError, match="expected sample weights of 0 or between") as found:
+            with pytest.raises(ValueError, match="expected sample weights of 0 or") as found:
                 getattr(case.new(), verb)(X, y, given)
             assert f"got {weight:g} for sample {int(mixed)}" in clear(found.value, case.estimator)
 
@@ -206,9 +206,8 @@ def test_weights_that_lose_digits_are_refused(case, weight, mixed):
 @pytest.mark.parametrize("weight", [1e-99, 1e99])
 def test_weights_at_the_bounds_keep_all_digits(case, weight):
     X, y = case.labelled()
-    names = {"mu": 0.5, "alpha": 1.0}
     there = case.new()
-    for name, value in names.items():
+    for name in ("mu", "alpha"):
         if getattr(there, name, None):
             there.set_params(**{name: getattr(there, name) * weight})
     if getattr(there, "threshold", None) and not case.scale_free:
@@ -269,7 +268,7 @@ def test_the_algebra_never_comes_to_infinity(form, second):
         lambda: a * 1.7e308,
         lambda: 1e200 * (1e200 * a),
     ):
-        with pytest.raises(RangeError, match="ClassStats: expected .* below|less than"):
+        with pytest.raises(RangeError, match=r"ClassStats: expected .* (below|less than)"):
             add()
     for name, array in large.to_arrays().items():
         np.testing.assert_array_equal(array, before[name])
@@ -280,7 +279,7 @@ def test_a_sum_of_states_names_the_feature():
     X = sparse.csr_array([[1.0, 0, 1e280, 0]] * 3)
     a, b = (1e28 * ClassStats.of(X, [0, 0, 1], np.full(3, 0.5)) for _ in range(2))
     for add in (lambda: a + b, lambda: a.__iadd__(b), lambda: a * 4):
-        with pytest.raises(RangeError, match="sums below 1.8e.308, got more in feature 2"):
+        with pytest.raises(RangeError, match=r"sums below 1.8e.308, got more in feature 2"):
             add()
     assert np.isfinite((a - b).sums).all()
 
@@ -312,8 +311,13 @@ def test_states_about_origins_too_far_apart_do_not_add_up():
     far = ClassStats.of(np.full((4, 2), 1e200), [0, 0, 1, 1], second="total")
     near = ClassStats.of(sparse.csr_array(np.eye(4, 2)), [0, 0, 1, 1], second="total")
     for add in (lambda: far + near, lambda: near + far):
-        with pytest.raises(RangeError, match="sums of squares below 1.8e.308, got more in feature"):
+        with pytest.raises(RangeError, match=r"sums of squares below 1.8e.308, got more in"):
             add()
+
+
+def merged(method, X, y):
+    one, other = (method().partial_fit(X[k::2], y[k::2]) for k in range(2))
+    return one.merge(other)
 
 
 @pytest.mark.parametrize("method", [OC, OCM, OCFS, VarianceFS, FisherFS])
@@ -325,10 +329,7 @@ def test_merge_and_fit_stats_of_extremes(method):
             with pytest.raises(ValueError, match=f"{method.__name__}: expected"):
                 method().fit_stats(stats.update(factor * X, y))
         with pytest.raises(ValueError, match=f"{method.__name__}: expected"):
-            one, other = (
-                method().partial_fit(factor * X[k::2], y[k::2]) for k in range(2)
-            )
-            finite(one.merge(other))
+            finite(merged(method, factor * X, y))
     large = np.array([[0.0] * 7, [1.0, 0, 0, 0, 0, 1.7e308, 0]])
     if method in (OC, OCM, OCFS):
         one, other = (
@@ -357,16 +358,15 @@ def named(value, k=2):
 def test_an_error_says_who_and_which_feature(method):
     X, y = named(1e300)
     unfitted = method()
-    with pytest.raises(ValueError, match=f"^{method.__name__}: expected .* in feature 'three'") as e:
+    said = f"^{method.__name__}: expected .* in feature 'three'"
+    with pytest.raises(ValueError, match=said) as e:
         unfitted.fit(X, y)
     assert vars(unfitted) == vars(method())
     assert pickle.loads(pickle.dumps(e.value)).args == e.value.args
     good, _ = named(1.0)
     fitted = method().fit(good, y)
-    before = answer(fitted)
-    with pytest.raises(ValueError, match=f"^{method.__name__}: expected .* in feature 'three'"):
-        fitted.partial_fit(X, y)
-        finite(fitted)  # where the sums are numbers, but not what is made of them
+    with pytest.raises(ValueError, match=said):  # of sums, or where they are read
+        finite(fitted.partial_fit(X, y))
 
 
 @pytest.mark.parametrize("method", [OCFS, VarianceFS, IOC, CCIPCA, IDRQR, OnlineSRDA])
@@ -389,7 +389,7 @@ def test_eigenvalues_that_are_no_numbers_are_an_error(method):
             with pytest.raises(ValueError, match=r"^MMC: expected rows whose eigenvalues"):
                 MMC().fit(X if factor == 1.0 else factor * labelled()[0], y)
     else:
-        with pytest.raises(ValueError, match="^LDA: expected rows beside whose scatter mu=0.5 .*"):
+        with pytest.raises(ValueError, match=r"^LDA: expected rows beside whose scatter mu=0.5"):
             LDA().fit(X, y)
 
 
@@ -443,5 +443,5 @@ def test_the_first_sample_alone_is_looked_at():
     for method in (IOC, IIS, IMMC, CCIPCA, ILDA, IDRQR):
         for value in (1e308, 1e-310):
             for form in (np.asarray, sparse.csr_array):
-                with pytest.raises(ValueError, match=f"^{method.__name__}: expected samples of len"):
+                with pytest.raises(ValueError, match=f"^{method.__name__}: expected samples"):
                     method().partial_fit(form(np.array([[0.0, value, 0.0]])), [1])

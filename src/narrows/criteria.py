@@ -60,13 +60,14 @@ def _spread(stats: ClassStats, p: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
         for columns, D in stats.deviations(p):
             spread[columns] = weighted(p[p > 0], D**2)
+        noise = rounding**2
     check_spread(spread, lambda: deviations(stats, p))
-    spread[spread <= rounding**2] = 0.0
+    spread[spread <= noise] = 0.0
     return spread
 
 
 def check_spread(spread: np.ndarray, size: Callable[[], np.ndarray]) -> None:
-    """Raise where squares are infinite, or none has all its digits though what they are of is not 0.
+    """Raise where squares are infinite, or all are so small that digits are lost.
 
     Parameters
     ----------
@@ -76,7 +77,8 @@ def check_spread(spread: np.ndarray, size: Callable[[], np.ndarray]) -> None:
         Returns what they are of, one number a feature.
     """
     if not np.isfinite(spread).all():
-        raise too_large(f"class means that differ by less than {HUGE**0.5:.1e}", int(size().argmax()))
+        expected = f"class means that differ by less than {HUGE**0.5:.1e}"
+        raise too_large(expected, int(size().argmax()))
     if spread.max(initial=0.0) < TINY:
         check_not_tiny(size())
 

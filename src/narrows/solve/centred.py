@@ -12,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 from narrows.solve.lsqr import Product
 from narrows.solve.products import Products
 from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
+from narrows.solve.table import with_values
 
 _EPS = 1e-15
 LARGEST = 1e40  # of an entry: beyond, or under its inverse, rows are taken in other units
@@ -86,7 +87,7 @@ class Centred(LinearOperator):
         if mean is None and self.largest and not 1 / LARGEST < self.largest < LARGEST:
             self.power = int(np.frexp(self.largest)[1])
             values = np.ldexp(values.astype(np.float64), -self.power)
-            X = sparse.csr_array((values, X.indices, X.indptr), X.shape) if self.is_sparse else values
+            X = with_values(X, values) if self.is_sparse else values
         if not self.is_sparse:
             if mean is None:
                 for rows in blocks(len(X), max(1, BLOCK // X.shape[1])):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ _ROWS_A_CLASS = 16  # at least, in what one core is given
 _NEAR = 1 << 10  # rows whose mean is near enough to that of all
 TINY = float(np.finfo(np.float64).tiny)  # the least number of all its digits
 HUGE = float(np.finfo(np.float64).max)
-_ABSORBED = 1e290  # no number is made infinite by one of less that is added
+_ABSORBED = 1e290  # to add a number of less makes none infinite
 _SHORT, _LONG = 1e-60, 1e60  # of a sample: the fourth powers of its numbers have to be numbers
 
 # where sums of squares go, and to which of its rows each class: None for all to the first
@@ -81,26 +81,29 @@ def add_dense(
         first_sums, second_sums = add(
             X, Y, second is not None, second_row is None, presence, origin
         )
-    check_room(first_sums, lambda: sums[row])
+    if not is_absorbed(first_sums):
+        check_room(first_sums, sums[row])
     if second is not None:
         where = [0] if second_row is None else second_row
-        check_room(second_sums, lambda: second[where], " of squares")
+        if not is_absorbed(second_sums):
+            check_room(second_sums, second[where], " of squares")
         if not presence and second_sums.max(initial=0.0) < TINY:
             _check_not_lost(X, Y, origin)
         second[where] += second_sums
     sums[row] += first_sums
 
 
-def check_room(
-    added: np.ndarray, now: Callable[[], np.ndarray], of: str = "", first: int = 0
-) -> None:
+def check_room(added: np.ndarray, now: np.ndarray, of: str = "", first: int = 0) -> None:
     """Raise where a sum would be no number any more; the first column is feature `first`."""
-    if sum_of_squares(added) < _ABSORBED:
-        return
     with np.errstate(over="ignore", invalid="ignore"):
-        lost = ~np.isfinite(now() + added).all(axis=0)
+        lost = ~np.isfinite(now + added).all(axis=0)
     if lost.any():
         raise too_large(f"sums{of} below {HUGE:.1e}", first + int(lost.argmax()))
+
+
+def is_absorbed(*added: np.ndarray) -> bool:
+    """Whether these are numbers so small that no number is made infinite by adding one of them."""
+    return bool(sum(map(sum_of_squares, added)) < _ABSORBED)
 
 
 def too_large(expected: str, feature: int) -> RangeError:

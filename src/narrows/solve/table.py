@@ -13,7 +13,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
-from narrows.solve.sums import BLOCK, add_sparse, blocks, canonical, check_room, sum_of_squares
+from narrows.solve.sums import BLOCK, add_sparse, blocks, canonical, check_room, is_absorbed
 
 SMALL = 1 << 22  # numbers (32 MB): an array of no more is kept as one, for the speed
 _PENDING = 1 << 20  # entries that are kept aside, at least, before they are sorted in
@@ -214,18 +214,18 @@ class Table:
     def check_room(self, row: np.ndarray, other: Table, sign: float, of: str) -> None:
         """Raise where `add` would make numbers infinite; nothing is added where row[j] < 0."""
         other._load()
-        if sum(map(sum_of_squares, other._values())) < 1e290:
+        if is_absorbed(*other._values()):
             return
         for columns in blocks(self.shape[1], max(1, BLOCK // max(1, len(row)))):
             now = np.zeros((len(row), columns.stop - columns.start))
             now[row >= 0] = self[columns][row[row >= 0]]
-            check_room(sign * other[columns], lambda now=now: now, of, columns.start)
+            check_room(sign * other[columns], now, of, columns.start)
 
     def check_finite(self, of: str) -> None:
         """Raise where a number is none."""
-        if not sum(map(sum_of_squares, self._values())) < 1e290:
+        if not is_absorbed(*self._values()):
             for columns in blocks(self.shape[1], max(1, BLOCK // max(1, self.shape[0]))):
-                check_room(self[columns], lambda: np.zeros(1), of, columns.start)
+                check_room(self[columns], np.zeros(1), of, columns.start)
 
     def clear(self, row: np.ndarray) -> None:
         """Set rows to 0, in place."""
