@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -403,17 +404,23 @@ def test_a_window_and_files_say_it_too(run):
     window.partial_fit(np.full((3, 7), 1.7e308), [y[0]] * 3)
     with pytest.raises(ValueError, match=r"^(Window|OCFS): expected"):
         window.estimator_.scores_.sum()
-    for value in ("1e300", "1e-300"):
-        rows = "".join(f"{value},{k % 2},{value[0] + '0' * (k % 3) + value[1:]},{'xy'[k % 2]}\n"
-                       for k in range(12))  # fmt: skip
-        text = "u,v,w,label\n" + rows
-        for method in ("ocfs", "ioc", "variancefs", "idrqr", "onlinesrda"):
-            status, _, err = run(f"fit a.csv --label label --method {method} -o m", a__csv=text)
-            if value == "1e300":
-                assert status == 1
-                assert len(err.strip().splitlines()) == 1
-                assert "expected" in err
-                assert "in feature " in err
+    rows = "".join(f"{k % 2},1{'0' * (k % 5)}e300,{'xy'[k % 2]}\n" for k in range(12))
+    for method in ("ocfs", "oc", "ioc", "variancefs", "idrqr", "onlinesrda", "lda", "mmc"):
+        status, _, err = run(
+            f"fit a.csv --label label --method {method} -o m", a__csv="v,w,label\n" + rows
+        )
+        assert status == 1
+        assert len(err.strip().splitlines()) == 1 + ("none of" in err)
+        assert re.search(f"a.csv: {method}: expected .* in feature 'w'", err, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("method", [OC, OCM])
+def test_large_numbers_that_do_not_differ_are_beside_the_point(method):
+    X, y = labelled()
+    X[:, 3] = 1e300
+    with pytest.raises(ValueError, match=r"equal means|span only 1"):
+        method(n_components=2).fit(X, y)
+    assert OCFS().fit(X, y).ranking_[-1] == 3
 
 
 def test_presence_has_no_bounds():
@@ -445,3 +452,17 @@ def test_the_first_sample_alone_is_looked_at():
             for form in (np.asarray, sparse.csr_array):
                 with pytest.raises(ValueError, match=f"^{method.__name__}: expected samples"):
                     method().partial_fit(form(np.array([[0.0, value, 0.0]])), [1])
+
+
+@pytest.mark.parametrize("method", [OC, OCFS, VarianceFS])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_sparse_rows_that_are_not_finite_are_named_so(method, bad):
+    X, y = labelled()
+    fitted = method().partial_fit(sparse.csr_array(X), y)
+    before = answer(fitted)
+    X[9, 3] = bad
+    for learn in (fitted.partial_fit, method().fit, method().partial_fit):
+        with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+            learn(sparse.csr_array(X), y)
+    for name, values in answer(fitted).items():
+        np.testing.assert_array_equal(values, before[name])

@@ -8,6 +8,7 @@ from operator import iadd
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from narrows.errors import RangeError
@@ -100,7 +101,9 @@ class Additive(Estimator):
         """
         with unchanged_on_error(self):
             fitted = self.__sklearn_is_fitted__()
-            X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+            late = sparse.issparse(X) and self._sums_tell(X, y, sample_weight)
+            options = {"ensure_all_finite": False} if late else {}
+            X = self._check_X(X, reset=not fitted, ensure_min_samples=0, **options)
             self._check_parameters(X.shape[1])
             if fitted:
                 stats = self._learnt.state
@@ -108,7 +111,12 @@ class Additive(Estimator):
                 stats = self.empty_state(X.shape[1])
                 self._learnt = Learnt(stats)
             self._learnt.solution = None  # first: an interrupt may come once the rows are counted
-            self.update_state(stats, X, y, sample_weight, check_input=False)
+            try:
+                self.update_state(stats, X, y, sample_weight, check_input=False)
+            except RangeError:
+                if late:
+                    self._check_X(X, reset=False)  # says what is not finite, if anything
+                raise
         return self
 
     def fit_stats(self, stats: ClassStats) -> Self:
@@ -192,7 +200,9 @@ class Additive(Estimator):
     # -- inside -----------------------------------------------------------------------------
 
     def _sums_tell(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        """Whether NaN and infinity will be seen in the sums, so that dense rows are read once."""
+        """Whether NaN and infinity will be seen in what is added, so that rows are read once."""
+        if sparse.issparse(X):
+            return not self._presence and self.half_life is None
         every_row = getattr(y, "ndim", 0) == 1 and sample_weight is None and self.half_life is None
         return every_row and not self._presence and are_many(X)
 

@@ -138,7 +138,8 @@ class _OrthogonalCentroid(ExactProjector):
             noise=float(norm(stats.rounding(p))),
             most=most,
         )
-        check_spread(L[:1], lambda: deviations(stats, p))
+        if len(L):
+            check_spread(L[:1], lambda: deviations(stats, p))
         return L, W
 
 

@@ -61,7 +61,8 @@ def gram_eigh(
             K = sum(np.ldexp(H, -power) @ np.ldexp(H, -power).T for _, H in blocks())
     if not np.isfinite(K).all():
         return np.array([np.inf]), np.empty((n_features, 0))
-    L, U = positive_eigh(np.asarray(K), float(np.ldexp(noise, -power)) ** 2)
+    noise = float(np.ldexp(noise, -power))
+    L, U = positive_eigh(np.asarray(K), noise * noise)
     U = (U / np.sqrt(L))[:, :most]
     W = np.empty((n_features, U.shape[1]))
     for columns, H in blocks():
@@ -90,7 +91,7 @@ def orthogonal_part(
     Of shape (d, 0) where no more than `share` of the length of `w`, or of `scale`, is left.
     """
     size = float(np.abs(w).max(initial=0.0))
-    if size and not _TINY < size**2 < 1 / _TINY:
+    if size and not _TINY < size * size < 1 / _TINY:
         power = int(np.frexp(size)[1])
         w, scale = np.ldexp(w, -power), float(np.ldexp(scale, -power))
     rest = w - W @ (W.T @ w)

@@ -140,7 +140,7 @@ def check_sparse(X: sparse.csr_array, weight: float, squared: bool) -> None:
     size = np.abs(X.data.astype(np.float64))
     if not size.any():
         return
-    largest = float(size.max())
+    largest = float(size.max())  # NaN where there is one
     k = int(X.indices[X.indptr[0] : X.indptr[-1]][size[X.indptr[0] : X.indptr[-1]].argmax()])
     with np.errstate(over="ignore"):
         if not (largest if not squared else largest * max(largest, 1.0)) * weight < _ABSORBED:
