@@ -21,7 +21,7 @@ from narrows.families._base import (
     merge_into,
     naming,
     take_state,
-    unchanged_on_error,
+    whole,
 )
 from narrows.labels import SMALLEST_WEIGHT, weights
 from narrows.priors import check_word
@@ -41,6 +41,7 @@ class Additive(Estimator):
     # -- learning ---------------------------------------------------------------------------
 
     @also_dask
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows at once.
 
@@ -64,19 +65,19 @@ class Additive(Estimator):
             Fewer than two classes of positive weight, all weights zero, NaN or infinity, or a
             parameter that does not fit the data. The estimator is then as it was before.
         """
-        with unchanged_on_error(self):
-            late = self._sums_tell(X, y, sample_weight)
-            X = self._check_X(X, reset=True, **({"ensure_all_finite": False} if late else {}))
-            self._check_parameters(X.shape[1])
-            stats = self.empty_state(X.shape[1])
-            try:
-                self.update_state(stats, X, y, sample_weight, check_input=False)
-            except RangeError:
-                if late:
-                    self._check_X(X, reset=True)  # says what is not finite, if it is not the sum
-                raise
-            return self._finish(stats)
+        late = self._sums_tell(X, y, sample_weight)
+        X = self._check_X(X, reset=True, **({"ensure_all_finite": False} if late else {}))
+        self._check_parameters(X.shape[1])
+        stats = self.empty_state(X.shape[1])
+        try:
+            self.update_state(stats, X, y, sample_weight, check_input=False)
+        except RangeError:
+            if late:
+                self._check_X(X, reset=True)  # says what is not finite, if it is not the sum
+            raise
+        return self._finish(stats)
 
+    @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; the answer is that of `fit` on all rows so far.
 
@@ -99,24 +100,23 @@ class Additive(Estimator):
             NaN or infinity, another number of columns, labels of another type. The estimator
             is then as it was before.
         """
-        with unchanged_on_error(self):
-            fitted = self.__sklearn_is_fitted__()
-            late = sparse.issparse(X) and self._sums_tell(X, y, sample_weight)
-            options = {"ensure_all_finite": False} if late else {}
-            X = self._check_X(X, reset=not fitted, ensure_min_samples=0, **options)
-            self._check_parameters(X.shape[1])
-            if fitted:
-                stats = self._learnt.state
-            else:
-                stats = self.empty_state(X.shape[1])
-                self._learnt = Learnt(stats)
-            self._learnt.solution = None  # first: an interrupt may come once the rows are counted
-            try:
-                self.update_state(stats, X, y, sample_weight, check_input=False)
-            except RangeError:
-                if late:
-                    self._check_X(X, reset=False)  # says what is not finite, if anything
-                raise
+        fitted = self.__sklearn_is_fitted__()
+        late = sparse.issparse(X) and self._sums_tell(X, y, sample_weight)
+        options = {"ensure_all_finite": False} if late else {}
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0, **options)
+        self._check_parameters(X.shape[1])
+        if fitted:
+            stats = self._learnt.state
+        else:
+            stats = self.empty_state(X.shape[1])
+            self._learnt = Learnt(stats)
+        self._learnt.solution = None  # first: an interrupt may come once the rows are counted
+        try:
+            self.update_state(stats, X, y, sample_weight, check_input=False)
+        except RangeError:
+            if late:
+                self._check_X(X, reset=False)  # says what is not finite, if anything
+            raise
         return self
 
     def fit_stats(self, stats: ClassStats) -> Self:

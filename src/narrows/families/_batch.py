@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from narrows.errors import ParameterError, RangeError
-from narrows.families._base import Learnt, absent, also_dask, unchanged_on_error
+from narrows.families._base import Learnt, absent, also_dask, whole
 from narrows.families._project import Directions, Projector
 from narrows.labels import one_a_row, union, weights
 from narrows.solve.centred import LARGEST, Centred, occupied
@@ -78,6 +78,7 @@ class BatchProjector(Projector):
     _by_products: ClassVar[bool] = False  # whether `_directions` asks for products with rows only
 
     @also_dask
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows.
 
@@ -101,52 +102,51 @@ class BatchProjector(Projector):
             NaN or infinity, or a parameter that does not fit the data. The estimator is then as
             it was before.
         """
-        with unchanged_on_error(self):
-            name = type(self).__name__
-            X = self._check_X(X, reset=True)
-            self._check_parameters(X.shape[1])
-            classes, codes = one_a_row(X, self._labels(X, y), name)
-            weight, n = weights(sample_weight, len(codes), name), len(codes)
-            if not weight.any():
-                raise ValueError(_NO_WEIGHT.format(name))
-            if not weight.all():
-                X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
-            present, codes = np.unique(codes, return_inverse=True)
-            counts = np.bincount(codes, weight)
-            solved = Solved(classes[present], counts, n, np.empty((0, 0)), np.empty(0))
-            self._check_two_classes(solved)
-            columns, d = occupied(X), X.shape[1]
-            A = Centred(X if columns is None else X[:, columns], codes, weight)
-            try:
-                self._finish(solved, A)
-            except RangeError as error:
-                if columns is not None and error.feature is not None:
-                    raise error.of_feature(int(columns[error.feature])) from None
-                raise
-            if columns is not None:
-                narrow, solved.W = solved.W, np.zeros((d, solved.W.shape[1]))
-                solved.W[columns] = narrow
-            return self
+        name = type(self).__name__
+        X = self._check_X(X, reset=True)
+        self._check_parameters(X.shape[1])
+        classes, codes = one_a_row(X, self._labels(X, y), name)
+        weight, n = weights(sample_weight, len(codes), name), len(codes)
+        if not weight.any():
+            raise ValueError(_NO_WEIGHT.format(name))
+        if not weight.all():
+            X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
+        present, codes = np.unique(codes, return_inverse=True)
+        counts = np.bincount(codes, weight)
+        solved = Solved(classes[present], counts, n, np.empty((0, 0)), np.empty(0))
+        self._check_two_classes(solved)
+        columns, d = occupied(X), X.shape[1]
+        A = Centred(X if columns is None else X[:, columns], codes, weight)
+        try:
+            self._finish(solved, A)
+        except RangeError as error:
+            if columns is not None and error.feature is not None:
+                raise error.of_feature(int(columns[error.feature])) from None
+            raise
+        if columns is not None:
+            narrow, solved.W = solved.W, np.zeros((d, solved.W.shape[1]))
+            solved.W[columns] = narrow
+        return self
 
+    @whole
     def fit_parts(self, parts: Any) -> Self:
         """Learn from rows that stay where they are, by products with them."""
         if not self._by_products:
             return super().fit_parts(parts)
-        with unchanged_on_error(self):
-            A, stats = parts.rows(self)
-            self._check_parameters(stats.n_features)
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            self.n_features_in_ = stats.n_features
-            live = stats.counts > 0
-            solved = Solved(
-                stats.classes[live], stats.counts[live], stats.n_samples,
-                np.empty((0, 0)), np.empty(0),
-            )  # fmt: skip
-            if stats.n_samples and not stats.n:
-                raise ValueError(_NO_WEIGHT.format(type(self).__name__))
-            self._check_two_classes(solved)
-            return self._finish(solved, A)
+        A, stats = parts.rows(self)
+        self._check_parameters(stats.n_features)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = stats.n_features
+        live = stats.counts > 0
+        solved = Solved(
+            stats.classes[live], stats.counts[live], stats.n_samples,
+            np.empty((0, 0)), np.empty(0),
+        )  # fmt: skip
+        if stats.n_samples and not stats.n:
+            raise ValueError(_NO_WEIGHT.format(type(self).__name__))
+        self._check_two_classes(solved)
+        return self._finish(solved, A)
 
     def _finish(self, solved: Solved, A: Centred) -> Self:
         self._check_size(A)

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
-from narrows.families._base import also_dask, check_whole, is_number, unchanged_on_error
+from narrows.families._base import also_dask, check_whole, is_number, whole
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
 from narrows.solve.exact import set_signs
@@ -42,6 +42,7 @@ class OnlineProjector(Sequential):
     # -- learning ---------------------------------------------------------------------------
 
     @also_dask
+    @whole
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows, one at a time: `passes` times in their order, or shuffled.
 
@@ -62,16 +63,15 @@ class OnlineProjector(Sequential):
             Fewer than two classes, several labels a row, NaN or infinity, or a parameter that
             does not fit the data. The estimator is then as it was before.
         """
-        with unchanged_on_error(self):
-            X = self._check_X(X, reset=True)
-            self._check_parameters(X.shape[1])
-            stream = self._new_stream(X.shape[1])
-            classes, codes = self._one_label_a_row(X, y)
-            rng = check_random_state(self.random_state)
-            for _ in range(self.passes):
-                for X_part, part in self._in_order(X, codes, rng):
-                    stream.learn(X_part, classes, part, *self._how(stream))
-            return self._finish(stream)
+        X = self._check_X(X, reset=True)
+        self._check_parameters(X.shape[1])
+        stream = self._new_stream(X.shape[1])
+        classes, codes = self._one_label_a_row(X, y)
+        rng = check_random_state(self.random_state)
+        for _ in range(self.passes):
+            for X_part, part in self._in_order(X, codes, rng):
+                stream.learn(X_part, classes, part, *self._how(stream))
+        return self._finish(stream)
 
     def transform_while_learning(self, X: Any, y: Any = None) -> np.ndarray:
         """Learn as `partial_fit` does, and reduce each row by what was learnt up to and with it.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.families._base import Learnt, absent, naming, take_state, unchanged_on_error
+from narrows.families._base import Learnt, absent, naming, take_state, whole
 from narrows.families._project import Projector
 from narrows.labels import arrivals, one_a_row
 from narrows.solve.span import Span
@@ -180,30 +180,30 @@ class Sequential(Projector):
         self._learn(X, y)
         return self
 
+    @whole
     def _learn(self, X: Any, y: Any, reducing: bool = False) -> np.ndarray | None:
         """Learn, and return the rows reduced on the way, if they are wanted."""
-        with unchanged_on_error(self):
-            fitted = self.__sklearn_is_fitted__()
-            X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
-            self._check_parameters(X.shape[1])
-            classes, codes = self._one_label_a_row(X, y)
-            begun = fitted and self._learnt.state.n_samples > 0
-            stream = self._learnt.state if begun else self._new_stream(X.shape[1])
-            how = self._how(stream)
-            reduced = np.zeros((X.shape[0], stream.core.p)) if reducing else None
-            learnt = self._learnt if begun else Learnt(stream)
-            if fitted:
-                learnt.source = self._learnt.source
-            # taken back where anything fails, at whatever moment
-            restore = stream.snapshot(X) if begun else None
-            try:
-                stream.learn(X, classes, codes, *how, *([reduced] if reducing else []))
-                learnt.solution = None
-                self._learnt = learnt
-            except BaseException:
-                if restore is not None:
-                    restore()
-                raise
+        fitted = self.__sklearn_is_fitted__()
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+        self._check_parameters(X.shape[1])
+        classes, codes = self._one_label_a_row(X, y)
+        begun = fitted and self._learnt.state.n_samples > 0
+        stream = self._learnt.state if begun else self._new_stream(X.shape[1])
+        how = self._how(stream)
+        reduced = np.zeros((X.shape[0], stream.core.p)) if reducing else None
+        learnt = self._learnt if begun else Learnt(stream)
+        if fitted:
+            learnt.source = self._learnt.source
+        # taken back where anything fails, at whatever moment
+        restore = stream.snapshot(X) if begun else None
+        try:
+            stream.learn(X, classes, codes, *how, *([reduced] if reducing else []))
+            learnt.solution = None
+            self._learnt = learnt
+        except BaseException:
+            if restore is not None:
+                restore()
+            raise
         return None if reduced is None else reduced.astype(X.dtype)
 
     def empty_state(self, n_features: int) -> Any:

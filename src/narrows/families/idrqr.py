@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
-from narrows.families._base import Learnt, also_dask, is_number, naming, unchanged_on_error
+from narrows.families._base import Learnt, also_dask, is_number, naming, whole
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
 from narrows.solve.exact import set_signs
@@ -147,6 +147,7 @@ class IDRQR(Sequential):
         self.update = update
 
     @also_dask
+    @whole
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from all rows at once, by the batch algorithm.
 
@@ -167,16 +168,16 @@ class IDRQR(Sequential):
             Fewer than two classes, several labels a row, NaN or infinity, or a parameter that
             does not fit the data. The estimator is then as it was before.
         """
-        with unchanged_on_error(self):
-            X = self._check_X(X, reset=True)
-            self._check_parameters(X.shape[1])
-            classes, codes = self._one_label_a_row(X, y)
-            state = self.empty_state(X.shape[1])
-            state.update(X, classes, codes)
-            state.next_pass()
-            state.update(X, classes, codes)
-            return self._finish(state.stream)
+        X = self._check_X(X, reset=True)
+        self._check_parameters(X.shape[1])
+        classes, codes = self._one_label_a_row(X, y)
+        state = self.empty_state(X.shape[1])
+        state.update(X, classes, codes)
+        state.next_pass()
+        state.update(X, classes, codes)
+        return self._finish(state.stream)
 
+    @whole
     def refresh(self, X: Any, y: Any) -> Self:
         """Make W exact again: the scatter of these rows about the class means as they are now.
 
@@ -222,10 +223,9 @@ class IDRQR(Sequential):
                 )
         columns = stream.column[stream.places(classes, codes)]
         weight = stream.core.N / np.bincount(columns, minlength=len(stream.core.N))
-        with unchanged_on_error(self):
-            fresh = CentroidStream.from_arrays(stream.to_arrays())
-            fresh.core.spread(X, columns, fresh.core.settle(), weight)
-            self._learnt = Learnt(fresh, self._learnt.source)
+        fresh = CentroidStream.from_arrays(stream.to_arrays())
+        fresh.core.spread(X, columns, fresh.core.settle(), weight)
+        self._learnt = Learnt(fresh, self._learnt.source)
         return self
 
     # -- files ------------------------------------------------------------------------------

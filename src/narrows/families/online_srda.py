@@ -23,7 +23,7 @@ from narrows.families._base import (
     merge_into,
     naming,
     take_state,
-    unchanged_on_error,
+    whole,
 )
 from narrows.families._project import Directions, Projector
 from narrows.families._regression import Regression, united
@@ -157,6 +157,7 @@ class OnlineSRDA(Projector):
     # -- learning ---------------------------------------------------------------------------
 
     @also_dask
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the rows in one pass, in a random order unless `shuffle` is off.
 
@@ -179,20 +180,19 @@ class OnlineSRDA(Projector):
             Fewer than two classes, all weights zero, NaN or infinity, or a parameter that does
             not fit the data. The estimator is then as it was before.
         """
-        with unchanged_on_error(self):
-            X = self._check_X(X, reset=True)
-            self._check_parameters(X.shape[1])
-            classes, Y, weight = self._targets(X, y, sample_weight)
-            if not weight.any():
-                raise ValueError(
-                    "OnlineSRDA: every sample has zero weight. Some rows need a positive "
-                    "sample_weight."
-                )
-            state = self._new_state(X.shape[1], X.dtype)
-            several = is_matrix(y)
-            for rows in self._in_order(len(weight)):
-                self._learn_rows(state, X[rows], classes, Y[rows], weight[rows], several)
-            return self._finish(state)
+        X = self._check_X(X, reset=True)
+        self._check_parameters(X.shape[1])
+        classes, Y, weight = self._targets(X, y, sample_weight)
+        if not weight.any():
+            raise ValueError(
+                "OnlineSRDA: every sample has zero weight. Some rows need a positive "
+                "sample_weight."
+            )
+        state = self._new_state(X.shape[1], X.dtype)
+        several = is_matrix(y)
+        for rows in self._in_order(len(weight)):
+            self._learn_rows(state, X[rows], classes, Y[rows], weight[rows], several)
+        return self._finish(state)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows, in their order; what is learnt does not depend on the batches.
@@ -235,22 +235,22 @@ class OnlineSRDA(Projector):
         """
         return self._partial_fit(X, y, sample_weight, reducing=True)
 
+    @whole
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, reducing: bool = False) -> Any:
-        with unchanged_on_error(self):
-            fitted = self.__sklearn_is_fitted__()
-            X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
-            self._check_parameters(X.shape[1])
-            classes, Y, weight = self._targets(X, y, sample_weight)
-            begun = fitted and self._learnt.state.n_samples > 0
-            state = self._learnt.state if begun else self._new_state(X.shape[1], X.dtype)
-            self._check_begun(state, is_matrix(y), classes)
-            learnt = self._learnt if begun else Learnt(state)
-            if fitted:
-                learnt.source = self._learnt.source
-            with uninterrupted():
-                learnt.solution = None
-                self._learnt = learnt
-                reduced = self._learn_rows(state, X, classes, Y, weight, is_matrix(y), reducing)
+        fitted = self.__sklearn_is_fitted__()
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+        self._check_parameters(X.shape[1])
+        classes, Y, weight = self._targets(X, y, sample_weight)
+        begun = fitted and self._learnt.state.n_samples > 0
+        state = self._learnt.state if begun else self._new_state(X.shape[1], X.dtype)
+        self._check_begun(state, is_matrix(y), classes)
+        learnt = self._learnt if begun else Learnt(state)
+        if fitted:
+            learnt.source = self._learnt.source
+        with uninterrupted():
+            learnt.solution = None
+            self._learnt = learnt
+            reduced = self._learn_rows(state, X, classes, Y, weight, is_matrix(y), reducing)
         return reduced
 
     def merge(self, *others: Self) -> Self:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Learnt, check_whole, naming, same, unchanged_on_error
+from narrows.families._base import Learnt, check_whole, naming, same, whole
 from narrows.interrupts import uninterrupted
 from narrows.labels import as_array, union, weights
 from narrows.solve.sums import blocks
@@ -114,15 +114,16 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.estimator = estimator
         self.samples = samples
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget everything, and learn the last rows of these; the parameters are `fit`'s."""
-        with unchanged_on_error(self):
-            for name in ("_pieces", "_answer"):
-                self.__dict__.pop(name, None)
-            self._learn(X, y, sample_weight, 1)
-            self.estimator_._finish(self.estimator_.stats_)
+        for name in ("_pieces", "_answer"):
+            self.__dict__.pop(name, None)
+        self._learn(X, y, sample_weight, 1)
+        self.estimator_._finish(self.estimator_.stats_)
         return self
 
+    @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows, and let as many leave as are too many.
 
@@ -144,8 +145,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         ValueError
             What the estimator would raise. The window is then as it was before.
         """
-        with unchanged_on_error(self):
-            return self._learn(X, y, sample_weight, 0)
+        return self._learn(X, y, sample_weight, 0)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
         self._check_parameters()
