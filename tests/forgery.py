@@ -152,9 +152,8 @@ def made(kind, path):
 
 # -- how -----------------------------------------------------------------------------------------
 
-# extreme numbers whose squares are none are refused, or not, as those of rows are
 ODD = [
-    np.nan, np.inf, -np.inf, 1e150, -1e150, 1e19, 2.0**53, 2**31, 2**62, -(2**63), -1, 0, 1, 7, 999,
+    np.nan, np.inf, -np.inf, 1e300, -1e300, 1e19, 2.0**53, 2**31, 2**62, -(2**63), -1, 0, 1, 7, 999,
 ]  # fmt: skip
 DEEP = [[]]
 for _ in range(200):

@@ -311,8 +311,11 @@ def test_a_column_of_another_size_hides_nothing(scale):
 @pytest.mark.parametrize("method", [MMC, LDA, SRDA])
 def test_numbers_whose_squares_are_none(method):
     X, y = labelled()
-    for factor in (1e-90, 1e60):
-        with pytest.raises(ValueError, match=f"{method.__name__}: entries between 1e-40 and 1e"):
+    for factor in (1e-200, 1e200):
+        if method is SRDA:  # whose answer has no size
+            assert method().fit(factor * X, y).eigenvalues_.max() > 0
+            continue
+        with pytest.raises(ValueError, match=f"{method.__name__}: expected rows"):
             method().fit(factor * X, y)
 
 

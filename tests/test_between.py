@@ -275,9 +275,9 @@ def test_units_however_large_or_small_turn_no_direction(scale):
 
 def test_numbers_too_large_are_an_error_and_not_infinity():
     X, y = labelled()
-    with pytest.raises(ValueError, match=r"the spread of column \d is too large to be told"):
+    with pytest.raises(ValueError, match="OCFS: expected class means that differ by less than"):
         OCFS().fit(X * 1e300, y)
-    with pytest.raises(ValueError, match="the sum of all weights is too large"):
+    with pytest.raises(ValueError, match="OC: expected sample weights of 0 or between"):
         OC().fit(X, y, sample_weight=np.full(60, 1e307))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from narrows.solve.sums import weighted
+from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
 from narrows.stats import ClassStats
 
 
@@ -43,20 +44,53 @@ class Criterion:
         p = stats.priors(priors)
         a = np.full(stats.n_features, self.shift)
         if self.between:
-            with np.errstate(over="ignore"):
-                spread = np.empty_like(a)
-                for columns, D in stats.deviations(p):
-                    spread[columns] = weighted(p[p > 0], D**2)
-                spread[np.isfinite(spread) & (spread <= stats.rounding(p) ** 2)] = 0.0
-            a += self.between * spread
+            a += self.between * _spread(stats, p)
         if self.total:
-            a += self.total * stats.variances(p)
+            with np.errstate(over="ignore"):  # of what is seen next
+                a += self.total * stats.variances(p)
         if not np.isfinite(a).all():
-            raise ValueError(
-                f"the spread of column {np.flatnonzero(~np.isfinite(a))[0]} is too large to be "
-                "told; scale the data down."
-            )
+            k = int((~np.isfinite(a)).argmax())
+            raise too_large(f"a criterion below {HUGE:.1e}", k)
         return a
+
+
+def _spread(stats: ClassStats, p: np.ndarray) -> np.ndarray:
+    """sum_j p_j (m_j - m)^2, of shape (d,)."""
+    spread, rounding = np.empty(stats.n_features), stats.rounding(p)
+    with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
+        for columns, D in stats.deviations(p):
+            spread[columns] = weighted(p[p > 0], D**2)
+        noise = rounding**2
+    check_spread(spread, lambda: deviations(stats, p))
+    spread[spread <= noise] = 0.0
+    return spread
+
+
+def check_spread(spread: np.ndarray, size: Callable[[], np.ndarray]) -> None:
+    """Raise where squares are infinite, or all are so small that digits are lost.
+
+    Parameters
+    ----------
+    spread : ndarray of shape (d,)
+        Sums of squares, or some of them.
+    size : callable
+        Returns what they are of, one number a feature.
+    """
+    if not np.isfinite(spread).all():
+        expected = f"class means that differ by less than {HUGE**0.5:.1e}"
+        raise too_large(expected, int(size().argmax()))
+    if spread.max(initial=0.0) < TINY:
+        check_not_tiny(size())
+
+
+def deviations(stats: ClassStats, p: np.ndarray) -> np.ndarray:
+    """max_j |m_j - m|, of shape (d,), without rounding."""
+    size, rounding = np.empty(stats.n_features), stats.rounding(p)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for columns, D in stats.deviations(p):
+            D = np.nan_to_num(np.abs(D), nan=np.inf)
+            size[columns] = np.where(D > rounding[columns], D, 0.0).max(axis=0, initial=0.0)
+    return size
 
 
 BETWEEN = Criterion(between=1.0)

@@ -26,6 +26,46 @@ class ParameterError(ValueError):
     """
 
 
+class RangeError(ValueError):
+    """Numbers too large or too small for what is to be made of them.
+
+    Parameters
+    ----------
+    expected, got, advice : str
+        What was expected, what came, and what to do.
+    feature : int, optional
+        Where.
+    who, name : str
+        Who says so, and how that calls the feature; see `named`.
+    """
+
+    def __init__(
+        self,
+        expected: str,
+        got: str,
+        feature: int | None = None,
+        advice: str = "Scale the data.",
+        who: str = "ClassStats",
+        name: str | None = None,
+    ):
+        self.said, self.feature = (expected, got, feature, advice), feature
+        self.who, self.name = who, name
+        where = "" if feature is None else f" in feature {feature if name is None else name!r}"
+        super().__init__(f"{who}: expected {expected}, got {got}{where}. {advice}")
+
+    def named(self, who: str, name: str | None) -> RangeError:
+        """Return the same, said by another, of a feature of this name."""
+        return RangeError(*self.said, who, name)
+
+    def of_feature(self, feature: int) -> RangeError:
+        """Return the same of another feature."""
+        expected, got, _, advice = self.said
+        return RangeError(expected, got, feature, advice, self.who)
+
+    def __reduce__(self) -> tuple:
+        return RangeError, (*self.said, self.who, self.name)
+
+
 class DataError(ValueError):
     """A file holds something that cannot be used.
 

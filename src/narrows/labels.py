@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from narrows.errors import RangeError
+
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # what rows times these are is a number
 _NUMBERS, _TEXT = "biuf", "UO"
 _CLOSE = 1_000  # a table of so many numbers is always small
 
@@ -77,7 +81,29 @@ def _given(y: Any, who: str) -> Any:
             f"{who} requires y to be passed, but the target y is None. "
             "Pass one label a row, or a 0-1 indicator matrix."
         )
-    return y if sparse.issparse(y) else np.asarray(y)
+    return y if sparse.issparse(y) else as_array(y)
+
+
+def as_array(y: Any) -> np.ndarray:
+    """Return labels as an array; of objects where NumPy would make others of those of a list."""
+    array = np.asarray(y)
+    if not isinstance(y, list | tuple) or not (array.ndim == 1 or array.shape[1:] == (1,)):
+        return array
+    if array.ndim == 2:
+        y = [label for row in y for label in row]
+    types = {type(label) for label in y}
+    rounded = array.dtype.kind == "f" and all(issubclass(kind, int) for kind in types)
+    if len(types) < 2 and not rounded:
+        return array
+    objects = np.empty(len(y), dtype=object)
+    objects[:] = y
+    return objects
+
+
+def joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Return labels one after the other; ValueError where `union` would raise."""
+    reduce(union, (distinct(part)[0] for part in parts))
+    return np.concatenate(parts)
 
 
 def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -91,9 +117,14 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             np.array_equal(x.astype(both.dtype).astype(x.dtype), x) for x in (a, b)
         ):
             return both  # no label was rounded on the way to a common type
-    raise ValueError(
-        f"labels of one type wanted, but {a.tolist()[0]!r} ({a.dtype}) and {b.tolist()[0]!r} "
-        f"({b.dtype}) came. Turn all labels into text, or all into numbers of one type."
+    raise _of_several_types((a.tolist()[0], a.dtype), (b.tolist()[0], b.dtype))
+
+
+def _of_several_types(*labels: tuple[Any, Any], who: str = "") -> ValueError:
+    came = " and ".join(f"{label!r} ({kind})" for label, kind in labels)
+    return ValueError(
+        f"{who}labels of one type wanted, but {came} came. Turn all labels into text, or all into "
+        "numbers of one type."
     )
 
 
@@ -137,14 +168,22 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     if labels.dtype.kind == "T":  # numpy's variable-width strings
         labels = labels.astype(object)
     if labels.dtype.kind == "O" and not any(isinstance(label, str) for label in labels):
+        objects = labels.tolist()
         try:
-            labels = np.array(labels.tolist())  # numbers, each an object of its own
+            labels = np.array(objects)  # numbers, each an object of its own
         except ValueError:
             raise ValueError(f"{who}: labels must be numbers or text, not lists.") from None
+        if labels.dtype.kind == "f":
+            labels = _exact(objects, labels, who)
     if labels.dtype.kind in _NUMBERS:
         labels = labels.astype(labels.dtype.newbyteorder("="), copy=False)
         if labels.dtype.itemsize > 8:
-            labels = labels.astype(np.float64)
+            long = labels
+            with np.errstate(over="ignore"):  # of what is seen next
+                labels = long.astype(np.float64)
+            if not np.array_equal(labels, long, equal_nan=True):
+                k = int((labels != long).argmax())
+                raise _of_several_types((long[k], long.dtype), who=f"{who}: ")
     if labels.dtype.kind not in _NUMBERS + _TEXT:
         raise ValueError(f"{who}: labels must be numbers or text, but {labels.dtype} came.")
     if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
@@ -161,6 +200,22 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
             "Turn all labels into text, and fill or drop missing ones."
         )
     return distinct(labels)
+
+
+def _exact(objects: list[Any], numbers: np.ndarray, who: str) -> np.ndarray:
+    """Return labels that NumPy made floats of; ValueError where whole ones do not stay that."""
+    whole = [label for label in objects if isinstance(label, int | np.integer)]
+    if len(whole) == len(objects) and min(whole) >= 0:
+        return np.array(objects, dtype=np.uint64)
+    for label, number in zip(objects, numbers.tolist(), strict=True):
+        if isinstance(label, int | np.integer) and (
+            int(label) != number or len(whole) == len(objects)
+        ):
+            other = next((b for b in objects if type(b) is not type(label) or b < 0), label)
+            raise _of_several_types(
+                (label, type(label).__name__), (other, type(other).__name__), who=f"{who}: "
+            )
+    return numbers
 
 
 def distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -200,4 +255,13 @@ def weights(sample_weight: Any, n: int, who: str) -> np.ndarray:
         )
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise ValueError(f"{who}: sample_weight must be finite and >= 0.")
+    odd = (weight > LARGEST_WEIGHT) | ((weight > 0) & (weight < SMALLEST_WEIGHT))
+    if odd.any():
+        i = int(odd.argmax())
+        raise RangeError(
+            f"sample weights of 0 or between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}",
+            f"{weight[i]:g} for sample {i}",
+            advice="Scale sample_weight, and use 0 for what is to count for nothing.",
+            who=who,
+        )
     return weight

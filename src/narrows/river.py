@@ -20,6 +20,7 @@ from sklearn.feature_extraction import FeatureHasher
 from narrows.errors import ParameterError
 from narrows.families._base import check_whole
 from narrows.families._select import Selector
+from narrows.labels import as_array
 from narrows.text import MOST
 
 __all__ = ["OneByOne", "batches", "rows_of"]
@@ -129,16 +130,10 @@ def batches(
         held.append(row)
         labels.append(label)
         if len(held) == rows:
-            yield rows_of(held, n_features), _array_of(labels)
+            yield rows_of(held, n_features), as_array(labels)
             held, labels = [], []
     if held:
-        yield rows_of(held, n_features), _array_of(labels)
-
-
-def _array_of(labels: list[Any]) -> np.ndarray:
-    """Labels as they are: numpy makes text of numbers that stand beside text."""
-    mixed = len({isinstance(label, str) for label in labels}) > 1
-    return np.array(labels, dtype=object if mixed else None)
+        yield rows_of(held, n_features), as_array(labels)
 
 
 class OneByOne(BaseEstimator):

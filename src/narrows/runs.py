@@ -7,7 +7,7 @@ from typing import Any
 
 from narrows.checkpoint import Begun, Checkpoint
 from narrows.engines import local
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, RangeError
 from narrows.read import Dataset
 from narrows.read.chunk import Chunk, Options, Position
 from narrows.text import Tfidf, Vectoriser
@@ -92,7 +92,7 @@ class Run:
         except (DataError, ParameterError):
             raise
         except ValueError as error:  # of the data as a whole: one class only, equal means
-            raise DataError(", ".join(self.inputs), str(error)) from None
+            raise DataError(", ".join(self.inputs), self._said(error)) from None
         return estimator.remember(dataset.source(self.tfidf))
 
     def update(self) -> Any:
@@ -107,7 +107,15 @@ class Run:
         except (DataError, ParameterError):
             raise
         except ValueError as error:
-            raise DataError(", ".join(self.inputs), str(error)) from None
+            raise DataError(", ".join(self.inputs), self._said(error)) from None
+
+    def _said(self, error: ValueError) -> str:
+        """What an error says, with the name that a feature has in the files."""
+        source = self.dataset.source(self.tfidf)
+        names = None if source is None else source.names
+        if names is not None and isinstance(error, RangeError) and error.feature is not None:
+            error = error.named(error.who, str(names[error.feature]))
+        return str(error)
 
     def rows(self, chunk: Chunk) -> Any:
         """The rows of a chunk, of its texts if it holds these."""

@@ -10,11 +10,23 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from narrows.errors import ParameterError, warn
+from narrows.errors import ParameterError, RangeError, warn
 from narrows.labels import indicator, union
 from narrows.priors import priors
 from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Field, between, checked
-from narrows.solve.sums import BLOCK, all_finite, blocks, near, weighted, with_one_index_type
+from narrows.solve.sums import (
+    BLOCK,
+    HUGE,
+    TINY,
+    all_finite,
+    blocks,
+    check_not_tiny,
+    check_sparse,
+    near,
+    too_large,
+    weighted,
+    with_one_index_type,
+)
 from narrows.solve.table import Stored, Table, add_dense_rows, add_sparse_rows, beside
 from narrows.solve.undo import Undo
 
@@ -34,6 +46,7 @@ _ORIGIN = {
     "origin": Field("f8", ("d",), FINITE, optional=True),
     "placed": Field("f8", (), NOT_NEGATIVE, optional=True),
 }
+_LIGHTER = "Use smaller weights."
 _MISSING = 1e-9  # of a weight: more than this is not there to be taken out, and not rounding
 _EPS = float(np.finfo(np.float64).eps)
 _NOISE = 4 * _EPS  # of a sum of squares: its rounding
@@ -183,8 +196,9 @@ class ClassStats:
             )
         classes, Y = indicator(X, y, sample_weight)
         added = Y.sum(axis=0)
-        if not np.isfinite(self.n + added.sum()):
-            raise ValueError("ClassStats: the sum of all weights is too large; scale them down.")
+        self._check_weight(float(added.sum()))
+        if sparse.issparse(X) and not self.presence:
+            check_sparse(X, float(added.sum()), self.second is not None)
         undo, before = Undo(self), self._sums
         try:
             row = self._grow(classes)
@@ -284,12 +298,27 @@ class ClassStats:
     def _scaled(self, weight: float) -> ClassStats:
         new = ClassStats(self.n_features, second=self.second, presence=self.presence)
         new.n_samples, new.classes = self.n_samples, self.classes
-        new.counts, new._sums = self.counts * weight, self._sums.scaled(weight)
-        new._squares = None if self._squares is None else self._squares.scaled(weight)
+        with np.errstate(over="ignore"):  # of what is seen next
+            new.counts, new._sums = self.counts * weight, self._sums.scaled(weight)
+            new._squares = None if self._squares is None else self._squares.scaled(weight)
         new._origin = self._origin  # never written to, so it can be shared
         new._placed = self._placed * weight
         new._noise = None if self._noise is None else self._noise.scaled(weight)
+        if weight > 1:
+            new._check_weight(0.0)
+            new._sums.check_finite("")
+            if new._squares is not None:
+                new._squares.check_finite(" of squares")
+        elif weight < 1:
+            new._reset(np.flatnonzero(new.counts < _FAINT))
         return new
+
+    def _check_weight(self, more: float) -> None:
+        """Raise where the sum of all weights would be no number."""
+        with np.errstate(over="ignore"):
+            total = self.n + more
+        if not total <= HUGE:
+            raise RangeError(f"weights of less than {HUGE:.1e} in all", "more", None, _LIGHTER)
 
     def _become(self, other: ClassStats) -> Self:
         """Take over another state, which is not used any more, at one stroke."""
@@ -326,9 +355,12 @@ class ClassStats:
             elif sign > 0:
                 self._place(other.n, lambda: other._origin)
         sums, squares = other._about(self._origin)
+        self._check_weight(other.n if sign > 0 else 0.0)
+        self._sums.check_room(row, sums, sign, "")
         weight = self.counts[row]
         if self._squares is not None:
             where = row if self.second == "class" else np.zeros(1, np.intp)
+            self._squares.check_room(where, squares, sign, " of squares")
             self._add_noise(where, other, sign)
         self._counts[row] = np.maximum(weight + sign * other.counts, 0.0)
         self._sums.add(row, sums, sign)
@@ -350,7 +382,6 @@ class ClassStats:
         A class of less than 1e-12 of the total weight is dropped: its weight becomes 0.
         """
         new = self._scaled(weight)
-        new._reset(np.flatnonzero(new.counts < _FAINT))
         new._accumulate(fresh)
         new._reset(np.flatnonzero(new.counts < _GONE * new.n))
         return self._become(new)
@@ -409,14 +440,19 @@ class ClassStats:
         delta = (zero if self._origin is None else self._origin) - (
             zero if origin is None else origin
         )
-        shift = self.counts[:, None] * delta
-        squares = self._squares
-        if squares is not None:
-            change = 2 * delta * self._sums.toarray() + shift * delta
-            if self.second == "total":
-                change = change.sum(axis=0, keepdims=True)
-            squares = Table(squares.shape, squares.toarray() + change)
-        return Table(self._sums.shape, self._sums.toarray() + shift), squares
+        with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
+            shift = self.counts[:, None] * delta
+            squares = self._squares
+            if squares is not None:
+                change = 2 * delta * self._sums.toarray() + shift * delta
+                if self.second == "total":
+                    change = change.sum(axis=0, keepdims=True)
+                squares = Table(squares.shape, squares.toarray() + change)
+            sums = Table(self._sums.shape, self._sums.toarray() + shift)
+        for table, of in ((sums, ""), (squares, " of squares")):
+            if table is not None:
+                table.check_finite(of)
+        return sums, squares
 
     def _add_noise(self, where: np.ndarray, other: ClassStats, sign: float) -> None:
         """Keep what another state has, and of what is subtracted the rounding of squares here."""
@@ -671,7 +707,17 @@ class ClassStats:
         Class j is reweighted to p_j first, which takes ``second="class"`` unless p is the
         empirical one. What is less than the rounding that a subtraction left is 0.
         """
-        variances = np.maximum(self._mean_squares(p) - self._centre(p) ** 2, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
+            squares = self._mean_squares(p)
+            variances = np.maximum(squares - self._centre(p) ** 2, 0.0)
+        if not np.isfinite(variances).all():
+            k = int((~np.isfinite(variances)).argmax())
+            raise too_large(f"standard deviations below {HUGE**0.5:.1e}", k)
+        if squares.max(initial=0.0) < TINY:  # what was not 0 may be so as a square
+            size = np.zeros(len(variances))
+            for columns, M in self._means(p):
+                size[columns] = np.abs(M).max(axis=0, initial=0.0)
+            check_not_tiny(size)
         if self._noise is not None:
             variances[variances <= self._mean_of(self._noise, p)] = 0.0
         return variances
@@ -759,8 +805,8 @@ class ClassStats:
 
 def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
     """Return rows as float32 or float64, CSR if sparse; ValueError where they are not finite."""
-    return with_one_index_type(
-        check_array(
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that scikit-learn looks at
+        X = check_array(
             X,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
@@ -768,7 +814,7 @@ def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
             ensure_all_finite=finite and not all_finite(X),
             estimator=who,
         )
-    )
+    return with_one_index_type(X)
 
 
 def _in_one(squares: Table) -> Table:

@@ -21,6 +21,7 @@ from narrows.engines.there import counted, labelled_rows, source_of, state_of, s
 from narrows.engines.tree import LIMIT, TreeSum
 from narrows.errors import DataError, ParameterError
 from narrows.families._base import is_dask
+from narrows.labels import as_array
 from narrows.read import Source, expanded, hold_texts
 from narrows.read.arrow import INDICES, VALUES
 from narrows.read.chunk import LABELS, Options, wanted_columns
@@ -250,7 +251,7 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...]) -> list[Any]:
             f"narrows.engines.dask: the blocks of X have unknown sizes, so {name} has to be a "
             "dask collection of the same blocks. Or call X.compute_chunk_sizes() first."
         )
-    y = y if sparse.issparse(y) else np.asarray(y)
+    y = y if sparse.issparse(y) else as_array(y)
     if y.shape[0] != sum(sizes):
         raise ValueError(f"narrows.engines.dask: X has {sum(sizes)} rows, {name} {y.shape[0]}.")
     stops = np.cumsum(sizes).tolist()

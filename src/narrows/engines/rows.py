@@ -13,7 +13,7 @@ from scipy import sparse
 
 from narrows.engines.features import Features
 from narrows.engines.tree import Part
-from narrows.labels import one_a_row, weights
+from narrows.labels import joined, one_a_row, weights
 from narrows.solve.centred import Centred, triangle
 from narrows.solve.lsqr import Product
 from narrows.solve.sums import stacked, widened
@@ -58,7 +58,7 @@ def rows_of(
         return None
     return (
         stacked([X for X, _, _ in parts]),
-        np.concatenate([labels for _, labels, _ in parts]),
+        joined([labels for _, labels, _ in parts]),
         np.concatenate([weight for _, _, weight in parts]),
     )
 
@@ -87,6 +87,7 @@ class SpreadRows(Centred):
     def __init__(self, client: Any, held: list[Any], stats: ClassStats):
         live = stats.counts > 0
         self.client, self.unit = client, 1.0
+        self.power = self.weight_power = 0
         classes, mean = stats.classes[live], stats.mean
         self._between: np.ndarray
         about = kept(client, (classes, mean))
@@ -106,6 +107,12 @@ class SpreadRows(Centred):
         self._between = np.empty((len(classes), stats.n_features))
         for columns, D in stats.deviations(prior):
             self._between[:, columns] = np.sqrt(self.counts)[:, None] * D
+
+    def largest_in(self) -> int:
+        """Return a column that holds the largest magnitude of the part that has it."""
+        sizes = self._of_each(_largest)
+        part = self.parts[int(np.argmax(sizes))]
+        return int(self.client.submit(Centred.largest_in, part, pure=False).result())
 
     def over(self, unit: float) -> SpreadRows:
         """Return the same divided by a number."""
@@ -189,6 +196,10 @@ def _part(rows: Rows | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
         X, labels, weight, _ = rows
         X, labels, weight = X[weight > 0], labels[weight > 0], weight[weight > 0]
     return Centred(widened(X, len(mean)), np.searchsorted(classes, labels), weight, mean)
+
+
+def _largest(part: Centred) -> float:
+    return part.largest
 
 
 def _facts(part: Centred) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ from narrows.families._base import Estimator
 from narrows.families._online import OnlineProjector
 from narrows.families._select import Selector
 from narrows.families.online_srda import OnlineSRDA
-from narrows.labels import one_a_row
+from narrows.labels import joined, one_a_row
 from narrows.solve.columns import take
 from narrows.solve.threads import CORES
 from narrows.stats import ClassStats, Second, checked_rows
@@ -196,6 +196,8 @@ def over(
 
     Methods may be those that `check` made ready, which then keep what the last fold taught them.
     """
+    for _, y, _, y_test in folds:
+        joined([y, y_test])  # labels of another type would all be predicted wrong
     made, say = check(methods, dims, classifiers), progress or (lambda what: None)
     found = {} if found is None else found
     classifiers = list(dict.fromkeys(classifiers))

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
 from narrows.evaluate.comparison import Fold, split
+from narrows.labels import joined
 from narrows.read import READERS, Dataset, Source, suffix_of, svmlight
 from narrows.read.chunk import Options
 from narrows.solve.sums import widened
@@ -70,7 +71,7 @@ def rows(
     chunks = list(dataset)
     if sparse.issparse(chunks[0].y):
         raise ParameterError(f"{path}: one label a row wanted to compare, but it holds several.")
-    y = np.concatenate([chunk.y for chunk in chunks])
+    y = joined([chunk.y for chunk in chunks])
     X = [chunk.X for chunk in chunks]
     if dataset.is_text:
         return np.array([text for part in X for text in part], dtype=object), y, dataset

@@ -6,8 +6,10 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
+from narrows.errors import RangeError
 from narrows.families._base import (
     Estimator,
     Learnt,
@@ -15,10 +17,11 @@ from narrows.families._base import (
     check_half_life,
     check_parts,
     merge_into,
+    naming,
     take_state,
     whole,
 )
-from narrows.labels import weights
+from narrows.labels import SMALLEST_WEIGHT, weights
 from narrows.priors import check_word
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
@@ -66,11 +69,12 @@ class Additive(Estimator):
         X = self._check_X(X, reset=True, **({"ensure_all_finite": False} if late else {}))
         self._check_parameters(X.shape[1])
         stats = self.empty_state(X.shape[1])
-        with np.errstate(invalid="ignore"):  # of what is seen next
+        try:
             self.update_state(stats, X, y, sample_weight, check_input=False)
-            finite = not late or np.isfinite(stats.sums).all()
-        if not finite:
-            self._check_X(X, reset=True)  # says what is not finite, or that only the sum is not
+        except RangeError:
+            if late:
+                self._check_X(X, reset=True)  # says what is not finite, if it is not the sum
+            raise
         return self._finish(stats)
 
     @whole
@@ -97,7 +101,9 @@ class Additive(Estimator):
             is then as it was before.
         """
         fitted = self.__sklearn_is_fitted__()
-        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+        late = sparse.issparse(X) and self._sums_tell(X, y, sample_weight)
+        options = {"ensure_all_finite": False} if late else {}
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0, **options)
         self._check_parameters(X.shape[1])
         if fitted:
             stats = self._learnt.state
@@ -105,7 +111,12 @@ class Additive(Estimator):
             stats = self.empty_state(X.shape[1])
             self._learnt = Learnt(stats)
         self._learnt.solution = None  # first: an interrupt may come once the rows are counted
-        self.update_state(stats, X, y, sample_weight, check_input=False)
+        try:
+            self.update_state(stats, X, y, sample_weight, check_input=False)
+        except RangeError:
+            if late:
+                self._check_X(X, reset=False)  # says what is not finite, if anything
+            raise
         return self
 
     def fit_stats(self, stats: ClassStats) -> Self:
@@ -204,7 +215,9 @@ class Additive(Estimator):
         return self._lacks_classes(stats)
 
     def _sums_tell(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        """Whether NaN and infinity will be seen in the sums, so that dense rows are read once."""
+        """Whether NaN and infinity will be seen in what is added, so that rows are read once."""
+        if sparse.issparse(X):
+            return not self._presence and self.half_life is None
         every_row = getattr(y, "ndim", 0) == 1 and sample_weight is None and self.half_life is None
         return every_row and not self._presence and are_many(X)
 
@@ -244,17 +257,25 @@ class Additive(Estimator):
         Where labels play no part y may be None; all rows are then of the one class 0. With a
         `half_life` what was learnt before fades first, and the rows weigh less the older they are.
         """
-        y = self._labels(X, y)
+        with naming(self):
+            return self._update_state(state, X, self._labels(X, y), sample_weight, **options)
+
+    def _update_state(
+        self, state: ClassStats, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> ClassStats:
         if self.half_life is None:
             return state.update(X, y, sample_weight, **options)
         X = checked_rows(X, type(self).__name__)
         age = np.arange(X.shape[0])[::-1]
         half_life = max(float(self.half_life), _SHORTEST)
-        weight = 0.5 ** (age / half_life)
+        weight, unit = 0.5 ** (age / half_life), 1.0
         if sample_weight is not None:
-            weight = weight * weights(sample_weight, len(weight), type(self).__name__)
+            given = weights(sample_weight, len(weight), type(self).__name__)
+            unit = 2.0 ** np.frexp(given.max(initial=0.0))[1]
+            weight = weight * (given / unit)
+        weight[weight < SMALLEST_WEIGHT] = 0.0  # beside the newest rows nothing
         fresh = self.empty_state(state.n_features).update(X, y, weight, check_input=False)
-        return state.fade(0.5 ** (len(age) / half_life), fresh)
+        return state.fade(0.5 ** (len(age) / half_life), fresh * unit)
 
     def _check_kind(self, stats: ClassStats) -> None:
         name = type(self).__name__

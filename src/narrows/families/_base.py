@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import sys
 from abc import abstractmethod
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, RangeError
 from narrows.solve.sums import all_finite, with_one_index_type
 from narrows.solve.undo import Undo
 
@@ -131,11 +131,39 @@ def whole(method: Callable[..., Any]) -> Callable[..., Any]:
             undo = Undo(self)
             try:
                 return method(self, *args, **named)
+            except RangeError as error:
+                said = said_by(self, error)  # before the names of the features are gone again
+                undo.back()
+                raise said from None
             except BaseException:
                 undo.back()
                 raise
 
     return learning
+
+
+@contextmanager
+def naming(estimator: Any) -> Iterator[None]:
+    """Let an error about magnitudes name the estimator, and the feature as the data did."""
+    try:
+        yield
+    except RangeError as error:
+        raise said_by(estimator, error) from None
+
+
+def said_by(estimator: Any, error: RangeError) -> RangeError:
+    """Return an error about magnitudes, said by the estimator, of a feature as the data call it."""
+    name = None if error.feature is None else feature_name(estimator, error.feature)
+    return error.named(type(estimator).__name__, name)
+
+
+def feature_name(estimator: Any, k: int) -> str:
+    """Return the name of feature k, also of an estimator that is only being fitted."""
+    names = getattr(estimator, "feature_names_in_", None)
+    source = getattr(getattr(estimator, "_learnt", None), "source", None)
+    if names is None and source is not None:
+        names = source.names
+    return f"x{k}" if names is None else str(names[k])
 
 
 @whole
@@ -305,7 +333,8 @@ class Estimator(TransformerMixin, BaseEstimator):
             learnt, now = self._learnt, self.get_params(deep=False)
             if learnt.solution is None or not all(same(learnt.solved[k], now[k]) for k in now):
                 self._check_parameters(self.n_features_in_)
-                learnt.solution, learnt.solved = self._solve(learnt.state), held(now)
+                with naming(self):
+                    learnt.solution, learnt.solved = self._solve(learnt.state), held(now)
             return learnt.solution
 
     # -- inside -----------------------------------------------------------------------------
@@ -348,7 +377,10 @@ class Estimator(TransformerMixin, BaseEstimator):
             )
         if "ensure_all_finite" not in options:
             options["ensure_all_finite"] = not all_finite(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a sum that scikit-learn looks at
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
+            )
         return with_one_index_type(X)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -9,17 +9,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, RangeError
 from narrows.families._base import Learnt, absent, also_dask, whole
 from narrows.families._project import Directions, Projector
-from narrows.labels import one_a_row, weights
-from narrows.solve.centred import Centred, occupied
+from narrows.labels import one_a_row, union, weights
+from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.exact import set_signs
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Field, checked
-from narrows.solve.sums import stacked, widened
+from narrows.solve.sums import HUGE, TINY, stacked, widened
 from narrows.stats import checked_rows
 
-_LARGEST = 1e40  # of an entry
 _NO_WEIGHT = "{}: every sample has zero weight. Some rows need a positive sample_weight."
 
 _SCHEMA = {
@@ -66,7 +65,8 @@ class Gathered:
 
     def __init__(self, n_features: int):
         self.n_features = n_features
-        self.chunks: list[tuple[Any, Any]] = []
+        self.classes = np.empty(0, np.int64)
+        self.chunks: list[tuple[Any, np.ndarray]] = []
 
     def widen(self, n_features: int) -> Gathered:
         """Let there be more columns, 0 so far."""
@@ -129,7 +129,12 @@ class BatchProjector(Projector):
         self._check_two_classes(solved)
         columns, d = occupied(X), X.shape[1]
         A = Centred(X if columns is None else X[:, columns], codes, weight)
-        self._finish(solved, A)
+        try:
+            self._finish(solved, A)
+        except RangeError as error:
+            if columns is not None and error.feature is not None:
+                raise error.of_feature(int(columns[error.feature])) from None
+            raise
         if columns is not None:
             narrow, solved.W = solved.W, np.zeros((d, solved.W.shape[1]))
             solved.W[columns] = narrow
@@ -156,8 +161,17 @@ class BatchProjector(Projector):
         return self._finish(solved, A)
 
     def _finish(self, solved: Solved, A: Centred) -> Self:
-        self._check_size(A.largest)
-        solved.eigenvalues, W, solved.more = self._directions(A)
+        self._check_size(A)
+        with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
+            solved.eigenvalues, W, solved.more = self._directions(A)
+        for what, values in (("eigenvalues", solved.eigenvalues), ("directions", W)):
+            size = float(np.abs(values).max(initial=0.0))
+            if not size <= HUGE or (A.power and size < TINY):
+                raise RangeError(
+                    f"rows whose {what} are between {TINY:.1e} and {HUGE:.1e}",
+                    f"numbers up to {A.largest:.1e}",
+                    A.largest_in(),
+                )
         solved.W = np.ascontiguousarray(W)
         set_signs(solved.W)
         self._learnt = Learnt(solved)
@@ -175,8 +189,9 @@ class BatchProjector(Projector):
         """Keep more rows, in place, for `fit_state`."""
         name = type(self).__name__
         X = checked_rows(X, name)
-        one_a_row(X, self._labels(X, y), name)
-        state.chunks.append((X, y))
+        classes, codes = one_a_row(X, self._labels(X, y), name)
+        state.classes = union(state.classes, classes)
+        state.chunks.append((X, classes[codes]))
         return state
 
     def fit_state(self, state: Gathered) -> Self:
@@ -187,12 +202,13 @@ class BatchProjector(Projector):
     def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
         """(eigenvalues (k,) descending, W (d, k), `Solved.more`); k >= n_components."""
 
-    def _check_size(self, largest: float) -> None:
-        """Raise where squares of squares would not be numbers."""
-        if largest and not 1 / _LARGEST < largest < _LARGEST:
-            raise ValueError(
-                f"{type(self).__name__}: entries between {1 / _LARGEST:g} and {_LARGEST:g} wanted, "
-                f"but the largest is {largest:.1e}. Scale the data."
+    def _check_size(self, A: Centred) -> None:
+        """Raise where squares of squares would not be numbers, which is of rows in parts only."""
+        if A.largest and not A.power and not 1 / LARGEST < A.largest < LARGEST:
+            raise RangeError(
+                f"numbers of which the largest is between {1 / LARGEST:g} and {LARGEST:g}",
+                f"{A.largest:.1e}",
+                A.largest_in(),
             )
 
     def _solve(self, state: Solved) -> Directions:

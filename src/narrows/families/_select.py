@@ -218,7 +218,7 @@ class PerClassSelector(Selector):
     @property
     def class_scores_(self) -> np.ndarray:
         """The score of each column for each class, of shape (c, d), in the order of `classes_`."""
-        stats = self._state
+        stats, _ = self._state, self._solution  # which says what is too large
         p = stats.priors(self.priors)
         scores = np.zeros((len(self.classes_), stats.n_features))
         scores[p[stats.counts > 0] > 0] = self._class_scores(stats)

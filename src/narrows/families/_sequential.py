@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.families._base import Learnt, absent, take_state, whole
+from narrows.families._base import Learnt, absent, naming, take_state, whole
 from narrows.families._project import Projector
 from narrows.labels import arrivals, one_a_row
 from narrows.solve.schema import LABELS, NUMBERING, WHOLE, Field, SchemaError, checked
 from narrows.solve.span import Span
-from narrows.solve.sums import canonical
+from narrows.solve.sums import canonical, check_lengths
 from narrows.solve.undo import Undo
 from narrows.stats import ClassStats, checked_rows
 
@@ -222,8 +222,9 @@ class Sequential(Projector):
     def update_state(self, state: Any, X: Any, y: Any) -> Any:
         """Learn rows in order, in place."""
         X = checked_rows(X, type(self).__name__)
-        classes, codes = self._one_label_a_row(X, y)
-        state.learn(X, classes, codes, *self._how(state))
+        with naming(self):
+            classes, codes = self._one_label_a_row(X, y)
+            state.learn(X, classes, codes, *self._how(state))
         return state
 
     def fit_state(self, state: Any) -> Self:
@@ -249,4 +250,5 @@ class Sequential(Projector):
         return self
 
     def _one_label_a_row(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        check_lengths(X)
         return one_a_row(X, self._labels(X, y), type(self).__name__)

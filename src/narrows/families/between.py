@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.linalg import norm  # whose squares do not overflow
 
-from narrows.criteria import BETWEEN, Criterion
+from narrows.criteria import BETWEEN, Criterion, check_spread, deviations
 from narrows.families._online import OnlineProjector
 from narrows.families._project import ExactProjector
 from narrows.families._select import PerClassSelector, Scores
@@ -131,12 +132,15 @@ class _OrthogonalCentroid(ExactProjector):
         """All eigenvalues and `most` vectors of S_b = H'H, with H = [sqrt(p_j) (m_j - m)]_j."""
         p = stats.priors(self.priors)
         root = np.sqrt(p[p > 0, None])
-        return gram_eigh(
+        L, W = gram_eigh(
             lambda: ((columns, root * D) for columns, D in stats.deviations(p)),
             stats.n_features,
-            noise=float(np.linalg.norm(stats.rounding(p))),
+            noise=float(norm(stats.rounding(p))),
             most=most,
         )
+        if len(L):
+            check_spread(L[:1], lambda: deviations(stats, p))
+        return L, W
 
 
 class OC(_OrthogonalCentroid):

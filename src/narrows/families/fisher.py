@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.criteria import BETWEEN, TOTAL, Criterion
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, RangeError
 from narrows.families._base import check_whole, is_number
 from narrows.families._batch import BatchProjector, Gathered
 from narrows.families._online import OnlineProjector
@@ -29,6 +29,7 @@ from narrows.solve.span import Span
 from narrows.stats import ClassStats, Second
 
 _HUGE = 1e100  # weights of more leave nothing of what they are weighed against
+_FAINT = 1e-250  # what is weighed against numbers of about 1: less, and its inverse, are lost
 _ROUNDING = 1e-12  # of a column's variance: as much within the classes is none
 
 
@@ -261,7 +262,14 @@ class LDA(BatchProjector):
         mu, unit, n = 0.0, np.sqrt(A.n), A.shape[0]
         noise = rank_tolerance(F, s, n)  # of F, the differences of rows as long as s
         if self.solver == "regularized":
-            mu, unit = float(self.mu), 1.0
+            mu, unit = A.scaled(self.mu), 2.0 ** (-A.weight_power // 2)
+            if self.mu and not _FAINT < mu < 1 / _FAINT:
+                raise RangeError(
+                    f"rows beside whose scatter mu={self.mu:g} is a number",
+                    f"values up to {A.largest:.1e}",
+                    A.largest_in(),
+                    "Scale the data, or mu with their square.",
+                )
             rank = len(s) if mu else row_basis(F, n, noise).shape[1]
             if rank < len(s):
                 raise ParameterError(
@@ -281,7 +289,7 @@ class LDA(BatchProjector):
         ratios, V = best_ratios(H, F, mu, n, noise)
         found = int((ratios > DROPPED * ratios.max(initial=0.0)).sum())
         self._check_rank(found, len(A.counts))
-        return ratios[:found], Q @ (unit * V[:, :found]), 0
+        return ratios[:found], np.ldexp(Q @ (unit * V[:, :found]), -A.power), 0
 
     def _pca(self, within: np.ndarray) -> np.ndarray:
         """What PCA keeps, in the coordinates of all principal components of X - m."""
@@ -434,7 +442,8 @@ class SRDA(BatchProjector):
         return self._state.more
 
     def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
-        W, n_iter = regressions(A, float(self.alpha), self.max_iter, float(self.tol))
+        alpha = min(A.scaled(self.alpha), _HUGE)  # no more changes the directions
+        W, n_iter = regressions(A, alpha, self.max_iter, float(self.tol))
         ratios, W = by_discriminant_power(A, W)
         self._check_rank(len(ratios), len(A.counts))
         return ratios, W, n_iter

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
-from narrows.families._base import Learnt, also_dask, is_number, whole
+from narrows.families._base import Learnt, also_dask, is_number, naming, whole
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
 from narrows.solve.idr_qr import CentroidQR
@@ -210,7 +210,8 @@ class IDRQR(Sequential):
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        classes, codes = self._one_label_a_row(X, y)
+        with naming(self):
+            classes, codes = self._one_label_a_row(X, y)
         stream = self._learnt.state
         came = np.bincount(codes, minlength=len(classes))
         given = dict(zip(classes.tolist(), came.tolist(), strict=True))
@@ -254,12 +255,14 @@ class IDRQR(Sequential):
 
     def next_pass(self, state: TwoPasses) -> None:
         """Begin the second pass."""
-        state.next_pass()
+        with naming(self):
+            state.next_pass()
 
     def update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
         """Take more rows into account, in place, as the present pass does."""
         X = checked_rows(X, "IDRQR")
-        state.update(X, *self._one_label_a_row(X, y))
+        with naming(self):
+            state.update(X, *self._one_label_a_row(X, y))
         return state
 
     def fit_state(self, state: TwoPasses) -> Self:

@@ -258,6 +258,7 @@ class MMC(BatchProjector):
     def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
         p = self.n_components or len(A.counts) - 1
         L, W, converged = margin_eigh(A, float(self.eps), p)
+        L = np.ldexp(L, 2 * A.power)
         if not len(L):
             raise ValueError("MMC: all rows are alike, so there is no direction to tell them by.")
         if self.n_components is not None and p > len(L):

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from narrows.errors import ParameterError, warn
+from narrows.errors import ParameterError, RangeError, warn
 from narrows.families._base import (
     Learnt,
     absent,
@@ -20,6 +20,7 @@ from narrows.families._base import (
     check_half_life,
     check_parts,
     merge_into,
+    naming,
     take_state,
     whole,
 )
@@ -309,7 +310,8 @@ class OnlineSRDA(Projector):
     ) -> Regression:
         """Learn rows in order, in place."""
         X = checked_rows(X, "OnlineSRDA")
-        classes, Y, weight = self._targets(X, y, sample_weight)
+        with naming(self):
+            classes, Y, weight = self._targets(X, y, sample_weight)
         self._check_begun(state, is_matrix(y), classes)
         self._learn_rows(state, X, classes, Y, weight, is_matrix(y))
         return state
@@ -374,10 +376,14 @@ class OnlineSRDA(Projector):
         """Labels, sorted, the indicator matrix of the rows, and their weights."""
         classes, Y = indicator(X, y, None, "OnlineSRDA")
         values = X.data if sparse.issparse(X) else X
-        largest = max(values.max(initial=0.0), -values.min(initial=0.0))
-        if largest > float(np.finfo(X.dtype).max) ** _ROOM:
-            raise ValueError(
-                "OnlineSRDA: the squares of the rows are too large to be added up; scale them down."
+        largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+        most = float(np.finfo(X.dtype).max) ** _ROOM
+        if largest and not 1 / most < largest < most:
+            sizes = abs(X).max(axis=0)
+            raise RangeError(
+                f"numbers of which the largest is between {1 / most:.1e} and {most:.1e}",
+                f"{largest:.1e}",
+                int((sizes.toarray() if sparse.issparse(X) else sizes).argmax()),
             )
         return classes, Y, weights(sample_weight, X.shape[0], "OnlineSRDA")
 

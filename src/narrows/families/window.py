@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Learnt, check_whole, held, same, whole
-from narrows.labels import union, weights
+from narrows.families._base import Learnt, check_whole, held, naming, same, whole
+from narrows.labels import as_array, union, weights
 from narrows.solve.sums import blocks
 from narrows.stats import ClassStats
 
@@ -51,7 +51,7 @@ class _Piece:
 def _sliceable(a: Any) -> Any:
     if a is None:
         return None
-    return sparse.csr_array(a) if sparse.issparse(a) else np.asarray(a)
+    return sparse.csr_array(a) if sparse.issparse(a) else as_array(a)
 
 
 class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
@@ -195,7 +195,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             for piece in reversed(self._pieces):
                 states.append(piece.last(answer, min(left, piece.n)))
                 left -= min(left, piece.n)
-            state = ClassStats.summed(states)
+            with naming(self):
+                state = ClassStats.summed(states)
             answer._learnt, answer.n_features_in_ = Learnt(state), self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 answer.feature_names_in_ = self.feature_names_in_

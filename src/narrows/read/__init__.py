@@ -10,7 +10,6 @@ import re
 import shutil
 import sys
 import tempfile
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, warn
 from narrows.read import arrow, csv, jsonl, npz, svmlight
 from narrows.read.chunk import Chunk, Options, Position
 from narrows.read.lines import MAX_LINE_MB
@@ -265,7 +264,7 @@ class Dataset:
                     self._check(chunk, _name(path), width)
                     if chunk.cut and path not in self._cut:
                         self._cut.add(path)
-                        _warn(f"{_name(path)}: the last line has no end; it may have been cut off.")
+                        warn(f"{_name(path)}: the last line has no end; it may have been cut off.")
                     if sparse.issparse(chunk.X):  # as wide as the widest so far, or as told
                         width = max(width, options.width or 0, chunk.X.shape[1])
                         chunk.X.resize(chunk.X.shape[0], width)
@@ -463,14 +462,6 @@ def _damage_named(name: str) -> Iterator[None]:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(name, f"damaged or cut short: {error}.") from None
-
-
-def _warn(message: str) -> None:
-    """Warn at the line that called the library."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "narrows":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def _name(path: str) -> str:

@@ -12,8 +12,11 @@ from scipy.sparse.linalg import LinearOperator
 from narrows.solve.lsqr import Product
 from narrows.solve.products import Products
 from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
+from narrows.solve.table import with_values
 
 _EPS = 1e-15
+LARGEST = 1e40  # of an entry: beyond, or under its inverse, rows are taken in other units
+_HEAVY = 1e20  # likewise of the largest weight
 _ROWS = 1 << 13  # at least, of which a triangle is made at a time
 
 
@@ -56,6 +59,10 @@ class Centred(LinearOperator):
         Whether X is.
     largest : float
         The largest magnitude in X as it came.
+    power, weight_power : int
+        X is held times 2^-power, and weights are times 2^-weight_power, an even number, so that
+        squares of squares are numbers: `largest` is then about 1. 0 for ordinary numbers, and for
+        rows that are a part of others.
     counts : ndarray of shape (c,)
         N_j, the weight of each class.
     length : float
@@ -67,12 +74,20 @@ class Centred(LinearOperator):
     def __init__(
         self, X: Any, codes: np.ndarray, weight: np.ndarray, mean: np.ndarray | None = None
     ):
+        self.power = self.weight_power = 0
+        if mean is None and not 1 / _HEAVY < weight.max() < _HEAVY:
+            self.weight_power = int(np.frexp(weight.max())[1]) // 2 * 2
+            weight = np.ldexp(weight, -self.weight_power)
         self.codes, self.root, self.n = codes, np.sqrt(weight), float(weight.sum())
         self.counts: np.ndarray = np.bincount(codes, weight)
         self.is_sparse = sparse.issparse(X)
         origin = np.zeros(X.shape[1])
         values = X.data if self.is_sparse else X
         self.largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+        if mean is None and self.largest and not 1 / LARGEST < self.largest < LARGEST:
+            self.power = int(np.frexp(self.largest)[1])
+            values = np.ldexp(values.astype(np.float64), -self.power)
+            X = with_values(X, values) if self.is_sparse else values
         if not self.is_sparse:
             if mean is None:
                 for rows in blocks(len(X), max(1, BLOCK // X.shape[1])):
@@ -94,6 +109,17 @@ class Centred(LinearOperator):
         super().__init__(np.float64, (len(self.codes), len(self.m)))
         far = 1e-12 * np.linalg.norm(self.m) + _EPS * np.linalg.norm(origin)
         self.noise = float(np.sqrt(self.n) * far + _EPS * np.sqrt(heaviest) * self.length)
+
+    def scaled(self, alpha: float) -> float:
+        """Return what stands for a number that is added to the scatter of the rows as they came."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(alpha, -2 * self.power - self.weight_power))
+
+    def largest_in(self) -> int:
+        """Return a column that holds the largest magnitude, about the mean if rows are dense."""
+        if self.is_sparse:
+            return int(self.X.indices[np.abs(self.X.data).argmax()])
+        return int(np.abs(self.X).max(axis=0).argmax())
 
     def over(self, unit: float) -> Self:
         """Return the same divided by a number."""

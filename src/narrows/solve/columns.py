@@ -49,7 +49,11 @@ def energy_curve(ranked: np.ndarray) -> np.ndarray:
     energy : ndarray of shape (d,)
         energy[p - 1] = E(p), from above 0 to 1; zeros if no score is positive.
     """
-    total = np.cumsum(np.maximum(ranked, 0.0))
+    gain = np.maximum(ranked, 0.0)
+    with np.errstate(over="ignore"):  # of what is seen next
+        total = np.cumsum(gain)
+    if not np.isfinite(total[-1]):
+        total = np.cumsum(gain / 2.0 ** np.ceil(np.log2(len(gain))))
     return total / total[-1] if total[-1] > 0 else total
 
 
@@ -86,6 +90,9 @@ def best_ratio(a: np.ndarray, b: np.ndarray, p: int) -> float:
         Infinite if p columns have b = 0 and not all of them a = 0. At the optimum the best set
         is the p largest of a - value b.
     """
+    if not np.isfinite(len(a) * (float(a.max(initial=0.0)) + float(b.max(initial=0.0)))):
+        unit = 2.0 ** np.ceil(np.log2(2 * len(a)))
+        a, b = a / unit, b / unit
     free = b == 0
     if free.sum() >= p and a[free].any():
         return np.inf

@@ -49,21 +49,27 @@ def gram_eigh(
     -------
     eigenvalues : ndarray of shape (r,)
         Descending; those under 1e-12 of the largest, or of noise, are dropped, so r is the rank.
+        They may be infinite or 0, where squares are no numbers.
     W : ndarray of shape (d, p)
         Orthonormal columns, p = min(r, most).
     """
-    unit = 1.0
+    power = 0
     with np.errstate(over="ignore", invalid="ignore"):
         K = sum(H @ H.T for _, H in blocks())
-    if not _TINY < np.trace(K) < 1 / _TINY:  # squares vanish or overflow: take other units
-        unit = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks()) or 1.0
-        K = sum((H / unit) @ (H / unit).T for _, H in blocks())
-    L, U = positive_eigh(np.asarray(K), (noise / unit) ** 2)
-    U = (U / np.sqrt(L) / unit)[:, :most]
+        if not _TINY < np.trace(K) < 1 / _TINY:  # squares vanish or overflow: take other units
+            size = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks())
+            power = int(np.frexp(size)[1])
+            K = sum(np.ldexp(H, -power) @ np.ldexp(H, -power).T for _, H in blocks())
+    if not np.isfinite(K).all():
+        return np.array([np.inf]), np.empty((n_features, 0))
+    noise = float(np.ldexp(noise, -power))
+    L, U = positive_eigh(np.asarray(K), noise * noise)
+    U = (U / np.sqrt(L))[:, :most]
     W = np.empty((n_features, U.shape[1]))
     for columns, H in blocks():
-        np.matmul(H.T, U, out=W[columns])
-    L = L * unit**2
+        np.matmul((np.ldexp(H, -power) if power else H).T, U, out=W[columns])
+    with np.errstate(over="ignore"):
+        L = np.ldexp(L, 2 * power)
     if len(L) and L[-1] < _SUSPECT * L[0]:
         W, R = np.linalg.qr(W)
         W *= np.sign(np.diag(R))
@@ -85,6 +91,10 @@ def orthogonal_part(
 
     Of shape (d, 0) where no more than `share` of the length of `w`, or of `scale`, is left.
     """
+    size = float(np.abs(w).max(initial=0.0))
+    if size and not _TINY < size * size < 1 / _TINY:
+        power = int(np.frexp(size)[1])
+        w, scale = np.ldexp(w, -power), float(np.ldexp(scale, -power))
     rest = w - W @ (W.T @ w)
     rest -= W @ (W.T @ rest)  # twice is enough
     length = np.linalg.norm(rest)

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import RangeError
 from narrows.solve.exact import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.rows import DenseRows, SparseRows, touched
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
@@ -37,9 +38,6 @@ _RENEWED = 4096  # rows after which S'S is made from S again; a multiple of the 
 _BLOCK_ROWS = 64  # dense rows whose products with S are made by one matrix product
 _DEPENDENT = 1e-10  # of its length: a centroid with no more outside the span before it depends
 _LARGEST = 1e120  # of a square; squares of what is of its size have to be numbers
-_TOO_LARGE = (
-    "the squares of the rows up to number {} are too large to be added up; scale them down."
-)
 _EPS = np.finfo(np.float64).eps
 _NONE = 1e-12  # of the length of the mean: a class mean no farther from it is the mean
 
@@ -187,7 +185,7 @@ class CentroidQR:
                 work, transport, rows.folds,
             )  # fmt: skip
             if asked == TOO_LARGE:
-                raise ValueError(_TOO_LARGE.format(done + learnt))
+                raise _too_large(f" up to sample {done + learnt - 1}")
             rows.fold()
             done += learnt
             if asked == EXPLICIT:
@@ -216,7 +214,7 @@ class CentroidQR:
         for rows in blocks(self.n_features, max(1, BLOCK // max(1, c))):
             SS += self.S[rows].T @ self.S[rows]
         if not np.trace(SS) < _LARGEST:
-            raise ValueError(_TOO_LARGE.format(rows_seen))
+            raise _too_large("")
         self.SS = SS
 
     # -- reading ----------------------------------------------------------------------------
@@ -268,3 +266,13 @@ class CentroidQR:
         rest = rest @ Vt[s > _NONE * np.linalg.norm(rest)].T
         eigenvalues = np.append(eigenvalues[telling], np.zeros(rest.shape[1]))
         return eigenvalues, Q @ np.hstack([M[:, telling], rest])
+
+
+def _too_large(where: str) -> RangeError:
+    """Return the error of sums whose squares are no numbers any more."""
+    return RangeError(
+        f"sums of classes whose squares are below {_LARGEST:g}",
+        f"more{where}",
+        None,
+        "Scale the data down.",
+    )

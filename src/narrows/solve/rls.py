@@ -35,6 +35,7 @@ _SPREAD = (0.1, 1.0, 10.0)  # of the polish: how firmly it is held to what was l
 _HELD_OUT = 5  # one row of so many of the store judges the polish
 _ENOUGH = 50  # rows in the store for one
 _ROWS = 256  # of the store, whose inner products with all are made at a time
+_EPS = np.finfo(np.float64).eps
 _FULL = 0.1  # of the numbers of rows: from here on products are made by dense blocks
 _PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
 
@@ -517,7 +518,7 @@ def _hash(X: sparse.csr_array, i: int) -> int:
 
 def _ridge(K: np.ndarray, mu: float, E: np.ndarray) -> np.ndarray:
     """(K + mu I)^-1 E; K, which is symmetric, is written over."""
-    K.flat[:: len(K) + 1] += mu
+    K.flat[:: len(K) + 1] += max(mu, 4 * len(K) * _EPS * K.diagonal().max())  # beyond rounding
     factor = linalg.cho_factor(K.T, overwrite_a=True, check_finite=False)
     return linalg.cho_solve(factor, E, check_finite=False)
 

@@ -34,7 +34,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from narrows.errors import warn
+from narrows.errors import RangeError, warn
 from narrows.solve.rows import DenseRows, Rows, SparseRows, touched
 from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
 from narrows.solve.sums import BLOCK, blocks
@@ -309,6 +309,7 @@ class Span:
             undo.array(array)
         self._lent = True
 
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # of what is seen at its end
     def learn(
         self,
         X: Any,
@@ -394,6 +395,13 @@ class Span:
                 if reduced is not None:
                     reduced[done - 1] = row @ self.directions(rule.orthonormal)
             self._look_after(asked)
+        if not np.isfinite(self.state.L).all():
+            raise RangeError(
+                "samples of about one length",
+                f"some so much longer that products up to number {self.n} of all are lost",
+                None,
+                "Scale the samples.",
+            )
         if reduced is not None and done < len(labels):
             reduced[done:] = X[done:] @ self.directions(rule.orthonormal)
         return done
@@ -498,13 +506,15 @@ class Span:
         return due if due > self.n else self.n + 1
 
     def _look_after(self, asked: int) -> None:
-        from narrows.solve.kernels import TOO_LARGE
+        from narrows.solve.kernels import LARGEST, TOO_LARGE
         from narrows.solve.span_steps import REBASE
 
         if asked == TOO_LARGE:
-            raise ValueError(
-                f"the squares of the rows up to number {self.n} are too large to be added up; "
-                "scale the data down."
+            raise RangeError(
+                f"samples whose squares add up to less than {LARGEST:g}",
+                f"more up to number {self.n} of all",
+                None,
+                "Scale the data down.",
             )
         if asked == REBASE:
             self.rebase()

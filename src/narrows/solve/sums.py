@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import RangeError
 from narrows.solve.threads import CORES, each
 from narrows.solve.undo import Undo
 
@@ -16,6 +17,10 @@ _MANY = 1 << 23  # numbers from which on a compiled loop is worth loading
 _ROWS_A_CLASS = 16  # at least, in what one core is given
 _NEAR = 1 << 10  # rows whose mean is near enough to that of all
 _ENTRIES = 1 << 21  # of sparse rows from one return to Python, where signals are seen, to the next
+TINY = float(np.finfo(np.float64).tiny)  # the least number of all its digits
+HUGE = float(np.finfo(np.float64).max)
+_ABSORBED = 1e290  # to add a number of less makes none infinite
+_SHORT, _LONG = 1e-60, 1e60  # of a sample: the fourth powers of its numbers have to be numbers
 
 # where sums of squares go, and to which of its rows each class: None for all to the first
 Squares = tuple[np.ndarray | None, np.ndarray | None]
@@ -116,13 +121,119 @@ def add_dense(
     """
     second, second_row = squares
     add = _add_many if are_many(X) else _add_blocks
-    first_sums, second_sums = add(X, Y, second is not None, second_row is None, presence, origin)
-    for table, rows, more in ((second, second_row, second_sums), (sums, row, first_sums)):
+    with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
+        first_sums, second_sums = add(
+            X, Y, second is not None, second_row is None, presence, origin
+        )
+    where = np.zeros(1, np.intp) if second_row is None else second_row
+    if not is_absorbed(first_sums):
+        check_room(first_sums, sums[row])
+    if second is not None:
+        if not is_absorbed(second_sums):
+            check_room(second_sums, second[where], " of squares")
+        if not presence and second_sums.max(initial=0.0) < TINY:
+            _check_not_lost(X, Y, origin)
+    for table, rows, more in ((second, where, second_sums), (sums, row, first_sums)):
         if table is not None:
-            rows = np.zeros(1, np.intp) if rows is None else rows
             if undo is not None:
                 undo.array(table, rows)
             table[rows] += more
+
+
+def check_room(added: np.ndarray, now: np.ndarray, of: str = "", first: int = 0) -> None:
+    """Raise where a sum would be no number any more; the first column is feature `first`."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = ~np.isfinite(now + added).all(axis=0)
+    if lost.any():
+        raise too_large(f"sums{of} below {HUGE:.1e}", first + int(lost.argmax()))
+
+
+def is_absorbed(*added: np.ndarray) -> bool:
+    """Whether these are numbers so small that no number is made infinite by adding one of them."""
+    return bool(sum(map(sum_of_squares, added)) < _ABSORBED)
+
+
+def too_large(expected: str, feature: int) -> RangeError:
+    """Return the error of a sum that is no number."""
+    return RangeError(expected, "more", feature, "Scale the data down.")
+
+
+def _check_not_lost(X: np.ndarray, Y: sparse.csr_array, origin: np.ndarray | None) -> None:
+    """Raise where rows differ from the origin, but the squares of that are 0."""
+    heavy = Y.sum(axis=1) > 0
+    size = np.zeros(X.shape[1])
+    for rows in blocks(len(X), max(1, BLOCK // max(1, X.shape[1]))):
+        B = X[rows][heavy[rows]] - (0.0 if origin is None else origin)
+        np.maximum(size, np.abs(B).max(axis=0, initial=0.0), out=size)
+    check_not_tiny(size)
+
+
+def check_not_tiny(size: np.ndarray) -> None:
+    """Raise where numbers of this size, one a feature, are not all 0: their squares are."""
+    if size.any():
+        k = int(size.argmax())
+        raise RangeError(
+            f"values that differ by more than {TINY**0.5:.1e}",
+            f"at most {size[k]:.1e}",
+            k,
+            "Scale the data up.",
+        )
+
+
+def check_sparse(X: sparse.csr_array, weight: float, squared: bool) -> None:
+    """Raise where sums of so much weight of sparse rows, or of their squares, are no numbers."""
+    if 1e-280 < sum_of_squares(X.data) < 1e160:
+        return  # whatever the weights are
+    size = np.abs(X.data.astype(np.float64))
+    if not size.any():
+        return
+    largest = float(size.max())  # NaN where there is one
+    k = int(X.indices[X.indptr[0] : X.indptr[-1]][size[X.indptr[0] : X.indptr[-1]].argmax()])
+    with np.errstate(over="ignore"):
+        if not (largest if not squared else largest * max(largest, 1.0)) * weight < _ABSORBED:
+            raise too_large(f"sums{' of squares' if squared else ''} below {_ABSORBED:g}", k)
+    if squared and largest**2 < TINY:
+        check_not_tiny(np.bincount([k], [largest]))
+
+
+def check_lengths(X: Any) -> None:
+    """Raise at the first sample whose length is not 0, nor such that its fourth power is a number.
+
+    The lengths are looked at where all numbers together do not show that they are good.
+    """
+    if sparse.issparse(X):
+        parts = blocks(len(X.data), BLOCK)
+        if all(_SHORT < np.abs(X.data[part]).min() for part in parts) and (
+            sum_of_squares(X.data) < _LONG**2
+        ):
+            return
+    for rows in blocks(X.shape[0], max(1, BLOCK // max(1, X.shape[1]))):
+        part = X[rows]
+        with np.errstate(over="ignore", under="ignore"):
+            if sparse.issparse(X):
+                part = part.astype(np.float64)
+                square = part.power(2).sum(axis=1)
+            else:
+                part = part.astype(np.float64, copy=False)
+                square = np.einsum("ij,ij->i", part, part)
+        for i in np.flatnonzero(~((_SHORT**2 < square) & (square < _LONG**2))):
+            x = np.abs(part[[i]].toarray()[0] if sparse.issparse(X) else part[i])
+            k = int(x.argmax())
+            if x[k]:
+                raise RangeError(
+                    f"samples of length 0 or between {_SHORT:g} and {_LONG:g}",
+                    f"{x[k]:.1e} in sample {rows.start + i}",
+                    k,
+                )
+
+
+def sum_of_squares(values: np.ndarray) -> float:
+    """|values|^2; infinite or NaN where that is no number."""
+    if values.flags.c_contiguous or values.flags.f_contiguous:
+        flat = values.ravel(order="K")
+        return float(np.vdot(flat, flat))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.einsum("ij,ij->", values, values))
 
 
 def are_many(X: Any) -> bool:
@@ -185,7 +296,10 @@ def _add_many(
 
 def near(X: np.ndarray) -> np.ndarray:
     """A point in the middle of dense rows: the mean of a thousand of them, of few all."""
-    return X[:: max(1, len(X) // _NEAR)].mean(axis=0, dtype=np.float64)
+    with np.errstate(over="ignore"):  # a sum that is no number is seen when the rows are added
+        some = X[:: max(1, len(X) // _NEAR)]
+        mean = some.mean(axis=0, dtype=np.float64)
+        return mean if np.isfinite(mean).all() else (some / np.float64(len(some))).sum(axis=0)
 
 
 def all_finite(X: Any) -> bool:

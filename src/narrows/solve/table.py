@@ -14,7 +14,15 @@ from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
 from narrows.solve.schema import FINITE, Check, Field, between
-from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks, canonical
+from narrows.solve.sums import (
+    BLOCK,
+    add_dense,
+    add_sparse,
+    blocks,
+    canonical,
+    check_room,
+    is_absorbed,
+)
 from narrows.solve.undo import Undo
 
 SMALL = 1 << 22  # numbers (32 MB): an array of no more is kept as one, for the speed
@@ -222,6 +230,20 @@ class Table:
         self._load()
         for values in self._values():
             values *= weight
+
+    def check_room(self, row: np.ndarray, other: Table, sign: float, of: str) -> None:
+        """Raise where `add` would make numbers infinite."""
+        other._load()
+        if is_absorbed(*other._values()):
+            return
+        for columns in blocks(self.shape[1], max(1, BLOCK // max(1, len(row)))):
+            check_room(sign * other[columns], self[columns][row], of, columns.start)
+
+    def check_finite(self, of: str) -> None:
+        """Raise where a number is none."""
+        if not is_absorbed(*self._values()):
+            for columns in blocks(self.shape[1], max(1, BLOCK // max(1, self.shape[0]))):
+                check_room(self[columns], np.zeros(1), of, columns.start)
 
     def clear(self, row: np.ndarray) -> None:
         """Set rows to 0, in place."""

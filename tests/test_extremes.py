@@ -1,0 +1,468 @@
+"""Numbers at the ends of what a float can be: a right answer, or an error that says where."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from narrows import (
+    CCIPCA,
+    DF,
+    IDRQR,
+    IIS,
+    ILDA,
+    IMMC,
+    IOC,
+    LDA,
+    MMC,
+    OC,
+    OCFS,
+    OCM,
+    SRDA,
+    ClassStats,
+    FisherFS,
+    OnlineSRDA,
+    VarianceFS,
+    Window,
+)
+from narrows.errors import RangeError
+from narrows.families._online import OnlineProjector
+from tests.cases import ADDITIVE, ALL, WEIGHTED, answer, assert_same, labelled
+
+pytestmark = [
+    pytest.mark.filterwarnings("error::RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a|.*rounding has reached"),
+]
+every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+weighted = pytest.mark.parametrize("case", WEIGHTED, ids=lambda case: case.name)
+
+POWERS = [1019, 664, 515, 498, -498, -664, -1030, -1070]  # of 2: 1e307, 1e200, 1e155, 1e150, …
+PLACES = ["all", "feature", "first", "later", "one", "one at first"]
+EXTREMES = {
+    np.float64: [1e308, 1e200, 1e20, 1e-155, 1e-310],
+    np.float32: [3e38, 1e20, 1e-40],
+}
+
+
+def placed(X, value, where):
+    """X with an extreme value somewhere."""
+    Z = X.copy()
+    with np.errstate(under="ignore"):
+        unit = X / np.abs(X).max()
+        if where == "all":
+            Z = unit * value
+        elif where == "feature":
+            Z[:, 2] = unit[:, 2] * value
+        elif where in ("first", "later"):
+            row = 0 if where == "first" else 30
+            Z[row] = unit[row] * value
+        else:
+            Z[30 if where == "one" else 0, 3] = value
+    return Z
+
+
+def streamed(estimator, X, y):
+    for rows in (slice(1), slice(1, 25), slice(25, None)):
+        estimator.partial_fit(X[rows], y[rows])
+    return estimator
+
+
+def finite(estimator):
+    """All that can be read is a number; FisherFS says infinity where a class does not scatter."""
+    for name, values in answer(estimator).items():
+        if values.dtype.kind == "f" and name != "score":
+            assert not np.isnan(values).any(), name
+            assert isinstance(estimator, FisherFS) or np.isfinite(values).all(), name
+
+
+def clear(error, estimator):
+    said = str(error)
+    assert said.startswith(f"{type(estimator).__name__}: "), said
+    assert "\n" not in said
+    return said
+
+
+@every
+@pytest.mark.parametrize("dtype", EXTREMES)
+def test_a_number_or_a_clear_error(case, dtype):
+    X, y = case.labelled()
+    for value in EXTREMES[dtype]:
+        for where in PLACES:
+            Z = placed(X, value, where).astype(dtype)
+            for form in (np.asarray, sparse.csr_array) if case.takes_sparse else (np.asarray,):
+                for learn in (lambda e, *rows: e.fit(*rows), streamed):
+                    if learn is streamed and not hasattr(case.estimator, "partial_fit"):
+                        continue
+                    try:
+                        finite(learn(case.new(), form(Z), y))
+                    except ValueError as error:
+                        clear(error, case.estimator)
+
+
+@every
+def test_an_answer_is_that_of_the_same_numbers_in_other_units(case):
+    if isinstance(case.estimator, OnlineProjector):
+        pytest.skip("its first steps are in the units of the samples")
+    X, y = case.labelled()
+    right = 0
+    for power in POWERS:
+        with np.errstate(under="ignore"):
+            Z = np.ldexp(X, power)
+        X_there = np.ldexp(Z, -power)  # of what is smallest some digits are gone
+        for form in (np.asarray, sparse.csr_array) if case.takes_sparse else (np.asarray,):
+            here, there = case.new(), case.new()
+            for name in ("mu", "alpha", "threshold"):
+                if getattr(here, name, None) and not case.presence:
+                    unit = 2.0 ** max(-1000, min(1000, 2 * power))
+                    there.set_params(**{name: float(getattr(here, name) * unit)})
+                    if abs(power) > 500 or unit > 1e90:
+                        there = None  # no such number, or it is refused
+            if there is None:
+                continue
+            try:
+                there.fit(form(Z), y)
+                finite(there)
+            except ValueError as error:
+                clear(error, case.estimator)
+                continue
+            here.fit(form(X_there), y)
+            right += 1
+            if hasattr(here, "get_support"):
+                assert here.get_support().tolist() == there.get_support().tolist()
+                np.testing.assert_allclose(here.energy_, there.energy_, rtol=1e-9)
+            else:
+                close_in_direction(here.components_, there.components_)
+    if case in ADDITIVE and not getattr(case.estimator, "threshold", None):
+        assert right >= (len(POWERS) if case.presence else 2)
+
+
+def close_in_direction(here, there):
+    unit = [W / np.abs(W).max(axis=1, keepdims=True) for W in (here, there)]
+    np.testing.assert_allclose(unit[0], unit[1], atol=1e-7)
+
+
+@pytest.mark.parametrize("method", [LDA, SRDA, MMC])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("power", [400, -400, 200, -200])
+def test_rows_that_are_held_are_taken_in_other_units(method, form, power):
+    if method is LDA and form is not np.asarray:
+        return
+    if method is SRDA:
+        power = power * 3 // 8  # or there is no such alpha
+    X, y = labelled()
+    weight = 1.0 + np.arange(60) % 3
+    unit = {LDA: "mu", SRDA: "alpha"}.get(method)
+    here, there = method(), method()
+    if unit is not None:
+        there.set_params(**{unit: float(np.ldexp(getattr(here, unit), 2 * power))})
+    here.fit(form(X), y, weight)
+    there.fit(form(np.ldexp(X, power)), y, weight)
+    close_in_direction(here.components_, there.components_)
+    scale = 2 * power if method is MMC else 0
+    np.testing.assert_allclose(np.ldexp(here.eigenvalues_, scale), there.eigenvalues_, rtol=1e-7)
+    if method is LDA:
+        np.testing.assert_allclose(here.components_, np.ldexp(there.components_, power), rtol=1e-7)
+
+
+@pytest.mark.parametrize("solver", ["regularized", "pca", "gsvd"])
+@pytest.mark.parametrize("weight", [1e-90, 1e-30, 1e30, 1e90])
+def test_large_and_small_weights_are_those_of_one_but_for_what_is_beside_them(solver, weight):
+    X, y = labelled()
+    here, there = LDA(solver=solver), LDA(solver=solver, mu=0.5 * weight)
+    here.fit(X, y)
+    there.fit(X, y, np.full(60, weight))
+    np.testing.assert_allclose(here.eigenvalues_, there.eigenvalues_, rtol=1e-9)
+    size = np.sqrt(weight) if solver == "regularized" else 1.0
+    np.testing.assert_allclose(here.components_, size * there.components_, rtol=1e-7)
+    for one, other in ((SRDA(), SRDA(alpha=weight)), (MMC(), MMC())):
+        other.fit(X, y, np.full(60, weight))
+        close_in_direction(one.fit(X, y).components_, other.components_)
+        np.testing.assert_allclose(one.eigenvalues_, other.eigenvalues_, rtol=1e-7)
+
+
+# -- weights -------------------------------------------------------------------------------------
+
+
+@weighted
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-200, 1e200, 1e307])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_weights_that_lose_digits_are_refused(case, weight, mixed):
+    X, y = case.labelled()
+    given = np.full(60, weight)
+    if mixed:
+        given[::2] = 1.0
+    for verb in ("fit", "partial_fit"):
+        if hasattr(case.estimator, verb):
+            with pytest.raises(ValueError, match="expected sample weights of 0 or") as found:
+                getattr(case.new(), verb)(X, y, given)
+            assert f"got {weight:g} for sample {int(mixed)}" in clear(found.value, case.estimator)
+
+
+@weighted
+@pytest.mark.parametrize("weight", [1e-99, 1e99])
+def test_weights_at_the_bounds_keep_all_digits(case, weight):
+    X, y = case.labelled()
+    there = case.new()
+    for name in ("mu", "alpha"):
+        if getattr(there, name, None):
+            there.set_params(**{name: getattr(there, name) * weight})
+    if getattr(there, "threshold", None) and not case.scale_free:
+        return
+    there.fit(X, y, np.full(60, weight))
+    here = case.new().fit(X, y)
+    if hasattr(here, "get_support"):
+        assert here.get_support().tolist() == there.get_support().tolist()
+        np.testing.assert_allclose(here.energy_, there.energy_, rtol=1e-9)
+    else:
+        close_in_direction(here.components_, there.components_)
+
+
+@pytest.mark.parametrize("weight", [1e-99, 1e15, 1e30, 1e99])
+@pytest.mark.parametrize("loss", ["squared", "softmax"])
+def test_weights_of_a_regression(weight, loss):
+    X, y = labelled()
+    finite(OnlineSRDA(loss=loss, random_state=0).fit(X, y, np.full(60, weight)))
+    for bad in (5e-324, 1e-200, 1e307):
+        for verb in ("fit", "partial_fit"):
+            with pytest.raises(ValueError, match="OnlineSRDA: expected sample weights of 0 or"):
+                getattr(OnlineSRDA(loss=loss), verb)(X, y, np.full(60, bad))
+
+
+@pytest.mark.parametrize("weight", [1e-99, 1.0, 1e99])
+def test_weights_beside_a_half_life(weight):
+    X, y = labelled(n=3000)
+    given = weight * (1.0 + np.arange(3000) % 2)
+    for method in (OC, OCFS, FisherFS):
+        here = method(half_life=1.5).fit(X, y, given / weight)
+        assert_same(
+            method(half_life=1.5).fit(X, y, given),
+            here,
+            rtol=1e-7,
+            only=["components"] if method is OC else ["energy", "support"],
+        )
+
+
+# -- states --------------------------------------------------------------------------------------
+
+
+def state(X=None, form=np.asarray, second="class", scale=1.0):
+    X, y = labelled() if X is None else (X, np.arange(len(X)) % 3)
+    return ClassStats.of(form(scale * X), y, second=second)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("second", [None, "total", "class"])
+def test_the_algebra_never_comes_to_infinity(form, second):
+    a = state(form=form, second=second)
+    large = a * 3e305
+    before = large.to_arrays()
+    for add in (
+        lambda: large * 1e10,
+        lambda: large + large * 9,
+        lambda: sum([large] * 20),
+        lambda: large.__iadd__(large * 9),
+        lambda: a * 1.7e308,
+        lambda: 1e200 * (1e200 * a),
+    ):
+        with pytest.raises(RangeError, match=r"ClassStats: expected .* (below|less than)"):
+            add()
+    for name, array in large.to_arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+    assert ((large - large * 0.5) * (1 / 3e305)).counts.sum() == pytest.approx(30)
+
+
+def test_a_sum_of_states_names_the_feature():
+    X = sparse.csr_array([[1.0, 0, 1e280, 0]] * 3)
+    a, b = (1e28 * ClassStats.of(X, [0, 0, 1], np.full(3, 0.5)) for _ in range(2))
+    for add in (lambda: a + b, lambda: a.__iadd__(b), lambda: a * 4):
+        with pytest.raises(RangeError, match=r"sums below 1.8e.308, got more in feature 2"):
+            add()
+    assert np.isfinite((a - b).sums).all()
+
+
+def test_what_weighs_next_to_nothing_is_gone():
+    a = state()
+    assert not (a * 1e-300).counts.any()
+    assert not (1e-200 * (1e-200 * a)).n
+    with pytest.raises(ValueError, match="OC: every sample has zero weight"):
+        OC().fit_stats(a * 1e-300)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_that_no_sum_holds_change_nothing(form):
+    X, y = labelled()
+    for second in (None, "total", "class"):
+        a = ClassStats.of(form(X), y, second=second)
+        before = a.copy()
+        for bad in (np.full((3, 7), 1.7e308), np.full((3, 7), 1e306)):
+            if second is None and bad[0, 0] < 1e308 and form is np.asarray:
+                continue
+            with pytest.raises(RangeError, match="ClassStats: expected sums"):
+                a.update(form(bad), ["ant", "ant", "ant"])
+        assert a.n == before.n
+        np.testing.assert_array_equal(a.sums, before.sums)
+
+
+def test_states_about_origins_too_far_apart_do_not_add_up():
+    far = ClassStats.of(np.full((4, 2), 1e200), [0, 0, 1, 1], second="total")
+    near = ClassStats.of(sparse.csr_array(np.eye(4, 2)), [0, 0, 1, 1], second="total")
+    for add in (lambda: far + near, lambda: near + far):
+        with pytest.raises(RangeError, match=r"sums of squares below 1.8e.308, got more in"):
+            add()
+
+
+def merged(method, X, y):
+    one, other = (method().partial_fit(X[k::2], y[k::2]) for k in range(2))
+    return one.merge(other)
+
+
+@pytest.mark.parametrize("method", [OC, OCM, OCFS, VarianceFS, FisherFS])
+def test_merge_and_fit_stats_of_extremes(method):
+    X, y = labelled()
+    for factor in (1e200, 1e-200):
+        stats = method().empty_state(7)
+        if stats.second is None:
+            with pytest.raises(ValueError, match=f"{method.__name__}: expected"):
+                method().fit_stats(stats.update(factor * X, y))
+        with pytest.raises(ValueError, match=f"{method.__name__}: expected"):
+            finite(merged(method, factor * X, y))
+    large = np.array([[0.0] * 7, [1.0, 0, 0, 0, 0, 1.7e308, 0]])
+    if method in (OC, OCM, OCFS):
+        one, other = (
+            method().partial_fit(large, [0, 0]).partial_fit(large[[1, 1]], [0, 0]) for _ in range(2)
+        )
+        with pytest.raises(ValueError, match=f"{method.__name__}: expected sums .* feature 'x5'"):
+            one.merge(other)
+        assert one.n_samples_seen_ == 4
+
+
+# -- who, and where ------------------------------------------------------------------------------
+
+
+NAMES = ["one", "two", "three", "four"]
+
+
+def named(value, k=2):
+    pd = pytest.importorskip("pandas")
+    X, y = labelled(d=4)
+    X[7, k] = value
+    return pd.DataFrame(X, columns=NAMES), y
+
+
+@pytest.mark.parametrize("method", [OCFS, OC, OCM, VarianceFS, FisherFS, IOC, IIS, IMMC, CCIPCA,
+                                    ILDA, IDRQR, OnlineSRDA])  # fmt: skip
+def test_an_error_says_who_and_which_feature(method):
+    X, y = named(1e300)
+    unfitted = method()
+    said = f"^{method.__name__}: expected .* in feature 'three'"
+    with pytest.raises(ValueError, match=said) as e:
+        unfitted.fit(X, y)
+    assert vars(unfitted) == vars(method())
+    assert pickle.loads(pickle.dumps(e.value)).args == e.value.args
+    good, _ = named(1.0)
+    fitted = method().fit(good, y)
+    with pytest.raises(ValueError, match=said):  # of sums, or where they are read
+        finite(fitted.partial_fit(X, y))
+
+
+@pytest.mark.parametrize("method", [OCFS, VarianceFS, IOC, CCIPCA, IDRQR, OnlineSRDA])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_what_is_refused_leaves_all_as_it_was(method, form):
+    X, y = labelled()
+    fitted = method().partial_fit(form(X), y)
+    before = answer(fitted)
+    with pytest.raises(ValueError, match=f"^{method.__name__}: expected"):
+        fitted.partial_fit(form(np.full((3, 7), 1.7e308)), [y[0]] * 3)
+    for name, values in answer(fitted).items():
+        np.testing.assert_array_equal(values, before[name])
+
+
+@pytest.mark.parametrize("method", [MMC, LDA])
+def test_eigenvalues_that_are_no_numbers_are_an_error(method):
+    X, y = named(1e300)
+    if method is MMC:
+        for factor in (1.0, 1e-320):
+            with pytest.raises(ValueError, match=r"^MMC: expected rows whose eigenvalues"):
+                MMC().fit(X if factor == 1.0 else factor * labelled()[0], y)
+    else:
+        with pytest.raises(ValueError, match=r"^LDA: expected rows beside whose scatter mu=0.5"):
+            LDA().fit(X, y)
+
+
+def test_a_window_and_files_say_it_too(run):
+    X, y = labelled()
+    window = Window(OCFS(), samples=20).partial_fit(X, y)
+    before = answer(window.estimator_)
+    with pytest.raises(ValueError, match=r"^Window: expected sample weights"):
+        window.partial_fit(X, y, np.full(60, 1e-300))
+    np.testing.assert_array_equal(before["scores"], window.estimator_.scores_)
+    window.partial_fit(np.full((3, 7), 1.7e308), [y[0]] * 3)
+    with pytest.raises(ValueError, match=r"^(Window|OCFS): expected"):
+        window.estimator_.scores_.sum()
+    rows = "".join(f"{k % 2},1{'0' * (k % 5)}e300,{'xy'[k % 2]}\n" for k in range(12))
+    for method in ("ocfs", "oc", "ioc", "variancefs", "idrqr", "onlinesrda", "lda", "mmc"):
+        status, _, err = run(
+            f"fit a.csv --label label --method {method} -o m", a__csv="v,w,label\n" + rows
+        )
+        assert status == 1
+        assert len(err.strip().splitlines()) == 1 + ("none of" in err)
+        assert re.search(f"a.csv: {method}: expected .* in feature 'w'", err, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("method", [OC, OCM])
+def test_large_numbers_that_do_not_differ_are_beside_the_point(method):
+    X, y = labelled()
+    X[:, 3] = 1e300
+    with pytest.raises(ValueError, match=r"equal means|span only 1"):
+        method(n_components=2).fit(X, y)
+    assert OCFS().fit(X, y).ranking_[-1] == 3
+
+
+def test_presence_has_no_bounds():
+    X = np.array([[1e308, 0, 5e-324], [0, 1e-310, 1e200], [1e308, 1e308, 0]])
+    for form in (np.asarray, sparse.csr_array):
+        assert DF().fit(form(X)).scores_.tolist() == [2, 2, 2]
+
+
+def test_scores_whose_sum_is_no_number_have_energies():
+    X = np.array([[0.0, 0.0, 0.0], [2.0, 1.0, 2.0]]) * 1e154
+    selector = OCFS().fit(X, ["a", "b"])
+    np.testing.assert_allclose(selector.energy_, [4 / 9, 8 / 9, 1.0])
+    ratio = FisherFS(n_features=2, optimum="trace_ratio").fit(X, ["a", "b"], [0.25, 0.25])
+    assert ratio.get_support().tolist() == [True, False, True]
+
+
+def test_samples_of_one_length_are_asked_for_where_products_are_lost():
+    X, y = labelled()
+    X[0] *= 1e20
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        with pytest.raises(ValueError, match="IOC: expected samples of about one length"):
+            IOC(n_components=3).fit(X, y)
+
+
+def test_the_first_sample_alone_is_looked_at():
+    for method in (IOC, IIS, IMMC, CCIPCA, ILDA, IDRQR):
+        for value in (1e308, 1e-310):
+            for form in (np.asarray, sparse.csr_array):
+                with pytest.raises(ValueError, match=f"^{method.__name__}: expected samples"):
+                    method().partial_fit(form(np.array([[0.0, value, 0.0]])), [1])
+
+
+@pytest.mark.parametrize("method", [OC, OCFS, VarianceFS])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_sparse_rows_that_are_not_finite_are_named_so(method, bad):
+    X, y = labelled()
+    fitted = method().partial_fit(sparse.csr_array(X), y)
+    before = answer(fitted)
+    X[9, 3] = bad
+    for learn in (fitted.partial_fit, method().fit, method().partial_fit):
+        with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+            learn(sparse.csr_array(X), y)
+    for name, values in answer(fitted).items():
+        np.testing.assert_array_equal(values, before[name])

@@ -1,0 +1,133 @@
+"""Labels: what is one class, and what is refused before two become one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from narrows import LDA, MMC, OC, SRDA, ClassStats, OnlineSRDA, Window
+from narrows.engines import local
+from narrows.engines.rows import rows_of
+from narrows.evaluate import compare
+from narrows.river import batches
+from tests.cases import ALL, labelled
+
+every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+
+
+def objects(*labels):
+    y = np.empty(len(labels), dtype=object)
+    y[:] = labels
+    return y
+
+
+MERGED = {
+    "a float beside whole numbers": [2**53, 2**53 + 1, 1.0],
+    "objects": objects(2**53, 2**53 + 1, 1.0),
+    "numpy's own": [np.int64(2**53), np.int64(2**53 + 1), np.float64(1)],
+    "a column": [[2**53], [2**53 + 1], [1.0]],
+    "too large for signed": [2**63, 2**63 + 1, -1],
+    "too large for signed, exact": [2**63, 2**63, -1],
+    "long doubles": np.array([2**53, 2**53 + 1, 1], dtype=np.longdouble),
+    "long doubles in a list": [np.longdouble(2**53), np.longdouble(2**53) + 1, 1],
+    "text beside numbers": ["1", 1, "2"],
+    "text beside bytes": ["a", b"a", "b"],
+}
+
+
+def few(n=30):
+    X, _ = labelled(n=n)
+    return X
+
+
+@every
+@pytest.mark.parametrize("what", MERGED)
+def test_labels_that_would_become_one_are_refused(case, what):
+    X, y = few(3), MERGED[what]
+    if case.needs_y or hasattr(case.estimator, "partial_fit"):
+        for verb in ("fit", "partial_fit"):
+            if hasattr(case.new(), verb):
+                with pytest.raises(ValueError, match=r"labels (of one type|must be)"):
+                    getattr(case.new(), verb)(X, y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [2**53, 2.0, 1],
+        [True, False, 3],
+        [2**63, 2**63 + 1, 1],
+        [1.0, 2, np.int8(3)],
+        [np.str_("a"), "b", "c"],
+        np.array([2**53, 2, 1], dtype=np.longdouble),
+    ],
+)
+def test_labels_that_stay_what_they_are_may_be_mixed(y):
+    counted = ClassStats.of(np.ones((3, 1)), y)
+    assert counted.classes.tolist() == sorted(np.asarray(y).tolist() if 2**53 in y else y)
+
+
+@pytest.mark.parametrize("method", [SRDA, MMC, LDA, OC])
+@pytest.mark.parametrize("then", [np.arange(30) % 3, (np.arange(30) % 3).astype(float)])
+def test_chunks_of_text_and_of_numbers_are_refused(method, then):
+    X, y = labelled(n=30)
+    with pytest.raises(ValueError, match="labels of one type wanted"):
+        local.fit(method(), [(X, y), (X, then)])
+    with pytest.raises(ValueError, match="labels of one type wanted"):
+        local.fit(method(), [(X, then), (X, y)])
+
+
+@pytest.mark.parametrize("method", [SRDA, MMC, LDA])
+def test_chunks_whose_numbers_would_be_rounded_are_refused(method):
+    X = few()
+    with pytest.raises(ValueError, match="labels of one type wanted"):
+        local.fit(method(), [(X, 2**60 + np.arange(30) % 3), (X, np.arange(30) % 3.0)])
+
+
+@pytest.mark.parametrize("method", [SRDA, MMC, LDA])
+def test_chunks_of_numbers_of_several_types_are_one_fit(method):
+    X, _ = labelled()
+    y = np.arange(60) % 3
+    parts = [(X[:30], y[:30].astype(np.int8)), (X[30:], y[30:].astype(float))]
+    fitted = local.fit(method(), parts)
+    np.testing.assert_allclose(fitted.components_, method().fit(X, y).components_)
+    assert fitted.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("method", ["oc", "srda", "mmc", "lda", "idrqr", "onlinesrda"])
+def test_files_of_text_and_of_numbers_are_refused(run, tmp_path, method):
+    X, y = labelled(n=30)
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    np.savez(tmp_path / "b.npz", X=X, y=np.arange(30) % 3)
+    status, _, err = run(f"fit a.npz b.npz --method {method} -o m.narrows")
+    assert status == 1
+    assert err.startswith("narrows: a.npz, b.npz: labels of one type wanted, but ")
+    assert not (tmp_path / "m.narrows").exists()
+
+
+def test_a_part_of_text_and_of_numbers_is_refused():
+    X, y = labelled(n=30)
+    with pytest.raises(ValueError, match="labels of one type wanted"):
+        rows_of([(X, y), (X, np.arange(30) % 3)], "SRDA")
+
+
+def test_window_and_dicts_keep_labels_apart():
+    for labels in (MERGED["a float beside whole numbers"], MERGED["text beside numbers"]):
+        with pytest.raises(ValueError, match=r"labels (of one type|must be)"):
+            Window(OC()).partial_fit(few(3), labels)
+        (X, y), *_ = batches([({"a": 1.0}, label) for label in labels], n_features=4)
+        with pytest.raises(ValueError, match=r"labels (of one type|must be)"):
+            OnlineSRDA().partial_fit(X, y)
+
+
+def test_compare_wants_labels_of_one_type():
+    X, y = labelled()
+    with pytest.raises(ValueError, match="labels of one type wanted"):
+        compare(X, y, ["oc"], [1], test=(X, np.arange(60) % 3))
+
+
+def test_an_indicator_matrix_stays_one():
+    X, Y = few(3), [[1, 0], [0, 1], [1.0, True]]
+    assert ClassStats.of(X, Y).counts.tolist() == [2, 2]
+    assert ClassStats.of(X, sparse.csr_array(Y)).counts.tolist() == [2, 2]
