@@ -8,7 +8,8 @@ import warnings
 
 __all__ = ["DataError", "ParameterError"]
 
-_NOT_THE_CALLER = {"narrows", "sklearn", "joblib"}  # packages between a caller and a warning
+# between a caller and a warning; the last two by the decorators of np.errstate
+_NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
 
 
 class ParameterError(ValueError):

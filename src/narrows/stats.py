@@ -89,7 +89,7 @@ class ClassStats:
     ------
     ValueError
         NaN, rows or states of another width, states of different kinds, more subtracted than was
-        there, a factor below 0.
+        there, a factor below 0, or sums and weights that no float can hold.
     TypeError
         Something else than a state added or subtracted.
 
@@ -415,13 +415,14 @@ class ClassStats:
         """Whether the mean is farther from the origin, in any column, than rows are from it."""
         p = self.priors()
         centre = self._centre(p)
-        if self._squares is None:
-            squares = np.empty_like(centre)
-            for columns, M in self._means(p):
-                squares[columns] = weighted(p[p > 0], M**2)
-        else:
-            squares = self._mean_squares(p)
-        return bool((centre**2 > 4 * (squares - centre**2) + self._resolution()).any())
+        with np.errstate(over="ignore", invalid="ignore"):  # where squares are no numbers: not
+            if self._squares is None:
+                squares = np.empty_like(centre)
+                for columns, M in self._means(p):
+                    squares[columns] = weighted(p[p > 0], M**2)
+            else:
+                squares = self._mean_squares(p)
+            return bool((centre**2 > 4 * (squares - centre**2) + self._resolution()).any())
 
     def _resolution(self) -> np.ndarray | float:
         """A squared deviation no larger than this is rounding of dense rows themselves."""
