@@ -290,14 +290,14 @@ class DiagonalRLS:
         return max(kept, int(here))
 
     def _make_room(self, entries: int) -> None:
-        """Put the rows kept close together in a new arena, with room for as much again."""
+        """Put the rows kept close together in a new arena, with room for twice as much again."""
         size = int(self.use[0])
         lengths = self.slots[:size, 1] + self.slots[:size, 2]
         ends = np.cumsum(lengths)
         used = int(lengths.sum())
-        arena_of = np.zeros(2 * used + 2 * entries, np.int32)
+        arena_of = np.zeros(3 * used + 2 * entries, np.int32)
         arena = np.zeros(len(arena_of), self.arena.dtype)
-        # already, as long as none gave way to a longer one
+        # they are already, as long as none gave way to another
         close = used == self.use[1] and np.array_equal(self.slots[:size, 0], ends - lengths)
         place = slice(used) if close else _runs(self.slots[:size, 0], lengths)
         arena_of[:used], arena[:used] = self.arena_of[place], self.arena[place]

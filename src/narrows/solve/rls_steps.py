@@ -60,7 +60,8 @@ def rls_steps(
                 xx += np.float64(data[k]) * data[k]
             clock[1] += w
             clock[2] += w * (xx - clock[2]) / clock[1]
-            _keep(lo, hi, indices, W, Q, touched)
+            if len(touched[0]):
+                _keep(lo, hi, indices, W, Q, touched)
             best = _rls_step(
                 lo, hi, indices, data, first_label, last_label, label_of, w, w,
                 rule, W, b, Q, N, clock, o, e,
@@ -88,7 +89,8 @@ def rls_steps(
                         k = int(_uniform(random) * use[0])
                         a, z = slots[k, 0], slots[k, 0] + slots[k, 1]
                         clock[8] += 1.0
-                        _keep(a, z, arena_of, W, Q, touched)
+                        if len(touched[0]):
+                            _keep(a, z, arena_of, W, Q, touched)
                         _rls_step(
                             a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], 0.0,
                             rule, W, b, Q, N, clock, o, e,
@@ -102,7 +104,7 @@ def rls_steps(
     return len(weight)
 
 
-@part
+@compiled
 def _keep(
     lo: int,
     hi: int,
@@ -111,18 +113,20 @@ def _keep(
     Q: np.ndarray,
     touched: tuple[np.ndarray, ...],
 ) -> None:
-    """Copy what W and Q have for the features of a row, where that was not done before."""
+    """Copy what W and Q have for the features of a row, where that was not done before.
+
+    Not put into the step, which would be slower by it where nothing is kept.
+    """
     seen, which, of_W, of_Q, use = touched
-    if len(seen):
-        for k in range(lo, hi):
-            row = indices[k]
-            if not seen[row]:
-                seen[row] = 1
-                place = use[0]
-                which[place], of_Q[place] = row, Q[row]
-                for j in range(W.shape[1]):
-                    of_W[place, j] = W[row, j]
-                use[0] += 1
+    for k in range(lo, hi):
+        row = indices[k]
+        if not seen[row]:
+            seen[row] = 1
+            place = use[0]
+            which[place], of_Q[place] = row, Q[row]
+            for j in range(W.shape[1]):
+                of_W[place, j] = W[row, j]
+            use[0] += 1
 
 
 @part
