@@ -205,7 +205,7 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
 def _exact(objects: list[Any], numbers: np.ndarray, who: str) -> np.ndarray:
     """Return labels that NumPy made floats of; ValueError where whole ones do not stay that."""
     whole = [label for label in objects if isinstance(label, int | np.integer)]
-    if len(whole) == len(objects) and min(whole) >= 0:
+    if whole and len(whole) == len(objects) and min(whole) >= 0:
         return np.array(objects, dtype=np.uint64)
     for label, number in zip(objects, numbers.tolist(), strict=True):
         if isinstance(label, int | np.integer) and (

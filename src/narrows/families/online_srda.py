@@ -35,6 +35,7 @@ from narrows.solve.undo import Undo
 from narrows.stats import checked_rows
 
 _ROOM = 0.3  # the power of the largest number up to which squares, and sums of those, are numbers
+_LEAST = 1e-30  # of the largest value in single precision, in which W, about 1/x, is held
 _SHUFFLED_ROWS = 1 << 16  # so many rows at a time are put into the order of the pass
 
 
@@ -378,10 +379,11 @@ class OnlineSRDA(Projector):
         values = X.data if sparse.issparse(X) else X
         largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
         most = float(np.finfo(X.dtype).max) ** _ROOM
-        if largest and not 1 / most < largest < most:
+        least = min(1 / most, _LEAST)
+        if largest and not least < largest < most:
             sizes = abs(X).max(axis=0)
             raise RangeError(
-                f"numbers of which the largest is between {1 / most:.1e} and {most:.1e}",
+                f"numbers of which the largest is between {least:.1e} and {most:.1e}",
                 f"{largest:.1e}",
                 int((sizes.toarray() if sparse.issparse(X) else sizes).argmax()),
             )
