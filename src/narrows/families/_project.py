@@ -36,9 +36,7 @@ class Directions:
     def best(cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None) -> Self:
         """The first p of these directions, with signs by the rule."""
         kept = set_signs(np.ascontiguousarray(W[:, :p]))
-        missing = 0 if p is None else max(0, p - len(eigenvalues))
-        padded = np.append(eigenvalues[:p], np.zeros(missing))
-        return cls(kept, padded, available=len(eigenvalues), size=p)
+        return cls(kept, eigenvalues[:p], available=len(eigenvalues), size=p)
 
     @property
     def width(self) -> int:
@@ -47,8 +45,9 @@ class Directions:
 
     def padded(self, columns: np.ndarray) -> np.ndarray:
         """Columns, one a direction, with zeros for those that are not there."""
-        missing = self.width - columns.shape[1]
-        return np.pad(columns, ((0, 0), (0, missing))) if missing else columns
+        missing = self.width - columns.shape[-1]
+        shape = *columns.shape[:-1], missing
+        return np.append(columns, np.zeros(shape, columns.dtype), axis=-1) if missing else columns
 
     def reduce(self, X: Any) -> Any:
         """X W, in X's float type."""
@@ -74,7 +73,8 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     @property
     def eigenvalues_(self) -> np.ndarray:
         """What the criterion gives each direction, of shape (p,)."""
-        return read_only(self._solution.eigenvalues)
+        solution = self._solution
+        return read_only(solution.padded(solution.eigenvalues))
 
     @also_dask
     def transform(self, X: Any) -> Any:
