@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from narrows import cli
 
 settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("narrows")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell script
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # children would ignore it, too
 
 
 @pytest.fixture(scope="session")
