@@ -131,3 +131,10 @@ def test_an_indicator_matrix_stays_one():
     X, Y = few(3), [[1, 0], [0, 1], [1.0, True]]
     assert ClassStats.of(X, Y).counts.tolist() == [2, 2]
     assert ClassStats.of(X, sparse.csr_array(Y)).counts.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("no_labels", [[], np.array([], dtype=object), np.empty(0)])
+def test_no_rows_have_no_labels(no_labels):
+    fitted = OC().partial_fit(np.empty((0, 2)), no_labels)
+    assert fitted.n_samples_seen_ == 0
+    assert fitted.partial_fit([[1.0, 2.0]], ["a"]).classes_.tolist() == ["a"]
