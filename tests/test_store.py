@@ -229,6 +229,34 @@ def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path, writing):
     assert save_again() == ["a.npz"]
 
 
+CLEARING = """
+import os, sys
+from narrows.store import clear_unfinished
+left = int(sys.argv[2])
+def hook(event, args):
+    global left
+    if event in ("os.remove", "os.rmdir"):
+        left -= 1
+        if not left:
+            os._exit(9)
+sys.addaudithook(hook)
+clear_unfinished(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("moment", [1, 2, 3])
+def test_what_a_killed_cleaner_left_goes_with_the_next_one(tmp_path, moment):
+    left = tmp_path / ".a.0123456789abcdef.part"
+    left.mkdir()
+    for name in ("lock", "new"):
+        (left / name).touch()
+    words = [sys.executable, "-c", CLEARING, str(tmp_path), str(moment)]
+    assert subprocess.run(words, check=False, timeout=120).returncode == 9
+    assert left.exists()
+    store.clear_unfinished(tmp_path)
+    assert not left.exists()
+
+
 def test_a_writer_in_another_thread_keeps_its_room(tmp_path):
     with store.replacing(tmp_path / "a") as first:
         Path(first).write_bytes(b"first")

@@ -353,7 +353,7 @@ def room(parent: str | os.PathLike[str], name: str) -> Iterator[Path]:
             made = made if lock is not None else unused()
         yield made
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        _remove(made)
         if lock is not None:
             os.close(lock)
 
@@ -375,9 +375,18 @@ def _clear(left: Path) -> None:
         return
     try:
         if _locked(lock):
-            shutil.rmtree(left, ignore_errors=True)
+            _remove(left)
     finally:
         os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, its lock last: if this is killed, the rest is known by it."""
+    with suppress(OSError):
+        for entry in folder.iterdir():
+            if entry.name != _LOCK:
+                entry.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _locked(descriptor: int) -> bool | None:
