@@ -254,6 +254,11 @@ def test_labels_are_written_as_they_are_read(tmp_path):
         with writer(str(tmp_path / name), None) as out:
             out.write(np.eye(2) * math.pi, np.array([2.0, -1.0]))
         assert read(str(tmp_path / name), 2)[1].tolist() == [2, -1]
+    with writer(str(tmp_path / "a.csv"), None) as out:
+        for labels in ([2.0, 1.0], [2.0, 0.5], [-0.0, 2.0**62]):  # the same in every chunk
+            out.write(np.eye(2), np.array(labels))
+    labels = ["2", "1", "2", "0.5", "0", str(2**62)]
+    assert read(str(tmp_path / "a.csv"), 2)[1].tolist() == labels
 
 
 # -- several files in one ------------------------------------------------------------------------

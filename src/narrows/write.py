@@ -451,7 +451,7 @@ class _Svmlight:
             y = sparse.csr_array(y)
             heads = [",".join(map(str, row)) for row in _by_row(y, y.indices.tolist())]
         else:
-            heads = list(map(str, _whole(y).tolist()))
+            heads = list(map(str, _whole(y)))
         for head, row in zip(heads, _by_row(X, entries), strict=True):
             line = " ".join([head, *row]) or " 1:0"  # where an empty line would be no row
             self.stream.write(line.encode() + b"\n")
@@ -465,11 +465,10 @@ def _by_row(rows: sparse.csr_array, entries: list) -> Iterator[list]:
     return (entries[a:b] for a, b in pairwise(rows.indptr.tolist()))
 
 
-def _whole(y: np.ndarray) -> np.ndarray:
-    """Labels as integers, where they are whole: text is read as these, or as text."""
-    if y.dtype.kind == "b" or (y.dtype.kind == "f" and (np.floor(y) == y).all()):
-        return y.astype(np.int64)
-    return y
+def _whole(y: np.ndarray) -> list[Any]:
+    """Labels, each that is whole as an integer: the same label is the same text in every chunk."""
+    return [int(label) if y.dtype.kind in "bf" and label == label // 1 else label
+            for label in y.tolist()]  # fmt: skip
 
 
 def _no_formula(text: str) -> str:
@@ -514,7 +513,7 @@ class _Csv:
                 f"CSV files have rows of one width, but after {self.width} columns "
                 f"{X.shape[1]} came. Say by --width how many there are, or write to .parquet."
             )
-        labels = [] if y is None else _whole(y).tolist()
+        labels = [] if y is None else _whole(y)
         labels = [[self.words(label) if isinstance(label, str) else label] for label in labels]
         labels = labels or [[]] * X.shape[0]
         for at in range(X.shape[0]):
