@@ -491,6 +491,15 @@ def test_a_warning_is_one_line(run):
     assert err.startswith("narrows: warning: OCFS: no column has a positive score")
 
 
+def test_json_holds_no_nan(run, tmp_path):
+    fresh = narrows.OnlineSRDA().partial_fit(np.empty((0, 2)), np.empty(0, int))
+    assert np.isnan(fresh.score_)
+    narrows.save(fresh, tmp_path / "m.narrows")
+    status, out, _ = run("info m.narrows --json")
+    assert (status, json.loads(out, parse_constant=pytest.fail)["score"]) == (0, "nan")
+    assert "predicted correctly before learning: nan" in run("info m.narrows")[1]
+
+
 # -- as a process of its own ---------------------------------------------------------------------
 
 

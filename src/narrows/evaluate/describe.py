@@ -14,16 +14,16 @@ from narrows.families._select import PerClassSelector, Selector
 
 def summary(estimator: Any) -> dict[str, Any]:
     """Return the method, its parameters, and what it was fitted to, ready for JSON."""
-    return {
+    return _json({
         "method": type(estimator).__name__,
-        "parameters": {name: _json(value) for name, value in estimator.get_params().items()},
+        "parameters": estimator.get_params(),
         "rows": estimator.n_samples_seen_,
         "columns": estimator.n_features_in_,
         "dimensions": len(estimator.get_feature_names_out()),
         "classes": estimator.classes_.tolist(),
         "class_count": estimator.class_count_.tolist(),
         **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
-    }
+    })  # fmt: skip
 
 
 def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
@@ -33,12 +33,14 @@ def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]
             f"{type(estimator).__name__} has no scores per class to show; OCFS, IG, CHI and MI do."
         )
     more = {"per_class": _per_class(estimator, top)} if per_class else {}
-    return {"top": _top(estimator, top), **more}
+    return _json({"top": _top(estimator, top), **more})
 
 
 def _json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
+    if isinstance(value, dict):
+        return {name: _json(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_json(entry) for entry in value]
     # JSON has no infinity, and no NaN
@@ -76,8 +78,7 @@ def _ranked(estimator: Any, values: np.ndarray, order: np.ndarray) -> list[dict[
         {
             "column": int(k),
             "name": estimator.column_name(k),
-            # JSON has no infinity, which a score may be
-            "value": float(values[k]) if np.isfinite(values[k]) else str(values[k]),
+            "value": float(values[k]),
             **({} if kept is None else {"kept": bool(kept[k])}),
         }
         for k in order.tolist()
@@ -122,7 +123,7 @@ def described(summary: dict[str, Any]) -> str:
         f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",
         *textwrap.wrap(classes, 80, subsequent_indent="  ", break_on_hyphens=False),
         *(
-            [f"predicted correctly before learning: {summary['score']:.4f}"]
+            [f"predicted correctly before learning: {float(summary['score']):.4f}"]
             if "score" in summary
             else []
         ),
