@@ -127,6 +127,34 @@ def test_compare_wants_labels_of_one_type():
         compare(X, y, ["oc"], [1], test=(X, np.arange(60) % 3))
 
 
+def test_text_that_ends_in_nul_stays_what_it_is():
+    y = ["a\0", "a", "a\0\0"]
+    for labels in (y, [[label] for label in y], [np.str_("a\0"), *y[1:]]):
+        assert ClassStats.of(few(3), labels).classes.tolist() == ["a", "a\0", "a\0\0"]
+
+
+def test_text_of_several_types_is_an_array_of_text():
+    assert ClassStats.of(few(3), [np.str_("a"), "b", "c"]).classes.dtype == "<U1"
+
+
+def test_whole_numbers_that_one_type_holds_are_not_refused():
+    y = [np.int32(-1), np.uint64(5), True, 2**53 + 1]
+    assert ClassStats.of(few(4), y).classes.tolist() == [-1, 1, 5, 2**53 + 1]
+    assert not len(ClassStats.of(np.empty((0, 2)), []).classes)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("large", [[2**63 - 1, 5], [2**64 - 1, 5]])
+@pytest.mark.parametrize("other", [[1.0], [2.0**63], [2.0**64], [-1]])
+def test_batches_of_the_largest_numbers_are_refused_without_warnings(large, other):
+    stats, X = ClassStats.of(few(3)[:2], large), few(3)[:1]
+    if {type(label) for label in other} == {int} and max(large) < 2**63:
+        assert len(stats.update(X, other).classes) == 3
+        return
+    with pytest.raises(ValueError, match="labels of one type wanted"):
+        stats.update(X, other)
+
+
 def test_an_indicator_matrix_stays_one():
     X, Y = few(3), [[1, 0], [0, 1], [1.0, True]]
     assert ClassStats.of(X, Y).counts.tolist() == [2, 2]

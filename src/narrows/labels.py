@@ -92,8 +92,12 @@ def as_array(y: Any) -> np.ndarray:
     if array.ndim == 2:
         y = [label for row in y for label in row]
     types = {type(label) for label in y}
-    rounded = array.dtype.kind == "f" and all(issubclass(kind, int) for kind in types)
-    if len(types) < 2 and not rounded:
+    if array.dtype.kind == "U" and all(issubclass(kind, str) for kind in types):
+        changed = "\0" in "".join(y)  # at the end of a text NumPy drops it
+    else:
+        rounded = array.dtype.kind == "f" and any(issubclass(kind, int) for kind in types)
+        changed = len(types) > 1 or rounded
+    if not changed:
         return array
     objects = np.empty(len(y), dtype=object)
     objects[:] = y
@@ -114,7 +118,7 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if numbers[0] == numbers[1]:
         both = np.union1d(a, b)
         if not numbers[0] or all(
-            np.array_equal(x.astype(both.dtype).astype(x.dtype), x) for x in (a, b)
+            x.dtype == both.dtype or x.astype(both.dtype).tolist() == x.tolist() for x in (a, b)
         ):
             return both  # no label was rounded on the way to a common type
     raise _of_several_types((a.tolist()[0], a.dtype), (b.tolist()[0], b.dtype))
@@ -205,8 +209,11 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
 def _exact(objects: list[Any], numbers: np.ndarray, who: str) -> np.ndarray:
     """Return labels that NumPy made floats of; ValueError where whole ones do not stay that."""
     whole = [label for label in objects if isinstance(label, int | np.integer)]
-    if whole and len(whole) == len(objects) and min(whole) >= 0:
-        return np.array(objects, dtype=np.uint64)
+    if whole and len(whole) == len(objects):
+        try:
+            return np.array(list(map(int, whole)), np.uint64 if min(whole) >= 0 else np.int64)
+        except OverflowError:  # no type holds all
+            pass
     for label, number in zip(objects, numbers.tolist(), strict=True):
         if isinstance(label, int | np.integer) and (
             int(label) != number or len(whole) == len(objects)
