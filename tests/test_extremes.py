@@ -370,6 +370,26 @@ def test_an_error_says_who_and_which_feature(method):
         finite(fitted.partial_fit(X, y))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("priors", ["empirical", "balanced"])
+def test_a_ratio_of_one_small_feature_is_right_or_an_error(form, priors):
+    X, y = labelled()
+    X[:, [1, 3]] = 0.0, 7.0  # neither of which varies
+    right = FisherFS(priors=priors).fit(form(X), y).scores_
+    for value in (1e-140, 1e-153, 1e-158, 1e-165, 1e-200, 1e-310):
+        Z = placed(X, value, "feature")
+        try:
+            scores = FisherFS(priors=priors).fit(form(Z), y).scores_
+        except ValueError as error:
+            assert "in feature 'x2'" in clear(error, FisherFS())
+            assert value < 1e-150
+            assert OCFS().fit(form(Z), y).scores_[2] == pytest.approx(0.0)
+            assert FisherFS(n_features=2, optimum="trace_ratio").fit(form(Z), y).scores_[2] < 1e-250
+        else:
+            assert value > 1e-160
+            np.testing.assert_allclose(scores, right, rtol=1e-9)
+
+
 @pytest.mark.parametrize("method", [OCFS, VarianceFS, IOC, CCIPCA, IDRQR, OnlineSRDA])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_what_is_refused_leaves_all_as_it_was(method, form):

@@ -223,6 +223,18 @@ def test_what_ends_is_not_warned_of(tmp_path, name, end):
         assert rows(put(tmp_path, "a.jsonl", b'{"text": "a"}\n{"text": "b"}')) == 2
 
 
+@pytest.mark.parametrize(
+    "content", [b"1\n", b"-1\n", b"2\n\n", b"\n3\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf1\n"]
+)
+def test_files_of_a_few_bytes(content):
+    lines = Lines(io.BytesIO(content), "a")
+    assert b"".join(lines) == content.removeprefix(b"\xef\xbb\xbf")
+    assert not lines.cut
+    lines = Lines(io.BytesIO(content + b"4"), "a")
+    assert b"".join(lines) == content.removeprefix(b"\xef\xbb\xbf") + b"4\n"
+    assert lines.cut
+
+
 def test_standard_input_that_is_cut(monkeypatch):
     standard_input(monkeypatch, io.BytesIO(WHOLE["a.svm"][:-2]))
     with pytest.warns(UserWarning, match=f"^standard input: {CUT}$"):

@@ -39,12 +39,18 @@ class Criterion:
     total: float = 0.0
     shift: float = 0.0
 
-    def diagonal(self, stats: ClassStats, priors: Any = "empirical") -> np.ndarray:
-        """diag A, of shape (d,), at O(c d) time and no memory beyond the answer."""
+    def diagonal(
+        self, stats: ClassStats, priors: Any = "empirical", alone: bool = False
+    ) -> np.ndarray:
+        """diag A, of shape (d,), at O(c d) time and no memory beyond the answer.
+
+        RangeError where digits are lost because all features are small; with `alone`, because one
+        is, however large others are.
+        """
         p = stats.priors(priors)
         a = np.full(stats.n_features, self.shift)
         if self.between:
-            a += self.between * _spread(stats, p)
+            a += self.between * _spread(stats, p, alone)
         if self.total:
             with np.errstate(over="ignore"):  # of what is seen next
                 a += self.total * stats.variances(p)
@@ -54,14 +60,19 @@ class Criterion:
         return a
 
 
-def _spread(stats: ClassStats, p: np.ndarray) -> np.ndarray:
+def _spread(stats: ClassStats, p: np.ndarray, alone: bool) -> np.ndarray:
     """sum_j p_j (m_j - m)^2, of shape (d,)."""
     spread, rounding = np.empty(stats.n_features), stats.rounding(p)
+    faint = np.zeros(stats.n_features)
     with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
         for columns, D in stats.deviations(p):
             spread[columns] = weighted(p[p > 0], D**2)
+            if alone:
+                few = columns.start + np.flatnonzero(spread[columns] < TINY)
+                faint[few] = np.abs(D[:, few - columns.start]).max(axis=0, initial=0.0)
         noise = rounding**2
     check_spread(spread, lambda: deviations(stats, p))
+    check_not_tiny(np.where(faint > rounding, faint, 0.0))
     spread[spread <= noise] = 0.0
     return spread
 

@@ -147,7 +147,9 @@ class FisherFS(Selector):
         p = stats.priors(self.priors)
         varies = stats.varying(p)
         total = TOTAL.diagonal(stats, self.priors)
-        between = np.where(varies, np.minimum(BETWEEN.diagonal(stats, self.priors), total), 0.0)
+        alone = self.optimum == "score"  # which is the same for a feature in other units
+        between = np.minimum(BETWEEN.diagonal(stats, self.priors, alone), total)
+        between[~varies] = 0.0
         within = total - between
         within[within <= _ROUNDING * total] = 0.0
         if self.optimum == "score":

@@ -60,8 +60,8 @@ class Lines:
             held.append(piece[end:])
         rest = b"".join(held)
         if rest:
-            self.cut = bool(rest.strip())
-            yield rest + b"\n"
+            self.cut = bool(rest.strip()) and not rest.endswith(b"\n")  # which few bytes may do
+            yield rest if rest.endswith(b"\n") else rest + b"\n"
 
     def numbered(self) -> Iterator[tuple[int, bytes]]:
         """Yield each line with its number."""

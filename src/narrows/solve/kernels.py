@@ -48,28 +48,15 @@ def add_class_rows(
     sums: np.ndarray,
     squares: np.ndarray,
     square_row: np.ndarray,
-    kept_sums: np.ndarray,
-    kept_squares: np.ndarray,
-    kept: np.ndarray,
 ) -> None:
     """Add the rows X of CSR parts, or their presence, to `sums` and to `squares`.
 
     Label k adds, with its weight, to row label_row[k] of `sums` and, if `squares` has rows, to row
-    square_row[k] of these. O(nnz labels a row). If `kept_sums` has room, it receives the numbers
-    that are about to change, entry by entry from place kept[0] on; `kept_squares` likewise, from
-    place kept[1] on.
+    square_row[k] of these. O(nnz labels a row).
     """
     for i in range(len(indptr) - 1):
         for k in range(label_ptr[i], label_ptr[i + 1]):
             row, weight = label_row[k], label_weight[k]
-            if len(kept_sums):
-                for e in range(indptr[i], indptr[i + 1]):
-                    kept_sums[kept[0]] = sums[row, indices[e]]
-                    kept[0] += 1
-            if len(kept_squares):
-                for e in range(indptr[i], indptr[i + 1]):
-                    kept_squares[kept[1]] = squares[square_row[k], indices[e]]
-                    kept[1] += 1
             if len(squares):
                 square = square_row[k]
                 for e in range(indptr[i], indptr[i + 1]):
@@ -82,6 +69,28 @@ def add_class_rows(
             else:
                 for e in range(indptr[i], indptr[i + 1]):
                     sums[row, indices[e]] += weight * data[e]
+
+
+@compiled
+def numbers_at(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    label_ptr: np.ndarray,
+    label_row: np.ndarray,
+    table: np.ndarray,
+    out: np.ndarray,
+    done: int,
+) -> int:
+    """Copy what `add_class_rows` would change, in its order, to `out` from place `done` on.
+
+    Returns the place behind the last one.
+    """
+    for i in range(len(indptr) - 1):
+        for k in range(label_ptr[i], label_ptr[i + 1]):
+            for e in range(indptr[i], indptr[i + 1]):
+                out[done] = table[label_row[k], indices[e]]
+                done += 1
+    return done
 
 
 @compiled

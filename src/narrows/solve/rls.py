@@ -245,6 +245,7 @@ class DiagonalRLS:
         if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < FADED:
             self.Q = self.Q.copy()  # all of it will change
         touched = Touched(self.W, self.Q, self._longest(X), undo)
+        touched.make_room(2 * (X.size if isinstance(X, np.ndarray) else X.nnz))
         all_rows = None if isinstance(X, np.ndarray) else self._arrays(X)
         for part in self._parts(X):
             ends = slice(part.start, part.stop + 1)
@@ -403,7 +404,6 @@ class Touched:
         self.of_Q, self.use = np.empty(0), np.array([0, longest])
         self.seen = seen
         if undo is not None:
-            self.make_room(longest)
             undo.step(self.restore)
 
     @property

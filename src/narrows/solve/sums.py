@@ -61,48 +61,54 @@ def add_sparse(
         X = canonical(X)
     where = np.zeros_like(row) if second_row is None else second_row
     second = np.zeros((0, 0)) if second is None else second
-    rows, square_rows, kept = row[Y.indices], where[Y.indices], np.zeros(2, np.int64)
-    kept_sums, kept_squares = (
-        _kept(undo, kept[k : k + 1], table, places, X, Y)
-        for k, (table, places) in enumerate(((sums, rows), (second, square_rows)))
-    )
-    for part in blocks(X.shape[0], max(1, _ENTRIES * X.shape[0] // max(1, X.nnz))):
+    if undo is not None:
+        labels = np.diff(Y.indptr)
+        size = int(labels @ np.diff(X.indptr)) if len(labels) else 0
+        _note(undo, sums, row, X, Y, size)
+        if len(second):
+            _note(undo, second, where, X, Y, size)
+    rows, square_rows = row[Y.indices], where[Y.indices]
+    for part in _parts(X):
         ends = slice(part.start, part.stop + 1)
         add_class_rows(
             X.indptr[ends], X.indices, X.data, Y.indptr[ends], rows, Y.data, presence,
-            sums, second, square_rows, kept_sums, kept_squares, kept,
+            sums, second, square_rows,
         )  # fmt: skip
 
 
-def _kept(
-    undo: Undo | None,
-    kept: np.ndarray,
+def _parts(X: sparse.csr_array) -> Iterator[slice]:
+    """Rows to go in at once."""
+    return blocks(X.shape[0], max(1, _ENTRIES * X.shape[0] // max(1, X.nnz)))
+
+
+def _note(
+    undo: Undo,
     table: np.ndarray,
-    rows: np.ndarray,
+    places: np.ndarray,
     X: sparse.csr_array,
     Y: sparse.csr_array,
-) -> np.ndarray:
-    """Return room for what the entries of X are about to change, and let `undo` put it back.
+    size: int,
+) -> None:
+    """Let `undo` put back what so many entries of X, each with its labels, are about to change.
 
-    Where whole rows of the table are smaller than that, they are copied, and no room is needed.
+    Where whole rows of the table are smaller than that, they are copied.
     """
-    if undo is None or not len(table):
-        return np.empty(0)
-    labels = np.diff(Y.indptr)
-    size = int(labels @ np.diff(X.indptr)) if len(labels) else 0
-    changed = np.unique(rows)
-    if size >= len(changed) * table.shape[1]:
-        undo.array(table, changed)
-        return np.empty(0)
-    room = np.empty(size)
+    from narrows.solve.kernels import numbers_at
 
-    def restore() -> None:  # of several changes of one number the first is the last put back
-        many = X[np.repeat(np.arange(len(labels)), labels)]
-        which = np.repeat(rows, np.diff(many.indptr))[: kept[0]][::-1]
-        table[which, many.indices[: kept[0]][::-1]] = room[: kept[0]][::-1]
+    changed = np.unique(places)
+    if size >= len(changed) * table.shape[1]:
+        undo.array(table, changed if len(changed) < len(table) else ...)
+        return
+    rows, kept, done = places[Y.indices], np.empty(size), 0
+    for part in _parts(X):
+        ends = slice(part.start, part.stop + 1)
+        done = numbers_at(X.indptr[ends], X.indices, Y.indptr[ends], rows, table, kept, done)
+
+    def restore() -> None:
+        many = X[np.repeat(np.arange(X.shape[0]), np.diff(Y.indptr))]
+        table[np.repeat(rows, np.diff(many.indptr)), many.indices] = kept
 
     undo.step(restore)
-    return room
 
 
 def add_dense(

@@ -36,7 +36,9 @@ class Undo:
 
     def array(self, array: np.ndarray, index: Any = ...) -> None:
         """Note the numbers in a part of an array; O(size of the part)."""
-        kept = array[index].copy()
+        kept = array[index]
+        if np.may_share_memory(kept, array):  # not so where places are listed one by one
+            kept = kept.copy()
         self._steps.append(lambda: array.__setitem__(index, kept))
 
     def step(self, restore: Callable[[], Any]) -> None:
