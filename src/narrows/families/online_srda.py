@@ -35,7 +35,6 @@ from narrows.solve.undo import Undo
 from narrows.stats import checked_rows
 
 _ROOM = 0.3  # the power of the largest number up to which squares, and sums of those, are numbers
-_LEAST = 1e-30  # of the largest value in single precision, in which W, about 1/x, is held
 _SHUFFLED_ROWS = 1 << 16  # so many rows at a time are put into the order of the pass
 
 
@@ -379,7 +378,8 @@ class OnlineSRDA(Projector):
         values = X.data if sparse.issparse(X) else X
         largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
         most = float(np.finfo(X.dtype).max) ** _ROOM
-        least = min(1 / most, _LEAST)
+        # squares are of double precision, W, which is inverse to the rows, of theirs
+        least = max(float(np.finfo(np.float64).tiny) ** _ROOM, float(np.finfo(X.dtype).tiny) ** 0.8)
         if largest and not least < largest < most:
             sizes = abs(X).max(axis=0)
             raise RangeError(
