@@ -28,7 +28,7 @@ def indicator(
     y : array-like of shape (n,) or (n, 1), or {array, sparse matrix} of shape (n, c)
         One label a sample, or a 0-1 indicator matrix in which a row marks every class it has.
     sample_weight : array-like of shape (n,), optional
-        Weights >= 0; 1 where left out.
+        Weights, 0 or from 1e-100 to 1e100; 1 where left out.
     who : str
         Named in errors.
 

@@ -173,7 +173,7 @@ class ClassStats:
             Labels, new ones at any time; or a 0-1 indicator matrix, of which every
             (row, class) pair counts as a row of its own.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0; a weight of 2 is a row that came twice.
+            Weights, 0 or from 1e-100 to 1e100; a weight of 2 is a row that came twice.
         check_input : bool, default=True
             False where X is known to be finite, float32 or float64, and CSR if sparse.
 

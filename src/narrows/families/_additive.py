@@ -53,7 +53,7 @@ class Additive(Estimator):
             Labels; or a 0-1 indicator matrix, where every (row, class) pair counts as a row.
             Only methods whose criterion knows no classes do without.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0; a weight of 2 is a row that came twice.
+            Weights, 0 or from 1e-100 to 1e100; a weight of 2 is a row that came twice.
 
         Returns
         -------
@@ -88,7 +88,7 @@ class Additive(Estimator):
         y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
             Labels as for `fit`; new classes may come at any time.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0.
+            Weights, 0 or from 1e-100 to 1e100.
 
         Returns
         -------

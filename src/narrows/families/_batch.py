@@ -101,7 +101,7 @@ class BatchProjector(Projector):
         y : array-like of shape (n,)
             One label a row.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0; a weight of 2 is a row that came twice.
+            Weights, 0 or from 1e-100 to 1e100; a weight of 2 is a row that came twice.
 
         Returns
         -------

@@ -169,7 +169,7 @@ class OnlineSRDA(Projector):
         y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
             Labels; or a 0-1 indicator matrix of several labels a row.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0.
+            Weights, 0 or from 1e-100 to 1e100.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class OnlineSRDA(Projector):
         y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
             Labels as for `fit`; new classes may come at any time.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0.
+            Weights, 0 or from 1e-100 to 1e100.
 
         Returns
         -------

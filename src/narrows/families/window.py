@@ -135,7 +135,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
             Labels, as the estimator takes them.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0.
+            Weights, 0 or from 1e-100 to 1e100.
 
         Returns
         -------
