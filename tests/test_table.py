@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
 import tracemalloc
 
 import numpy as np
@@ -125,3 +129,57 @@ def test_a_half_life_leaves_the_state_of_a_stream_small():
     for start in range(0, 200, 10):
         method.partial_fit(X[start : start + 10], y[start : start + 10])
     assert method.stats_.nbytes < 8 * CLASSES * D / 4
+
+
+def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
+    X, y = wide_rows()
+    expected = ClassStats.of(X, y).sums
+
+    def read(number):
+        """The sums as `to_arrays` has them where another thread sorts in at that line of it."""
+        state = ClassStats.of(X[:190], y[:190]).update(X[190:], y[190:])
+        other, lines = threading.Thread(target=lambda: state.sums), []
+
+        def trace(frame, event, arg):
+            if frame.f_code.co_filename != table.__file__:
+                return None
+            lines.extend([event] * (event == "line"))
+            if len(lines) == number and not other.ident:
+                other.start()
+                other.join(timeout=0.2)  # it may have to wait
+            return trace
+
+        sys.settrace(trace)
+        try:
+            arrays = state.to_arrays()
+        finally:
+            sys.settrace(None)
+        if other.ident:
+            other.join(timeout=60)
+        return len(lines), ClassStats.from_arrays(arrays).sums
+
+    for number in range(1, read(0)[0] + 1):
+        np.testing.assert_allclose(read(number)[1], expected, err_msg=str(number))
+
+
+def test_a_fork_while_another_thread_sorts_in_can_read():
+    X, y = wide_rows()
+    state = ClassStats.of(X, y)
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold():
+        with table._settling:
+            held.set()
+            go_on.wait(timeout=60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(timeout=60)
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        os._exit(17 if state.sums.shape == (CLASSES, D) else 1)
+    _, status = os.waitpid(child, 0)
+    go_on.set()
+    thread.join(timeout=60)
+    assert os.waitstatus_to_exitcode(status) == 17

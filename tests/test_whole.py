@@ -15,8 +15,10 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows import CCIPCA, IOC, OC, OCFS, ClassStats, FisherFS, OnlineSRDA, Window
+from narrows import CCIPCA, IOC, OC, OCFS, ClassStats, FisherFS, OnlineSRDA, Window, load, save
+from narrows.families._base import lock_of
 from narrows.river import OneByOne
+from narrows.solve.undo import Undo
 from tests.cases import STREAMED, assert_same
 
 SOURCE = str(Path(narrows.__file__).parent)
@@ -191,8 +193,6 @@ def test_two_estimators_that_merge_each_other_do_not_wait_for_each_other():
 def test_a_fork_while_another_thread_learns_can_learn():
     (X, y), *_ = batches("dense")
     estimator = OCFS().fit(X, y)
-    from narrows.families._base import lock_of
-
     held, go_on = threading.Event(), threading.Event()
 
     def hold():
@@ -259,3 +259,49 @@ def test_what_no_class_is_needed_for_is_whole_too():
     with pytest.raises(ValueError, match="NaN"):
         pca.partial_fit(np.full((3, 5), np.nan))
     assert pca.n_samples_seen_ == 40
+
+
+def test_a_second_signal_before_the_first_is_undone_changes_nothing_either(monkeypatch):
+    back, calls = Undo.back, []
+
+    def interrupted(self):
+        calls.append(self)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        back(self)
+
+    def fail(self, *parts):
+        add(self, *parts)
+        raise TimeoutError
+
+    X, y = batches("dense")[0]
+    state = ClassStats.of(X, y)
+    before, add = {k: a.tobytes() for k, a in state.to_arrays().items()}, ClassStats._add
+    monkeypatch.setattr(Undo, "back", interrupted)
+    monkeypatch.setattr(ClassStats, "_add", fail)
+    with pytest.raises(KeyboardInterrupt):
+        state.update(X, y)
+    assert {k: a.tobytes() for k, a in state.to_arrays().items()} == before
+
+
+@pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
+def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
+    first, *_ = batches("dense")
+    estimator = case.new().partial_fit(*first)
+    held, go_on, saved = threading.Event(), threading.Event(), threading.Event()
+
+    def hold():
+        with lock_of(estimator):
+            held.set()
+            go_on.wait(timeout=60)
+            assert not saved.is_set()
+            estimator.partial_fit(*first)
+
+    def write():
+        held.wait(timeout=60)
+        go_on.set()
+        save(estimator, tmp_path / "model")
+        saved.set()
+
+    in_threads([hold, write])
+    assert load(tmp_path / "model").n_samples_seen_ == 60

@@ -200,7 +200,8 @@ class ClassStats:
         if sparse.issparse(X) and not self.presence:
             check_sparse(X, float(added.sum()), self.second is not None)
         undo, before = Undo(self), self._sums
-        try:
+
+        def add() -> ClassStats:
             row = self._grow(classes)
             if sparse.issparse(X):
                 self._move(None)  # to centre sparse rows would fill them
@@ -212,9 +213,8 @@ class ClassStats:
             self.counts = counts
             self.n_samples += X.shape[0]
             return self
-        except BaseException:
-            undo.back()
-            raise
+
+        return undo.guard(add)
 
     def _add(self, X: Any, Y: sparse.csr_array, row: np.ndarray, undo: Undo | None) -> None:
         """Add rows to the tables; what changes in place is noted."""
@@ -714,7 +714,7 @@ class ClassStats:
         if not np.isfinite(variances).all():
             k = int((~np.isfinite(variances)).argmax())
             raise too_large(f"standard deviations below {HUGE**0.5:.1e}", k)
-        if squares.max(initial=0.0) < TINY:  # what was not 0 may be so as a square
+        if self._noise is None and squares.max(initial=0.0) < TINY:  # a square of what is not 0
             size = np.zeros(len(variances))
             for columns, M in self._means(p):
                 size[columns] = np.abs(M).max(axis=0, initial=0.0)
@@ -735,7 +735,8 @@ class ClassStats:
         return self.variances(p) > _ROUNDING * self._mean_squares(p)
 
     def _mean_squares(self, p: np.ndarray) -> np.ndarray:
-        return self._mean_of(self._squares, p)
+        # rounding that a subtraction left may be less than 0
+        return np.maximum(self._mean_of(self._squares, p), 0.0)
 
     def _mean_of(self, squares: Any, p: np.ndarray) -> np.ndarray:
         """The mean of squares, or of their noise, under priors; of shape (d,)."""

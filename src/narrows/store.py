@@ -38,7 +38,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import narrows
 from narrows.errors import DataError, ParameterError
-from narrows.families._base import Estimator, Learnt
+from narrows.families._base import Estimator, Learnt, lock_of
 from narrows.read.source import Source
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 
@@ -142,6 +142,11 @@ def _save(estimator: Any, path: str | os.PathLike[str], more: dict[str, Any]) ->
             "Save the step of a pipeline that is one."
         )
     check_is_fitted(estimator)
+    with lock_of(estimator):  # the numbers are those of one moment
+        _write(estimator, path, more)
+
+
+def _write(estimator: Any, path: str | os.PathLike[str], more: dict[str, Any]) -> None:
     state, source = estimator._learnt.state, estimator._learnt.source
     arrays: dict[str, np.ndarray] = {}
     _put(arrays, "state", state.to_arrays())

@@ -127,17 +127,12 @@ def whole(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def learning(self: Any, *args: Any, **named: Any) -> Any:
-        with lock_of(self):
-            undo = Undo(self)
-            try:
+        def learn() -> Any:
+            with naming(self):  # before the names of the features are gone again
                 return method(self, *args, **named)
-            except RangeError as error:
-                said = said_by(self, error)  # before the names of the features are gone again
-                undo.back()
-                raise said from None
-            except BaseException:
-                undo.back()
-                raise
+
+        with lock_of(self):
+            return Undo(self).guard(learn)
 
     return learning
 

@@ -204,16 +204,16 @@ class Sequential(Projector):
         if fitted:
             learnt.source = self._learnt.source
         undo = Undo()
-        try:
+
+        def learn() -> np.ndarray | None:
             if begun:
                 stream.note(X, undo)
             stream.learn(X, classes, codes, *how, *([reduced] if reducing else []))
             learnt.solution = None
             self._learnt = learnt
-        except BaseException:
-            undo.back()
-            raise
-        return None if reduced is None else reduced.astype(X.dtype)
+            return None if reduced is None else reduced.astype(X.dtype)
+
+        return undo.guard(learn)
 
     def empty_state(self, n_features: int) -> Any:
         """Return a state with nothing in it yet."""

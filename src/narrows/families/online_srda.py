@@ -248,17 +248,17 @@ class OnlineSRDA(Projector):
         if fitted:
             learnt.source = self._learnt.source
         undo = Undo()
-        try:
+
+        def learn() -> Any:
             if begun:
                 state.note(undo)
             several, note = is_matrix(y), undo if begun else None
             reduced = self._learn_rows(state, X, classes, Y, weight, several, reducing, note)
             learnt.solution = None
             self._learnt = learnt
-        except BaseException:
-            undo.back()
-            raise
-        return reduced
+            return reduced
+
+        return undo.guard(learn)
 
     def merge(self, *others: Self) -> Self:
         """Add what others have learnt, in place: the sum of what each knows, by its energy.

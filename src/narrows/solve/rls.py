@@ -242,7 +242,7 @@ class DiagonalRLS:
         # few types, those of the store, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
         work = np.zeros(len(self.b)), np.zeros(len(self.b))
-        if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < FADED:
+        if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * FADED:
             self.Q = self.Q.copy()  # all of it will change
         touched = Touched(self.W, self.Q, self._longest(X), undo)
         touched.make_room(2 * (X.size if isinstance(X, np.ndarray) else X.nnz))

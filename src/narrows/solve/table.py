@@ -28,7 +28,17 @@ from narrows.solve.undo import Undo
 SMALL = 1 << 22  # numbers (32 MB): an array of no more is kept as one, for the speed
 _PENDING = 1 << 20  # entries that are kept aside, at least, before they are sorted in
 _ENTRY = 12  # bytes of a number with its place
-_SETTLING = threading.RLock()  # reading sorts in what came, which two threads must not both do
+_settling = threading.RLock()  # reading sorts in what came, which two threads must not both do
+
+
+def _unlock() -> None:
+    """Let a fork go on, in which the thread that holds the lock is not."""
+    global _settling
+    _settling = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
@@ -107,27 +117,33 @@ class Table:
         held = slice(X.indptr[0], X.indptr[-1])
         self._add((rows, X.indices[held], X.data[held] * np.repeat(Y.data, lengths)))
 
+    def _parts(self) -> tuple[Any, Any, list[Entries]]:
+        """The array, the sorted entries and the pending ones of one moment."""
+        with _settling:
+            self._load()
+            return self.array, self._sorted, self._pending
+
     def add(
         self, row: np.ndarray, other: Table, sign: float = 1.0, undo: Undo | None = None
     ) -> None:
         """Add `sign` times another table, in place: its rows to these."""
         self._load()
-        other._load()
-        if other.array is not None:
-            if self.array is None and is_array(self.shape, np.count_nonzero(other.array)):
+        array, held, pending = other._parts()
+        if array is not None:
+            if self.array is None and is_array(self.shape, np.count_nonzero(array)):
                 self.become_array()
             if self.array is not None:
                 if undo is not None:
                     undo.array(self.array, row)
-                self.array[row, : other.shape[1]] += sign * other.array
+                self.array[row, : other.shape[1]] += sign * array
                 return
-            other = other._by_columns()
+            held = sparse.csc_array(array)
         alike = self.shape == other.shape and np.array_equal(row, np.arange(len(row)))
-        if self.array is None and alike and other._sorted.nnz * 4 > self._sorted.nnz:
-            self._sorted = self._sorted + sign * other._sorted
-            others = list(other._pending)  # it may be this very table
+        if self.array is None and alike and held.nnz * 4 > self._sorted.nnz:
+            self._sorted = self._sorted + sign * held
+            others = pending
         else:
-            others = [other._as_entries(), *other._pending]
+            others = [_entries(held), *pending]
         for rows, columns, values in others:
             self._add((row[rows], columns, sign * values))
 
@@ -156,25 +172,17 @@ class Table:
 
     def _settle(self) -> None:
         """Sort in what is pending; become an array where that is smaller."""
-        with _SETTLING:
+        with _settling:
             self._load()
             if self.array is not None:
                 return
             if self._pending:
-                parts = (self._as_entries(), *self._pending)
+                parts = (_entries(self._sorted), *self._pending)
                 rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
                 self._sorted = sparse.coo_array((values, (rows, columns)), shape=self.shape).tocsc()
                 self._pending = []
             if is_array(self.shape, self._sorted.nnz):
                 self.array, self._sorted = self._sorted.toarray(), None
-
-    def _as_entries(self) -> Entries:
-        """The sorted ones with their places."""
-        held = self._sorted
-        columns = np.repeat(
-            np.arange(self.shape[1], dtype=held.indices.dtype), np.diff(held.indptr)
-        )
-        return held.indices, columns, held.data
 
     def become_array(self) -> np.ndarray:
         """Keep all numbers as an array from now on, and return it."""
@@ -188,11 +196,11 @@ class Table:
 
     def scaled(self, weight: float) -> Table:
         """Return a copy, times a number."""
-        self._load()
-        if self.array is not None:
-            return Table(self.shape, self.array * weight)
-        new = Table(self.shape, held=self._sorted * weight)
-        new._pending = [(rows, columns, values * weight) for rows, columns, values in self._pending]
+        array, held, pending = self._parts()
+        if array is not None:
+            return Table(self.shape, array * weight)
+        new = Table(self.shape, held=held * weight)
+        new._pending = [(rows, columns, values * weight) for rows, columns, values in pending]
         return new
 
     def spread(self, rows: np.ndarray, size: int) -> Table:
@@ -225,15 +233,8 @@ class Table:
 
     # -- changing ---------------------------------------------------------------------------
 
-    def scale(self, weight: float) -> None:
-        """Multiply by a number, in place."""
-        self._load()
-        for values in self._values():
-            values *= weight
-
     def check_room(self, row: np.ndarray, other: Table, sign: float, of: str) -> None:
         """Raise where `add` would make numbers infinite."""
-        other._load()
         if is_absorbed(*other._values()):
             return
         for columns in blocks(self.shape[1], max(1, BLOCK // max(1, len(row)))):
@@ -257,21 +258,22 @@ class Table:
             self._sorted.eliminate_zeros()
 
     def _values(self) -> list[np.ndarray]:
-        if self.array is not None:
-            return [self.array]
-        return [self._sorted.data, *(values for _, _, values in self._pending)]
+        array, held, pending = self._parts()
+        if array is not None:
+            return [array]
+        return [held.data, *(values for _, _, values in pending)]
 
     # -- reading ----------------------------------------------------------------------------
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
-        if self.array is not None:
-            return self.array.nbytes
         if self._stored is not None:
             return 0
-        held = self._sorted
-        pending = sum(part.nbytes for entries in self._pending for part in entries)
+        array, held, waiting = self._parts()
+        if array is not None:
+            return int(array.nbytes)
+        pending = sum(part.nbytes for entries in waiting for part in entries)
         return int(held.data.nbytes + held.indices.nbytes + held.indptr.nbytes + pending)
 
     def __getitem__(self, columns: slice) -> np.ndarray:
@@ -309,15 +311,14 @@ class Table:
 
     def to_arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return it as arrays whose names begin with `name`, to the bit."""
-        self._load()
-        if self.array is not None:
-            return {name: self.array}
-        held = self._sorted
+        array, held, pending = self._parts()
+        if array is not None:
+            return {name: array}
         parts = {"shape": np.array(self.shape), "indptr": held.indptr}
         parts |= {"indices": held.indices, "data": held.data}
-        if self._pending:
-            pending = zip(*self._pending, strict=True)
-            parts |= zip(("rows", "columns", "values"), map(np.concatenate, pending), strict=True)
+        if pending:
+            waiting = map(np.concatenate, zip(*pending, strict=True))
+            parts |= zip(("rows", "columns", "values"), waiting, strict=True)
         return {f"{name}_{key}": part for key, part in parts.items()}
 
     @staticmethod
@@ -408,6 +409,12 @@ class Stored:
     def joined(self) -> Table:
         """Return all of them as one table in memory."""
         return beside([self._table(number) for number in range(len(self._starts) - 1)])
+
+
+def _entries(held: sparse.csc_array) -> Entries:
+    """Numbers by columns, with their places."""
+    columns = np.repeat(np.arange(held.shape[1], dtype=held.indices.dtype), np.diff(held.indptr))
+    return held.indices, columns, held.data
 
 
 def beside(parts: list[Table] | Stored) -> Table:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 _TRIES = 8  # an interrupt may arrive while things are put back; a step can be repeated
+Answer = TypeVar("Answer")
 
 
 class Undo:
     """Keeps what an update is about to change, so that an update that fails changes nothing.
 
-    The update notes each thing before it changes it; whatever is raised then, even by a signal
-    handler, `back` restores all of it to the bit. What is replaced, and not changed in place, needs
-    no copy: noting the attributes of its owner is enough.
+    The update, called by `guard`, notes each thing before it changes it; whatever is raised then,
+    even by a signal handler, all of it is restored to the bit. What is replaced, and not changed in
+    place, needs no copy: noting the attributes of its owner is enough.
     """
 
     def __init__(self, *owners: Any):
@@ -44,6 +45,18 @@ class Undo:
     def step(self, restore: Callable[[], Any]) -> None:
         """Note a function that restores something, and may be called more than once."""
         self._steps.append(restore)
+
+    def guard(self, update: Callable[[], Answer]) -> Answer:
+        """Return what an update does, or restore everything noted and raise what it raised."""
+        try:
+            return update()
+        except BaseException:
+            try:
+                self.back()
+            except BaseException:  # a second signal was there before the first was raised
+                self.back()
+                raise
+            raise
 
     def back(self) -> None:
         """Restore everything noted, the last first."""
