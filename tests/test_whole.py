@@ -305,3 +305,23 @@ def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
 
     in_threads([hold, write])
     assert load(tmp_path / "model").n_samples_seen_ == 60
+
+
+@pytest.mark.parametrize("second", [None, "total", "class"])
+def test_numbers_that_a_batch_changes_several_times_are_put_back(monkeypatch, second):
+    rng = np.random.default_rng(0)
+    X, y = sparse.random_array((60, 500), density=0.02, format="csr", rng=rng), np.arange(60) % 3
+    state = ClassStats.of(X, y, second=second)
+    before, add = {k: a.tobytes() for k, a in state.to_arrays().items()}, ClassStats._add
+
+    def fail(self, *parts):
+        add(self, *parts)
+        raise TimeoutError
+
+    monkeypatch.setattr(ClassStats, "_add", fail)
+    several = sparse.csr_array(np.eye(3, dtype=int)[y] + np.eye(3, dtype=int)[(y + 1) % 3])
+    few = X[[0, 1, 2] * 4]  # fewer numbers than the rows of the table have
+    for labels in (y[:12], several[:12]):
+        with pytest.raises(TimeoutError):
+            state.update(few, labels)
+        assert {k: a.tobytes() for k, a in state.to_arrays().items()} == before
