@@ -571,3 +571,20 @@ def test_states_of_the_first_version_are_read():
     state = ClassStats.of(X, y, second="total")
     arrays = {k: v for k, v in state.to_arrays().items() if k not in ("placed", "noise")}
     assert_equal(ClassStats.from_arrays(arrays).update(X, y), state.update(X, y))
+
+
+def test_a_variance_of_which_a_subtraction_leaves_nothing_is_0_and_no_error():
+    rng = np.random.default_rng(0)
+
+    def rows(n, at):
+        return ClassStats.of(rng.normal(size=(n, 1)) + at, np.arange(n) % 2, second="class")
+
+    near, far = rows(2, 0.3), [rows(20, 1e7 * 2.0**-k) for k in range(8)]
+    state = sum(far, near)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of digits that are lost
+        for part in far:
+            state = state - part
+    assert state.counts.sum() == 2
+    assert (state.variances(state.priors()) >= 0).all()
+    assert not state.varying(state.priors())[state.variances(state.priors()) == 0].any()
