@@ -48,9 +48,13 @@ CUTS = [0, 9, 9, 10, 31, 32, 60]  # uneven, empty, and of one row
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    ) as made:
+    limit = {"distributed.deploy.lost-worker-timeout": f"{LIMIT}s"}  # to be restarted if killed
+    with (
+        dask.config.set(limit),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as made,
+    ):
         yield made
 
 
@@ -740,6 +744,7 @@ LOGGERS = [logging.getLogger(name) for name in ("distributed", "asyncio", "bokeh
 
 
 SEEN, BEGUN, MAY_END = [], threading.Event(), threading.Event()  # of workers that are threads
+PATIENCE = "distributed.deploy.lost-worker-timeout"  # with a worker that is restarted
 
 
 def levels():
@@ -748,6 +753,7 @@ def levels():
 
 def part_that_sees_the_levels():
     SEEN.append(levels())
+    assert dask.config.get(PATIENCE) == "5 minutes"
     return labelled()
 
 
@@ -770,11 +776,12 @@ def in_threads(monkeypatch):
 def test_what_dask_logs_is_held_back_for_the_fit_only(capfd, monkeypatch):
     for logger in LOGGERS:
         monkeypatch.setattr(logger, "level", logging.WARNING)
-    before, X_y = levels(), labelled()
+    before, X_y, patience = levels(), labelled(), dask.config.get(PATIENCE)
+    assert patience != "5 minutes"
     SEEN.clear()
     assert_same(engine.fit(OC(), [dask.delayed(part_that_sees_the_levels)()]), OC().fit(*X_y))
     assert [level for level, _ in SEEN[0]] == [logging.CRITICAL] * 3
-    assert levels() == before
+    assert (levels(), dask.config.get(PATIENCE)) == (before, patience)
     with pytest.raises(DataError):
         engine.fit(OC(), [DENSE_5, DENSE_3])
     assert levels() == before

@@ -237,7 +237,8 @@ def test_no_more_threads_than_cores_that_may_be_used(said, cores):
         "threads.each(abs, range(100))\n"
         "print(threads.CORES, sum(t.name.startswith('narrows') for t in threading.enumerate()))"
     )
-    others = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+    named = "OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"
+    others = {key: value for key, value in os.environ.items() if key not in named}
     done = subprocess.run(
         [sys.executable, "-c", code], env={**others, **said}, capture_output=True, text=True,
         check=False, timeout=60,
@@ -246,6 +247,16 @@ def test_no_more_threads_than_cores_that_may_be_used(said, cores):
     found, started = map(int, done.stdout.split())
     assert found == cores
     assert started <= cores
+
+
+def test_numbers_of_cores_that_are_none_are_passed_over(monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    for odd in ("", "0", "-3", "²", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", odd)
+        assert threads._cores() == 1
+    for odd in ("", "²", "many"):
+        monkeypatch.setenv("LOKY_MAX_CPU_COUNT", odd)
+        assert threads._cores() == os.cpu_count()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

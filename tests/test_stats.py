@@ -531,7 +531,7 @@ def test_a_class_far_away_is_subtracted_without_loss():
 
 def test_words_that_are_gone_from_sparse_rows_do_not_vary():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((400, 50), density=0.1, format="csr", rng=rng)
+    X = sparse.random_array((400, 50), density=0.1, format="csr", random_state=rng)
     X = X.multiply(np.arange(50) < np.where(np.arange(400) < 300, 50, 30)[:, None]).tocsr()
     y = np.arange(400) % 3
     with warnings.catch_warnings():

@@ -26,7 +26,7 @@ def _small_is_smaller(monkeypatch):
 
 def wide_rows(n=200, seed=0):
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((n, D), density=2e-4, format="csr", rng=rng)
+    X = sparse.random_array((n, D), density=2e-4, format="csr", random_state=rng)
     return X, np.arange(n) % CLASSES
 
 

@@ -15,6 +15,11 @@ from typing import Any
 _BEGINNING = Lock()  # distributed imports parts of itself as a cluster begins: not two at once
 _LOGGERS = ("distributed", "asyncio", "bokeh")
 _WAIT = "5 minutes"  # for workers of a cluster of ours to begin, and to come back
+_LIMITS = {
+    "distributed.scheduler.no-workers-timeout": _WAIT,
+    # after which a worker that is being restarted is closed for good: 15 s on a busy machine
+    "distributed.deploy.lost-worker-timeout": _WAIT,
+}
 
 
 def need_distributed() -> Any:
@@ -67,25 +72,29 @@ def _explained(distributed: Any, client: Any) -> Iterator[None]:
         ) from None
 
 
-class _Silence:
-    """Holds back what Dask logs while clusters of ours run: errors are raised in our own words.
+class _Settings:
+    """What holds while clusters of ours run: Dask does not log, and waits for lost workers.
 
-    Levels are those of the process, so the first fit of several at once saves them, and the last
-    one restores them.
+    Errors are raised in our own words. Log levels and limits are those of the process, so the first
+    fit of several at once saves them, and the last one restores them.
     """
 
     def __init__(self) -> None:
         self.lock, self.users = Lock(), 0
-        self.before: list[tuple[Any, int]] = []
+        self.before = ExitStack()
 
     def __enter__(self) -> None:
+        import dask
+
         with self.lock:
             self.users += 1
             if self.users > 1:
                 return
+            self.before.enter_context(dask.config.set(_LIMITS))
             loggers: list[Any] = [getLogger(name) for name in _LOGGERS]
             handlers = [handler for logger in loggers for handler in logger.handlers]
-            self.before = [(each, each.level) for each in (*loggers, *handlers)]
+            for each in (*loggers, *handlers):
+                self.before.callback(each.setLevel, each.level)
             for logger in loggers:
                 logger.setLevel(CRITICAL)
 
@@ -93,17 +102,14 @@ class _Silence:
         with self.lock:
             self.users -= 1
             if not self.users:
-                for each, level in self.before:
-                    each.setLevel(level)
+                self.before.close()
 
 
-_SILENCE = _Silence()
+_SETTINGS = _Settings()
 
 
 def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
     """The client of the task that this is in, or the default one, or of a cluster that is ours."""
-    import dask
-
     try:
         distributed.get_worker()
     except ValueError:
@@ -114,11 +120,10 @@ def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
         return distributed.default_client()
     except ValueError:
         pass
-    ours.enter_context(_SILENCE)
-    limit = {"distributed.scheduler.no-workers-timeout": _WAIT}
+    ours.enter_context(_SETTINGS)
 
     def begun() -> Any:
-        with _BEGINNING, _deaf_to_interrupts(), dask.config.set(limit):
+        with _BEGINNING, _deaf_to_interrupts():
             return distributed.LocalCluster(
                 threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL,
                 death_timeout=_WAIT,

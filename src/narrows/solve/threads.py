@@ -19,8 +19,13 @@ def _cores() -> int:
     `OMP_NUM_THREADS` says so where it is set, as in each worker of a cluster; else what CPU
     affinity, the limits of a container, and `LOKY_MAX_CPU_COUNT` leave.
     """
-    told = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    return int(told) if told.isdigit() and int(told) else joblib.cpu_count()
+    given = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return joblib.cpu_count()
+    except ValueError:  # LOKY_MAX_CPU_COUNT is no number
+        return os.cpu_count() or 1
 
 
 CORES = _cores()
