@@ -830,6 +830,30 @@ def test_an_interrupt_while_a_cluster_begins_leaves_none(monkeypatch):
 
 
 @pytest.mark.usefixtures("in_threads")
+def test_a_second_interrupt_does_not_leave_a_cluster_open(monkeypatch):
+    import distributed
+
+    threads, made = distributed.LocalCluster, []
+
+    def cluster_that_is_interrupted(**options):
+        made.append(threads(**options))
+        close, times = made[0].close, iter([1])
+
+        def closing(**named):
+            if next(times, None):
+                raise KeyboardInterrupt
+            close(**named)
+
+        made[0].close = closing
+        return made[0]
+
+    monkeypatch.setattr(distributed, "LocalCluster", cluster_that_is_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.fit(OC(), [labelled()])
+    assert made[0].status.name == "closed"
+
+
+@pytest.mark.usefixtures("in_threads")
 def test_the_last_of_two_fits_at_once_restores_the_loggers():
     before = levels()
     SEEN.clear()

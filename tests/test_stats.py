@@ -541,6 +541,51 @@ def test_words_that_are_gone_from_sparse_rows_do_not_vary():
     assert not left.variances(left.priors())[30:].any()
 
 
+@pytest.mark.parametrize("second", ["total", "class"])
+@pytest.mark.parametrize(("scale", "times"), [(1e3, 0), (1e5, 1)])
+def test_a_subtraction_warns_of_fewer_digits_than_it_promises(second, scale, times):
+    rng = np.random.default_rng(0)
+    parts = [size * rng.normal(size=(1000, 2)) for size in (1, scale)]
+    small, large = (ClassStats.of(X, np.arange(1000) % 2, second=second) for X in parts)
+    both = small + large
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        left = both - large
+    assert len(caught) == times
+    if not times:
+        np.testing.assert_allclose(left.variances(left.priors()), parts[0].var(axis=0), rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:ClassStats. expected at least 6 correct digits")
+def test_rounding_that_a_subtraction_leaves_is_no_variance():
+    large = ClassStats.of(
+        1e3 * np.random.default_rng(0).normal(size=(1000, 3)), [0] * 1000, second="total"
+    )
+    left = (ClassStats.of(np.full((500, 3), 3.7), [0] * 500, second="total") + large) - large
+    assert left.variances(left.priors()).tolist() == [0.0] * 3
+
+
+def test_the_origin_leaves_with_the_rows_that_it_was_near():
+    rng = np.random.default_rng(0)
+    far = ClassStats.of(1e6 + rng.normal(size=(6000, 3)), [9] * 6000, second="class")
+    near, later = (1e-3 * rng.normal(size=(n, 3)) for n in (1000, 500))
+    left = far + ClassStats.of(near, [0] * 1000, second="class") - far
+    left.update(later, [1] * 500)
+    alone = left.priors([0, 1])
+    np.testing.assert_allclose(left.variances(alone), later.var(axis=0), rtol=1e-9)
+
+
+def test_the_origin_follows_small_batches():
+    rng = np.random.default_rng(0)
+    state = ClassStats.of(rng.normal(size=(10, 3)), [0] * 10, second="class")
+    in_batches(state, 1e6 + rng.normal(size=(2000, 3)), np.ones(2000, int), 10)
+    last = 1e6 + rng.normal(size=(1000, 3))
+    state.update(last, [2] * 1000)
+    np.testing.assert_allclose(
+        state.variances(state.priors([0, 0, 1])), last.var(axis=0), rtol=1e-6
+    )
+
+
 @pytest.mark.parametrize("size", [6000, 1000])
 def test_the_origin_follows_the_weight_of_a_stream(size):
     """So the variances within the classes that came later have their digits."""

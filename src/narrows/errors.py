@@ -33,7 +33,7 @@ class RangeError(ValueError):
     Parameters
     ----------
     expected, got, advice : str
-        What was expected, what came, and what to do.
+        What was expected, what it got, and what to do.
     feature : int, optional
         Where.
     who, name : str

@@ -130,8 +130,13 @@ def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
             )  # fmt: skip
 
     def end() -> None:
-        if not beginning.exception():
+        if beginning.exception():
+            return
+        try:
             beginning.result().close()
+        except KeyboardInterrupt:  # a second one: what is being closed is waited for still
+            beginning.result().close()
+            raise
 
     # a thread of its own knows no Ctrl-C, which would leave half a cluster that nobody closes
     with ThreadPoolExecutor(1) as thread:

@@ -206,7 +206,7 @@ class Additive(Estimator):
     # -- inside -----------------------------------------------------------------------------
 
     def _lacks_classes(self, stats: ClassStats) -> bool:
-        """Whether priors are for more classes than came so far."""
+        """Whether priors are for more classes than were seen so far."""
         priors = self.get_params(deep=False).get("priors")
         return not isinstance(priors, str | None) and np.size(priors) > (stats.counts > 0).sum()
 

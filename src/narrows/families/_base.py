@@ -54,7 +54,7 @@ def held(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """A view of what has been learnt, that cannot be written to."""
+    """Return a view of a fitted array that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -169,10 +169,10 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             self._pieces: list[_Piece] = []
             self.n_samples_seen_ = 0
         reduce(union, (piece.stats.classes for piece in (*self._pieces, *pieces)), _NO_CLASSES)
-        held = self._pieces
+        all_pieces = self._pieces
         for piece in pieces:
-            held = self._with(held, piece)
-        self._pieces = held
+            all_pieces = self._with(all_pieces, piece)
+        self._pieces = all_pieces
         self.n_samples_seen_ += X.shape[0]
         self._answer: Any = None
         self._answered: dict[str, Any] = {}
