@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import LDA, MMC, OC, SRDA, ClassStats, OnlineSRDA, Window
+from narrows import IOC, LDA, MMC, OC, SRDA, ClassStats, OnlineSRDA, Window
 from narrows.engines import local
 from narrows.engines.rows import rows_of
 from narrows.evaluate import compare
@@ -166,3 +166,9 @@ def test_no_rows_have_no_labels(no_labels):
     fitted = OC().partial_fit(np.empty((0, 2)), no_labels)
     assert fitted.n_samples_seen_ == 0
     assert fitted.partial_fit([[1.0, 2.0]], ["a"]).classes_.tolist() == ["a"]
+
+
+@pytest.mark.parametrize("method", [OC, IOC, SRDA])
+def test_a_batch_without_samples_may_have_labels_of_any_type(method):
+    state = local.learn(method(), [(np.eye(3), [0, 1, 2]), (np.eye(3)[:0], np.empty(0, object))])
+    assert state.classes.tolist() == [0, 1, 2]

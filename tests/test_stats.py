@@ -578,7 +578,7 @@ def test_the_origin_leaves_with_the_rows_that_it_was_near():
 def test_the_origin_follows_small_batches():
     rng = np.random.default_rng(0)
     state = ClassStats.of(rng.normal(size=(10, 3)), [0] * 10, second="class")
-    in_batches(state, 1e6 + rng.normal(size=(2000, 3)), np.ones(2000, int), 5)
+    in_batches(state, 1e6 + rng.normal(size=(4000, 3)), np.ones(4000, int), 5)
     last = 1e6 + rng.normal(size=(1000, 3))
     state.update(last, [2] * 1000)
     np.testing.assert_allclose(

@@ -177,7 +177,7 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
             labels = np.array(objects)  # numbers, each an object of its own
         except ValueError:
             raise ValueError(f"{who}: labels must be numbers or text, not lists.") from None
-        if labels.dtype.kind == "f":
+        if labels.dtype.kind == "f" and objects:
             labels = _exact(objects, labels, who)
     if labels.dtype.kind in _NUMBERS:
         labels = labels.astype(labels.dtype.newbyteorder("="), copy=False)

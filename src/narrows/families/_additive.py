@@ -275,7 +275,7 @@ class Additive(Estimator):
             weight = weight * (given / unit)
         weight[weight < SMALLEST_WEIGHT] = 0.0  # beside the newest rows nothing
         fresh = self.empty_state(state.n_features).update(X, y, weight, check_input=False)
-        return state.fade(0.5 ** (len(age) / half_life), fresh * unit)
+        return state.fade(0.5 ** (len(age) / half_life), fresh if unit == 1 else fresh * unit)
 
     def _check_kind(self, stats: ClassStats) -> None:
         name = type(self).__name__
