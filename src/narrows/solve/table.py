@@ -129,16 +129,18 @@ class Table:
         """Add `sign` times another table, in place: its rows to these."""
         self._load()
         array, held, pending = other._parts()
+        all_rows = self.shape[0] == other.shape[0] and np.array_equal(row, np.arange(len(row)))
         if array is not None:
             if self.array is None and is_array(self.shape, np.count_nonzero(array)):
                 self.become_array()
             if self.array is not None:
                 if undo is not None:
                     undo.array(self.array, row)
-                self.array[row, : other.shape[1]] += sign * array
+                rows = slice(None) if all_rows else row  # a slice is added to without a copy
+                self.array[rows, : other.shape[1]] += array if sign == 1 else sign * array
                 return
             held = sparse.csc_array(array)
-        alike = self.shape == other.shape and np.array_equal(row, np.arange(len(row)))
+        alike = all_rows and self.shape == other.shape
         if self.array is None and alike and held.nnz * 4 > self._sorted.nnz:
             self._sorted = self._sorted + sign * held
             others = pending
