@@ -15,11 +15,11 @@ demo: $(STAMP)
 	$(VENV)/bin/narrows demo
 
 test: $(STAMP)
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
 
 # the ordinary tests, without those that take more than about ten seconds
 quick: $(STAMP)
-	$(VENV)/bin/python -m pytest -m "not slow"
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check .
