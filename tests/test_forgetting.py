@@ -229,7 +229,7 @@ def test_a_window_answers_for_the_parameters_of_the_moment():
 def test_labels_of_another_type_leave_a_window_as_before():
     X, y = rows()
     window = Window(OC(), 100).partial_fit(X, y)
-    with pytest.raises(ValueError, match="labels of one type wanted"):
+    with pytest.raises(ValueError, match="expected labels of one type"):
         window.partial_fit(X[:40], np.arange(40) % 2)
     assert window.n_samples_seen_ == 300
     assert_same(window.estimator_, OC().fit(X[200:], y[200:]))

@@ -72,16 +72,16 @@ def test_labels_that_stay_what_they_are_may_be_mixed(y):
 @pytest.mark.parametrize("then", [np.arange(30) % 3, (np.arange(30) % 3).astype(float)])
 def test_chunks_of_text_and_of_numbers_are_refused(method, then):
     X, y = labelled(n=30)
-    with pytest.raises(ValueError, match="labels of one type wanted"):
+    with pytest.raises(ValueError, match="expected labels of one type"):
         local.fit(method(), [(X, y), (X, then)])
-    with pytest.raises(ValueError, match="labels of one type wanted"):
+    with pytest.raises(ValueError, match="expected labels of one type"):
         local.fit(method(), [(X, then), (X, y)])
 
 
 @pytest.mark.parametrize("method", [SRDA, MMC, LDA])
 def test_chunks_whose_numbers_would_be_rounded_are_refused(method):
     X = few()
-    with pytest.raises(ValueError, match="labels of one type wanted"):
+    with pytest.raises(ValueError, match="expected labels of one type"):
         local.fit(method(), [(X, 2**60 + np.arange(30) % 3), (X, np.arange(30) % 3.0)])
 
 
@@ -102,13 +102,13 @@ def test_files_of_text_and_of_numbers_are_refused(run, tmp_path, method):
     np.savez(tmp_path / "b.npz", X=X, y=np.arange(30) % 3)
     status, _, err = run(f"fit a.npz b.npz --method {method} -o m.narrows")
     assert status == 1
-    assert err.startswith("narrows: a.npz, b.npz: labels of one type wanted, but ")
+    assert err.startswith("narrows: a.npz, b.npz: expected labels of one type, got ")
     assert not (tmp_path / "m.narrows").exists()
 
 
 def test_a_part_of_text_and_of_numbers_is_refused():
     X, y = labelled(n=30)
-    with pytest.raises(ValueError, match="labels of one type wanted"):
+    with pytest.raises(ValueError, match="expected labels of one type"):
         rows_of([(X, y), (X, np.arange(30) % 3)], "SRDA")
 
 
@@ -123,7 +123,7 @@ def test_window_and_dicts_keep_labels_apart():
 
 def test_compare_wants_labels_of_one_type():
     X, y = labelled()
-    with pytest.raises(ValueError, match="labels of one type wanted"):
+    with pytest.raises(ValueError, match="expected labels of one type"):
         compare(X, y, ["oc"], [1], test=(X, np.arange(60) % 3))
 
 
@@ -151,7 +151,7 @@ def test_batches_of_the_largest_numbers_are_refused_without_warnings(large, othe
     if {type(label) for label in other} == {int} and max(large) < 2**63:
         assert len(stats.update(X, other).classes) == 3
         return
-    with pytest.raises(ValueError, match="labels of one type wanted"):
+    with pytest.raises(ValueError, match="expected labels of one type"):
         stats.update(X, other)
 
 

@@ -156,7 +156,7 @@ def test_labels_may_be_left_out(method):
     assert with_y.classes_.tolist() == ["ant", "bee", "cat"]
     streamed = method().partial_fit(X[:20]).partial_fit(X[20:])
     np.testing.assert_allclose(streamed.scores_, without.scores_)
-    with pytest.raises(ValueError, match="labels of one type wanted"):
+    with pytest.raises(ValueError, match="expected labels of one type"):
         without.partial_fit(X, y)
     np.testing.assert_allclose(VarianceFS().fit(X).scores_, X.var(axis=0))
 

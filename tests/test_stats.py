@@ -276,7 +276,7 @@ def test_an_empty_first_batch_leaves_the_origin_to_the_next():
 )
 def test_labels_that_would_be_rounded_into_each_other_do_not_mix(first, then):
     stats = ClassStats.of(np.ones((len(first), 1)), first)
-    with pytest.raises(ValueError, match="labels of one type wanted"):
+    with pytest.raises(ValueError, match="expected labels of one type"):
         stats.update([[1.0]], then)
     assert stats.classes.tolist() == first.tolist()
     assert ClassStats.of([[1.0]], [2**40]).update([[1.0]], [0.0]).classes.tolist() == [0, 2**40]
@@ -362,7 +362,7 @@ def test_wrong_priors_are_named(kind):
         (lambda s: s + ClassStats(1, second="total"), ValueError, "second is None here"),
         (lambda s: s + ClassStats(1, presence=True), ValueError, "presence is False here"),
         (lambda s: s.update([[1, 2]], ["a"]), ValueError, "rows of 1 columns wanted, but 2"),
-        (lambda s: s.update([[1]], [7]), ValueError, "labels of one type wanted"),
+        (lambda s: s.update([[1]], [7]), ValueError, "expected labels of one type"),
         (lambda s: s.update([[np.nan]], ["a"]), ValueError, "NaN"),
         (lambda s: s.update([[1]], ["a"], [-1]), ValueError, "sample_weight must be finite and >="),
         (lambda s: s.update([[1]], ["a"], [1, 2]), ValueError, r"shape \(1,\).*but \(2,\) came"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import threading
 import tracemalloc
@@ -14,6 +12,7 @@ from scipy import sparse
 
 from narrows import OC, ClassStats, FisherFS
 from narrows.solve import table
+from tests.forks import holds_in_a_fork
 
 D, CLASSES = 20_000, 40
 
@@ -165,21 +164,4 @@ def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
 def test_a_fork_while_another_thread_sorts_in_can_read():
     X, y = wide_rows()
     state = ClassStats.of(X, y)
-    held, go_on = threading.Event(), threading.Event()
-
-    def hold():
-        with table._settling:
-            held.set()
-            go_on.wait(timeout=60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert held.wait(timeout=60)
-    child = os.fork()
-    if not child:
-        signal.alarm(30)
-        os._exit(17 if state.sums.shape == (CLASSES, D) else 1)
-    _, status = os.waitpid(child, 0)
-    go_on.set()
-    thread.join(timeout=60)
-    assert os.waitstatus_to_exitcode(status) == 17
+    assert holds_in_a_fork(table._settling, lambda: state.sums.shape == (CLASSES, D))

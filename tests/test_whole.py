@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import linecache
-import os
 import signal
 import sys
 import threading
@@ -20,6 +19,7 @@ from narrows.families._base import lock_of
 from narrows.river import OneByOne
 from narrows.solve.undo import Undo
 from tests.cases import STREAMED, assert_same
+from tests.forks import holds_in_a_fork
 
 SOURCE = str(Path(narrows.__file__).parent)
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
@@ -194,24 +194,9 @@ def test_two_estimators_that_merge_each_other_do_not_wait_for_each_other():
 def test_a_fork_while_another_thread_learns_can_learn():
     (X, y), *_ = batches("dense")
     estimator = OCFS().fit(X, y)
-    held, go_on = threading.Event(), threading.Event()
-
-    def hold():
-        with lock_of(estimator):
-            held.set()
-            go_on.wait(timeout=60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert held.wait(timeout=60)
-    child = os.fork()
-    if not child:
-        signal.alarm(30)
-        os._exit(17 if estimator.partial_fit(X, y).n_samples_seen_ == 60 else 1)
-    _, status = os.waitpid(child, 0)
-    go_on.set()
-    thread.join(timeout=60)
-    assert os.waitstatus_to_exitcode(status) == 17
+    assert holds_in_a_fork(
+        lock_of(estimator), lambda: estimator.partial_fit(X, y).n_samples_seen_ == 60
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -125,9 +125,9 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _of_several_types(*labels: tuple[Any, Any], who: str = "") -> ValueError:
-    came = " and ".join(f"{label!r} ({kind})" for label, kind in labels)
+    given = " and ".join(f"{label!r} ({kind})" for label, kind in labels)
     return ValueError(
-        f"{who}labels of one type wanted, but {came} came. Turn all labels into text, or all into "
+        f"{who}expected labels of one type, got {given}. Turn all labels into text, or all into "
         "numbers of one type."
     )
 
