@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from narrows import cli
+from narrows.command import cli
 
 settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("narrows")

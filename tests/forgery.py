@@ -25,12 +25,14 @@ from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
 import narrows
-from narrows import IDRQR, IG, IOC, LDA, OC, OCFS, FisherFS, OnlineSRDA, cli, store
+from narrows import IDRQR, IG, IOC, LDA, OC, OCFS, FisherFS, OnlineSRDA
+from narrows.command import cli
 from narrows.engines import local
-from narrows.errors import DataError
 from narrows.evaluate.describe import described, details, summary
+from narrows.io import store
+from narrows.moments import table
 from narrows.read import Source
-from narrows.solve import table
+from narrows.solve.errors import DataError
 from narrows.text import HashedTfidf, Tfidf
 from tests.cases import ALL, labelled
 
@@ -81,7 +83,7 @@ def _of_texts(vectoriser):
         texts, y = ["the sea", "a tree", "the sea of trees", "sand"] * 3, ["w", "l", "l", "w"] * 3
         vectoriser.update(texts)
         model = OC().fit(vectoriser.transform(texts), y)
-        return model.remember(Source(label="l", text="t", tfidf=vectoriser))
+        return model._remember(Source(label="l", text="t", tfidf=vectoriser))
 
     return make
 
@@ -89,23 +91,23 @@ def _of_texts(vectoriser):
 def _named():
     X, y = labelled()
     model = OCFS().fit(X, y)
-    return model.remember(Source(zero_based=False, columns=tuple("abcdefg")))
+    return model._remember(Source(zero_based=False, columns=tuple("abcdefg")))
 
 
 def _minus():
     X, y = labelled()
     oc = OC()
-    whole, part = (oc.empty_state(D).update(X[rows], y[rows]) for rows in (slice(60), slice(9)))
+    whole, part = (oc._empty_state(D).update(X[rows], y[rows]) for rows in (slice(60), slice(9)))
     return oc.fit_stats(whole - part)
 
 
 def _in_the_making(estimator, passes):
     def make():
-        state = estimator.empty_state(D)
+        state = estimator._empty_state(D)
         for number in range(passes):
             if number:
-                estimator.next_pass(state)
-            estimator.update_state(state, *labelled())
+                estimator._next_pass(state)
+            estimator._update_state(state, *labelled())
         return estimator, state
 
     return make
@@ -120,7 +122,7 @@ KINDS = {
     "fresh means": lambda: IDRQR().partial_fit(*(a[:0] for a in labelled())),
     "fresh regression": lambda: OnlineSRDA().partial_fit(*(a[:0] for a in labelled())),
     "one class": lambda: IOC().partial_fit(labelled()[0][:1], ["ant"]),
-    "widened": lambda: OC().fit(*labelled()).widen(9),
+    "widened": lambda: OC().fit(*labelled())._widen(9),
     "merged": lambda: OC().fit(*labelled()).merge(OC().fit(*labelled(seed=1, c=4))),
     "minus": _minus,
     "first pass": _in_the_making(IDRQR(), 1),
@@ -305,15 +307,15 @@ def used(path, valid, folder, by_command):
 
 def _resume(estimator, state):
     """Go on with a fit, if it is in the making; whether it was."""
-    if type(state) is not type(estimator.empty_state(1)):
+    if type(state) is not type(estimator._empty_state(1)):
         return False
     with contextlib.suppress(*EXPECTED):
         X, y = labelled(d=max(D, min(state.n_features, 100)))
-        estimator.update_state(state, X[:, : state.n_features], y)
-        if estimator.passes_in_order() > 1:
-            estimator.next_pass(state)
-            estimator.update_state(state, X[:, : state.n_features], y)
-        _show(estimator.fit_state(state), None)
+        estimator._update_state(state, X[:, : state.n_features], y)
+        if estimator._passes_in_order() > 1:
+            estimator._next_pass(state)
+            estimator._update_state(state, X[:, : state.n_features], y)
+        _show(estimator._fit_state(state), None)
     return type(state) is not estimator._state_type
 
 
@@ -340,7 +342,7 @@ def _update(model, good):
     _show(model, good)
     state = model._learnt.state.to_arrays()
     with contextlib.suppress(*EXPECTED):
-        model.state_from(state)
+        model._state_from(state)
 
 
 def _reduce(model, good):

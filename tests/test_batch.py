@@ -17,8 +17,8 @@ from sklearn.neighbors import KNeighborsClassifier
 import narrows
 from narrows import LDA, MMC, OC, SRDA
 from narrows.engines import local
-from narrows.errors import ParameterError
 from narrows.solve import exact
+from narrows.solve.errors import ParameterError
 from tests.cases import BATCH, assert_same, labelled
 from tests.oracles.dense import scatters
 

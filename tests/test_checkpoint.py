@@ -154,7 +154,7 @@ def test_a_pipe_repeats_or_begins_where_it_was(run, monkeypatch, file):
 def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
     fit = f"fit a.jsonl --method onlinesrda --chunk-rows 30 {texts} -o "
     assert run(fit + "whole.narrows")[0] == 0
-    counted = load("whole.narrows").source_.tfidf
+    counted = load("whole.narrows")._source.tfidf
     assert counted.n_documents == (50 if "sample" in texts else 230)
     assert ("ship" in counted.names) if counted.names is not None else counted.n_features == 64
     with monkeypatch.context() as patch:
@@ -168,7 +168,7 @@ def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
     assert run(fit + "m.narrows --checkpoint c.narrows --resume")[0] == 0
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
     assert run("update m.narrows a.jsonl -o more.narrows")[0] == 0
-    assert load("more.narrows").source_.tfidf == counted
+    assert load("more.narrows")._source.tfidf == counted
     assert run("fit a.jsonl --method onlinesrda -o other.narrows")[0] == 0
     status, _, err = run("merge m.narrows other.narrows -o x.narrows")
     assert (status, "do not have the same names or origin" in err or "columns wanted" in err) == (
@@ -179,7 +179,7 @@ def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
 
 DYING = """
 import os, pathlib, sys
-from narrows import cli
+from narrows.command import cli
 name, when, path, *command = sys.argv[1:]
 owner = os if name == "replace" else pathlib.Path
 call = getattr(owner, name)
@@ -406,7 +406,7 @@ def test_a_file_of_stop_words_is_utf_8(run):
     with open("words.txt", "wb") as file:
         file.write("\ufeffSHIP\r\nthe\r\n".encode())
     assert run("fit a.jsonl --method oc --stop-words words.txt -o m")[0] == 0
-    assert "ship" not in load("m").source_.names
+    assert "ship" not in load("m")._source.names
     with open("words.txt", "wb") as file:
         file.write(b"\xe9t\xe9")
     status, out, err = run("fit a.jsonl --method oc --stop-words words.txt -o m")

@@ -19,10 +19,10 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.utils import get_tags
 
 import narrows
-from narrows import cli
+from narrows.command import cli
 from tests.cases import labelled
 
-COMMAND = [sys.executable, "-m", "narrows.cli"]
+COMMAND = [sys.executable, "-m", "narrows.command.cli"]
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_text_goes_in_raw_and_its_terms_come_out_as_names(run):
     assert {"salt", "ship", "tree"} <= set(out.split())
     model = narrows.load("m.narrows")
     assert sorted(model.get_feature_names_out()) == ["salt", "ship", "tree"]
-    X = model.source_.tfidf.transform(["a ship"])
+    X = model._source.tfidf.transform(["a ship"])
     assert model.transform(X).toarray()[0, 1] > 0
 
 

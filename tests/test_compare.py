@@ -14,9 +14,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA, cli
-from narrows.errors import ParameterError
+from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
+from narrows.command import cli
 from narrows.evaluate import compare, comparison
+from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 pytestmark = pytest.mark.filterwarnings(

@@ -17,9 +17,9 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from narrows.errors import DataError, ParameterError
+from narrows.io.write import _Csv, _Npz, _Svmlight, writer
 from narrows.read import iter_chunks
-from narrows.write import _Csv, _Npz, _Svmlight, writer
+from narrows.solve.errors import DataError, ParameterError
 
 FORMATS = ["npz", "parquet", "svm", "svm.gz", "libsvm", "csv", "csv.gz"]
 ROWS = 23
@@ -453,7 +453,8 @@ def test_a_terminated_write_of_parquet_says_nothing(tmp_path):
     pytest.importorskip("pyarrow")
     command = """
 import os, signal, sys
-from narrows import cli, write
+from narrows.command import cli
+from narrows.io import write
 write_chunk = write._Parquet.write
 def ended(self, X, y):
     write_chunk(self, X, y)

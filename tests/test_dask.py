@@ -23,9 +23,9 @@ from scipy import sparse
 import narrows
 from narrows import IG, MMC, OC, OCFS, SRDA, OnlineSRDA
 from narrows.engines import local
-from narrows.errors import DataError, ParameterError
-from narrows.solve import table
-from narrows.write import writer
+from narrows.io.write import writer
+from narrows.moments import table
+from narrows.solve.errors import DataError, ParameterError
 from tests.cases import ADDITIVE, ALL, BATCH, IDR_QR, ONLINE, answer, assert_same, labelled
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
@@ -472,7 +472,7 @@ def test_only_all_files_tell_where_columns_begin(client, tmp_path):
     X = np.array([[0.0, 1, 1], [0, 0, 3], [1, 0, 1], [0, 3, 0]])
     local = OC().fit(X, [0, 1, 0, 1])
     np.testing.assert_allclose(spread.components_, local.components_)
-    assert spread.source_.zero_based is True
+    assert spread._source.zero_based is True
 
 
 def test_shards_without_rows_are_passed_over(client, tmp_path):
@@ -483,7 +483,7 @@ def test_shards_without_rows_are_passed_over(client, tmp_path):
         parquet.write_table(part, tmp_path / f"s{k}.parquet")
     spread = engine.fit(OC(), str(tmp_path / "*.parquet"), client)
     assert_same(spread, OC().fit(X, y), only=["components", "rows", "class_count"])
-    assert spread.source_.columns == tuple(f"f{k}" for k in range(7))
+    assert spread._source.columns == tuple(f"f{k}" for k in range(7))
     with pytest.raises(ValueError, match="two classes"):
         engine.fit(OC(), str(tmp_path / "s0.parquet"), client)
 
@@ -989,7 +989,7 @@ def test_ctrl_c_ends_a_fit_on_a_cluster(tmp_path):
     program = tmp_path / "program.py"  # the command; it says when the first part is learnt
     program.write_text(
         "import sys\n"
-        "from narrows import cli\n"
+        "from narrows.command import cli\n"
         "from narrows.engines import parts\n"
         "class Bar(parts.tqdm):\n"
         "    def update(self, n=1):\n"

@@ -17,10 +17,12 @@ from click.testing import CliRunner
 from sklearn.base import BaseEstimator
 
 import narrows
-from narrows.cli import cli
+from narrows.command.cli import cli
 
 ROOT = Path(__file__).parent.parent
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
+
+ALIASES = {"narrows.io.read": "narrows.read", "narrows.solve.errors": "narrows.errors"}
 
 
 def public():
@@ -28,7 +30,8 @@ def public():
     for info in pkgutil.walk_packages(narrows.__path__, "narrows."):
         if info.name != "narrows.__main__":
             module = importlib.import_module(info.name)
-            yield from (f"{info.name}.{name}" for name in getattr(module, "__all__", ()))
+            known_as = ALIASES.get(info.name, info.name)
+            yield from (f"{known_as}.{name}" for name in getattr(module, "__all__", ()))
     yield from (f"narrows.{name}" for name in narrows.__all__)
 
 

@@ -30,8 +30,8 @@ from narrows import (
     VarianceFS,
     Window,
 )
-from narrows.errors import RangeError
 from narrows.families._online import OnlineProjector
+from narrows.solve.errors import RangeError
 from tests.cases import ADDITIVE, ALL, WEIGHTED, answer, assert_same, labelled
 
 pytestmark = [
@@ -325,7 +325,7 @@ def merged(method, X, y):
 def test_merge_and_fit_stats_of_extremes(method):
     X, y = labelled()
     for factor in (1e200, 1e-200):
-        stats = method().empty_state(7)
+        stats = method()._empty_state(7)
         if stats.second is None:
             with pytest.raises(ValueError, match=f"{method.__name__}: expected"):
                 method().fit_stats(stats.update(factor * X, y))

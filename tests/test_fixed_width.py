@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from narrows import IDRQR, OC, OCM, OnlineSRDA, Window, cli, load, save
-from narrows.errors import ParameterError
+from narrows import IDRQR, OC, OCM, OnlineSRDA, Window, load, save
+from narrows.command import cli
 from narrows.evaluate.describe import details
 from narrows.river import OneByOne
+from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 P = 4
@@ -43,7 +44,7 @@ def assert_width(learner, X, p=P):
         reduced = learner.transform(rows)
         assert (reduced.shape, reduced.dtype) == ((len(X), p), rows.dtype)
         np.testing.assert_allclose(reduced, rows @ learner.components_.T, rtol=1e-4, atol=1e-4)
-        np.testing.assert_array_equal(learner.reducer()(rows), reduced)
+        np.testing.assert_array_equal(learner._reducer()(rows), reduced)
 
 
 @methods

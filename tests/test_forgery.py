@@ -19,10 +19,11 @@ from safetensors.numpy import load_file, save_file
 from scipy import sparse
 
 import narrows
-from narrows import IOC, OC, SRDA, OnlineSRDA, store
-from narrows.checkpoint import Checkpoint
-from narrows.errors import DataError
-from narrows.solve import table
+from narrows import IOC, OC, SRDA, OnlineSRDA
+from narrows.io import store
+from narrows.io.checkpoint import Checkpoint
+from narrows.moments import table
+from narrows.solve.errors import DataError
 from narrows.solve.schema import COUNT, FINITE, Check, Field, SchemaError, check_plain, checked
 from tests.cases import labelled
 from tests.forgery import KINDS, made

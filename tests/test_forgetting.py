@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import narrows
 from narrows import DF, IG, OC, OCFS, OCM, SRDA, OnlineSRDA, VarianceFS, Window
-from narrows.errors import ParameterError
+from narrows.solve.errors import ParameterError
 from tests.cases import ADDITIVE, labelled
 
 BATCHES = [[], [1, 2, 40], list(range(1, 300, 7)), [150], [299]]

@@ -102,7 +102,7 @@ def test_what_is_unlearnt_leaves_no_trace(case, seed, cut, is_sparse):
     y[:3] = ["ant", "bee", "cat"]
     y[cut:] = np.where(y[cut:] == "bee", "dog", y[cut:])  # a class that comes and goes
     X = sparse.csr_array(X) if is_sparse else X
-    kind = case.new().empty_state(7)
+    kind = case.new()._empty_state(7)
     whole = ClassStats.of(X, y, second=kind.second, presence=kind.presence)
     gone = ClassStats.of(X[cut:], y[cut:], second=kind.second, presence=kind.presence)
     left = case.new().fit_stats(whole - gone)

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 import narrows
-from narrows import cli
+from narrows.command import cli
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -205,4 +205,4 @@ def test_the_command_line_learns_what_python_does(mails, tmp_path):
     oc = narrows.OC().fit(X, [row["label"] for row in train])
     loaded = narrows.load(model)
     np.testing.assert_allclose(loaded.components_, oc.components_, atol=1e-9)
-    assert loaded.source_.names.tolist() == vectorizer.get_feature_names_out().tolist()
+    assert loaded._source.names.tolist() == vectorizer.get_feature_names_out().tolist()

@@ -12,7 +12,8 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-from narrows import OCFS, cli
+from narrows import OCFS
+from narrows.command import cli
 from narrows.evaluate import report
 from narrows.text import Tfidf
 

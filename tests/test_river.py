@@ -10,8 +10,8 @@ import pytest
 from sklearn.feature_extraction import FeatureHasher
 
 from narrows import OC, OCFS, SRDA, OnlineSRDA
-from narrows.errors import ParameterError
 from narrows.river import OneByOne, batches, rows_of
+from narrows.solve.errors import ParameterError
 
 WORDS = {"sea": ["salt", "ship", "wave"], "land": ["tree", "sand", "hill"]}
 

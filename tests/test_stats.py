@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from narrows import CHI, OC, OCFS, ClassStats, FisherFS
-from narrows.errors import ParameterError
-from narrows.labels import distinct
-from narrows.solve import sums, table
-from narrows.solve.table import Table
+from narrows.moments import table
+from narrows.moments.labels import distinct
+from narrows.moments.table import Table
+from narrows.solve import sums
+from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 from tests.oracles.dense import repeated, scatters
 

@@ -20,9 +20,10 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import narrows
-from narrows import OC, OCFS, store
-from narrows.errors import DataError
+from narrows import OC, OCFS
+from narrows.io import atomic, store
 from narrows.read import Source
+from narrows.solve.errors import DataError
 from narrows.text import Tfidf
 from tests.cases import assert_same, labelled
 
@@ -63,10 +64,10 @@ def test_names_and_the_source_survive(tmp_path):
     names = ["a", "b", "\u00e7", "d d", "", "f", "g"]
     fitted = OCFS(n_features=2).fit(pd.DataFrame(X, columns=names), y)
     source = Source(zero_based=False, label="l", columns=tuple(names), tfidf=Tfidf().update(["x"]))
-    fitted.remember(source)
+    fitted._remember(source)
     narrows.save(fitted, tmp_path / "a.narrows")
     loaded = narrows.load(tmp_path / "a.narrows")
-    assert loaded.source_ == source
+    assert loaded._source == source
     assert loaded.feature_names_in_.tolist() == names
     assert loaded.feature_names_in_.dtype == object
     assert loaded.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
@@ -195,7 +196,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
 
 WRITING = """
 import sys
-from narrows.store import replacing
+from narrows.io.atomic import replacing
 with replacing(sys.argv[1]) as path:
     open(path, "wb").write(b"half")
     print("writing", flush=True)
@@ -217,7 +218,7 @@ def writing(tmp_path):
 
 def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path, writing):
     def save_again():
-        with store.replacing(tmp_path / "a.npz") as path:
+        with atomic.replacing(tmp_path / "a.npz") as path:
             Path(path).write_bytes(b"whole")
         return sorted(path.name for path in tmp_path.iterdir())
 
@@ -231,7 +232,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path, writing):
 
 CLEARING = """
 import os, sys
-from narrows.store import clear_unfinished
+from narrows.io.atomic import clear_unfinished
 left = int(sys.argv[2])
 def hook(event, args):
     global left
@@ -253,15 +254,15 @@ def test_what_a_killed_cleaner_left_goes_with_the_next_one(tmp_path, moment):
     words = [sys.executable, "-c", CLEARING, str(tmp_path), str(moment)]
     assert subprocess.run(words, check=False, timeout=120).returncode == 9
     assert left.exists()
-    store.clear_unfinished(tmp_path)
+    atomic.clear_unfinished(tmp_path)
     assert not left.exists()
 
 
 def test_a_writer_in_another_thread_keeps_its_room(tmp_path):
-    with store.replacing(tmp_path / "a") as first:
+    with atomic.replacing(tmp_path / "a") as first:
         Path(first).write_bytes(b"first")
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(store.clear_unfinished, tmp_path).result(timeout=60)
+            pool.submit(atomic.clear_unfinished, tmp_path).result(timeout=60)
         assert Path(first).read_bytes() == b"first"
     assert (tmp_path / "a").read_bytes() == b"first"
 
@@ -287,7 +288,7 @@ def test_nothing_else_is_removed(tmp_path):
     (left / "lock").touch()
     empty = folder / name.replace("a", "f", 1)
     empty.mkdir()
-    store.clear_unfinished(folder)
+    atomic.clear_unfinished(folder)
     assert sorted(folder.rglob("*")) == before
     assert (elsewhere / "lock").exists()
 
@@ -305,19 +306,19 @@ def test_what_cannot_be_removed_breaks_no_run(tmp_path, monkeypatch):
         return scandir(what)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.os, "scandir", refused)
-        with store.replacing(tmp_path / "a") as path:
+        patch.setattr(atomic.os, "scandir", refused)
+        with atomic.replacing(tmp_path / "a") as path:
             Path(path).write_bytes(b"a")
     with monkeypatch.context() as patch:  # a file system without locks: nobody can tell
-        patch.setattr(store.fcntl, "flock", lambda *_: refused(tmp_path))
-        with store.replacing(tmp_path / "b") as path:
+        patch.setattr(atomic.fcntl, "flock", lambda *_: refused(tmp_path))
+        with atomic.replacing(tmp_path / "b") as path:
             Path(path).write_bytes(b"b")
     assert sorted(path.name for path in tmp_path.iterdir()) == [left.name, "a", "b"]
 
 
 def test_a_room_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
     """As when another process takes it for one that was left."""
-    flock, rooms = store.fcntl.flock, []
+    flock, rooms = atomic.fcntl.flock, []
 
     def late(descriptor, how):
         if len(rooms) < 3:
@@ -328,8 +329,8 @@ def test_a_room_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monk
                 raise BlockingIOError
         return flock(descriptor, how)
 
-    monkeypatch.setattr(store.fcntl, "flock", late)
-    with store.replacing(tmp_path / "a") as path:
+    monkeypatch.setattr(atomic.fcntl, "flock", late)
+    with atomic.replacing(tmp_path / "a") as path:
         Path(path).write_bytes(b"a")
         assert Path(path).parent == rooms[2] != rooms[1] != rooms[0]
     assert (tmp_path / "a").read_bytes() == b"a"

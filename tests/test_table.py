@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from narrows import OC, ClassStats, FisherFS
-from narrows.solve import table
+from narrows.moments import table
 from tests.forks import holds_in_a_fork
 
 D, CLASSES = 20_000, 40

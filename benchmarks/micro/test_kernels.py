@@ -8,10 +8,10 @@ import pytest
 from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
 from narrows import IOC, ClassStats, OnlineSRDA
+from narrows.io.write import writer
 from narrows.read import iter_chunks
 from narrows.solve.products import Products
 from narrows.text import Tfidf
-from narrows.write import writer
 
 
 @pytest.fixture(scope="module", params=[2_000, 47_236], ids=lambda d: f"{d} columns")

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.problems.rcv1_like import RCV1Like
 from benchmarks.studies.tables import markdown
 from narrows import OC, OCFS
-from narrows.write import writer
+from narrows.io.write import writer
 
 ROWS, SHARDS, ROUNDS = 250_000, 16, 3
 

@@ -14,7 +14,7 @@ from time import perf_counter, sleep
 
 from benchmarks.problems.rcv1_like import RCV1Like
 from benchmarks.studies.tables import markdown
-from narrows.write import writer
+from narrows.io.write import writer
 
 PIECE, PIECES = 130_000, 8  # rows of one, 270 MB as svmlight; in the whole
 METHODS = ("ocfs", "oc", "ioc", "onlinesrda")

@@ -17,7 +17,7 @@ class SharedColumns:
     def table(self) -> str:
         split = corpora.comp()
         fitted = [
-            method.fit(split.X, split.y).remember(Source(columns=tuple(split.terms)))
+            method.fit(split.X, split.y)._remember(Source(columns=tuple(split.terms)))
             for method in (OCFS(), IG(), CHI())
         ]
         sizes = (10, 100, 1_000, 10_000)

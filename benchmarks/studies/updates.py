@@ -94,10 +94,10 @@ def run(X: Any, y: np.ndarray, clock: Callable[[], float] = perf_counter) -> Any
         done = end
         start = clock()
         batch = IDRQR()  # lines 1 to 6 of Algorithm 1, as the paper counts
-        state = batch.empty_state(X.shape[1])
-        batch.update_state(state, X[:end], y[:end])
-        batch.next_pass(state)
-        batch.update_state(state, X[:end], y[:end])
+        state = batch._empty_state(X.shape[1])
+        batch._update_state(state, X[:end], y[:end])
+        batch._next_pass(state)
+        batch._update_state(state, X[:end], y[:end])
         recomputed.append(clock() - start)
         for name, learner in {"batch": IDRQR().fit(X[:end], y[:end]), **learners}.items():
             knn = KNeighborsClassifier(1).fit(learner.transform(X[:end]), y[:end])

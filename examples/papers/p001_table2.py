@@ -25,7 +25,7 @@ TERMS = {"OCFS": {"drive", "file", "edu", "card"}, "IG": {"drive", "3d1", "x11r5
 def run(out: Path) -> list[Row]:
     comp = corpora.comp()
     fitted = [
-        method.fit(comp.X, comp.y).remember(Source(columns=tuple(comp.terms)))
+        method.fit(comp.X, comp.y)._remember(Source(columns=tuple(comp.terms)))
         for method in (OCFS(), IG(), CHI())
     ]
     overlaps = selection_overlap(fitted, SIZES)
@@ -48,7 +48,7 @@ def run(out: Path) -> list[Row]:
     ]
     apart = [1 - share for pair in ("OCFS, IG", "OCFS, CHI") for share in parts[pair]]
     best = {
-        name: {method.column_name(int(k)) for k in method.ranking_[:10]}
+        name: {method._column_name(int(k)) for k in method.ranking_[:10]}
         for name, method in zip(TERMS, fitted, strict=True)
     }
     common = set.intersection(*best.values())

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.studies.tables import markdown
 from examples.papers.verdict import PAPERS, VERDICTS
 
-from narrows.store import replacing
+from narrows.io.atomic import replacing
 
 Results = dict[str, dict[str, Any]]
 HEADER = ("where", "claim", "the paper", "here", "verdict", "note")

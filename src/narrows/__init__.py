@@ -16,6 +16,7 @@ OC and OCM also from states that add up (`ClassStats`, `fit_stats`, `merge`); th
 `half_life`, or know the last rows alone in a `Window`.
 """
 
+import sys
 from importlib.metadata import version
 
 from narrows.families.between import IIS, IOC, OC, OCFS, OCM
@@ -26,8 +27,10 @@ from narrows.families.margin import IMMC, MMC, MMCFS
 from narrows.families.online_srda import OnlineSRDA
 from narrows.families.total import CCIPCA, VarianceFS
 from narrows.families.window import Window
-from narrows.stats import ClassStats
-from narrows.store import load, save
+from narrows.io import read
+from narrows.io.store import load, save
+from narrows.moments.stats import ClassStats
+from narrows.solve import errors
 
 __version__ = version("narrows")
 
@@ -57,3 +60,6 @@ __all__ = [
     "load",
     "save",
 ]
+
+# their public names, as `os.path` has one
+sys.modules.update({"narrows.errors": errors, "narrows.read": read})

@@ -2,7 +2,7 @@
 
 import sys
 
-from narrows.cli import main
+from narrows.command.cli import main
 
 if __name__ == "__main__":  # a worker of a local cluster imports this file
     status = main()

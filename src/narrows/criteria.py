@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from narrows.moments.stats import ClassStats
 from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
-from narrows.stats import ClassStats
 
 
 @dataclass(frozen=True)

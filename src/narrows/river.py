@@ -17,10 +17,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 
-from narrows.errors import ParameterError
 from narrows.families._base import check_whole
 from narrows.families._select import Selector
-from narrows.labels import as_array
+from narrows.moments.labels import as_array
+from narrows.solve.errors import ParameterError
 from narrows.text import MOST
 
 __all__ = ["OneByOne", "batches", "rows_of"]

@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 
-from narrows.errors import ParameterError
+from narrows.solve.errors import ParameterError
 from narrows.solve.schema import COUNT, SORTED, Check, Field, between, checked
 
 __all__ = ["HashedTfidf", "Tfidf"]

@@ -17,10 +17,10 @@ from narrows.engines.cluster import connected, need_distributed
 from narrows.engines.parts import Parts, has_lists, is_frame, numbers_of, whole_rows
 from narrows.engines.rows import kept
 from narrows.engines.there import reduced_block, reduced_part, write_reduced
-from narrows.errors import ParameterError
-from narrows.families._base import is_dask
-from narrows.read.chunk import Options
-from narrows.read.lines import MAX_LINE_MB
+from narrows.families._elsewhere import is_dask
+from narrows.io.chunk import Options
+from narrows.io.lines import MAX_LINE_MB
+from narrows.solve.errors import ParameterError
 from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
@@ -115,11 +115,11 @@ def fit(
     options = Options(
         label, text, split, width, zero_based, None, chunk_rows, needed, max_line_mb=max_line_mb
     )
-    estimator.check_parameters()
+    estimator._check_parameters_alone()
     with connected(client) as here:
         parts = Parts(here, partitions, options, progress)
         parts.look_at_files(vectoriser)
-        estimator.fit_parts(parts)
+        estimator._fit_parts(parts)
     return parts.told(estimator)
 
 
@@ -183,10 +183,10 @@ def transform(
     need_distributed()
     from dask import array, delayed
 
-    source, d = estimator.source_, estimator.n_features_in_
+    source, d = estimator._source, estimator.n_features_in_
     given = {name: value for name, value in reading.items() if value is not None}
-    options = Options(**{"width": d, "columns": estimator.file_columns(), **given})
-    reduce, p = estimator.reducer(), len(estimator.get_feature_names_out())
+    options = Options(**{"width": d, "columns": estimator._file_columns(), **given})
+    reduce, p = estimator._reducer(), len(estimator.get_feature_names_out())
     if output is not None:
         with connected(client) as here:
             alone = is_dask(partitions) and not is_frame(partitions)

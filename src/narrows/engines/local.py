@@ -39,7 +39,7 @@ def fit(
     state = learn(estimator, chunks, begun, after)
     if state is None:
         raise ValueError(f"{type(estimator).__name__}: there are no rows to fit to.")
-    return estimator.fit_state(state)
+    return estimator._fit_state(state)
 
 
 def learn(
@@ -49,14 +49,14 @@ def learn(
     after: Callable[[Any, int], None] = lambda state, number: None,
 ) -> Any:
     """Return the state of a data set that comes in chunks, as `fit` does; None if none came."""
-    estimator.check_parameters()
+    estimator._check_parameters_alone()
     state, first = begun or (None, 0)
-    for number in range(first, estimator.passes_in_order()):
+    for number in range(first, estimator._passes_in_order()):
         if number > first:
-            estimator.next_pass(state)
+            estimator._next_pass(state)
         for X, *labels in chunks:  # y, and weights where there are any
             if state is None:
-                state = estimator.empty_state(X.shape[1])
+                state = estimator._empty_state(X.shape[1])
             elif not Features.of(X).follow(state.n_features):
                 raise ValueError(
                     f"{type(estimator).__name__}: expected dense rows of {state.n_features} "
@@ -64,7 +64,7 @@ def learn(
                 )
             elif X.shape[1] > state.n_features:
                 state = state.widen(X.shape[1])
-            estimator.update_state(state, widened(X, state.n_features), *labels)
+            estimator._update_state(state, widened(X, state.n_features), *labels)
             after(state, number)
     return state
 
@@ -81,7 +81,7 @@ def update(
     for X, y in chunks:
         if sparse.issparse(X):
             if X.shape[1] > estimator.n_features_in_:
-                estimator.widen(X.shape[1])
+                estimator._widen(X.shape[1])
             X = widened(X, estimator.n_features_in_)
         estimator.partial_fit(X, y)
         after()

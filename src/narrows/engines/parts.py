@@ -19,13 +19,14 @@ from narrows.engines.features import Features, PartFeatures
 from narrows.engines.rows import SpreadRows, kept, stats_of_rows
 from narrows.engines.there import counted, labelled_rows, source_of, state_of, surveyed
 from narrows.engines.tree import LIMIT, TreeSum
-from narrows.errors import DataError, ParameterError
-from narrows.families._base import is_dask
-from narrows.labels import as_array
-from narrows.read import Source, expanded, hold_texts
-from narrows.read.arrow import INDICES, VALUES
-from narrows.read.chunk import LABELS, Options, wanted_columns
-from narrows.stats import ClassStats
+from narrows.families._elsewhere import is_dask
+from narrows.io.chunk import LABELS, Options, wanted_columns
+from narrows.io.dataset import expanded, hold_texts
+from narrows.io.formats.arrow import INDICES, VALUES
+from narrows.io.source import Source
+from narrows.moments.labels import as_array
+from narrows.moments.stats import ClassStats
+from narrows.solve.errors import DataError, ParameterError
 from narrows.text import Tfidf, Vectoriser
 
 IN_MEMORY = 4 * LIMIT  # bytes of a state that is brought home whole; more is put into files
@@ -70,7 +71,7 @@ class Parts:
         alone = clone(estimator)
         with self._bar("learning") as bar:
             begin = self._begin(state_of, alone)
-            pieces = TreeSum(self.client, alone.add_states).of(begin, self._checking(bar))
+            pieces = TreeSum(self.client, alone._add_states).of(begin, self._checking(bar))
         first = pieces[0][2].result().state
         if not isinstance(first, ClassStats):
             return first
@@ -110,7 +111,7 @@ class Parts:
         """Let a fitted estimator remember how its columns came about; return it."""
         if self.names is not None:
             estimator.feature_names_in_ = np.array(self.names, dtype=object)
-        return estimator.remember(self.source)
+        return estimator._remember(self.source)
 
     # -- inside -----------------------------------------------------------------------------
 

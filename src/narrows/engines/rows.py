@@ -13,11 +13,11 @@ from scipy import sparse
 
 from narrows.engines.features import Features
 from narrows.engines.tree import Part
-from narrows.labels import joined, one_a_row, weights
+from narrows.moments.labels import joined, one_a_row, weights
+from narrows.moments.stats import ClassStats, checked_rows
 from narrows.solve.centred import Centred, triangle
 from narrows.solve.lsqr import Product
 from narrows.solve.sums import stacked, widened
-from narrows.stats import ClassStats, checked_rows
 
 _AT_ONCE = 8  # products that one task adds up
 

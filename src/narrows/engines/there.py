@@ -15,13 +15,14 @@ from narrows.engines import local
 from narrows.engines.features import Features
 from narrows.engines.rows import Rows, rows_of
 from narrows.engines.tree import Part
-from narrows.errors import DataError, ParameterError
-from narrows.read import Dataset, Source, check_finite
-from narrows.read.arrow import read_table
-from narrows.read.chunk import Chunk, Options
-from narrows.stats import checked_rows
+from narrows.io.chunk import Chunk, Options
+from narrows.io.dataset import Dataset, check_finite
+from narrows.io.formats.arrow import read_table
+from narrows.io.source import Source
+from narrows.io.write import writer
+from narrows.moments.stats import checked_rows
+from narrows.solve.errors import DataError, ParameterError
 from narrows.text import Vectoriser
-from narrows.write import writer
 
 Shared = tuple[Options, Source | None]
 
@@ -100,7 +101,7 @@ def state_of(shared: Shared, raw: Any, where: str, estimator: Any) -> Part:
     features: list[Features] = []
     with _named(where):
         state = local.learn(estimator, _chunks(shared, raw, where, features))
-        return Part(estimator.empty_state(0)) if state is None else Part(state, features[-1])
+        return Part(estimator._empty_state(0)) if state is None else Part(state, features[-1])
 
 
 def labelled_rows(shared: Shared, raw: Any, where: str, estimator: Any) -> Rows | None:

@@ -22,17 +22,17 @@ from sklearn.random_projection import SparseRandomProjection
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-import narrows
-from narrows.errors import ParameterError
+from narrows import families
 from narrows.families._additive import Additive
 from narrows.families._base import Estimator
 from narrows.families._online import OnlineProjector
 from narrows.families._select import Selector
 from narrows.families.online_srda import OnlineSRDA
-from narrows.labels import joined, one_a_row
+from narrows.moments.labels import joined, one_a_row
+from narrows.moments.stats import ClassStats, Second, checked_rows
 from narrows.solve.columns import take
+from narrows.solve.errors import ParameterError
 from narrows.solve.threads import CORES
-from narrows.stats import ClassStats, Second, checked_rows
 
 ALL = "all columns"
 RIVALS: dict[str, Callable[[int], Any]] = {
@@ -263,7 +263,7 @@ class States:
         kinds: dict[bool, list[Any]] = {}
         for method in methods:
             if isinstance(method, Ours) and method.adds_up:
-                state = method.estimator.empty_state(X.shape[1])
+                state = method.estimator._empty_state(X.shape[1])
                 kinds.setdefault(state.presence, []).append(state.second)
         self._second: dict[bool, Second] = {
             presence: "class" if "class" in seconds else "total" if "total" in seconds else None
@@ -272,7 +272,7 @@ class States:
 
     def of(self, estimator: Additive) -> tuple[ClassStats, float]:
         """The state that this estimator can learn from, and the CPU seconds it took to make."""
-        presence = estimator.empty_state(self._rows[0].shape[1]).presence
+        presence = estimator._empty_state(self._rows[0].shape[1]).presence
         if presence not in self._made:
             started = time.process_time()
             second = self._second[presence]
@@ -355,10 +355,9 @@ def _method(method: Any) -> Ours | Rival:
     if isinstance(method, Estimator):
         return Ours(repr(method), method)
     name = str(method).lower()
-    ours = {known.lower(): known for known in narrows.__all__}
-    made = getattr(narrows, ours[name])() if name in ours else None
-    if isinstance(made, Estimator):
-        return Ours(name, made)
+    ours = {known.lower(): kind for known, kind in families.METHODS.items()}
+    if name in ours:
+        return Ours(name, ours[name]())
     if name in RIVALS:
         return Rival(name, RIVALS[name])
     raise ParameterError(

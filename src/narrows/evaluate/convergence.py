@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from narrows.criteria import BETWEEN
-from narrows.errors import ParameterError
 from narrows.evaluate.figure import COLOURS, new_figure
 from narrows.families._online import OnlineProjector
 from narrows.families.between import OC
-from narrows.stats import checked_rows
+from narrows.moments.stats import checked_rows
+from narrows.solve.errors import ParameterError
 
 _DEPENDENT = 1e-12  # of the largest: an eigenvalue below this is rounding
 _STYLES = ("-", "--", "-.", ":")

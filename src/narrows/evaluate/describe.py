@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from narrows.errors import ParameterError
 from narrows.families._project import Projector
 from narrows.families._select import PerClassSelector, Selector
+from narrows.solve.errors import ParameterError
 
 
 def summary(estimator: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _ranked(estimator: Any, values: np.ndarray, order: np.ndarray) -> list[dict[
     return [
         {
             "column": int(k),
-            "name": estimator.column_name(k),
+            "name": estimator._column_name(k),
             "value": float(values[k]),
             **({} if kept is None else {"kept": bool(kept[k])}),
         }

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from narrows.store import replacing
+from narrows.io.atomic import replacing
 
 PICTURES = (".png", ".pdf", ".svg")
 

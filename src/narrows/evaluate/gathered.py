@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError, ParameterError
 from narrows.evaluate.comparison import Fold, split
-from narrows.labels import joined
-from narrows.read import READERS, Dataset, Source, suffix_of, svmlight
-from narrows.read.chunk import Options
+from narrows.io.chunk import Options
+from narrows.io.dataset import READERS, Dataset, suffix_of
+from narrows.io.formats import svmlight
+from narrows.io.source import Source
+from narrows.moments.labels import joined
+from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import widened
 from narrows.text import Vectoriser
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import ParameterError
 from narrows.families._select import Selector
+from narrows.solve.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def selection_overlap(
             "selection_overlap: selectors fitted to the same columns wanted, but these have "
             f"{' and '.join(map(str, sorted(widths)))} columns."
         )
-    names_of_columns = [selector.column_names() for _, selector in named]
+    names_of_columns = [selector._column_names() for _, selector in named]
     known = [names for names in names_of_columns if names is not None]
     if any(not np.array_equal(names, known[0]) for names in known):
         raise ParameterError(
@@ -148,7 +148,7 @@ def _overlap(selectors: Mapping[str, Selector], p: int, d: int) -> Overlap:
         list(best),
         np.array([[len(np.intersect1d(a, b)) for b in best.values()] for a in best.values()]),
         {
-            name: [selectors[name].column_name(int(k)) for k in columns if taken[int(k)] == 1]
+            name: [selectors[name]._column_name(int(k)) for k in columns if taken[int(k)] == 1]
             for name, columns in best.items()
         },
     )

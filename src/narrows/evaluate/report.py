@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import ParameterError
 from narrows.evaluate.comparison import ALL, Line, Ours, Rival
 from narrows.evaluate.describe import details, printable, summary
 from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay, ScatterDisplay
 from narrows.evaluate.figure import as_svg, new_figure
 from narrows.evaluate.gathered import Gathered
 from narrows.families._select import PerClassSelector, Selector
-from narrows.store import replacing
+from narrows.io.atomic import replacing
+from narrows.solve.errors import ParameterError
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # chosen columns that are listed
@@ -138,7 +138,7 @@ def _model(method: Ours, data: Gathered) -> dict[str, Any]:
     """What a method learnt of the last fold, and the columns that it chose, by class."""
     fitted = method.fitted
     if data.source is not None:
-        fitted.remember(data.source)
+        fitted._remember(data.source)
     found = {"name": method.name, **summary(fitted)}
     if not isinstance(fitted, Selector):
         return found | {"directions": details(fitted, _TERMS)["top"]}

@@ -9,11 +9,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from narrows.errors import RangeError
 from narrows.families._base import (
     Estimator,
     Learnt,
-    also_dask,
     check_half_life,
     check_parts,
     merge_into,
@@ -21,11 +19,13 @@ from narrows.families._base import (
     take_state,
     whole,
 )
-from narrows.labels import SMALLEST_WEIGHT, weights
-from narrows.priors import check_word
+from narrows.families._elsewhere import also_dask
+from narrows.moments.labels import SMALLEST_WEIGHT, weights
+from narrows.moments.priors import check_word
+from narrows.moments.stats import ClassStats, Second, checked_rows
+from narrows.solve.errors import RangeError
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
-from narrows.stats import ClassStats, Second, checked_rows
 
 _SHORTEST = 1e-6  # rows: of a shorter half-life, too, nothing is left one row later
 
@@ -68,9 +68,9 @@ class Additive(Estimator):
         late = self._sums_tell(X, y, sample_weight)
         X = self._check_X(X, reset=True, **({"ensure_all_finite": False} if late else {}))
         self._check_parameters(X.shape[1])
-        stats = self.empty_state(X.shape[1])
+        stats = self._empty_state(X.shape[1])
         try:
-            self.update_state(stats, X, y, sample_weight, check_input=False)
+            self._update_state(stats, X, y, sample_weight, check_input=False)
         except RangeError:
             if late:
                 self._check_X(X, reset=True)  # says what is not finite, if it is not the sum
@@ -108,11 +108,11 @@ class Additive(Estimator):
         if fitted:
             stats = self._learnt.state
         else:
-            stats = self.empty_state(X.shape[1])
+            stats = self._empty_state(X.shape[1])
             self._learnt = Learnt(stats)
         self._learnt.solution = None  # first: an interrupt may come once the rows are counted
         try:
-            self.update_state(stats, X, y, sample_weight, check_input=False)
+            self._update_state(stats, X, y, sample_weight, check_input=False)
         except RangeError:
             if late:
                 self._check_X(X, reset=False)  # says what is not finite, if anything
@@ -138,18 +138,18 @@ class Additive(Estimator):
             A state of another kind, or one that `fit` would refuse.
         """
         self._check_kind(stats)
-        return self.fit_state(stats.reduced(self._second()))
+        return self._fit_state(stats.reduced(self._second()))
 
-    def fit_state(self, state: ClassStats) -> Self:
+    def _fit_state(self, state: ClassStats) -> Self:
         """Take a state of the very kind for what was learnt, as `fit_stats` does with a copy."""
         return take_state(self, state)
 
-    def fit_parts(self, parts: Any) -> Self:
+    def _fit_parts(self, parts: Any) -> Self:
         """Learn from the parts of a data set, wherever they are; their states add up."""
         check_parts(type(self).__name__, self.half_life)
-        return self.fit_state(parts.sum(self))
+        return self._fit_state(parts.sum(self))
 
-    def add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
+    def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
         """Return the state of the rows of both, which are left as they are."""
         return a + b
 
@@ -176,13 +176,13 @@ class Additive(Estimator):
         """
         return merge_into(self, others, ClassStats.summed)
 
-    def empty_state(self, n_features: int) -> ClassStats:
+    def _empty_state(self, n_features: int) -> ClassStats:
         """Return a state of the kind that `fit_stats` wants, with nothing in it yet."""
         return ClassStats(n_features, second=self._second(), presence=self._presence)
 
-    def state_from(self, arrays: dict[str, np.ndarray]) -> ClassStats:
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> ClassStats:
         """Return the state that gave these arrays; it has to count what this method counts."""
-        state: ClassStats = super().state_from(arrays)
+        state: ClassStats = super()._state_from(arrays)
         if state.presence != self._presence:
             raise SchemaError(f"presence: expected {self._presence}, got {state.presence}.")
         return state
@@ -249,7 +249,7 @@ class Additive(Estimator):
         self._check_solution(self._solution, stats)
         return self
 
-    def update_state(
+    def _update_state(
         self, state: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any
     ) -> ClassStats:
         """Add rows to a state, as `ClassStats.update` does.
@@ -258,9 +258,9 @@ class Additive(Estimator):
         `half_life` what was learnt before fades first, and the rows weigh less the older they are.
         """
         with naming(self):
-            return self._update_state(state, X, self._labels(X, y), sample_weight, **options)
+            return self._add_rows(state, X, self._labels(X, y), sample_weight, **options)
 
-    def _update_state(
+    def _add_rows(
         self, state: ClassStats, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> ClassStats:
         if self.half_life is None:
@@ -274,7 +274,7 @@ class Additive(Estimator):
             unit = 2.0 ** np.frexp(given.max(initial=0.0))[1]
             weight = weight * (given / unit)
         weight[weight < SMALLEST_WEIGHT] = 0.0  # beside the newest rows nothing
-        fresh = self.empty_state(state.n_features).update(X, y, weight, check_input=False)
+        fresh = self._empty_state(state.n_features).update(X, y, weight, check_input=False)
         return state.fade(0.5 ** (len(age) / half_life), fresh if unit == 1 else fresh * unit)
 
     def _check_kind(self, stats: ClassStats) -> None:

@@ -13,7 +13,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from inspect import signature
 from numbers import Integral, Real
 from threading import RLock
 from typing import Any, ClassVar, NoReturn, Self
@@ -23,7 +22,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from narrows.errors import ParameterError, RangeError
+from narrows.families._elsewhere import is_dask
+from narrows.solve.errors import ParameterError, RangeError
 from narrows.solve.sums import all_finite, with_one_index_type
 from narrows.solve.undo import Undo
 
@@ -171,29 +171,6 @@ def take_state(estimator: Any, state: Any) -> Any:
     return estimator._finish(state)
 
 
-def is_dask(X: Any) -> bool:
-    """Whether X is a collection of dask, without loading that."""
-    kind = type(X)  # of which Delayed has none: it says that it has whatever it is asked for
-    return kind.__module__.startswith("dask") and hasattr(kind, "to_delayed")
-
-
-def also_dask(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let `fit` or `transform` hand a collection of dask to `narrows.engines.dask`."""
-
-    @wraps(method)
-    def either(self: Any, X: Any, *args: Any, **named: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X, *args, **named)
-        from narrows.engines import dask
-
-        if method.__name__ == "transform":
-            return dask.transform(self, X)
-        given = signature(method).bind(self, X, *args, **named).arguments
-        return dask.fit(self, (X, given.get("y"), given.get("sample_weight")))
-
-    return either
-
-
 class Estimator(TransformerMixin, BaseEstimator):
     """An estimator that has a state, and an answer that is a function of it and its parameters.
 
@@ -211,18 +188,18 @@ class Estimator(TransformerMixin, BaseEstimator):
     # -- learning, a piece at a time ----------------------------------------------------------
 
     @abstractmethod
-    def empty_state(self, n_features: int) -> Any:
+    def _empty_state(self, n_features: int) -> Any:
         """Return a state of this method's kind with nothing in it yet."""
 
     @abstractmethod
-    def update_state(self, state: Any, X: Any, y: Any) -> Any:
+    def _update_state(self, state: Any, X: Any, y: Any) -> Any:
         """Learn rows in the place of `partial_fit`, in place."""
 
     @abstractmethod
-    def fit_state(self, state: Any) -> Self:
+    def _fit_state(self, state: Any) -> Self:
         """Take a state for what was learnt, as `fit` of the rows it was made of would."""
 
-    def fit_parts(self, parts: Any) -> Self:
+    def _fit_parts(self, parts: Any) -> Self:
         """Learn from the parts of a data set, wherever they are (`narrows.engines`).
 
         Parameters
@@ -240,15 +217,15 @@ class Estimator(TransformerMixin, BaseEstimator):
             f"so parts cannot be learnt side by side. Use {self._instead}."
         )
 
-    def state_from(self, arrays: dict[str, np.ndarray]) -> Any:
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays, a finished one or one in the making."""
         return self._state_type.from_arrays(arrays)
 
-    def passes_in_order(self) -> int:
+    def _passes_in_order(self) -> int:
         """How often `fit` goes through the rows, if it takes them in the order of a file."""
         return 1
 
-    def next_pass(self, state: Any) -> None:
+    def _next_pass(self, state: Any) -> None:
         """Tell the state that it has seen all rows once, and that they will come again."""
         return
 
@@ -272,40 +249,40 @@ class Estimator(TransformerMixin, BaseEstimator):
         return self._state.n_samples
 
     @property
-    def source_(self) -> Any:
+    def _source(self) -> Any:
         """How files became columns, for a model that was fitted to files; else None."""
         check_is_fitted(self)
         return self._learnt.source
 
-    def column_name(self, k: int) -> str:
+    def _column_name(self, k: int) -> str:
         """Return the name of column k: that of the data, or x0, x1, … where they had none."""
-        names = self.column_names()
+        names = self._column_names()
         return f"x{k}" if names is None else str(names[k])
 
-    def column_names(self) -> np.ndarray | None:
+    def _column_names(self) -> np.ndarray | None:
         """Return the names that the columns had in the data, of shape (d,), if they had any."""
         names = getattr(self, "feature_names_in_", None)
-        if names is None and self.source_ is not None:
-            names = self.source_.names
+        if names is None and self._source is not None:
+            names = self._source.names
         return names
 
-    def file_columns(self) -> tuple[str, ...] | None:
+    def _file_columns(self) -> tuple[str, ...] | None:
         """Return the names by which columns are found in a file or table, if they have any."""
-        names, source = getattr(self, "feature_names_in_", None), self.source_
+        names, source = getattr(self, "feature_names_in_", None), self._source
         if source is not None:
             columns: tuple[str, ...] | None = source.columns
             return columns
         return None if names is None else tuple(names)
 
-    def remember(self, source: Any) -> Self:
+    def _remember(self, source: Any) -> Self:
         """Keep, with what has been learnt, how files became columns (`narrows.read.Source`)."""
         check_is_fitted(self)
         self._learnt.source = source
         return self
 
-    def widen(self, n_features: int) -> Self:
+    def _widen(self, n_features: int) -> Self:
         """Let there be more columns, 0 in all rows so far; only where columns have no names."""
-        if self.column_names() is not None:
+        if self._column_names() is not None:
             raise ValueError(
                 f"{type(self).__name__}: {self.n_features_in_} named columns wanted, but "
                 f"{n_features} came."
@@ -342,7 +319,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         """Raise ParameterError where a parameter is out of range for this many columns."""
         return
 
-    def check_parameters(self) -> None:
+    def _check_parameters_alone(self) -> None:
         """Raise ParameterError where a parameter is out of range whatever the data."""
         self._check_parameters(sys.maxsize)
 
@@ -444,8 +421,8 @@ def check_columns(estimator: Estimator, other: Any) -> None:
             f"{name}: {estimator.n_features_in_} columns wanted, but an estimator of "
             f"{other.n_features_in_} columns came. Fit both to the same columns."
         )
-    named_alike = same(estimator.column_names(), other.column_names())
-    if not named_alike or estimator.source_ != other.source_:
+    named_alike = same(estimator._column_names(), other._column_names())
+    if not named_alike or estimator._source != other._source:
         raise ValueError(
             f"{name}: the columns of the two do not have the same names or origin. "
             "Fit both to the same columns, in the same order."

@@ -9,15 +9,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from narrows.errors import ParameterError, RangeError
-from narrows.families._base import Learnt, absent, also_dask, whole
+from narrows.families._base import Learnt, absent, whole
+from narrows.families._elsewhere import also_dask
 from narrows.families._project import Directions, Projector
-from narrows.labels import one_a_row, union, weights
+from narrows.moments.labels import one_a_row, union, weights
+from narrows.moments.stats import checked_rows
 from narrows.solve.centred import LARGEST, Centred, occupied
+from narrows.solve.errors import ParameterError, RangeError
 from narrows.solve.exact import set_signs
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Field, checked
 from narrows.solve.sums import HUGE, TINY, stacked, widened
-from narrows.stats import checked_rows
 
 _NO_WEIGHT = "{}: every sample has zero weight. Some rows need a positive sample_weight."
 
@@ -141,10 +142,10 @@ class BatchProjector(Projector):
         return self
 
     @whole
-    def fit_parts(self, parts: Any) -> Self:
+    def _fit_parts(self, parts: Any) -> Self:
         """Learn from rows that stay where they are, by products with them."""
         if not self._by_products:
-            return super().fit_parts(parts)
+            return super()._fit_parts(parts)
         A, stats = parts.rows(self)
         self._check_parameters(stats.n_features)
         if hasattr(self, "feature_names_in_"):
@@ -181,11 +182,11 @@ class BatchProjector(Projector):
     merge = absent("merge", "for what it learns does not add up")
     fit_stats = absent("fit_stats", "for it is no function of sums")
 
-    def empty_state(self, n_features: int) -> Gathered:
+    def _empty_state(self, n_features: int) -> Gathered:
         """Return what rows are gathered in, with none yet."""
         return Gathered(n_features)
 
-    def update_state(self, state: Gathered, X: Any, y: Any) -> Gathered:
+    def _update_state(self, state: Gathered, X: Any, y: Any) -> Gathered:
         """Keep more rows, in place, for `fit_state`."""
         name = type(self).__name__
         X = checked_rows(X, name)
@@ -194,7 +195,7 @@ class BatchProjector(Projector):
         state.chunks.append((X, classes[codes]))
         return state
 
-    def fit_state(self, state: Gathered) -> Self:
+    def _fit_state(self, state: Gathered) -> Self:
         """Learn from the rows gathered."""
         return self.fit(*state.rows())
 

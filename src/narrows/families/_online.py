@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from narrows.criteria import Criterion
-from narrows.errors import ParameterError
-from narrows.families._base import also_dask, check_whole, is_number, whole
+from narrows.families._base import check_whole, is_number, whole
+from narrows.families._elsewhere import also_dask
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
+from narrows.solve.errors import ParameterError
 from narrows.solve.exact import set_signs
 from narrows.solve.schema import SchemaError
 from narrows.solve.span import Rule, Span, Start
@@ -100,14 +101,14 @@ class OnlineProjector(Sequential):
     def _new_stream(self, n_features: int) -> Stream:
         return Stream(Span(n_features, self._p(n_features)), self._by_class)
 
-    def state_from(self, arrays: dict[str, np.ndarray]) -> Stream:
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Stream:
         """Return the state that gave these arrays; it has to have the sums of this method."""
-        state: Stream = super().state_from(arrays)
+        state: Stream = super()._state_from(arrays)
         if state.by_class != self._by_class:
             raise SchemaError(f"by_class: expected {self._by_class}, got {state.by_class}.")
         return state
 
-    def passes_in_order(self) -> int:
+    def _passes_in_order(self) -> int:
         """How often `fit` goes through the rows, if it takes them in the order of a file."""
         if self.shuffle:
             raise ParameterError(

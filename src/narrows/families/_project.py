@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import NotFittedError
 
-from narrows.errors import ParameterError
 from narrows.families._additive import Additive
-from narrows.families._base import Estimator, also_dask, check_whole, read_only
+from narrows.families._base import Estimator, check_whole, read_only
+from narrows.families._elsewhere import also_dask
+from narrows.moments.stats import ClassStats
+from narrows.solve.errors import ParameterError
 from narrows.solve.exact import set_signs
 from narrows.solve.products import product
-from narrows.stats import ClassStats
 
 
 @dataclass
@@ -96,7 +97,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         self._check_any(solution)
         return solution.reduce(X)
 
-    def reducer(self) -> Callable[[Any], Any]:
+    def _reducer(self) -> Callable[[Any], Any]:
         """Return what `transform` does with rows that were checked, and nothing else."""
         solution = self._solution
         self._check_any(solution)

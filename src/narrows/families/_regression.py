@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from narrows.labels import arrivals
+from narrows.moments.labels import arrivals
 from narrows.solve.rls import DiagonalRLS, Rule, merged
 from narrows.solve.schema import COUNT, LABELS, NUMBERING, Check, Field, between, checked
 from narrows.solve.undo import Undo

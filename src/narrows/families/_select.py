@@ -11,11 +11,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
-from narrows.errors import ParameterError, warn
 from narrows.families._additive import Additive
-from narrows.families._base import also_dask, read_only
+from narrows.families._base import read_only
+from narrows.families._elsewhere import also_dask
+from narrows.moments.stats import ClassStats
 from narrows.solve import columns
-from narrows.stats import ClassStats
+from narrows.solve.errors import ParameterError, warn
 
 _SIZES = ("n_features", "energy", "threshold", "per_class")
 
@@ -138,7 +139,7 @@ class Selector(SelectorMixin, Additive):
         self._check_solution(self._solution, self._state)
         return columns.take(X, chosen)
 
-    def reducer(self) -> Callable[[Any], Any]:
+    def _reducer(self) -> Callable[[Any], Any]:
         """Return what `transform` does with rows that were checked, and nothing else."""
         self._check_solution(self._solution, self._state)
         return partial(columns.take, chosen=self.get_support(indices=True))
@@ -156,7 +157,7 @@ class Selector(SelectorMixin, Additive):
         names : ndarray of shape (p,), of str objects, p = `n_features_`
         """
         if input_features is None:
-            input_features = self.column_names()
+            input_features = self._column_names()
         return super().get_feature_names_out(input_features)
 
     def _get_support_mask(self) -> np.ndarray:

@@ -11,12 +11,12 @@ from scipy import sparse
 
 from narrows.families._base import Learnt, absent, naming, take_state, whole
 from narrows.families._project import Projector
-from narrows.labels import arrivals, one_a_row
+from narrows.moments.labels import arrivals, one_a_row
+from narrows.moments.stats import ClassStats, checked_rows
 from narrows.solve.schema import LABELS, NUMBERING, WHOLE, Field, SchemaError, checked
 from narrows.solve.span import Span
 from narrows.solve.sums import canonical, check_lengths
 from narrows.solve.undo import Undo
-from narrows.stats import ClassStats, checked_rows
 
 _SCHEMA = {
     "classes": LABELS,
@@ -215,11 +215,11 @@ class Sequential(Projector):
 
         return undo.guard(learn)
 
-    def empty_state(self, n_features: int) -> Any:
+    def _empty_state(self, n_features: int) -> Any:
         """Return a state with nothing in it yet."""
         return self._new_stream(n_features)
 
-    def update_state(self, state: Any, X: Any, y: Any) -> Any:
+    def _update_state(self, state: Any, X: Any, y: Any) -> Any:
         """Learn rows in order, in place."""
         X = checked_rows(X, type(self).__name__)
         with naming(self):
@@ -227,7 +227,7 @@ class Sequential(Projector):
             state.learn(X, classes, codes, *self._how(state))
         return state
 
-    def fit_state(self, state: Any) -> Self:
+    def _fit_state(self, state: Any) -> Self:
         """Take this state for what was learnt."""
         return take_state(self, state)
 

@@ -12,8 +12,8 @@ from narrows.criteria import BETWEEN, Criterion, check_spread, deviations
 from narrows.families._online import OnlineProjector
 from narrows.families._project import ExactProjector
 from narrows.families._select import PerClassSelector, Scores
+from narrows.moments.stats import ClassStats
 from narrows.solve.exact import gram_eigh, orthogonal_part
-from narrows.stats import ClassStats
 
 
 class OCFS(PerClassSelector):

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import rel_entr
 
 from narrows.families._select import PerClassSelector, Scores, Selector
+from narrows.moments.stats import ClassStats
 from narrows.solve.sums import weighted
 from narrows.solve.threads import each
-from narrows.stats import ClassStats
 
 _ROUNDING = 1e-13  # a share of what is compared, or bits: no more than this is nothing
 

@@ -8,14 +8,15 @@ import numpy as np
 from scipy import sparse
 
 from narrows.criteria import BETWEEN, TOTAL, Criterion
-from narrows.errors import ParameterError, RangeError
 from narrows.families._base import check_whole, is_number
 from narrows.families._batch import BatchProjector, Gathered
 from narrows.families._online import OnlineProjector
 from narrows.families._select import Scores, Selector
-from narrows.priors import second_for
+from narrows.moments.priors import second_for
+from narrows.moments.stats import ClassStats, Second
 from narrows.solve import columns
 from narrows.solve.centred import Centred
+from narrows.solve.errors import ParameterError, RangeError
 from narrows.solve.exact import (
     DROPPED,
     best_ratios,
@@ -26,7 +27,6 @@ from narrows.solve.exact import (
     total_space,
 )
 from narrows.solve.span import Span
-from narrows.stats import ClassStats, Second
 
 _HUGE = 1e100  # weights of more leave nothing of what they are weighed against
 _FAINT = 1e-250  # what is weighed against numbers of about 1: less, and its inverse, are lost
@@ -328,14 +328,14 @@ class LDA(BatchProjector):
             )
         return super()._check_X(X, **options)
 
-    def update_state(self, state: Gathered, X: Any, y: Any) -> Gathered:
+    def _update_state(self, state: Gathered, X: Any, y: Any) -> Gathered:
         """Keep more rows, in place, for `fit_state`; sparse ones are refused."""
         if sparse.issparse(X):
             raise ParameterError(
                 "LDA: dense rows wanted, but this data set is sparse. Use SRDA, which is LDA by "
                 "regression."
             )
-        return super().update_state(state, X, y)
+        return super()._update_state(state, X, y)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import ParameterError
-from narrows.families._base import Learnt, also_dask, is_number, naming, whole
+from narrows.families._base import Learnt, is_number, naming, whole
+from narrows.families._elsewhere import also_dask
 from narrows.families._project import Directions
 from narrows.families._sequential import Sequential, Stream
+from narrows.moments.stats import checked_rows
+from narrows.solve.errors import ParameterError
 from narrows.solve.idr_qr import CentroidQR
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
-from narrows.stats import checked_rows
 
 
 class CentroidStream(Stream):
@@ -49,7 +50,7 @@ class TwoPasses:
         Q = np.zeros((self.n_features, 0)) if self.Q is None else self.Q
         return {**self.stream.to_arrays(), "basis": Q}
 
-    def next_pass(self) -> None:
+    def _next_pass(self) -> None:
         """Let the means be what they are."""
         self.Q = self.stream.core.settle()
 
@@ -173,9 +174,9 @@ class IDRQR(Sequential):
         X = self._check_X(X, reset=True)
         self._check_parameters(X.shape[1])
         classes, codes = self._one_label_a_row(X, y)
-        state = self.empty_state(X.shape[1])
+        state = self._empty_state(X.shape[1])
         state.update(X, classes, codes)
-        state.next_pass()
+        state._next_pass()
         state.update(X, classes, codes)
         return self._finish(state.stream)
 
@@ -232,14 +233,14 @@ class IDRQR(Sequential):
 
     # -- files ------------------------------------------------------------------------------
 
-    def empty_state(self, n_features: int) -> TwoPasses:
+    def _empty_state(self, n_features: int) -> TwoPasses:
         """Return what `fit` goes through a data set in chunks with."""
         return TwoPasses(self._new_stream(n_features))
 
-    def state_from(self, arrays: dict[str, np.ndarray]) -> Any:
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays; with a basis, one between the passes."""
         Q = arrays.pop("basis", None)
-        stream = super().state_from(arrays)
+        stream = super()._state_from(arrays)
         if Q is None:
             return stream
         checked({"basis": Q}, {"basis": Field("f8", ("d", "c"), FINITE)})
@@ -249,25 +250,25 @@ class IDRQR(Sequential):
         passes.Q = Q if Q.shape[1] else None
         return passes
 
-    def passes_in_order(self) -> int:
+    def _passes_in_order(self) -> int:
         """Two: one for the means, one for the scatter about them."""
         return 2
 
-    def next_pass(self, state: TwoPasses) -> None:
+    def _next_pass(self, state: TwoPasses) -> None:
         """Begin the second pass."""
         with naming(self):
-            state.next_pass()
+            state._next_pass()
 
-    def update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
+    def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
         """Take more rows into account, in place, as the present pass does."""
         X = checked_rows(X, "IDRQR")
         with naming(self):
             state.update(X, *self._one_label_a_row(X, y))
         return state
 
-    def fit_state(self, state: TwoPasses) -> Self:
+    def _fit_state(self, state: TwoPasses) -> Self:
         """Take the state after both passes for what was learnt."""
-        return super().fit_state(state.stream)
+        return super()._fit_state(state.stream)
 
     # -- inside -----------------------------------------------------------------------------
 

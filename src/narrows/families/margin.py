@@ -8,17 +8,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from narrows.criteria import Criterion
-from narrows.errors import ParameterError, warn
 from narrows.families._base import is_number
 from narrows.families._batch import BatchProjector
 from narrows.families._online import OnlineProjector
 from narrows.families._select import Scores, Selection, Selector
 from narrows.families._sequential import Stream
-from narrows.priors import second_for
+from narrows.moments.priors import second_for
+from narrows.moments.stats import ClassStats, Second
 from narrows.solve.centred import Centred
+from narrows.solve.errors import ParameterError, warn
 from narrows.solve.exact import margin_eigh
 from narrows.solve.span import Span
-from narrows.stats import ClassStats, Second
 
 _HUGE = 1e100  # a weight or a shift beyond this has no square
 _NO_GAIN = 2e-14  # of the largest eigenvalue: what rounding makes of 0

@@ -12,11 +12,9 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from narrows.errors import ParameterError, RangeError, warn
 from narrows.families._base import (
     Learnt,
     absent,
-    also_dask,
     check_half_life,
     check_parts,
     merge_into,
@@ -24,15 +22,17 @@ from narrows.families._base import (
     take_state,
     whole,
 )
+from narrows.families._elsewhere import also_dask
 from narrows.families._project import Directions, Projector
 from narrows.families._regression import Regression, united
-from narrows.labels import indicator, is_matrix, union, weights
+from narrows.moments.labels import indicator, is_matrix, union, weights
+from narrows.moments.stats import checked_rows
+from narrows.solve.errors import ParameterError, RangeError, warn
 from narrows.solve.exact import set_signs
 from narrows.solve.products import product
 from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule
 from narrows.solve.sums import blocks, canonical
 from narrows.solve.undo import Undo
-from narrows.stats import checked_rows
 
 _ROOM = 0.3  # the power of the largest number up to which squares, and sums of those, are numbers
 _SHUFFLED_ROWS = 1 << 16  # so many rows at a time are put into the order of the pass
@@ -288,24 +288,24 @@ class OnlineSRDA(Projector):
 
     # -- files, and parts -------------------------------------------------------------------
 
-    def fit_parts(self, parts: Any) -> Self:
+    def _fit_parts(self, parts: Any) -> Self:
         """Learn parts side by side, each in its order, and merge what they know."""
         check_parts("OnlineSRDA", self.half_life)
         warn(
             "OnlineSRDA: what the parts have learnt is merged approximately, and best for a few "
             "large parts. Use SRDA, or OC, whose merge is exact."
         )
-        return self.fit_state(united([parts.sum(self)], self._rule(False)))
+        return self._fit_state(united([parts.sum(self)], self._rule(False)))
 
-    def add_states(self, a: Regression, b: Regression) -> Regression:
+    def _add_states(self, a: Regression, b: Regression) -> Regression:
         """Return what both know, which are left as they are."""
         return united([a, b], self._rule(False))
 
-    def empty_state(self, n_features: int) -> Regression:
+    def _empty_state(self, n_features: int) -> Regression:
         """Return a state with nothing in it yet."""
         return self._new_state(n_features, np.float64)
 
-    def update_state(
+    def _update_state(
         self, state: Regression, X: Any, y: Any, sample_weight: Any = None
     ) -> Regression:
         """Learn rows in order, in place."""
@@ -316,7 +316,7 @@ class OnlineSRDA(Projector):
         self._learn_rows(state, X, classes, Y, weight, is_matrix(y))
         return state
 
-    def fit_state(self, state: Regression) -> Self:
+    def _fit_state(self, state: Regression) -> Self:
         """Take this state for what was learnt."""
         return take_state(self, state)
 

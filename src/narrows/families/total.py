@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from narrows.criteria import TOTAL, Criterion
-from narrows.errors import ParameterError
 from narrows.families._base import is_number
 from narrows.families._online import OnlineProjector
 from narrows.families._select import Scores, Selector
-from narrows.stats import ClassStats, Second
+from narrows.moments.stats import ClassStats, Second
+from narrows.solve.errors import ParameterError
 
 
 class VarianceFS(Selector):

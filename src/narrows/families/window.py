@@ -11,12 +11,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from narrows.errors import ParameterError
 from narrows.families._additive import Additive
 from narrows.families._base import Learnt, check_whole, held, naming, same, whole
-from narrows.labels import as_array, union, weights
+from narrows.moments.labels import as_array, union, weights
+from narrows.moments.stats import ClassStats
+from narrows.solve.errors import ParameterError
 from narrows.solve.sums import blocks
-from narrows.stats import ClassStats
 
 _PIECES = 16  # of a window, each with a state
 _NO_CLASSES = np.empty(0, dtype=np.int64)
@@ -37,12 +37,12 @@ class _Piece:
         """The state of its last n rows."""
         if n == self.n:
             return self.stats
-        state = estimator.empty_state(self.stats.n_features)
+        state = estimator._empty_state(self.stats.n_features)
         for part in reversed(self.rows):
             size = min(n, part[0].shape[0])
             n -= size
             cut = [None if a is None else a[a.shape[0] - size :] for a in part]
-            estimator.update_state(state, *cut)
+            estimator._update_state(state, *cut)
             if not n:
                 break
         return state
@@ -191,7 +191,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         if self._answer is None or not all(same(self._answered.get(k), now[k]) for k in now):
             self._check_parameters()
             answer = clone(self.estimator)
-            states, left = [answer.empty_state(self.n_features_in_)], self.samples
+            states, left = [answer._empty_state(self.n_features_in_)], self.samples
             for piece in reversed(self._pieces):
                 states.append(piece.last(answer, min(left, piece.n)))
                 left -= min(left, piece.n)
@@ -225,9 +225,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return pieces
 
     def _state_of(self, X: Any, parts: list[Any], rows: slice) -> ClassStats:
-        state = self.estimator.empty_state(X.shape[1])
+        state = self.estimator._empty_state(X.shape[1])
         cut = [None if a is None else a[rows] for a in parts]
-        return self.estimator.update_state(state, X[rows], *cut)
+        return self.estimator._update_state(state, X[rows], *cut)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.estimator, Additive):

@@ -11,8 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from narrows.solve.lsqr import Product
 from narrows.solve.products import Products
-from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
-from narrows.solve.table import with_values
+from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks, with_values
 
 _EPS = 1e-15
 LARGEST = 1e40  # of an entry: beyond, or under its inverse, rows are taken in other units

@@ -34,7 +34,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from narrows.errors import RangeError, warn
+from narrows.solve.errors import RangeError, warn
 from narrows.solve.rows import DenseRows, Rows, SparseRows, touched
 from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
 from narrows.solve.sums import BLOCK, blocks

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import RangeError
+from narrows.solve.errors import RangeError
 from narrows.solve.threads import CORES, each
 from narrows.solve.undo import Undo
 
@@ -376,3 +376,8 @@ def stacked(parts: list[Any]) -> Any:
     width = max(X.shape[1] for X in parts)
     wide = [widened(X, width) for X in parts]
     return sparse.vstack(wide, format="csr") if any(map(sparse.issparse, wide)) else np.vstack(wide)
+
+
+def with_values(X: sparse.csr_array, values: np.ndarray) -> sparse.csr_array:
+    """X with other numbers in the same places."""
+    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)

@@ -14,20 +14,12 @@ and of the vectoriser. Text is kept as UTF-8 bytes (``name.text``) and the ends 
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import re
-import secrets
-import shutil
-import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from importlib.metadata import version
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,21 +28,19 @@ from safetensors.numpy import save_file
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-import narrows
-from narrows.errors import DataError, ParameterError
+from narrows.families import METHODS
 from narrows.families._base import Estimator, Learnt, lock_of
-from narrows.read.source import Source
+from narrows.io.arrays import get, put
+from narrows.io.atomic import replacing
+from narrows.io.source import Source
+from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 
 FORMAT = 1
-_ROOM = re.compile(r"\..{1,40}\.[0-9a-f]{16}\.part", re.DOTALL)
-_LOCK = "lock"
 _HEADER = {
     "library": str, "estimator": str, "parameters": dict, "labels": str, "source": (dict, None),
     "checksums": dict,
 }  # fmt: skip
-_UTF8 = "utf-8", "surrogatepass"  # half a pair is no Unicode, but may be a label all the same
-_TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
 _ODD = ValueError, TypeError, ArithmeticError, RecursionError  # of a parameter of any kind
 _WIDE = 1 << 27  # characters that labels may take besides those they have
 
@@ -149,12 +139,12 @@ def _save(estimator: Any, path: str | os.PathLike[str], more: dict[str, Any]) ->
 def _write(estimator: Any, path: str | os.PathLike[str], more: dict[str, Any]) -> None:
     state, source = estimator._learnt.state, estimator._learnt.source
     arrays: dict[str, np.ndarray] = {}
-    _put(arrays, "state", state.to_arrays())
+    put(arrays, "state", state.to_arrays())
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None:
-        _put(arrays, "input", {"names": names})
+        put(arrays, "input", {"names": names})
     if source is not None:
-        _put(arrays, "source", source.to_arrays())
+        put(arrays, "source", source.to_arrays())
     header = {
         "format": FORMAT,
         "library": version("narrows"),
@@ -252,22 +242,22 @@ def _made(kind: Any, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     parameters = {name: _unplain(name, value) for name, value in header["parameters"].items()}
     check_known("parameters", parameters, kind._get_param_names())
     estimator = kind(**parameters)
-    state = _get(arrays, "state")
+    state = get(arrays, "state")
     checked(state, {"classes": Field("b i u f O", ("c",))})
     state["classes"] = _labels(state["classes"], header["labels"])
     given = set(state)
-    learnt = Learnt(estimator.state_from(state))
+    learnt = Learnt(estimator._state_from(state))
     check_known("state", given, learnt.state.to_arrays())
     _check_parameters(estimator, learnt.state.n_features)
     estimator.n_features_in_ = learnt.state.n_features
     if header["source"] is not None:
-        learnt.source = Source.of(header["source"], _get(arrays, "source"))
-    named = _get(arrays, "input")
+        learnt.source = Source.of(header["source"], get(arrays, "source"))
+    named = get(arrays, "input")
     if named:
         checked(named, {"names": Field("O", ("d",))})
         estimator.feature_names_in_ = named["names"]
     estimator._learnt = learnt
-    names = estimator.column_names()
+    names = estimator._column_names()
     if names is not None and len(names) != estimator.n_features_in_:
         raise SchemaError(
             f"names: expected those of {estimator.n_features_in_} columns, got {len(names)}."
@@ -281,7 +271,7 @@ def _check_parameters(estimator: Any, n_features: int) -> None:
         estimator._check_parameters(n_features)
     except _ODD:
         try:
-            estimator.check_parameters()
+            estimator._check_parameters_alone()
         except _ODD as error:
             raise SchemaError(f"parameters: {error!s:.300}") from None
 
@@ -297,120 +287,6 @@ def _labels(classes: np.ndarray, told: str) -> np.ndarray:
     elif told == classes.dtype.str:
         return classes
     raise SchemaError(f"labels: expected the type of {classes.dtype} in classes, got {told!r:.20}.")
-
-
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give the name of a new file that takes the place of `path` when the block succeeds.
-
-    It is in the same folder, synced before it is renamed, and removed if the block fails. A
-    path that is there and is no regular file (a pipe, a device) is never replaced: what was
-    written is copied into it. What killed writers left in the same folder is removed first.
-    """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        with room(tempfile.gettempdir(), "narrows") as folder:
-            temporary = folder / "new"
-            yield str(temporary)
-            with temporary.open("rb") as source, target.open("wb") as sink:
-                shutil.copyfileobj(source, sink)
-        return
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
-    try:
-        with room(target.parent, target.name) as folder:
-            temporary = folder / "new"
-            temporary.touch()
-            mode = (target if target.exists() else temporary).stat().st_mode
-            yield str(temporary)
-            temporary.chmod(mode)  # whoever wrote it may have made it private
-            _sync(temporary)
-            os.replace(temporary, target)
-    except OSError as error:
-        if error.filename is None and error.errno is not None:  # a full disk, say
-            error.filename = os.fspath(path)
-        raise
-    _sync(target.parent)
-
-
-@contextmanager
-def room(parent: str | os.PathLike[str], name: str) -> Iterator[Path]:
-    """Give a hidden folder in `parent`, for what is written on behalf of `name`; remove it after.
-
-    Libraries may write to yet another file beside the one that they were told. While the folder
-    is in use a file in it is locked, and the lock ends with the process, however that ends. So
-    a folder without a lock is what a killed process left; such ones in `parent` are removed first.
-    """
-    clear_unfinished(parent)
-
-    def unused() -> Path:  # names have 255 bytes at most, and a character up to 4
-        return Path(parent, f".{name[:40]}.{secrets.token_hex(8)}.part")
-
-    made, lock = unused(), None
-    try:
-        while lock is None:
-            made.mkdir(0o700)
-            with suppress(FileNotFoundError):  # removed as one that was left, before it was locked
-                lock = os.open(made / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-                if _locked(lock) is False or not os.fstat(lock).st_nlink:
-                    os.close(lock)
-                    lock = None
-            made = made if lock is not None else unused()
-        yield made
-    finally:
-        _remove(made)
-        if lock is not None:
-            os.close(lock)
-
-
-def clear_unfinished(parent: str | os.PathLike[str]) -> None:
-    """Remove the hidden folders of `room` whose processes are gone; what fails is left."""
-    with suppress(OSError), os.scandir(parent) as entries:
-        for left in [Path(entry) for entry in entries if _ROOM.fullmatch(entry.name)]:
-            with suppress(OSError):
-                if not left.is_symlink():
-                    _clear(left)
-
-
-def _clear(left: Path) -> None:
-    try:
-        lock = os.open(left / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        left.rmdir()  # if it is empty: its process was killed before it made the lock
-        return
-    try:
-        if _locked(lock):
-            _remove(left)
-    finally:
-        os.close(lock)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder, its lock last: if this is killed, the rest is known by it."""
-    with suppress(OSError):
-        for entry in folder.iterdir():
-            if entry.name != _LOCK:
-                entry.unlink()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _locked(descriptor: int) -> bool | None:
-    """Lock a file if nobody else has; None where the file system has no locks."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -439,8 +315,8 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
 
 
 def _estimator_class(path: str | os.PathLike[str], name: str) -> Any:
-    found = getattr(narrows, name, None) if name in narrows.__all__ else None
-    if not (isinstance(found, type) and issubclass(found, Estimator)):
+    found = METHODS.get(name)
+    if found is None:
         raise DataError(path, f"a model of {name!r}, a method this version does not have.")
     return found
 
@@ -470,45 +346,6 @@ def _unplain(name: str, value: Any) -> Any:
     except (ValueError, TypeError, OverflowError):
         pass
     raise SchemaError(f"{name}: expected an array of numbers, got another one.")
-
-
-def _put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray]) -> None:
-    """Add arrays under `group`; text as bytes and ends, everything C-contiguous.
-
-    safetensors writes the memory of a strided or Fortran-ordered array as if it were in C order.
-    """
-    for name, array in more.items():
-        key = f"{group}.{name}"
-        if array.dtype.kind in "OU":
-            pieces = [str(piece).encode(*_UTF8) for piece in array]
-            arrays[f"{key}.text"] = np.frombuffer(b"".join(pieces), dtype=np.uint8)
-            arrays[f"{key}.ends"] = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
-        else:
-            arrays[key] = np.asarray(array, order="C")
-
-
-def _get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
-    """Return the arrays of `group`, by the names they had before `_put`; text as objects."""
-    found: dict[str, np.ndarray] = {}
-    for key, array in arrays.items():
-        name = key.removeprefix(f"{group}.")
-        if name == key or name.endswith(".ends"):
-            continue
-        if name.endswith(".text"):
-            name = name.removesuffix(".text")
-            checked(arrays, {key: _TEXT, f"{group}.{name}.ends": _ENDS})
-            ends = arrays[f"{group}.{name}.ends"]
-            starts, text = np.append(0, ends), array.tobytes()
-            if (starts[1:] < starts[:-1]).any() or starts[-1] != len(text):
-                raise SchemaError(f"{group}.{name}.ends: expected ends of its text, got others.")
-            try:
-                pieces = [text[a:b].decode(*_UTF8) for a, b in pairwise(starts.tolist())]
-            except UnicodeDecodeError:
-                raise SchemaError(f"{group}.{name}: expected UTF-8, got other bytes.") from None
-            found[name] = np.array(pieces, dtype=object)
-        else:
-            found[name] = array
-    return found
 
 
 def _crc_of_text(text: str) -> int:

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from narrows.interrupts import between
-from narrows.read.ahead import ahead
+from narrows.command.interrupts import between
+from narrows.io.prefetch import prefetch
 
 
 def readers():
@@ -26,9 +26,9 @@ def gone():
 
 
 def test_all_items_come_in_their_order():
-    assert list(ahead(range(1000))) == list(range(1000))
-    assert list(ahead([])) == []
-    assert list(ahead([None, None])) == [None, None]
+    assert list(prefetch(range(1000))) == list(range(1000))
+    assert list(prefetch([])) == []
+    assert list(prefetch([None, None])) == [None, None]
     assert gone()
 
 
@@ -39,7 +39,7 @@ def test_an_error_comes_in_its_turn(error):
         yield 2
         raise error("here")
 
-    reading = ahead(items())
+    reading = prefetch(items())
     assert next(reading) == 1
     time.sleep(0.1)  # so that the error is there long before
     assert next(reading) == 2
@@ -56,7 +56,7 @@ def test_it_is_never_far_ahead():
             made.append(k)
             yield k
 
-    reading = ahead(items())
+    reading = prefetch(items())
     assert made == []
     for k in reading:
         time.sleep(0.01)
@@ -74,12 +74,12 @@ def test_a_reader_that_is_left_ends_and_closes_what_it_read():
         finally:
             closed.set()
 
-    reading = ahead(items())
+    reading = prefetch(items())
     assert next(reading) == 1
     reading.close()
     assert gone()
     assert closed.wait(10)
-    reading = ahead(items())
+    reading = prefetch(items())
     next(reading)
     del reading
     assert gone()
@@ -110,7 +110,7 @@ def test_an_interrupt_while_waiting_comes_at_once():
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        list(between(ahead(items())))
+        list(between(prefetch(items())))
     assert time.monotonic() - started < 10
     assert signal.getsignal(signal.SIGINT) is before
     never.set()

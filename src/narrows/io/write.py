@@ -18,11 +18,12 @@ from typing import IO, Any, Protocol, cast
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError, ParameterError
-from narrows.read import READERS, arrow, suffix_of
-from narrows.read.chunk import Chunk, Options
+from narrows.io.atomic import replacing
+from narrows.io.chunk import Chunk, Options
+from narrows.io.dataset import READERS, suffix_of
+from narrows.io.formats import arrow
+from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import blocks, widened
-from narrows.store import replacing
 
 _BLOCK = 1 << 20  # bytes that are copied at a time
 _CELLS = 4_000_000  # of sparse rows that become dense ones at a time, at most

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from narrows.errors import DataError, ParameterError
-from narrows.read.lines import MAX_LINE_MB
+from narrows.io.lines import MAX_LINE_MB
+from narrows.solve.errors import DataError, ParameterError
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,16 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-import narrows
-from narrows.errors import DataError, ParameterError
-from narrows.families._base import Estimator
-from narrows.read.chunk import Options
-from narrows.read.lines import MAX_LINE_MB
-from narrows.store import is_checkpoint
+from narrows import families
+from narrows.io.chunk import Options
+from narrows.io.lines import MAX_LINE_MB
+from narrows.io.store import is_checkpoint
+from narrows.solve.errors import DataError, ParameterError
 from narrows.text import MOST, HashedTfidf, Tfidf
 
 METHODS: dict[str, Any] = {
-    name.lower(): method
-    for name in sorted(narrows.__all__, key=str.lower)
-    if isinstance(method := getattr(narrows, name), type) and issubclass(method, Estimator)
+    name.lower(): families.METHODS[name] for name in sorted(families.METHODS, key=str.lower)
 }
-
-
 _MOST_OF_WORDS = 16_000_000  # characters, as all of them are held
 
 
@@ -262,9 +257,9 @@ def as_given(options: Options) -> dict[str, Any]:
 
 def options_of_model(estimator: Any, model: str, options: Options, wider: bool = False) -> Options:
     """Let files become the columns that the model was fitted to, or more if they may be wider."""
-    source = estimator.source_
+    source = estimator._source
     width, base = options.width, options.zero_based
-    wider = wider and estimator.column_names() is None
+    wider = wider and estimator._column_names() is None
     if width not in (None, estimator.n_features_in_) and not wider:
         raise ParameterError(
             f"--width {width}, but {model} was fitted to {estimator.n_features_in_} columns."
@@ -273,7 +268,7 @@ def options_of_model(estimator: Any, model: str, options: Options, wider: bool =
         counted = "zero" if source.zero_based else "one"
         raise ParameterError(f"{model} was fitted to columns that are {counted}-based.")
     return options.having(
-        width=width if wider else estimator.n_features_in_, columns=estimator.file_columns()
+        width=width if wider else estimator.n_features_in_, columns=estimator._file_columns()
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from narrows.errors import RangeError
+from narrows.solve.errors import RangeError
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # what rows times these are is a number
 _NUMBERS, _TEXT = "biuf", "UO"

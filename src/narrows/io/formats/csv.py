@@ -9,9 +9,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from narrows.errors import DataError
-from narrows.read.chunk import Chunk, Labels, Options, label_column, wanted_columns
-from narrows.read.lines import Lines, weight
+from narrows.io.chunk import Chunk, Labels, Options, label_column, wanted_columns
+from narrows.io.lines import Lines, weight
+from narrows.solve.errors import DataError
 
 _CELLS = 1_000_000  # in a chunk, at most
 

@@ -10,8 +10,8 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError
-from narrows.read.chunk import CLASSES, Chunk, Options, check_numbers
+from narrows.io.chunk import CLASSES, Chunk, Options, check_numbers
+from narrows.solve.errors import DataError
 from narrows.solve.sums import blocks
 
 _DAMAGE = (

@@ -22,6 +22,7 @@ from narrows.solve.sums import (
     canonical,
     check_room,
     is_absorbed,
+    with_values,
 )
 from narrows.solve.undo import Undo
 
@@ -484,8 +485,3 @@ def add_sparse_rows(
     if second is not None:
         where = np.zeros_like(row) if second_row is None else second_row
         second.add_rows(with_values(X, values.astype(np.float64) ** 2), Y, where, undo)
-
-
-def with_values(X: sparse.csr_array, values: np.ndarray) -> sparse.csr_array:
-    """X with other numbers in the same places."""
-    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import IO, Any
 
-from narrows.errors import DataError
-from narrows.read.chunk import Chunk, Labels, Options
-from narrows.read.lines import Lines
+from narrows.io.chunk import Chunk, Labels, Options
+from narrows.io.lines import Lines
+from narrows.solve.errors import DataError
 
 
 def _refuse_constant(constant: str) -> None:

@@ -18,7 +18,7 @@ class ParameterError(ValueError):
     Examples
     --------
     >>> from narrows import OC
-    >>> from narrows.errors import ParameterError
+    >>> from narrows.solve.errors import ParameterError
     >>> try:
     ...     OC(n_components=5).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
     ... except ParameterError as error:
@@ -86,7 +86,7 @@ class DataError(ValueError):
 
     Examples
     --------
-    >>> from narrows.errors import DataError
+    >>> from narrows.solve.errors import DataError
     >>> print(DataError("mails.svm", "a label wanted, but 'x' came.", line=3))
     mails.svm:3: a label wanted, but 'x' came.
     """

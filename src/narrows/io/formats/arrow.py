@@ -13,8 +13,7 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError
-from narrows.read.chunk import (
+from narrows.io.chunk import (
     CLASSES,
     Chunk,
     Options,
@@ -23,6 +22,7 @@ from narrows.read.chunk import (
     label_column,
     wanted_columns,
 )  # fmt: skip
+from narrows.solve.errors import DataError
 
 INDICES, VALUES = "indices", "values"
 WIDTH = b"narrows.width"  # in the metadata of a file: how many columns its sparse rows have

@@ -11,7 +11,7 @@ T = TypeVar("T")
 _DEPTH = 1  # items that wait, while another is being made
 
 
-def ahead(items: Iterable[T]) -> Iterator[T]:
+def prefetch(items: Iterable[T]) -> Iterator[T]:
     """Yield what `items` yields, made by a thread of its own that is at most two items ahead.
 
     One waits while the next is being made. What goes wrong there is raised here, in its turn. The

@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from narrows.errors import ParameterError, RangeError, warn
-from narrows.labels import indicator, union
-from narrows.priors import priors
+from narrows.moments.labels import indicator, union
+from narrows.moments.priors import priors
+from narrows.moments.table import Stored, Table, add_dense_rows, add_sparse_rows, beside
+from narrows.solve.errors import ParameterError, RangeError, warn
 from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Field, between, checked
 from narrows.solve.sums import (
     BLOCK,
@@ -27,7 +28,6 @@ from narrows.solve.sums import (
     weighted,
     with_one_index_type,
 )
-from narrows.solve.table import Stored, Table, add_dense_rows, add_sparse_rows, beside
 from narrows.solve.undo import Undo
 
 Second = Literal["total", "class"] | None
@@ -653,7 +653,7 @@ class ClassStats:
         return self._sums.weighted(_ratio(p, self.counts))
 
     def priors(self, kind: Any = "empirical") -> np.ndarray:
-        """p_j, the weight each class gets in a criterion, of shape (c,); see `narrows.priors`."""
+        """p_j, the weight each class gets in a criterion, of shape (c,); see `moments.priors`."""
         return priors(kind, self.counts)
 
     def deviations(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from narrows.checkpoint import Begun, Checkpoint
 from narrows.engines import local
-from narrows.errors import DataError, ParameterError, RangeError
-from narrows.read import Dataset
-from narrows.read.chunk import Chunk, Options, Position
+from narrows.io.checkpoint import Begun, Checkpoint
+from narrows.io.chunk import Chunk, Options, Position
+from narrows.io.dataset import Dataset
+from narrows.solve.errors import DataError, ParameterError, RangeError
 from narrows.text import Tfidf, Vectoriser
 
 Through = Callable[[Dataset, str], Iterator[Chunk]]
@@ -58,7 +58,7 @@ class Run:
         self.estimator, self.checkpoint, self.begun = estimator, checkpoint, begun
         self.inputs, self.through = list(inputs), through
         if begun is not None:
-            source = begun.estimator.source_
+            source = begun.estimator._source
             options = _as_before(begun, options, begins_there)
         self.dataset = Dataset(inputs, options, source)
         self.tfidf: Vectoriser | None = None if source is None else source.tfidf
@@ -78,7 +78,7 @@ class Run:
     def fit(self) -> Any:
         """Fit the estimator, from the start or from where it stopped; return it."""
         estimator, dataset, begun = self.estimator, self.dataset, self.begun
-        passes = estimator.passes_in_order() - (0 if begun is None else begun.passes)
+        passes = estimator._passes_in_order() - (0 if begun is None else begun.passes)
         to_count = dataset.is_text and self.tfidf is None and self._sample is None
         if passes > 1 or to_count:
             dataset.keep()
@@ -93,7 +93,7 @@ class Run:
             raise
         except ValueError as error:  # of the data as a whole: one class only, equal means
             raise DataError(", ".join(self.inputs), self._said(error)) from None
-        return estimator.remember(dataset.source(self.tfidf))
+        return estimator._remember(dataset.source(self.tfidf))
 
     def update(self) -> Any:
         """Let the estimator learn the rows as well; return it."""
@@ -164,7 +164,7 @@ def _check_vectoriser(was: Vectoriser, now: Vectoriser, path: str) -> None:
 
 def _as_before(begun: Begun, options: Options, begins_there: bool) -> Options:
     """Options by which rows are read as they were before the stop."""
-    source, classes = begun.estimator.source_, begun.state.classes
+    source, classes = begun.estimator._source, begun.state.classes
     columns = None if source is None else source.columns
     return options.having(
         columns=options.columns or columns,

@@ -13,9 +13,9 @@ from typing import IO, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError
-from narrows.read.chunk import CLASSES, Chunk, Options
-from narrows.read.lines import Lines
+from narrows.io.chunk import CLASSES, Chunk, Options
+from narrows.io.lines import Lines
+from narrows.solve.errors import DataError
 
 _TOKEN = re.compile(rb"[^\s#]*")
 _EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
@@ -71,7 +71,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
 
 def survey(stream: IO[bytes], name: str, options: Options) -> tuple[bool, bool]:
     """Whether any row has a column 0, so that columns count from 0; and whether several labels."""
-    from narrows.read.svmlight_steps import COLUMN_ZERO, SEVERAL_LABELS, heads
+    from narrows.io.formats.svmlight_steps import COLUMN_ZERO, SEVERAL_LABELS, heads
 
     seen, lines = 0, Lines(stream, name, options.max_line_mb)
     for block in lines:
@@ -119,7 +119,7 @@ def _joined(held: list[_Rows]) -> _Rows:
 
 def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, DataError | None]:
     """Return the rows of a block, the number of the line after it, and what was wrong, if so."""
-    from narrows.read import svmlight_steps as steps
+    from narrows.io.formats import svmlight_steps as steps
 
     text = np.frombuffer(block, np.uint8)
     n, commas, colons = (np.count_nonzero(text == ord(c)) for c in "\n,:")  # at most so many
@@ -150,7 +150,7 @@ def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, 
 
 
 def _told(block: bytes, at: int, base: int, fault: int) -> str:
-    from narrows.read.svmlight_steps import LARGEST, NO_ORDER, TOO_LARGE
+    from narrows.io.formats.svmlight_steps import LARGEST, NO_ORDER, TOO_LARGE
 
     token = _shown(_TOKEN.match(block, at)[0])  # type: ignore[index]
     if fault == NO_ORDER:

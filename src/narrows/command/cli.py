@@ -19,12 +19,8 @@ import click
 from sklearn.utils import get_tags
 from tqdm import tqdm
 
-from narrows.checkpoint import Checkpoint
-from narrows.errors import DataError, ParameterError
-from narrows.evaluate import gathered
-from narrows.evaluate.describe import described, details, escaped, printable, summary
-from narrows.interrupts import between
-from narrows.options import (
+from narrows.command.interrupts import between
+from narrows.command.options import (
     ENGINE_OPTIONS,
     KEEP_OPTIONS,
     METHOD_OPTIONS,
@@ -46,13 +42,18 @@ from narrows.options import (
     texts_of,
     whole_numbers,
 )
-from narrows.read import Dataset, expanded
-from narrows.read.ahead import ahead
-from narrows.read.chunk import Chunk, Options
-from narrows.runs import Run
-from narrows.store import load, room, save, save_finished
+from narrows.command.runs import Run
+from narrows.evaluate import gathered
+from narrows.evaluate.describe import described, details, escaped, printable, summary
+from narrows.io.atomic import room
+from narrows.io.checkpoint import Checkpoint
+from narrows.io.chunk import Chunk, Options
+from narrows.io.dataset import Dataset, expanded
+from narrows.io.prefetch import prefetch
+from narrows.io.store import load, save, save_finished
+from narrows.io.write import format_of, rows_in, writer
+from narrows.solve.errors import DataError, ParameterError
 from narrows.text import Tfidf
-from narrows.write import format_of, rows_in, writer
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -219,7 +220,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> in
         _say(f"already finished: {model} has learned these inputs; nothing to do.")
         _report_model(estimator, output, as_json)
         return 0
-    run = _run(estimator, inputs, options, estimator.source_, keep, checkpoint)
+    run = _run(estimator, inputs, options, estimator._source, keep, checkpoint)
     _check_kind(run.dataset, estimator, model, inputs[0])
     if not _learn(run, run.update):
         return 130
@@ -326,7 +327,7 @@ def transform(model: str, input: str, output: str, csv_safe: bool, **given: Any)
     format_of(output)
     estimator = load(model)
     options = options_of_model(estimator, model, reading(given))
-    run = Run(estimator, inputs, options, estimator.source_, _progress)
+    run = Run(estimator, inputs, options, estimator._source, _progress)
     _check_kind(run.dataset, estimator, model, input)
     rows, stopped = 0, False
     names = [printable(name) for name in estimator.get_feature_names_out()]
@@ -621,7 +622,7 @@ def _need_partial_fit(estimator: Any) -> None:
 
 def _check_kind(dataset: Dataset, estimator: Any, model: str, name: str) -> None:
     """Raise where a model of texts would see numbers, or one of numbers texts."""
-    source = estimator.source_
+    source = estimator._source
     texts = source is not None and source.tfidf is not None
     if dataset.is_text != texts:
         made_of = ("numbers", "texts")
@@ -635,9 +636,9 @@ def _widen_alike(estimators: list[Any]) -> None:
     """Let models of shards without names have as many columns as the widest has."""
     width = max(estimator.n_features_in_ for estimator in estimators)
     for estimator in estimators:
-        named = estimator.column_names() is not None
+        named = estimator._column_names() is not None
         if estimator.n_features_in_ < width and not named and hasattr(estimator, "merge"):
-            estimator.widen(width)
+            estimator._widen(width)
 
 
 def _progress(dataset: Dataset, what: str) -> Iterator[Chunk]:
@@ -654,7 +655,7 @@ def _progress(dataset: Dataset, what: str) -> Iterator[Chunk]:
         disable=None,
         file=sys.stderr,
     ) as bar:
-        for chunk in between(ahead(dataset)):
+        for chunk in between(prefetch(dataset)):
             yield chunk
             bar.update(dataset.position - bar.n)
 

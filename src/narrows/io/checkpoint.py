@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from scipy import sparse
 
-from narrows.errors import DataError, ParameterError
 from narrows.families._base import same
-from narrows.read.chunk import Chunk, Options, Position
+from narrows.io.atomic import clear_unfinished
+from narrows.io.chunk import Chunk, Options, Position
+from narrows.io.store import identity, load_checkpoint, save_checkpoint
+from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.schema import SchemaError, check_plain
-from narrows.store import clear_unfinished, identity, load_checkpoint, save_checkpoint
 
 _HEAD = 4096  # bytes of a file that have to be the same when a fit goes on
 _PROGRESS = {
@@ -172,8 +173,8 @@ class Checkpoint:
     def _check_place(self, estimator: Any, state: Any, progress: dict[str, Any]) -> None:
         """Raise DataError where a fit of this estimator cannot be at such a place."""
         update = self.base is not None
-        kind = estimator._state_type if update else type(self.estimator.empty_state(1))
-        passes = 1 if update else estimator.passes_in_order()
+        kind = estimator._state_type if update else type(self.estimator._empty_state(1))
+        passes = 1 if update else estimator._passes_in_order()
         at = progress["at"]
         if not (
             type(state) is kind

@@ -1,0 +1,1 @@
+"""Data files, model files and checkpoints."""

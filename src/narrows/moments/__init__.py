@@ -1,0 +1,1 @@
+"""What is fitted: weights and moments of labelled samples, which add up."""
