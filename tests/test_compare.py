@@ -15,7 +15,7 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
-from narrows.command import cli
+from narrows.command.values import METHODS
 from narrows.evaluate import compare, comparison
 from narrows.solve.errors import ParameterError
 from tests.cases import labelled
@@ -111,7 +111,7 @@ def test_one_state_serves_all_methods_that_add_up(monkeypatch):
 
 def test_every_method_can_be_compared():
     X, y = labelled(n=150, d=8, c=4, sparse=True)
-    names = [name for name in cli.METHODS if name != "lda"]
+    names = [name for name in METHODS if name != "lda"]
     lines = compare(sparse.csr_array(X), y, [*names, *comparison.RIVALS, "lda"], [2, 6])
     skipped = {line.method: line.skipped for line in lines if line.skipped}
     assert set(skipped) == {"lda", "lineardiscriminantanalysis", "chi2"}
@@ -201,8 +201,8 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
     [
         ("compare none.svm", 2, "no such file: none.svm"),
         ("compare a.jsonl --methods pcaa", 2, "there is no method 'pcaa'"),
-        ("compare a.jsonl --dims few", 2, "--dims few: whole numbers with commas wanted"),
-        ("compare n.csv --min-df 2 --dims 1", 2, "n.csv: --vectorizer and the like are for texts"),
+        ("compare a.jsonl --dims few", 2, "--dims: expected integers separated by commas, got"),
+        ("compare n.csv --min-df 2 --dims 1", 2, "--min-df: expected texts (.jsonl), got numbers"),
         ("compare a.jsonl --classifier tree", 2, "classifiers are svm, knn, smo"),
         ("compare a.jsonl --test a.jsonl --cv 3", 2, "--test and --cv exclude each other"),
         ("compare c.jsonl", 1, "has 1 row(s), too few"),

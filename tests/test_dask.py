@@ -900,8 +900,8 @@ def test_the_command_line(cluster, run, tmp_path):
     assert sorted(os.listdir("out")) == ["part-00000.parquet", "part-00001.parquet"]
     (tmp_path / "t.jsonl").write_text('{"label": 0, "text": "a cat"}\n')
     for line, said in (
-        (f"fit s*.svm --method oc -o x.narrows {there} --checkpoint c", "is for one machine"),
-        ("fit s0.svm --method oc -o x.narrows --scheduler tcp://x:1", "goes with --engine dask"),
+        (f"fit s*.svm --method oc -o x.narrows {there} --checkpoint c", "is not available with"),
+        ("fit s0.svm --method oc -o x.narrows --scheduler tcp://x:1", "requires --engine dask"),
         (f"fit s*.svm --method ioc -o x.narrows {there}", "Use OC"),
         (f"fit u*.svm --method oc -o x.narrows {there}", "no file matches: u*.svm"),
         (f"transform m.narrows s*.svm -o m.narrows {there}", "a folder wanted"),

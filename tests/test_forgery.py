@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zlib
@@ -21,7 +22,6 @@ from scipy import sparse
 import narrows
 from narrows import IOC, OC, SRDA, OnlineSRDA
 from narrows.io import store
-from narrows.io.checkpoint import Checkpoint
 from narrows.moments import table
 from narrows.solve.errors import DataError
 from narrows.solve.schema import COUNT, FINITE, Check, Field, SchemaError, check_plain, checked
@@ -236,17 +236,18 @@ def test_models_that_do_not_merge_are_not_made_wider(run, tmp_path):
         ("several_labels", "x"), ("inputs", [[["a.svm"]]]), ("options", [1]), ("base", []),
     ],
 )  # fmt: skip
-def test_a_checkpoint_whose_progress_does_not_fit_is_named(run, monkeypatch, key, value):
-    command = "fit a.svm --method oc -o m.narrows --checkpoint c.narrows --every 20"
-    rows = "".join(f"{i % 2} 1:{i % 7} 2:{i % 5}\n" for i in range(40))
-    with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "done", lambda self: None)
-        assert run(command, a__svm=rows)[0] == 0
-        assert run(f"{command} --resume")[0] == 0
+def test_a_checkpoint_whose_progress_does_not_fit_is_named(run, key, value):
+    command = "fit - --method oc --one-based -o m.narrows --checkpoint c.narrows --every 20"
+    command += " --chunk-rows 20 --resume"
+    rows = "".join(f"{i % 2} 1:{i % 7} 2:{i % 5}\n" for i in range(40)).encode()
+    assert run(command, rows + b"x")[0] == 1
+    shutil.copy("c.narrows", "whole.narrows")
+    assert run(command, rows)[0] == 0
+    os.rename("whole.narrows", "c.narrows")
     progress = store.load_checkpoint("c.narrows")[2]
     assert progress.keys() >= {key}
     rewritten("c.narrows", progress=progress | {key: value})
-    status, _, said = run(f"{command} --resume")
+    status, _, said = run(command, rows)
     assert status in (1, 2)
     assert said.startswith("narrows: c.narrows: ")
     assert said.count("\n") == 1
