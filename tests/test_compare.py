@@ -231,7 +231,7 @@ def test_what_was_done_is_printed_when_it_is_stopped(run, tmp_path, monkeypatch)
     status, out, err = run("compare a.jsonl --methods oc,ocfs --dims 1")
     assert status == 130
     assert [line.split()[0] for line in out.splitlines()] == ["method", "all", "oc"]
-    assert "interrupted; the lines above are what was done" in err
+    assert "interrupted; the lines above are complete" in err
     status, out, _ = run("compare a.jsonl --methods oc,ocfs --dims 1 --json")
     assert json.loads(out)["stopped"]
 
