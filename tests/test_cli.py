@@ -530,7 +530,7 @@ def test_pipes(run, tmp_path, svm):
     np.testing.assert_allclose(narrows.load("m.narrows").scores_, expected.scores_)
     for wrong, expected_status, message in (
         (content, 2, "--zero-based or --one-based"),
-        (b"", 1, "holds no rows"),
+        (b"", 1, "at least one"),
         (gzip.compress(content), 2, "compressed"),
         (b"what is this", 2, "it starts with"),
     ):

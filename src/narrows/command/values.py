@@ -278,7 +278,9 @@ def cluster_options(given: dict[str, Any], *local_only: str) -> dict[str, Any] |
         return None
     for name in local_only:
         if given[name] not in (None, False):
-            raise ParameterError(f"{_flag(name)} is not available with --engine dask.")
+            raise ParameterError(
+                f"{_flag(name)} is not available with --engine dask. Leave it out."
+            )
     return {"client": given["scheduler"], "progress": sys.stderr.isatty()}
 
 
