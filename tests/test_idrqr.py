@@ -313,17 +313,17 @@ def test_some_of_the_rows_stand_for_all():
     assert_same(learner.refresh(X, y), IDRQR().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)))
 
 
-def test_refresh_wants_rows_that_were_learnt():
+def test_refresh_expects_the_fitted_samples():
     X, y = classes_of(3)
     learner = IDRQR().partial_fit(X, y)
     before = learner.components_.copy()
     for rows, message in (
-        (y < 2, "of class 2 .* rows were learnt, but 0 came"),
-        (np.append(np.arange(90), 0), r"of class 0 \d+ rows were learnt, but \d+ came"),
+        (y < 2, r"expected 1 to \d+ samples of class 2, got 0\. Pass samples of every class"),
+        (np.append(np.arange(90), 0), r"expected 1 to \d+ samples of class 0, got \d+"),
     ):
         with pytest.raises(ValueError, match=message):
             learner.refresh(X[rows], y[rows])
-    with pytest.raises(ValueError, match="of class 9 0 rows were learnt, but 1 came"):
+    with pytest.raises(ValueError, match="expected no samples of class 9, got 1"):
         learner.refresh(np.vstack([X, X[:1]]), np.append(y, 9))
     np.testing.assert_array_equal(learner.components_, before)
 

@@ -1,4 +1,4 @@
-"""The methods, one file a criterion; `METHODS` names all of them."""
+"""The methods, one file for each criterion; `METHODS` maps their names to their classes."""
 
 from narrows.families.between import OC, OCFS, OCM
 from narrows.families.between_online import IIS, IOC

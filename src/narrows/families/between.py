@@ -1,4 +1,4 @@
-"""The criterion trace(W'S_b W): the spread of the class means (papers 000 and 001)."""
+"""The criterion trace(W'S_b W): the scatter of the class means (Yan et al. 2005, 2006)."""
 
 from __future__ import annotations
 
@@ -16,67 +16,78 @@ from narrows.solve.exact import gram_eigh, orthogonal_part
 
 
 class OCFS(PerClassSelector):
-    """Orthogonal Centroid Feature Selection.
+    """Orthogonal centroid feature selection.
 
     ::
 
         criterion   maximise trace(W'S_b W),  S_b = sum_j p_j (m_j - m)(m_j - m)'
-        space       W picks columns: a 0-1 matrix with a single 1 in each column
-        schedule    exact, at once or at every moment of a stream
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    exact, from all samples at once or batch by batch
 
-    The optimum is the columns with the largest s_k = sum_j p_j (m_jk - m_k)^2.
+    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. The optimum
+    is the set of features with the largest scores s_k = sum_j p_j (m_jk - m_k)^2.
 
     Parameters
     ----------
     n_features : int or float, optional
-        How many columns to keep, or which fraction of them (rounded down, at least 1).
+        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
     energy : float, optional
-        Keep the fewest columns that hold this share of the sum of scores, in (0, 1]. This is
-        what happens, with 0.8, where no size is given.
+        Select the fewest features that hold this share of the sum of scores, in (0, 1]. By default
+        0.8 if neither `n_features`, `threshold` nor `per_class` is given.
     threshold : float, optional
-        Keep the columns with a score of at least this.
-    priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
-        p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
-        "sqrt" and "balanced" keep rare classes from being overlooked.
+        Select the features with a score of at least `threshold`.
+    priors : str or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`. "sqrt" and "balanced" give rare
+        classes more weight.
     per_class : int, optional
-        Keep so many columns for each class, those with its best `class_scores_`; their union.
+        Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
-    scores_ : ndarray of shape (d,)
-        s_k, in the squared units of X; never negative. Ties go to the lower column.
-    class_scores_ : ndarray of shape (c, d)
-        p_j (m_jk - m_k)^2, the part of each class in the score.
-    energy_ : ndarray of shape (d,)
-        E(p) for p = 1..d, the share of the p best scores in the sum.
-    ranking_ : ndarray of shape (d,)
-        The columns from the best to the worst. Sums alone do not tell a column that does not vary
-        from one whose class means are equal: both score 0 and come last, the lower column first.
+    scores_ : ndarray of shape (n_features,)
+        The scores s_k, in the squared units of X; never negative.
+    class_scores_ : ndarray of shape (n_classes, n_features)
+        p_j (m_jk - m_k)^2, the contribution of each class to the score.
+    energy_ : ndarray of shape (n_features,)
+        The share of the p best scores in the sum of all, for p = 1, ..., n_features.
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices, best first; ties go to the lower index. Sums alone do not distinguish a
+        constant feature from one with equal class means: both score 0 and come last.
     n_features_, n_positive_ : int
-        How many columns are kept, and how many have a positive score.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each.
+        Number of selected features, and of features with a positive score.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, n_features over d, more than one size.
+        See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
+        of features, or more than one size is given.
+
+    See Also
+    --------
+    MMCFS : Selection that also penalises the scatter within the classes.
+    FisherFS : Selection by the ratio of both scatters.
+    OC : Projection by the same criterion.
+    sklearn.feature_selection.f_classif : Scores by the ratio of the scatters (ANOVA).
 
     Notes
     -----
-    **Cost**: O(nnz) a batch and O(c d) a merge; O(c d + d log d) when read; memory 8 c d bytes.
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
+    when attributes are read; memory 8 c d bytes.
 
     References
     ----------
-    Paper 001: J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
+    Yan et al. (2005): J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
     Categorization", SIGIR 2005, Table 1 and section 4.4.2 (energy), doi:10.1145/1076034.1076058.
-    Paper 000: J. Yan et al., "Effective and Efficient Dimensionality Reduction for Large-Scale
-    and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, eq. (2) and Table 2,
+    Yan et al. (2006): J. Yan et al., "Effective and Efficient Dimensionality Reduction for
+    Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, eq. (2) and Table 2,
     doi:10.1109/TKDE.2006.45.
 
     Examples
@@ -128,7 +139,7 @@ class _OrthogonalCentroid(ExactProjector):
         self.half_life = half_life
 
     def _between(self, stats: ClassStats, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """All eigenvalues and `most` vectors of S_b = H'H, with H = [sqrt(p_j) (m_j - m)]_j."""
+        """Return all eigenvalues and `most` vectors of S_b = H'H, H = [sqrt(p_j) (m_j - m)]_j."""
         p = stats.priors(self.priors)
         root = np.sqrt(p[p > 0, None])
         L, W = gram_eigh(
@@ -143,57 +154,69 @@ class _OrthogonalCentroid(ExactProjector):
 
 
 class OC(_OrthogonalCentroid):
-    """Orthogonal Centroid.
+    """Orthogonal centroid projection.
 
     ::
 
         criterion   maximise trace(W'S_b W),  S_b = sum_j p_j (m_j - m)(m_j - m)'
         space       W real, W'W = I
-        schedule    exact, at once or at every moment of a stream
+        schedule    exact, from all samples at once or batch by batch
 
-    The optimum is the leading eigenvectors of S_b. `transform` is X W, not centred.
+    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. The optimum
+    consists of the leading eigenvectors of S_b. `transform` returns X W, not centred.
 
     Parameters
     ----------
     n_components : int, optional
-        p, how many directions to keep; all, c - 1 (fewer if the rank is lower), if left out.
-        On a stream there are p from the first batch on, zeros as long as the classes are too few.
-    priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
-        p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). A given
+        number is the width on a stream from the first batch on; directions that are not available
+        yet are zero.
+    priors : str or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`.
     half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        W', orthonormal rows, largest eigenvalue first. The entry of largest magnitude in each
-        row is positive. Rows of zeros stand for directions that were asked for and are not
-        there (yet).
-    eigenvalues_ : ndarray of shape (p,)
-        Of S_b (the 1/n scale), descending; 0 for rows of zeros.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each.
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W: orthonormal directions, largest eigenvalue first. The entry of largest
+        magnitude in each direction is positive. Directions that are not available (yet) are zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of S_b (normalised by 1/n), descending; 0 for zero directions.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, more components than there are directions.
+        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
+        number of available directions.
+
+    See Also
+    --------
+    OCM : The span of the class means themselves, one direction more.
+    SRDA : Discriminant analysis, usually more accurate, from all samples at once.
+    OCFS : Selection of features by the same criterion.
+    IOC : The incremental iteration that converges to these directions.
+    sklearn.neighbors.NearestCentroid : Classification by the nearest class mean.
 
     Notes
     -----
-    **Cost**: O(nnz) a batch and O(c d) a merge; O(c^2 d + c^3) when read; memory 8 d (c + p) bytes.
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c^2 d + c^3) when
+    attributes are read; memory 8 d (c + p) bytes.
 
-    S_b is a function of sums that add up, so this is what the paper's incremental IOC tends to,
-    without its convergence, and for less work.
+    S_b is a function of sums that add up. Therefore OC computes the limit of the incremental IOC
+    directly, without waiting for convergence and with less work.
 
     References
     ----------
-    Paper 000: J. Yan et al., "Effective and Efficient Dimensionality Reduction for Large-Scale
-    and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, section 2.2.4 and Theorem 1,
-    doi:10.1109/TKDE.2006.45.
+    Yan et al. (2006): J. Yan et al., "Effective and Efficient Dimensionality Reduction for
+    Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, section 2.2.4 and Theorem
+    1, doi:10.1109/TKDE.2006.45.
 
     Examples
     --------
@@ -212,58 +235,67 @@ class OC(_OrthogonalCentroid):
 
 
 class OCM(_OrthogonalCentroid):
-    """Orthogonal Centroid Method, the span of the class means themselves.
+    """Orthogonal centroid method: projection onto the span of the class means.
 
     ::
 
         criterion   maximise trace(W'S_b W),  S_b = sum_j p_j (m_j - m)(m_j - m)'
-        space       W real, W'W = I, of all the rank of the means [m_1 .. m_c]
-        schedule    exact, at once or at every moment of a stream
+        space       W real, W'W = I, with as many columns as the rank of the means [m_1 .. m_c]
+        schedule    exact, from all samples at once or batch by batch
 
-    Any orthonormal basis Q of the means is an optimum (Theorem 2 of paper 002). Here it is Q M
-    with M the eigenvectors of Q'S_bQ, so that the first rows are the best ones: those of `OC`,
-    and last what the mean m adds to their span, with eigenvalue 0. That one direction holds no
-    scatter of the means, but with it the inner products of rows with the means survive, and so
-    which mean has the largest cosine with a row.
-    `transform` is X W, not centred.
+    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. Every
+    orthonormal basis Q of the class means is an optimum (Ye et al. 2005, Theorem 2). OCM uses Q M,
+    with M the eigenvectors of Q'S_b Q, so that the best directions come first: those of `OC`,
+    followed by the direction that m adds to their span, with eigenvalue 0. The last direction
+    contains no scatter of the means. It preserves the inner products of the samples with the means,
+    and with them which mean has the largest cosine with a sample. `transform` returns X W, not
+    centred.
 
     Parameters
     ----------
     n_components : int, optional
-        p, how many directions to keep; all, c (fewer if the rank is lower), if left out.
-        On a stream there are p from the first batch on, zeros as long as the classes are too few.
-    priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
-        p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
+        p, the number of directions. By default n_classes (fewer if the rank is lower). A given
+        number is the width on a stream from the first batch on; directions that are not available
+        yet are zero.
+    priors : str or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`.
     half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        W', orthonormal rows, largest eigenvalue first. The entry of largest magnitude in each
-        row is positive. Rows of zeros stand for directions that were asked for and are not
-        there (yet).
-    eigenvalues_ : ndarray of shape (p,)
-        Of S_b (the 1/n scale), descending; 0 for rows of zeros.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each.
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W: orthonormal directions, largest eigenvalue first. The entry of largest
+        magnitude in each direction is positive. Directions that are not available (yet) are zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of S_b (normalised by 1/n), descending; 0 for zero directions.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, more components than there are directions.
+        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
+        number of available directions.
+
+    See Also
+    --------
+    OC : The same directions without the last one.
+    IDRQR : Regularised discriminant analysis in the span of the class means.
+    sklearn.neighbors.NearestCentroid : Classification by the nearest class mean.
 
     Notes
     -----
-    **Cost**: as for `OC`. The answer depends on where the origin of the data is, so it is not
-    for dense data with a large offset.
+    **Cost**: that of `OC`. The result depends on the origin of the data. Use another method for
+    dense data with a large offset.
 
     References
     ----------
-    Paper 002: J. Ye et al., "IDR/QR: An Incremental Dimension Reduction Algorithm via QR
+    Ye et al. (2005): J. Ye et al., "IDR/QR: An Incremental Dimension Reduction Algorithm via QR
     Decomposition", IEEE TKDE 17(9), 2005, section 4 and Theorem 2, doi:10.1109/TKDE.2005.148.
 
     Examples

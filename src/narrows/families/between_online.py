@@ -10,7 +10,7 @@ from narrows.families.between import OC
 
 
 class _OnlineCentroid(OnlineProjector):
-    _instead = "OC, which is exact at every moment of a stream, and merges"
+    _instead = "OC, which is exact on a stream and supports merge"
 
     def __init__(
         self,
@@ -33,23 +33,27 @@ class _OnlineCentroid(OnlineProjector):
         self.random_state = random_state
 
     def exact(self) -> OC:
-        """Return the orthogonal centroid directions of the rows so far, from the same sums.
+        """Return the exact orthogonal centroid directions of the samples so far.
 
-        They are what the iterates tend to, at any moment and without a row of data.
+        They are the limit of the iterates, computed from the same class sums.
 
         Returns
         -------
         oc : OC
-            Fitted, with `n_components` directions, fewer where there are fewer.
+            A fitted estimator with `n_components` directions, or all if there are fewer.
 
         Raises
         ------
         ValueError
-            Fewer than two classes so far, or equal means.
+            There are fewer than two classes so far, or the class means are equal.
+
+        See Also
+        --------
+        OC : The estimator of these directions.
 
         Notes
         -----
-        **Cost**: O(c^2 d + c^3).
+        **Cost**, for c classes and d features: O(c^2 d + c^3).
         """
         stats = self._state.sums()
         oc = OC().fit_stats(stats)
@@ -62,77 +66,88 @@ class _OnlineCentroid(OnlineProjector):
 
 
 class IOC(_OnlineCentroid):
-    """Incremental Orthogonal Centroid, the paper's iterates.
+    """Incremental orthogonal centroid, one update per sample.
 
     ::
 
         criterion   maximise trace(W'S_b W),  S_b = sum_j p_j (m_j - m)(m_j - m)'
         space       W real, W'W = I in the limit
-        schedule    one step a sample
+        schedule    one update per sample
 
-    `v_j <- (n-1)/n v_j + 1/n S_b^j v_j / |v_j|` at sample n, for j = 1..p in turn, with S_b of the
-    rows so far, its columns deflated by the new v_1 .. v_{j-1}; v_j(j) = x(j), the raw sample.
-    `transform` is X W with the columns of W `v_j/|v_j|`, not centred.
+    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. Sample n
+    updates `v_j <- (n-1)/n v_j + 1/n S_b^j v_j/|v_j|` for j = 1, ..., p in turn. S_b is that of the
+    samples so far; in S_b^j its columns are deflated by the new v_1, ..., v_{j-1}. Component j
+    starts at sample j, from the sample itself. `transform` returns X W with the columns `v_j/|v_j|`
+    of W, not centred.
 
-    **When to take OC instead**: nearly always. The same sums give the optimum itself at every
-    moment (`exact()`; `OC`), for less work, and the iterates are far from it for long: on the
-    23,428 documents of four RCV1 topics the mean cos^2 with it is .45 after 1,000 rows, .95 after
-    10,000 and .98 after 20,000 (medians of three orders). IOC is here for what the paper measured,
-    and for research.
+    **Prefer `OC`** in nearly all cases. It computes the optimum from the same sums at any time,
+    with less work (see also `exact`). The iterates are far from the optimum for long: on the 23,428
+    documents of four RCV1 topics the mean cos^2 between both is 0.45 after 1,000 samples, 0.95
+    after 10,000 and 0.98 after 20,000 (medians of three orders). IOC is provided to reproduce the
+    experiments of Yan et al. (2006) and for research.
 
     Parameters
     ----------
     n_components : int, default=2
-        p, how many directions to learn, at most d.
+        p, the number of directions, at most n_features.
     tol : float, optional
-        Watch for stillness: the sum over components of `|u_j(n) - u_j(n-1)|`, `u = v/|v|`, below
-        this (the papers: 0.06). It is a lack of motion, for steps shrink like 1/n whatever the
-        truth, and no sign of convergence.
+        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
+        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
+        movement does not indicate convergence.
     patience : int, default=100
-        How many samples in a row have to be still, counted from when two classes and p
+        Number of consecutive samples with a movement below `tol`, counted once two classes and p
         samples have been seen.
     early_stopping : bool, default=False
-        Learn no more rows once still.
+        Ignore further samples once the movement was below `tol` for `patience` samples.
     orthonormalize : bool, default=False
-        Make the directions orthonormal when they are read, the first ones first. As iterates
-        they are so only in the limit.
+        Orthonormalise `components_`, first one first. The iterates themselves are orthonormal only
+        in the limit.
     passes : int, default=1
-        How often `fit` goes through the rows.
+        Number of passes of `fit` over the samples.
     shuffle : bool, default=False
-        Whether `fit` takes them in a new random order for each pass.
-    random_state : int, RandomState or None, default=None
-        Of the order.
+        Whether `fit` shuffles the samples before each pass.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        `v_j/|v_j|`, in the order j = 1..p. The entry of largest magnitude in each row is positive;
-        a component that has not started, before n = p samples, is a row of zeros.
-    eigenvalues_ : ndarray of shape (p,)
-        `|v_j|`, which tends to the eigenvalue of S_b (the 1/n scale).
+    components_ : ndarray of shape (n_components, n_features)
+        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
+        direction is positive; a component that has not started, before n = p samples, is zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        `|v_j|`, which converges to the eigenvalue of S_b (normalised by 1/n).
     n_samples_still_ : int or None
-        The n at which `tol` had held for `patience` samples in a row for the first time.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and how many rows of each.
+        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, once for each pass, and d.
+        Number of samples learned from, counted once per pass, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, n_components over d, a parameter out of range.
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
+        of features, or a parameter is out of range.
+
+    See Also
+    --------
+    OC : The exact solution, also on a stream.
+    IIS : The same update with another start.
+    OnlineSRDA : More accurate learning from single samples.
+    sklearn.decomposition.IncrementalPCA : Incremental projection without labels.
 
     Notes
     -----
-    **Cost** a row: O(nnz (p + c)) and about 10 c^3 operations (at p = c) that do not depend on d,
-    for what costs O(c d p) as written; memory 8 d (p + c) bytes. The iterates are those of the
-    table to rounding (1e-10 and better; rows much longer than 1 cost digits), whatever the batches.
+    **Cost** per sample, for c classes and d features: O(nnz (p + c)) and about 10 c^3 operations
+    (for p = c) independent of d, instead of O(c d p) as printed; memory 8 d (p + c) bytes. The
+    iterates equal those of Table 1 up to rounding (1e-10 or better; samples of length far above 1
+    lose digits), whatever the batches.
 
     References
     ----------
-    Paper 000: J. Yan et al., "Effective and Efficient Dimensionality Reduction for Large-Scale
-    and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, section 3.1 and Table 1,
-    doi:10.1109/TKDE.2006.45. The stop rule: section 4.2.2.
+    Yan et al. (2006): J. Yan et al., "Effective and Efficient Dimensionality Reduction for
+    Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, section 3.1 and Table 1,
+    doi:10.1109/TKDE.2006.45; the stopping rule is in section 4.2.2.
 
     Examples
     --------
@@ -149,72 +164,80 @@ class IOC(_OnlineCentroid):
 
 
 class IIS(_OnlineCentroid):
-    """Incremental Inter-class Scatter, the paper's iterates.
+    """Incremental inter-class scatter, one update per sample.
 
     ::
 
         criterion   maximise trace(W'S_b W),  S_b = sum_j p_j (m_j - m)(m_j - m)'
         space       W real, W'W = I in the limit
-        schedule    one step a sample
+        schedule    one update per sample
 
-    The steps are those of `IOC`. The start is another: v_1(1) = x(1), and for j > 1
-    v_j(j) = x(j) - m, deflated by v_1 .. v_{j-1}. The printed table leaves a factor `1/|v|` out
-    that the paper's equation (14) has, and without which the iterates depend on the scale of the
-    data; it is in. `transform` is X W with the columns of W `v_j/|v_j|`, not centred.
+    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. The updates
+    are those of `IOC`, the start differs: v_1 starts from the first sample, and v_j for j > 1 from
+    x(j) - m, deflated by v_1, ..., v_{j-1}. The printed table omits the factor `1/|v|` of equation
+    (14), without which the iterates depend on the scale of the data; IIS includes it. `transform`
+    returns X W with the columns `v_j/|v_j|` of W, not centred.
 
-    As with `IOC`, the same sums give the optimum itself: see `exact()` and `OC`.
+    As for `IOC`, the same sums give the optimum itself: see `exact` and `OC`.
 
     Parameters
     ----------
     n_components : int, default=2
-        p, how many directions to learn, at most d.
+        p, the number of directions, at most n_features.
     tol : float, optional
-        Watch for stillness: the sum over components of `|u_j(n) - u_j(n-1)|`, `u = v/|v|`, below
-        this (the papers: 0.06). It is a lack of motion, for steps shrink like 1/n whatever the
-        truth, and no sign of convergence.
+        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
+        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
+        movement does not indicate convergence.
     patience : int, default=100
-        How many samples in a row have to be still, counted from when two classes and p
+        Number of consecutive samples with a movement below `tol`, counted once two classes and p
         samples have been seen.
     early_stopping : bool, default=False
-        Learn no more rows once still.
+        Ignore further samples once the movement was below `tol` for `patience` samples.
     orthonormalize : bool, default=False
-        Make the directions orthonormal when they are read, the first ones first. As iterates
-        they are so only in the limit.
+        Orthonormalise `components_`, first one first. The iterates themselves are orthonormal only
+        in the limit.
     passes : int, default=1
-        How often `fit` goes through the rows.
+        Number of passes of `fit` over the samples.
     shuffle : bool, default=False
-        Whether `fit` takes them in a new random order for each pass.
-    random_state : int, RandomState or None, default=None
-        Of the order.
+        Whether `fit` shuffles the samples before each pass.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        `v_j/|v_j|`, in the order j = 1..p. The entry of largest magnitude in each row is positive;
-        a component that has not started, before n = p samples, is a row of zeros.
-    eigenvalues_ : ndarray of shape (p,)
-        `|v_j|`, which tends to the eigenvalue of S_b (the 1/n scale).
+    components_ : ndarray of shape (n_components, n_features)
+        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
+        direction is positive; a component that has not started, before n = p samples, is zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        `|v_j|`, which converges to the eigenvalue of S_b (normalised by 1/n).
     n_samples_still_ : int or None
-        The n at which `tol` had held for `patience` samples in a row for the first time.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and how many rows of each.
+        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, once for each pass, and d.
+        Number of samples learned from, counted once per pass, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, n_components over d, a parameter out of range.
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
+        of features, or a parameter is out of range.
+
+    See Also
+    --------
+    OC : The exact solution, also on a stream.
+    IOC : The same update with another start.
+    sklearn.decomposition.IncrementalPCA : Incremental projection without labels.
 
     Notes
     -----
-    **Cost**: as for `IOC`. A start vector that is only rounding (below 1e-12 of `|x|^2 + |m|^2`) is
-    not taken: the component waits for the next sample, and later components wait for it.
+    **Cost**: that of `IOC`. A start vector that consists of rounding only (below 1e-12 of `|x|^2 +
+    |m|^2`) is not used: the component waits for the next sample, and later components wait for it.
 
     References
     ----------
-    Paper 004: J. Yan et al., "A scalable supervised algorithm for dimensionality reduction on
-    streaming data", Information Sciences 176, 2006, Table 4 and equation (14).
+    Yan et al. (2006b): J. Yan et al., "A scalable supervised algorithm for dimensionality reduction
+    on streaming data", Information Sciences 176, 2006, Table 4 and equation (14).
 
     Examples
     --------

@@ -7,60 +7,67 @@ from narrows.moments.stats import ClassStats
 
 
 class DF(Selector):
-    """Document Frequency.
+    """Document frequency feature selection.
 
     ::
 
-        criterion   the number of rows in which a column is not 0
-        space       W picks columns: a 0-1 matrix with a single 1 in each column
-        schedule    exact, at once or at every moment of a stream
+        criterion   the number of samples in which a feature is not 0
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    exact, from all samples at once or batch by batch
 
-    Labels play no part in it, but for this: with an indicator matrix for y a row counts once
-    for each of its labels, as everywhere. Leave y out where that is not wanted.
+    Labels are ignored, with one exception: for an indicator matrix y a sample counts once for each
+    of its labels, as in all methods. Omit y to count each sample once.
 
     Parameters
     ----------
     n_features : int or float, optional
-        How many columns to keep, or which fraction of them (rounded down, at least 1).
+        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
     energy : float, optional
-        Keep the fewest columns that hold this share of the sum of scores, in (0, 1]. This is
-        what happens, with 0.8, where no size is given.
+        Select the fewest features that hold this share of the sum of scores, in (0, 1]. By default
+        0.8 if neither `n_features` nor `threshold` is given.
     threshold : float, optional
-        Keep the columns that are present in at least so many rows.
+        Select the features that are present in at least `threshold` samples.
     half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
-    scores_ : ndarray of shape (d,)
-        Rows (the sum of their weights) in which the column is not 0.
-    energy_ : ndarray of shape (d,)
-        E(p) for p = 1..d, the share of the p best scores in their sum.
-    ranking_ : ndarray of shape (d,)
-        The columns from the best to the worst. Ties go to the lower column; columns that are
-        present in no row or in all come last.
+    scores_ : ndarray of shape (n_features,)
+        The number of samples (the sum of their weights) in which the feature is not 0.
+    energy_ : ndarray of shape (n_features,)
+        The share of the p best scores in the sum of all, for p = 1, ..., n_features.
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices, best first. Ties go to the lower index; features that are present in no
+        sample or in all come last.
     n_features_, n_positive_ : int
-        How many columns are kept, and how many have a positive score.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each; the one label 0 where y was None.
+        Number of selected features, and of features with a positive score.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class; the single label 0 if y was None.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, n_features over d, more than one size.
+        See `fit`. X contains NaN, n_features exceeds the number of features, or more than one size
+        is given.
+
+    See Also
+    --------
+    VarianceFS : Selection by the variance of each feature.
+    IG : Selection by information gain, which uses the labels.
+    sklearn.feature_extraction.text.CountVectorizer : Texts to counts, with bounds on the frequency.
 
     Notes
     -----
-    **Cost**: O(nnz) a batch, O(c d) a merge, O(c d + d log d) when read; memory 8 c d bytes, 8 d
-    where y is None.
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
+    when attributes are read; memory 8 c d bytes, 8 d if y is None.
 
     References
     ----------
-    Y. Yang and J. O. Pedersen, "A Comparative Study on Feature Selection in Text
-    Categorization", ICML 1997, which papers 000 and 001 follow.
+    Y. Yang and J. O. Pedersen, "A Comparative Study on Feature Selection in Text Categorization",
+    ICML 1997, which Yan et al. (2005) and Yan et al. (2006) follow.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The criterion trace(W'(S_b - eps S_w) W): classes far apart, and each of them compact."""
+"""The criterion trace(W'(S_b - eps S_w) W): distant class means and compact classes."""
 
 from __future__ import annotations
 
@@ -17,104 +17,115 @@ from narrows.solve.centred import Centred
 from narrows.solve.errors import ParameterError, warn
 from narrows.solve.exact import margin_eigh
 
-LARGEST_WEIGHT = 1e100  # a weight or a shift beyond this has no square
-_NO_GAIN = 2e-14  # of the largest eigenvalue: what rounding makes of 0
+LARGEST_WEIGHT = 1e100  # of eps and theta: the square of a larger number overflows
+_NO_GAIN = 2e-14  # relative to the largest eigenvalue: smaller ones are rounding
 
 
 def margin(eps: float) -> Criterion:
-    """Return S_b - eps S_w, which is (1 + eps) S_b - eps C."""
+    """Return the criterion S_b - eps S_w = (1 + eps) S_b - eps C."""
     return Criterion(between=1 + eps, total=-eps)
 
 
 def check_eps(who: str, eps: Any) -> None:
-    """Raise ParameterError where eps is no weight."""
+    """Raise ParameterError unless eps is a weight."""
     if not (is_number(eps, 0) and eps < LARGEST_WEIGHT):
-        raise ParameterError(f"{who}: eps must be finite and >= 0, but {eps!r} came.")
+        raise ParameterError(f"{who}: eps must be a finite number >= 0, got {eps!r}.")
 
 
 def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True) -> None:
-    """Warn where only so many of the components gain margin."""
+    """Warn if only `positive` of the components gain margin."""
     if positive >= of:
         return
     if positive:
-        found = f"of {of} components only {positive} {'' if sure else 'seem to '}gain"
+        found = f"only {positive} of {of} components {'' if sure else 'seem to '}gain"
     else:
         found = f"none of {of} components {'gains' if sure else 'seems to gain'}"
     fewer = f"n_components={positive}, or " if positive else ""
-    warn(f"{who}: {found} margin at eps={eps:g}, by their eigenvalues_. Use {fewer}a smaller eps.")
+    warn(f"{who}: {found} margin at eps={eps:g} (eigenvalues_ > 0). Use {fewer}a smaller eps.")
 
 
 class MMCFS(Selector):
-    """Maximum Margin Criterion Feature Selection.
+    """Maximum margin criterion feature selection.
 
     ::
 
         criterion   maximise trace(W'(S_b - eps S_w) W)
-        space       W picks columns: a 0-1 matrix with a single 1 in each column
-        schedule    exact, at once or at every moment of a stream
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    exact, from all samples at once or batch by batch
 
-    The optimum is the columns with the largest margin s_bk - eps s_wk: the spread of the class
-    means, less eps times the spread within the classes. At eps = 0 this is `OCFS`.
+    with S_b the scatter of the class means and S_w the scatter within the classes. The optimum is
+    the set of features with the largest margins s_bk - eps s_wk, the diagonal entries. At eps = 0
+    this is `OCFS`.
 
-    Few columns of sparse data gain margin at eps = 1, since a word spreads more within the
-    classes than between them; past those columns the largest margins are the ones nearest to 0,
-    of the rarest words, and a warning says so. A small eps, such as 0.1, still keeps what counts.
+    In sparse data few features gain margin (have a positive score) at eps = 1, since a term varies
+    more within the classes than between them. Beyond those features the largest margins are the
+    ones nearest to 0, of the rarest terms, and MMCFS warns. A small eps, such as 0.1, still selects
+    informative features.
 
     Parameters
     ----------
     n_features : int or float, optional
-        How many columns to keep, or which fraction of them (rounded down, at least 1).
+        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
     energy : float, optional
-        Keep the fewest columns that hold this share of the sum of positive scores, in (0, 1].
-        This is what happens, with 0.8, where no size is given.
+        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
+        default 0.8 if neither `n_features` nor `threshold` is given.
     threshold : float, optional
-        Keep the columns with a score of at least this.
-    priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
-        p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
+        Select the features with a score of at least `threshold`.
+    priors : str or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`.
     eps : float, default=1.0
-        The weight of the spread within the classes, >= 0.
+        The weight of the scatter within the classes, >= 0.
     half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
-    scores_ : ndarray of shape (d,)
-        s_bk - eps s_wk, in the squared units of X.
-    energy_ : ndarray of shape (d,)
-        E(p) for p = 1..d, the share of the p best scores in the sum of max(score, 0).
-    ranking_ : ndarray of shape (d,)
-        The columns from the best to the worst. Ties go to the lower column; columns that do not
-        vary come last, whatever their score.
+    scores_ : ndarray of shape (n_features,)
+        The margins s_bk - eps s_wk, in the squared units of X.
+    energy_ : ndarray of shape (n_features,)
+        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices, best first. Ties go to the lower index; constant features come last,
+        whatever their score.
     n_features_, n_positive_ : int
-        How many columns are kept, and how many have a positive score.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each.
+        Number of selected features, and of features with a positive score.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, n_features over d, more than one size.
+        See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
+        of features, or more than one size is given.
 
     Warns
     -----
     UserWarning
-        More columns are asked for than gain margin; `n_positive_` says how many do.
+        More features are requested than gain margin; `n_positive_` is their number.
+
+    See Also
+    --------
+    OCFS : Selection by the scatter of the class means only.
+    FisherFS : Selection by the ratio of both scatters.
+    MMC : Projection by the same criterion.
+    sklearn.feature_selection.f_classif : Scores by the ratio of the scatters (ANOVA).
 
     Notes
     -----
-    **Cost**: O(nnz) a batch, O(c d) a merge, O(c d + d log d) when read; memory 8 d (c + 1)
-    bytes, and 16 c d with priors other than the empirical ones, which take second moments of
-    each class.
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
+    when attributes are read; memory 8 d (c + 1) bytes, and 16 c d with priors other than
+    "empirical", which need second moments of each class.
 
     References
     ----------
-    The criterion: paper 003, J. Yan et al., "IMMC: Incremental Maximum Margin Criterion", KDD
-    2004; the weight eps is in its experiment on Ionosphere. The discrete space: paper 000, J.
-    Yan et al., "Effective and Efficient Dimensionality Reduction for Large-Scale and Streaming
-    Data Preprocessing", IEEE TKDE 18(3), 2006, sections 2.2.3 and 2.4.
+    Yan et al. (2004): J. Yan et al., "IMMC: Incremental Maximum Margin Criterion", KDD 2004, whose
+    experiment on Ionosphere has the weight eps. Yan et al. (2006): J. Yan et al., "Effective and
+    Efficient Dimensionality Reduction for Large-Scale and Streaming Data Preprocessing", IEEE TKDE
+    18(3), 2006, sections 2.2.3 and 2.4 (selection of features).
 
     Examples
     --------
@@ -159,75 +170,86 @@ class MMCFS(Selector):
         if self.n_features is None or selection.n_positive >= selection.size:
             return super()._advice(selection)
         return (
-            f"of the {selection.size} columns kept only {selection.n_positive} gain margin at "
-            f"eps={self.eps:g}; past those the rarest columns rank best. Use a smaller eps."
+            f"only {selection.n_positive} of the {selection.size} selected features gain margin at "
+            f"eps={self.eps:g}; the others are the rarest features. Use a smaller eps."
         )
 
 
 class MMC(BatchProjector):
-    """Maximum Margin Criterion.
+    """Maximum margin criterion projection.
 
     ::
 
         criterion   maximise trace(W'(S_b - eps S_w) W)
-        space       W real, W'W = I, in the space of the rows
-        schedule    exact, all rows at once
+        space       W real, W'W = I, in the span of the samples
+        schedule    exact, from all samples at once
 
-    The optimum is the leading eigenvectors of S_b - eps S_w. `transform` is X W, not centred.
+    with S_b the scatter of the class means and S_w the scatter within the classes. The optimum
+    consists of the leading eigenvectors of S_b - eps S_w. `transform` returns X W, not centred.
 
-    No more than c - 1 directions gain margin, and where columns are many nearly always all of
-    these do; `n_positive_` says how many. Past them a direction loses as little as it can, and
-    where the rows do not fill all columns nothing at all is lost outside their space, where every
-    projection is 0. Such directions are of no use, so MMC stays in the space of the rows, and
-    warns. With eps = 0 this is `OC`.
+    At most c - 1 directions of c classes gain margin (have a positive eigenvalue). With many
+    features nearly always all of these do; `n_positive_` is their number. Further directions lose
+    as little as possible. If the samples do not span all features, directions outside their span
+    lose nothing, but every projection onto them is 0. MMC therefore stays in the span of the
+    samples, and warns. At eps = 0 this is `OC`.
 
     Parameters
     ----------
     n_components : int, optional
-        p, how many directions to keep; c - 1 if left out.
+        p, the number of directions. By default n_classes - 1.
     eps : float, default=1.0
-        The weight of the spread within the classes, >= 0.
+        The weight of the scatter within the classes, >= 0.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        W', orthonormal rows, largest eigenvalue first. The entry of largest magnitude in each
-        row is positive.
-    eigenvalues_ : ndarray of shape (p,)
-        Of S_b - eps S_w (the 1/n scale), descending.
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W: orthonormal directions, largest eigenvalue first. The entry of largest
+        magnitude in each direction is positive.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of S_b - eps S_w (normalised by 1/n), descending.
     n_positive_ : int
-        How many directions gain margin, whatever n_components.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each.
+        The number of directions that gain margin, whatever n_components.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, more components than the rows span.
+        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
+        dimension of the span of the samples.
 
     Warns
     -----
     UserWarning
-        Fewer directions than asked for gain margin.
+        Fewer directions than requested gain margin.
     ConvergenceWarning
-        Some that gain may not have been found.
+        The iteration was stopped; further directions may gain margin.
+
+    See Also
+    --------
+    OC : Projection by the scatter of the class means only, also on a stream.
+    LDA : Projection by the ratio of both scatters.
+    MMCFS : Selection of features by the same criterion.
+    IMMC : The incremental iteration that converges to these directions.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Projection by the ratio.
 
     Notes
     -----
-    **Cost**: some tens of products with X and X', O(nnz) each, by Lanczos; memory about
-    8 d (5 p + 20) bytes, and never d x d for wide rows. Where n or d is at most 1,000, an
-    eigenproblem of that size instead; and one of up to 4,000 for directions past those that gain,
-    or where Lanczos does not come to an end. Where both are more, what lies past those that gain
-    is an estimate from the space that the class means generate.
+    **Cost**, for n samples and d features: some tens of products with X and X', O(nnz) each, by
+    Lanczos; memory about 8 d (5 p + 20) bytes, and never d x d for d > n. If n or d is at most
+    1,000, an eigenproblem of that size instead; one of up to 4,000 for directions beyond those that
+    gain, or if Lanczos does not converge. If both n and d are larger, the directions beyond those
+    that gain are estimated from the space that the class means generate.
 
     References
     ----------
     H. Li, T. Jiang, K. Zhang, "Efficient and Robust Feature Extraction by Maximum Margin
-    Criterion", NIPS 16, 2004. Paper 000: J. Yan et al., "Effective and Efficient Dimensionality
-    Reduction for Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, section
-    2.2.3. The weight eps: paper 003, J. Yan et al., KDD 2004.
+    Criterion", NIPS 16, 2004. Yan et al. (2006): J. Yan et al., "Effective and Efficient
+    Dimensionality Reduction for Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3),
+    2006, section 2.2.3. Yan et al. (2004): J. Yan et al., "IMMC: Incremental Maximum Margin
+    Criterion", KDD 2004 (the weight eps).
 
     Examples
     --------
@@ -240,7 +262,7 @@ class MMC(BatchProjector):
     """
 
     _by_products = True
-    _instead = "MMCFS for columns, whose states add up, or IMMC, which takes a sample at a time"
+    _instead = "MMCFS to select features, IMMC to learn from single samples"
 
     def __init__(self, n_components: int | None = None, eps: float = 1.0):
         self.n_components = n_components
@@ -248,7 +270,7 @@ class MMC(BatchProjector):
 
     @property
     def n_positive_(self) -> int:
-        """How many directions gain margin."""
+        """The number of directions that gain margin."""
         return self._state.more
 
     def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
@@ -256,18 +278,18 @@ class MMC(BatchProjector):
         L, W, converged = margin_eigh(A, float(self.eps), p)
         L = np.ldexp(L, 2 * A.power)
         if not len(L):
-            raise ValueError("MMC: all rows are alike, so there is no direction to tell them by.")
+            raise ValueError("MMC: expected samples that differ, got equal samples only. Check X.")
         if self.n_components is not None and p > len(L):
             raise ParameterError(
-                f"MMC: n_components={p}, but the rows span only {len(L)} directions. "
+                f"MMC: n_components={p}, but the samples span only {len(L)} directions. "
                 f"Use n_components<={len(L)}."
             )
         positive = int((L > _NO_GAIN * np.abs(L).max()).sum())
         if not converged:
             warn(
                 f"MMC: Lanczos found {positive} directions that gain margin before it was stopped; "
-                "there may be more, and the others are estimates. Scale the columns to one size, "
-                "or use a smaller eps.",
+                "further ones may exist, and the other directions are estimates. Standardise the "
+                "features, or use a smaller eps.",
                 ConvergenceWarning,
             )
         warn_of_few("MMC", positive, min(p, len(L)), self.eps)

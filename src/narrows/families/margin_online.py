@@ -13,101 +13,113 @@ from narrows.families.margin import LARGEST_WEIGHT, check_eps, margin, warn_of_f
 from narrows.solve.errors import ParameterError
 from narrows.solve.span import Span
 
-_MARGIN = 0.05  # of the mean variance of a feature: what the automatic shift adds
+_MARGIN = 0.05  # the automatic shift adds this share of the mean variance of a feature
 
 
 class IMMC(OnlineProjector):
-    """Incremental Maximum Margin Criterion, the papers' iterates, and theta found.
+    """Incremental maximum margin criterion with an automatic shift, one update per sample.
 
     ::
 
         criterion   maximise trace(W'(S_b - eps S_w) W)
         space       W real, W'W = I in the limit
-        schedule    one step a sample
+        schedule    one update per sample
 
-    `v_j <- (n-1)/n v_j + 1/n (A^j v_j + theta_j v_j) / |v_j|` at sample n, for j = 1..p in turn,
-    with A = (1 + eps) sum_i p_i Phi_i Phi_i' - eps u u', Phi_i = m_i - m, u = x - m, and A^j what
-    is left of A when Phi and u are deflated by the new v_1 .. v_{j-1}. v_1(1) = x(1), and for j > 1
-    v_j(j) = u deflated. `transform` is X W with the columns of W `v_j/|v_j|`, not centred.
+    with S_b the scatter of the class means and S_w the scatter within the classes. Sample n updates
+    `v_j <- (n-1)/n v_j + 1/n (A^j v_j + theta_j v_j)/|v_j|` for j = 1, ..., p in turn, with A = (1
+    + eps) sum_i p_i Phi_i Phi_i' - eps u u', Phi_i = m_i - m and u = x - m. In A^j, Phi and u are
+    deflated by the new v_1, ..., v_{j-1}. v_1 starts from the first sample, and v_j for j > 1 from
+    the deflated u at sample j. `transform` returns X W with the columns `v_j/|v_j|` of W, not
+    centred.
 
-    The shift theta_j keeps a component alive whose eigenvalue is negative. The papers leave it to
-    the user. Too small, and v_j shrinks and turns about; too large, and it hardly moves. "auto"
-    finds it: theta_j(n) = max(0, -rho_j(n)) + .05 tr C(n)/d, with rho_j the running mean, at a gain
-    of 2/n, of `v_j'A^j v_j/|v_j|^2`. It follows the scale of the data.
+    The shift theta_j keeps components with a negative eigenvalue from vanishing. If it is too small
+    v_j shrinks and changes direction; if it is too large v_j hardly moves. The papers leave the
+    choice to the user. "auto" uses theta_j(n) = max(0, -rho_j(n)) + 0.05 tr C(n)/d, with C the
+    covariance of the d features and rho_j the running mean, at a gain of 2/n, of `v_j'A^j
+    v_j/|v_j|^2`. It follows the scale of the data.
 
-    **Which to take.** At eps = 1 few directions of real data gain margin, on text hardly any; with
-    more components than that, a warning says how many do. A small eps, such as 0.05, is the robust
-    choice: nearly all eigenvalues that count are then positive, and it converges fast. At
-    eps = 1 take theta="auto". A number for theta is for the papers' experiments: as the table has
-    it the shift is not deflated, so that a component whose eigenvalue is negative falls back onto
-    an earlier one. `MMCFS` picks columns by the same criterion.
+    **Choosing the parameters.** At eps = 1 few directions of real data gain margin, and hardly any
+    direction of text; `fit` warns if n_components is larger. A small eps, such as 0.05, is the
+    robust choice: nearly all relevant eigenvalues are then positive, and the iteration converges
+    fast. At eps = 1 use theta="auto". Give a number for theta only to repeat the papers'
+    experiments: the shift is then not deflated, as printed, and a component with a negative
+    eigenvalue collapses onto an earlier one.
 
     Parameters
     ----------
     n_components : int, default=2
-        p, how many directions to learn, at most d.
+        p, the number of directions, at most n_features.
     eps : float, default=1.0
-        The weight of the spread within the classes, >= 0.
-    theta : "auto", float, or array-like of shape (p,), default="auto"
-        The shift, >= 0, in the units of the criterion (those of X, squared); or one for each
-        component.
+        The weight of the scatter within the classes, >= 0.
+    theta : "auto", float, or array-like of shape (n_components,), default="auto"
+        The shift of all components, or of each, >= 0, in the squared units of X.
     deflate_shift : "auto" or bool, default="auto"
-        Whether the shift of v_j leaves out its projections on v_1 .. v_{j-1}. "auto": it does where
-        theta is found, and not, as in the papers, where it is given.
+        Whether the shift of v_j excludes its projections on v_1, ..., v_{j-1}. "auto" excludes them
+        for theta="auto", and not, as in the papers, if theta is given.
     tol : float, optional
-        Watch for stillness: the sum over components of `|u_j(n) - u_j(n-1)|`, `u = v/|v|`, below
-        this (the papers: 0.06). It is a lack of motion, for steps shrink like 1/n whatever the
-        truth, and no sign of convergence.
+        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
+        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
+        movement does not indicate convergence.
     patience : int, default=100
-        How many samples in a row have to be still, counted from when two classes and p
+        Number of consecutive samples with a movement below `tol`, counted once two classes and p
         samples have been seen.
     early_stopping : bool, default=False
-        Learn no more rows once still.
+        Ignore further samples once the movement was below `tol` for `patience` samples.
     orthonormalize : bool, default=False
-        Make the directions orthonormal when they are read, the first ones first. As iterates
-        they are so only in the limit.
+        Orthonormalise `components_`, first one first. The iterates themselves are orthonormal only
+        in the limit.
     passes : int, default=1
-        How often `fit` goes through the rows.
+        Number of passes of `fit` over the samples.
     shuffle : bool, default=False
-        Whether `fit` takes them in a new random order for each pass.
-    random_state : int, RandomState or None, default=None
-        Of the order.
+        Whether `fit` shuffles the samples before each pass.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        `v_j/|v_j|`, in the order j = 1..p. The entry of largest magnitude in each row is positive;
-        a component that has not started, before n = p samples, is a row of zeros.
-    eigenvalues_ : ndarray of shape (p,)
-        `|v_j|` less the mean of theta_j(n), taken with v's own weights: tends to the eigenvalue of
-        S_b - eps S_w (the 1/n scale).
+    components_ : ndarray of shape (n_components, n_features)
+        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
+        direction is positive; a component that has not started, before n = p samples, is zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        `|v_j|` minus the mean of theta_j(n), with the same weights as in v_j. Converges to the
+        eigenvalue of S_b - eps S_w (normalised by 1/n).
     n_samples_still_ : int or None
-        The n at which `tol` had held for `patience` samples in a row for the first time.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and how many rows of each.
+        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, once for each pass, and d.
+        Number of samples learned from, counted once per pass, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, n_components over d, a parameter out of range.
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
+        of features, or a parameter is out of range.
 
     Warns
     -----
     UserWarning
-        By `fit`: fewer components than asked for gain margin.
+        By `fit`: fewer directions than requested gain margin.
+
+    See Also
+    --------
+    MMC : The exact solution, from all samples at once.
+    MMCFS : Selection of features by the same criterion.
+    OC : The exact solution at eps = 0, also on a stream.
+    sklearn.decomposition.IncrementalPCA : Incremental projection without labels.
 
     Notes
     -----
-    **Cost** a row: O(nnz (p + c)) and about 10 c^3 operations (at p = c) that do not depend on d;
-    memory 8 d (p + c) bytes. The iterates are those of the table to rounding, which a large theta
-    amplifies, to 1e-6 and better.
+    **Cost** per sample, for c classes and d features: O(nnz (p + c)) and about 10 c^3 operations
+    (for p = c) independent of d; memory 8 d (p + c) bytes. The iterates equal those of the papers'
+    tables up to rounding, 1e-6 or better: a large theta amplifies rounding.
 
     References
     ----------
-    Paper 003: J. Yan et al., "IMMC: Incremental Maximum Margin Criterion", KDD 2004. Paper 004,
-    Tables 2 and 3, with equation (7). The rule for theta and the deflated shift are narrows' own.
+    Yan et al. (2004): J. Yan et al., "IMMC: Incremental Maximum Margin Criterion", KDD 2004. Yan et
+    al. (2006b): J. Yan et al., "A scalable supervised algorithm for dimensionality reduction on
+    streaming data", Information Sciences 176, 2006, Tables 2 and 3 with equation (7). The automatic
+    shift and its deflation are specific to narrows.
 
     Examples
     --------
@@ -119,7 +131,7 @@ class IMMC(OnlineProjector):
     [3.6]
     """
 
-    _instead = "MMC, which is exact, or MMCFS for columns, which is so too and merges"
+    _instead = "MMC for exact directions, MMCFS to select features, which supports merge"
 
     def __init__(
         self,
@@ -173,12 +185,11 @@ class IMMC(OnlineProjector):
             if not (fits and (theta < LARGEST_WEIGHT).all()):
                 raise ParameterError(
                     f'IMMC: theta must be "auto", a number >= 0, or {self._p(n_features)} of them, '
-                    f"one a component, but {self.theta!r} came."
+                    f"one for each component, got {self.theta!r}."
                 )
         if not (self.deflate_shift == "auto" or isinstance(self.deflate_shift, bool | np.bool_)):
             raise ParameterError(
-                f'IMMC: deflate_shift must be "auto", True or False, but {self.deflate_shift!r} '
-                "came."
+                f'IMMC: deflate_shift must be "auto", True or False, got {self.deflate_shift!r}.'
             )
 
     def _finish(self, stream: Stream) -> Self:

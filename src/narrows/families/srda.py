@@ -10,67 +10,77 @@ from narrows.solve.centred import Centred
 from narrows.solve.errors import ParameterError
 from narrows.solve.exact import by_discriminant_power, regressions
 
-_LARGEST = 1e100  # a penalty above this leaves nothing of the data beside it
+_LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
 
 
 class SRDA(BatchProjector):
-    """Spectral Regression Discriminant Analysis: LDA for sparse data of any width.
+    """Spectral regression discriminant analysis for sparse and dense data.
 
     ::
 
         criterion   maximise trace((W'(C + alpha/n I) W)^-1 W'S_b W), by least squares
         space       W real
-        schedule    all rows at once
+        schedule    from all samples at once
 
-    The directions of LDA are the regressions on responses that are constant on each class. Here
-    they are c - 1 orthonormal ones, orthogonal to the constant; each w minimises ::
+    with S_b the scatter of the class means and C the total scatter of the n samples. The directions
+    of LDA are regressions on responses that are constant on each class. SRDA uses c - 1 orthonormal
+    responses t for c classes, orthogonal to the constant, and finds for each the w that minimises
+    ::
 
         |(X - 1 m')w - t|^2 + alpha |w|^2
 
-    by `max_iter` steps of LSQR, which take products with X and X' alone. The solutions are then
-    turned into the order of w'S_b w / w'C w, so that the first few are the best few by it, and
-    made unit. `transform` is X W, not centred.
+    by `max_iter` steps of LSQR, which only needs products with X and X'. The solutions are then
+    rotated into the order of w'S_b w / w'C w, so that the first directions are the best ones, and
+    normalised. `transform` returns X W, not centred.
 
-    Where it stops counts: after one step the directions span what those of `OC` do, and each
-    further one brings them nearer to LDA's. So max_iter regularises as alpha does, and there is no
-    warning where tol was not reached.
+    `max_iter` acts as regularisation, like alpha: one iteration spans the `OC` subspace; further
+    iterations approach LDA. There is therefore no warning if `tol` is not reached.
 
     Parameters
     ----------
     n_components : int, optional
-        p, how many directions to keep; all, c - 1 (fewer if the rank is lower), if left out.
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower).
     alpha : float, default=1.0
-        The weight of `|w|^2` against the sum of squares over the rows (not their mean), in units of
-        X squared. >= 0.
+        The weight of `|w|^2` against the sum (not the mean) of squares over the samples, >= 0, in
+        the squared units of X.
     max_iter : int, default=20
-        The most steps of LSQR for each response.
+        The maximum number of LSQR steps for each response.
     tol : float, default=1e-8
-        Relative tolerance on the residuals (LSQR's atol and btol), below which it stops earlier.
+        Relative tolerance on the residuals (LSQR's atol and btol) at which the steps end.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        W', unit rows, best first; not orthogonal. The entry of largest magnitude in each row is
-        positive.
-    eigenvalues_ : ndarray of shape (p,)
-        w'S_b w / w'C w, between 0 and 1.
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W: unit directions, best first; not orthogonal. The entry of largest
+        magnitude in each direction is positive.
+    eigenvalues_ : ndarray of shape (n_components,)
+        w'S_b w / w'C w of each direction, between 0 and 1.
     n_iter_ : int
-        The steps of LSQR that the slowest response took.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each.
+        The number of LSQR steps of the slowest response.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, more components than there are directions.
+        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
+        number of available directions.
+
+    See Also
+    --------
+    OnlineSRDA : Discriminant analysis on a stream, one sample at a time.
+    LDA : Discriminant analysis of dense data, by decomposition.
+    OC : Projection by the scatter of the class means only, also on a stream.
+    FisherFS : Selection of features by the ratio of the scatters.
+    sklearn.linear_model.RidgeClassifier : Classification by the same regression.
 
     Notes
     -----
-    **Cost**: 2 max_iter products of X with c - 1 vectors at once, on all cores, O(c (nnz + n + d))
-    each; memory 8 c (6 d + 3 n) bytes, and a copy of sparse X where it is wider than long. Where d
-    or n is large the vectors go in groups.
+    **Cost**, for n samples and d features: 2 max_iter products of X with c - 1 vectors at once, on
+    all cores, O(c (nnz + n + d)) each; memory 8 c (6 d + 3 n) bytes, and a copy of sparse X if it
+    has more features than samples. For large d or n the vectors are processed in groups.
 
     **Reproducibility**: steps of LSQR amplify rounding errors. Another order of the samples,
     another machine or another number of BLAS threads changes the default's `eigenvalues_` by up to
@@ -80,8 +90,8 @@ class SRDA(BatchProjector):
     References
     ----------
     D. Cai, X. He, J. Han, "SRDA: An Efficient Algorithm for Large-Scale Discriminant Analysis",
-    IEEE TKDE 20(1), 2008. The choice of responses, their left singular vectors with the rows, and
-    the order of the directions are narrows' own.
+    IEEE TKDE 20(1), 2008. The choice of the responses, their left singular vectors with the
+    samples, and the order of the directions are specific to narrows.
 
     Examples
     --------
@@ -94,7 +104,7 @@ class SRDA(BatchProjector):
     """
 
     _by_products = True
-    _instead = "OnlineSRDA, which takes a sample at a time and merges, or OC, whose merge is exact"
+    _instead = "OnlineSRDA to learn from batches, or OC, which is exact on a stream"
 
     def __init__(
         self,
@@ -110,11 +120,11 @@ class SRDA(BatchProjector):
 
     @property
     def n_iter_(self) -> int:
-        """The steps of LSQR that the slowest response took."""
+        """The number of LSQR steps of the slowest response."""
         return self._state.more
 
     def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
-        alpha = min(A.scaled(self.alpha), _LARGEST)  # no more changes the directions
+        alpha = min(A.scaled(self.alpha), _LARGEST)  # a larger one gives the same directions
         W, n_iter = regressions(A, alpha, self.max_iter, float(self.tol))
         ratios, W = by_discriminant_power(A, W)
         self._check_rank(len(ratios), len(A.counts))
@@ -126,6 +136,6 @@ class SRDA(BatchProjector):
             value = getattr(self, name)
             if not (is_number(value, 0) and value < _LARGEST):
                 raise ParameterError(
-                    f"SRDA: {name} must be >= 0 and less than {_LARGEST:g}, but {value!r} came."
+                    f"SRDA: {name} must be a number >= 0 and < {_LARGEST:g}, got {value!r}."
                 )
         check_whole("SRDA", "max_iter", self.max_iter)
