@@ -118,7 +118,7 @@ def test_the_number_of_components_is_for_good():
         (IMMC(theta=[np.nan, 1]), 'theta must be "auto"'),
         (IMMC(theta="0.5"), 'theta must be "auto"'),
         (IMMC(theta=1e160), 'theta must be "auto"'),
-        (IMMC(eps=1e160), "eps must be finite"),
+        (IMMC(eps=1e160), "eps must be a finite number"),
         (IOC(shuffle="no"), "shuffle must be True or False"),
         (IMMC(eps=-0.1), "eps must be a finite number >= 0"),
         (IMMC(deflate_shift="no"), 'deflate_shift must be "auto", True or False'),

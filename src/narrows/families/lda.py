@@ -47,11 +47,11 @@ class LDA(BatchProjector):
         Added to the diagonal of n S_w by "regularized", >= 0, in the squared units of X. n S_w is a
         sum over the samples, so that mu matters less the more samples there are.
     pca_components : int, optional
-        Number of leading principal components of X - m that "pca" uses. By default the rank of X -
-        m_y, each sample minus its class mean (n - c for d >= n in general position), and the
+        Number of leading principal components of X - m that "pca" uses. By default the rank of
+        X - m_y, each sample minus its class mean (n - c for d >= n in general position), and the
         components of X - m_y: with as many of X - m, S_w is nearly singular (faces of ORL, six for
-        each person: 0.34 and 0.50 of the others are recognised, and 0.96 and 0.98 with those of X -
-        m_y).
+        each person: 0.34 and 0.50 of the others are recognised, and 0.96 and 0.98 with those of
+        X - m_y).
 
     Attributes
     ----------
@@ -82,8 +82,8 @@ class LDA(BatchProjector):
 
     Notes
     -----
-    **Cost**, for n samples and d features: O(n d min(n, d)), by a singular value decomposition;
-    memory up to ten times that of X in double precision.
+    **Cost**, for n samples and d features: the smaller of O(n d^2) and O(n^2 d), by a singular
+    value decomposition; memory up to ten times that of X in double precision.
 
     Three different criteria are called Fisher's: the ratio of determinants (Yan et al. 2006, IEEE
     TKDE), the trace of a quotient (Ye et al. 2005; this one), and the ratio of traces (Yan et al.
