@@ -24,8 +24,8 @@ class OCFS(PerClassSelector):
         space       W selects features: a 0-1 matrix with a single 1 in each column
         schedule    exact, from all samples at once or batch by batch
 
-    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. The optimum
-    is the set of features with the largest scores s_k = sum_j p_j (m_jk - m_k)^2.
+    where p_j and m_j are the prior and the mean of class j, and m is the mean of all samples. The
+    optimum is the set of features with the largest scores s_k = sum_j p_j (m_jk - m_k)^2.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ class OC(_OrthogonalCentroid):
         space       W real, W'W = I
         schedule    exact, from all samples at once or batch by batch
 
-    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. The optimum
-    consists of the leading eigenvectors of S_b. `transform` returns X W, not centred.
+    where p_j and m_j are the prior and the mean of class j, and m is the mean of all samples. The
+    optimum consists of the leading eigenvectors of S_b. `transform` returns X W, not centred.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class OCM(_OrthogonalCentroid):
         space       W real, W'W = I, with as many columns as the rank of the means [m_1 .. m_c]
         schedule    exact, from all samples at once or batch by batch
 
-    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. Every
+    where p_j and m_j are the prior and the mean of class j, and m is the mean of all samples. Every
     orthonormal basis Q of the class means is an optimum (Ye et al. 2005, Theorem 2). OCM uses Q M,
     with M the eigenvectors of Q'S_b Q, so that the best directions come first: those of `OC`,
     followed by the direction that m adds to their span, with eigenvalue 0. The last direction

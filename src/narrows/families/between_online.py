@@ -74,11 +74,11 @@ class IOC(_OnlineCentroid):
         space       W real, W'W = I in the limit
         schedule    one update per sample
 
-    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. Sample n
-    updates `v_j <- (n-1)/n v_j + 1/n S_b^j v_j/|v_j|` for j = 1, ..., p in turn. S_b is that of the
-    samples so far; in S_b^j its columns are deflated by the new v_1, ..., v_{j-1}. Component j
-    starts at sample j, from the sample itself. `transform` returns X W with the columns `v_j/|v_j|`
-    of W, not centred.
+    where p_j and m_j are the prior and the mean of class j, and m is the mean of all samples.
+    Sample n updates `v_j <- (n-1)/n v_j + 1/n S_b^j v_j/|v_j|` for j = 1, ..., p in turn. S_b is
+    that of the samples so far; in S_b^j its columns are deflated by the new v_1, ..., v_{j-1}.
+    Component j starts at sample j, from the sample itself. `transform` returns X W with the columns
+    `v_j/|v_j|` of W, not centred.
 
     **Prefer `OC`** in nearly all cases. It computes the optimum from the same sums at any time,
     with less work (see also `exact`). The iterates are far from the optimum for long: on the 23,428
@@ -172,11 +172,11 @@ class IIS(_OnlineCentroid):
         space       W real, W'W = I in the limit
         schedule    one update per sample
 
-    with p_j and m_j the prior and the mean of class j, and m the mean of all samples. The updates
-    are those of `IOC`, the start differs: v_1 starts from the first sample, and v_j for j > 1 from
-    x(j) - m, deflated by v_1, ..., v_{j-1}. The printed table omits the factor `1/|v|` of equation
-    (14), without which the iterates depend on the scale of the data; IIS includes it. `transform`
-    returns X W with the columns `v_j/|v_j|` of W, not centred.
+    where p_j and m_j are the prior and the mean of class j, and m is the mean of all samples. The
+    updates are those of `IOC`, the start differs: v_1 starts from the first sample, and v_j for j >
+    1 from x(j) - m, deflated by v_1, ..., v_{j-1}. The printed table omits the factor `1/|v|` of
+    equation (14), without which the iterates depend on the scale of the data; IIS includes it.
+    `transform` returns X W with the columns `v_j/|v_j|` of W, not centred.
 
     As for `IOC`, the same sums give the optimum itself: see `exact` and `OC`.
 

@@ -75,8 +75,8 @@ class IG(_Contingency):
         space       W selects features: a 0-1 matrix with a single 1 in each column
         schedule    exact, from all samples at once or batch by batch
 
-    with H(c) the entropy of the classes. A feature is present in a sample if its value is not 0;
-    the size of the value is ignored. For several features the ranking is greedy: their joint
+    where H(c) is the entropy of the classes. A feature is present in a sample if its value is not
+    0; the size of the value is ignored. For several features the ranking is greedy: their joint
     information is not the sum.
 
     Parameters
@@ -173,9 +173,9 @@ class CHI(_Contingency):
         space       W selects features: a 0-1 matrix with a single 1 in each column
         schedule    exact, from all samples at once or batch by batch
 
-    with p_j the prior of class j. A feature is present in a sample if its value is not 0. chi2 = n
-    (A D - C B)^2 / ((A + C)(B + D)(A + B)(C + D)), without continuity correction: the feature is
-    present in A samples of the class and in B others, and absent from C samples of the class and
+    where p_j is the prior of class j. A feature is present in a sample if its value is not 0. chi2
+    = n (A D - C B)^2 / ((A + C)(B + D)(A + B)(C + D)), without continuity correction: the feature
+    is present in A samples of the class and in B others, and absent from C samples of the class and
     from D others. CHI counts presence, whereas scikit-learn's ``chi2`` adds values up.
 
     Parameters
@@ -264,9 +264,9 @@ class MI(_Contingency):
         space       W selects features: a 0-1 matrix with a single 1 in each column
         schedule    exact, from all samples at once or batch by batch
 
-    with p_j the prior of class j. This is the pointwise mutual information of feature t (present in
-    a sample if its value is not 0) and class j; a class without the feature adds 0. MI favours rare
-    features and is provided because the papers compare with it: prefer `IG`.
+    where p_j is the prior of class j. This is the pointwise mutual information of feature t
+    (present in a sample if its value is not 0) and class j; a class without the feature adds 0. MI
+    favours rare features and is provided because the papers compare with it: prefer `IG`.
 
     Parameters
     ----------

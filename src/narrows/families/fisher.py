@@ -29,11 +29,11 @@ class FisherFS(Selector):
         space       W selects features: a 0-1 matrix with a single 1 in each column
         schedule    exact, from all samples at once or batch by batch
 
-    with S_b the scatter of the class means and S_w the scatter within the classes. The ratio of two
-    sums is not a sum of ratios, so the two criteria differ. The ranking by score is the useful one.
-    The trace ratio is exact over all sets of features, but of little use: the ratio of a set lies
-    between those of its features, so that the optimum consists of the best feature and of those
-    that add least to either sum, the rarest.
+    where S_b is the scatter of the class means and S_w the scatter within the classes. The ratio of
+    two sums is not a sum of ratios, so the two criteria differ. The ranking by score is the useful
+    one. The trace ratio is exact over all sets of features, but of little use: the ratio of a set
+    lies between those of its features, so that the optimum consists of the best feature and of
+    those that add least to either sum, the rarest.
 
     Parameters
     ----------
@@ -171,11 +171,12 @@ class ILDA(OnlineProjector):
         space       W real
         schedule    one update per sample
 
-    with S_b the scatter of the class means and S_w the scatter within the classes. Sample n updates
-    V <- V + eta (S_b V - u u'V UT[V'S_b V]), with S_b and the class means m_l of the samples so
-    far. u = x - m_l for a sample of class l, so that u u' estimates S_w; UT[.] is the upper
-    triangle with the diagonal. Component j starts at sample j, from `x(j)/|x(j)|`, and there is no
-    update for n <= 20. `transform` returns X W with the columns `v_j/|v_j|` of W, not centred.
+    where S_b is the scatter of the class means and S_w the scatter within the classes. Sample n
+    updates V <- V + eta (S_b V - u u'V UT[V'S_b V]), with S_b and the class means m_l of the
+    samples so far. u = x - m_l for a sample of class l, so that u u' estimates S_w; UT[.] is the
+    upper triangle with the diagonal. Component j starts at sample j, from `x(j)/|x(j)|`, and there
+    is no update for n <= 20. `transform` returns X W with the columns `v_j/|v_j|` of W, not
+    centred.
 
     ILDA converges slowly: eigenvalues of the ratio that are small compared to the first one take
     many passes, and so do features of very different scale. Standardise dense data. The papers

@@ -75,8 +75,8 @@ class IDRQR(Sequential):
         space       G = Q M in the span of the class means
         schedule    exact from all samples at once; one sample at a time with approximate W
 
-    with S_b the scatter of the class means m_1, ..., m_c and S_w the scatter within the classes.
-    This is regularised LDA in c dimensions: M holds the eigenvectors of (W + mu I)^-1 B.
+    where S_b is the scatter of the class means m_1, ..., m_c and S_w the scatter within the
+    classes. This is regularised LDA in c dimensions: M holds the eigenvectors of (W + mu I)^-1 B.
     `transform` returns X G, not centred.
 
     `fit` is the batch algorithm (Algorithm 1). `partial_fit` continues from it, or starts a stream,

@@ -29,7 +29,7 @@ class LDA(BatchProjector):
         space       W real, in the span of the samples
         schedule    exact, from all samples at once
 
-    with S_b the scatter of the class means and S_w the scatter within the classes. With more
+    where S_b is the scatter of the class means and S_w the scatter within the classes. With more
     features than samples S_w is singular, and Fisher's quotient has no maximum. "regularized"
     (RLDA) adds mu to the diagonal. "pca" (PCA+LDA) first reduces the samples to so few principal
     components that S_w is not singular. "gsvd" (LDA/GSVD) divides by the total scatter; its

@@ -53,9 +53,9 @@ class MMCFS(Selector):
         space       W selects features: a 0-1 matrix with a single 1 in each column
         schedule    exact, from all samples at once or batch by batch
 
-    with S_b the scatter of the class means and S_w the scatter within the classes. The optimum is
-    the set of features with the largest margins s_bk - eps s_wk, the diagonal entries. At eps = 0
-    this is `OCFS`.
+    where S_b is the scatter of the class means and S_w the scatter within the classes. The optimum
+    is the set of features with the largest margins s_bk - eps s_wk, the diagonal entries. At eps =
+    0 this is `OCFS`.
 
     In sparse data few features gain margin (have a positive score) at eps = 1, since a term varies
     more within the classes than between them. Beyond those features the largest margins are the
@@ -184,7 +184,7 @@ class MMC(BatchProjector):
         space       W real, W'W = I, in the span of the samples
         schedule    exact, from all samples at once
 
-    with S_b the scatter of the class means and S_w the scatter within the classes. The optimum
+    where S_b is the scatter of the class means and S_w the scatter within the classes. The optimum
     consists of the leading eigenvectors of S_b - eps S_w. `transform` returns X W, not centred.
 
     At most c - 1 directions of c classes gain margin (have a positive eigenvalue). With many

@@ -25,18 +25,18 @@ class IMMC(OnlineProjector):
         space       W real, W'W = I in the limit
         schedule    one update per sample
 
-    with S_b the scatter of the class means and S_w the scatter within the classes. Sample n updates
-    `v_j <- (n-1)/n v_j + 1/n (A^j v_j + theta_j v_j)/|v_j|` for j = 1, ..., p in turn, with A = (1
-    + eps) sum_i p_i Phi_i Phi_i' - eps u u', Phi_i = m_i - m and u = x - m. In A^j, Phi and u are
-    deflated by the new v_1, ..., v_{j-1}. v_1 starts from the first sample, and v_j for j > 1 from
-    the deflated u at sample j. `transform` returns X W with the columns `v_j/|v_j|` of W, not
+    where S_b is the scatter of the class means and S_w the scatter within the classes. Sample n
+    updates `v_j <- (n-1)/n v_j + 1/n (A^j v_j + theta_j v_j)/|v_j|` for j = 1, ..., p in turn, with
+    A = (1 + eps) sum_i p_i Phi_i Phi_i' - eps u u', Phi_i = m_i - m and u = x - m. In A^j, Phi and
+    u are deflated by the new v_1, ..., v_{j-1}. v_1 starts from the first sample, and v_j for j > 1
+    from the deflated u at sample j. `transform` returns X W with the columns `v_j/|v_j|` of W, not
     centred.
 
     The shift theta_j keeps components with a negative eigenvalue from vanishing. If it is too small
     v_j shrinks and changes direction; if it is too large v_j hardly moves. The papers leave the
     choice to the user. "auto" uses theta_j(n) = max(0, -rho_j(n)) + 0.05 tr C(n)/d, with C the
-    covariance of the d features and rho_j the running mean, at a gain of 2/n, of `v_j'A^j
-    v_j/|v_j|^2`. It follows the scale of the data.
+    covariance of the d features and rho_j the running mean, at a gain of 2/n, of
+    `v_j'A^j v_j/|v_j|^2`. It follows the scale of the data.
 
     **Choosing the parameters.** At eps = 1 few directions of real data gain margin, and hardly any
     direction of text; `fit` warns if n_components is larger. A small eps, such as 0.05, is the

@@ -22,10 +22,10 @@ class SRDA(BatchProjector):
         space       W real
         schedule    from all samples at once
 
-    with S_b the scatter of the class means and C the total scatter of the n samples. The directions
-    of LDA are regressions on responses that are constant on each class. SRDA uses c - 1 orthonormal
-    responses t for c classes, orthogonal to the constant, and finds for each the w that minimises
-    ::
+    where S_b is the scatter of the class means and C the total scatter of the n samples. The
+    directions of LDA are regressions on responses that are constant on each class. SRDA uses c - 1
+    orthonormal responses t for c classes, orthogonal to the constant, and finds for each the w that
+    minimises ::
 
         |(X - 1 m')w - t|^2 + alpha |w|^2
 

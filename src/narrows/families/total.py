@@ -21,7 +21,7 @@ class VarianceFS(Selector):
         space       W selects features: a 0-1 matrix with a single 1 in each column
         schedule    exact, from all samples at once or batch by batch
 
-    with m the mean of all samples x, and C their covariance. The optimum is the set of features
+    where m is the mean of all samples x, and C their covariance. The optimum is the set of features
     with the largest variances. Labels are ignored, with one exception: for an indicator matrix y a
     sample counts once for each of its labels, as in all methods. Omit y to count each sample once.
 
@@ -116,10 +116,10 @@ class CCIPCA(OnlineProjector):
         space       W real, W'W = I in the limit
         schedule    one update per sample
 
-    with m the mean of all samples x, and C their covariance. Sample n updates `v_j <- (n-1-a)/n v_j
-    + (1+a)/n u u'v_j/|v_j|` for j = 1, ..., p in turn, with u = x - m(n) deflated by the new v_1,
-    ..., v_{j-1}, and a the amnesic parameter. v_1 starts from the first sample, and v_j for j > 1
-    from u at sample j. `transform` returns X W with the columns `v_j/|v_j|` of W, not centred.
+    where m is the mean of all samples x, and C their covariance. Sample n updates `v_j <- (n-1-a)/n
+    v_j + (1+a)/n u u'v_j/|v_j|` for j = 1, ..., p in turn, with u = x - m(n) deflated by the new
+    v_1, ..., v_{j-1}, and a the amnesic parameter. v_1 starts from the first sample, and v_j for j
+    > 1 from u at sample j. `transform` returns X W with the columns `v_j/|v_j|` of W, not centred.
 
     Labels are ignored, and y may be None. In contrast to scikit-learn's IncrementalPCA, sparse
     samples stay sparse, batches may have any size, and the cost of a sample depends on its
