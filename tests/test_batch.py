@@ -25,22 +25,22 @@ from tests.oracles.dense import scatters
 few = pytest.mark.filterwarnings("ignore:.*gains? margin")
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 batch = pytest.mark.parametrize("case", BATCH, ids=lambda case: case.name)
-SHAPES = [(60, 7), (30, 80)]  # more rows than columns, and fewer
+SHAPES = [(60, 7), (30, 80)]  # more samples than features, and fewer
 shapes = pytest.mark.parametrize(("n", "d"), SHAPES)
 
 
 def same_directions(W, V, atol=1e-8):
-    """The rows are those of V but for length and sign."""
+    """Assert that the rows are those of V up to length and sign."""
     W, V = (A / np.linalg.norm(A, axis=1, keepdims=True) for A in (W, V))
     np.testing.assert_allclose(np.abs(np.sum(W * V, axis=1)), 1, atol=atol)
 
 
 def row_space(X):
-    """An orthonormal basis of the centred rows, of shape (d, r)."""
+    """Return an orthonormal basis of the centred samples, of shape (n_features, rank)."""
     return linalg.orth((X - X.mean(axis=0)).T, rcond=1e-10)
 
 
-# -- what all three have, and have not -----------------------------------------------------------
+# -- what all three share ------------------------------------------------------------------------
 
 
 @few
@@ -88,7 +88,7 @@ def test_a_failing_fit_changes_nothing(case, spoil, message):
 @batch
 def test_a_data_set_in_chunks_is_whole_before_it_is_fitted(case):
     X, y = labelled(sparse=True)
-    X[:30, 5:] = 0  # columns that are not there in the first chunks
+    X[:30, 5:] = 0  # features that the first chunks do not have
     form, narrow = case.form, 5 if case.takes_sparse else 7
     chunks = [
         (form(X[:20, :narrow]), y[:20]), (form(X[20:30, :narrow]), y[20:30]), (form(X[30:]), y[30:])
@@ -160,7 +160,7 @@ def test_parameters_out_of_range(estimator, message):
 @forms
 @shapes
 @pytest.mark.parametrize("eps", [1.0, 0.1, 0.0])
-def test_mmc_is_the_eigenproblem_in_the_space_of_the_rows(form, n, d, eps):
+def test_mmc_is_the_eigenproblem_in_the_span_of_the_samples(form, n, d, eps):
     X, y = labelled(n=n, d=d, c=4, sparse=form is not np.asarray)
     X[:, 3] = 0  # where every projection is 0
     S_b, S_w, _ = scatters(X, y)
@@ -207,7 +207,7 @@ def test_mmc_warns_past_what_gains():
 @pytest.mark.parametrize("p", [2, 3, 8])
 @pytest.mark.parametrize("eps", [1.0, 0.1])
 @shapes
-def test_lanczos_finds_what_gains_and_stays_in_the_space_of_the_rows(
+def test_lanczos_finds_what_gains_and_stays_in_the_span_of_the_samples(
     form, n, d, p, eps, monkeypatch
 ):
     n, d = 3 * n, 4 * d  # large enough for Lanczos to be what it is
@@ -224,7 +224,7 @@ def test_lanczos_finds_what_gains_and_stays_in_the_space_of_the_rows(
     shared = min(p, gains)
     np.testing.assert_allclose(fitted.eigenvalues_[:shared], L[::-1][:shared], rtol=1e-9)
     same_directions(W[:shared], (Q @ U).T[::-1][:shared])
-    # past those: in the space of the rows, orthonormal, in order, and what it says they lose
+    # the others: in the span of the samples, orthonormal, in order, with the values they have
     np.testing.assert_allclose(W @ W.T, np.eye(p), atol=1e-8)
     np.testing.assert_allclose(W @ Q @ Q.T, W, atol=1e-7)
     np.testing.assert_allclose(np.diag(W @ A @ W.T), fitted.eigenvalues_, atol=1e-8)
@@ -233,7 +233,7 @@ def test_lanczos_finds_what_gains_and_stays_in_the_space_of_the_rows(
 
 
 def leading(X, y, eps, p):
-    """Of S_b - eps S_w in the space of the rows, by what of it is n x n or d x d."""
+    """Return the leading eigenvalues of S_b - eps S_w, and a basis of the centred samples."""
     E = (y[:, None] == np.unique(y)) / np.sqrt(np.unique(y, return_counts=True)[1])
     U, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     kept = s > 1e-9 * s[0]
@@ -255,7 +255,7 @@ def leading(X, y, eps, p):
         (20.0, None, "wide"),
     ],
 )
-def test_mmc_of_many_rows_and_columns_is_exact(eps, p, shape):
+def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape):
     rng = np.random.default_rng(0)
     n, d = (1100, 1300) if shape == "wide" else (1500, 1050)
     y = np.arange(n) % 6
@@ -456,7 +456,7 @@ def test_means_that_do_not_differ_where_pca_looks():
     assert LDA(solver="gsvd").fit(X, y).eigenvalues_.round(9).tolist() == [1, 1]
 
 
-def test_lda_takes_no_sparse_rows_and_names_srda():
+def test_lda_refuses_sparse_data_and_names_srda():
     X, y = labelled(sparse=True)
     with pytest.raises(TypeError, match="LDA: expected dense data, got a sparse matrix"):
         LDA().fit(sparse.csr_array(X), y)
