@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from narrows.criteria import BETWEEN, TOTAL, Criterion
-from narrows.families._base import check_whole, is_number
 from narrows.families._batch import BatchProjector, Gathered
 from narrows.families._online import OnlineProjector
+from narrows.families._parameters import check_whole, is_number
 from narrows.families._select import Scores, Selector
 from narrows.moments.priors import second_for
 from narrows.moments.stats import ClassStats, Second
