@@ -50,7 +50,9 @@ def test_there_is_only_fit_and_it_is_said_what_has_more(case):
     name = type(fitted).__name__
     for verb in ("partial_fit", "merge", "fit_stats"):
         assert not hasattr(fitted, verb)
-        with pytest.raises(AttributeError, match=f"{name} has no {verb}, .*Use .*(OC|FS)"):
+        with pytest.raises(
+            AttributeError, match=f"{name} does not support {verb}: .*Use .*(OC|FS)"
+        ):
             getattr(fitted, verb)
 
 
@@ -127,7 +129,7 @@ def test_more_directions_than_classes_have(method):
         method(n_components=3).fit(X, y)
     X[:, 1:] = 0
     with pytest.raises(
-        ParameterError, match="the means of these 3 classes in 7 columns span only 1"
+        ParameterError, match="the means of these 3 classes in 7 features span only 1"
     ):
         method(n_components=2).fit(X, y)
     assert method().fit(X, y).components_.shape == (1, 7)

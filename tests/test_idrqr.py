@@ -343,7 +343,7 @@ def test_merge_is_not_to_be_had():
     learner = IDRQR().fit(*classes_of(3))
     for verb in ("merge", "fit_stats"):
         assert not hasattr(learner, verb)
-        with pytest.raises(AttributeError, match=f"IDRQR has no {verb}, .* Use OCM"):
+        with pytest.raises(AttributeError, match=f"IDRQR does not support {verb}: .* Use OCM"):
             getattr(learner, verb)
 
 

@@ -99,7 +99,8 @@ class Regression(Arrivals):
             X = canonical(X)
         if how.several:  # columns without a sample too, so that the width is known
             self.places(classes, np.arange(len(classes)))
-        columns = self.column[self.places(classes, Y.indices)]
+        places = self.places(classes, Y.indices)
+        columns = self.column[places]
         reduced = np.zeros((X.shape[0], len(self.core.b))) if reducing else None
         self.core.learn(X, (Y.indptr, columns, weight), how, reduced, undo)
         self.n_samples += X.shape[0]
