@@ -50,7 +50,9 @@ def test_there_is_only_fit_and_it_is_said_what_has_more(case):
     name = type(fitted).__name__
     for verb in ("partial_fit", "merge", "fit_stats"):
         assert not hasattr(fitted, verb)
-        with pytest.raises(AttributeError, match=f"{name} has no {verb}, .*Use .*(OC|FS)"):
+        with pytest.raises(
+            AttributeError, match=f"{name} does not support {verb}: .*Use .*(OC|FS)"
+        ):
             getattr(fitted, verb)
 
 
@@ -60,8 +62,8 @@ def test_there_is_only_fit_and_it_is_said_what_has_more(case):
     ("spoil", "message"),
     [
         (lambda X, y: (np.where(X == X[3, 3], np.nan, X), y, None), "NaN"),
-        (lambda X, y: (X, np.full(60, "ant"), None), "but 1 class came"),
-        (lambda X, y: (X, y, np.where(y == "ant", 1.0, 0.0)), "but 1 class came"),
+        (lambda X, y: (X, np.full(60, "ant"), None), "got 1 class"),
+        (lambda X, y: (X, y, np.where(y == "ant", 1.0, 0.0)), "got 1 class"),
         (lambda X, y: (X, y, np.zeros(60)), "every sample has zero weight"),
         (lambda X, y: (X, y, -np.ones(60)), "sample_weight must be finite and >= 0"),
         (lambda X, y: (X, np.eye(3)[np.arange(60) % 3], None), "one label a row wanted"),
@@ -130,7 +132,7 @@ def test_more_directions_than_classes_have(method):
         method(n_components=3).fit(X, y)
     X[:, 1:] = 0
     with pytest.raises(
-        ParameterError, match="the means of these 3 classes in 7 columns span only 1"
+        ParameterError, match="the means of these 3 classes in 7 features span only 1"
     ):
         method(n_components=2).fit(X, y)
     assert method().fit(X, y).components_.shape == (1, 7)

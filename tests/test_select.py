@@ -44,7 +44,7 @@ def test_scores_of_classes_are_those_of_the_2_x_2_tables(method, oracle, priors)
 
 @pytest.mark.parametrize("method", PRESENCE + VALUES)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.filterwarnings("ignore:.*no column has a positive score")
+@pytest.mark.filterwarnings("ignore:.*no feature has a positive score")
 def test_columns_that_are_alike_tie_and_the_lower_one_wins(method, form):
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -63,7 +63,7 @@ def test_columns_that_say_nothing_have_no_score(method, form):
     rng = np.random.default_rng(0)
     X = np.tile(rng.random((100, 40)) < np.linspace(0.02, 0.9, 40), (6, 1)).astype(float)
     y = np.repeat([0, 1, 2], [100, 200, 300])
-    with pytest.warns(UserWarning, match="no column has a positive score"):
+    with pytest.warns(UserWarning, match="no feature has a positive score"):
         fitted = method().fit(form(X), y)
     assert fitted.n_positive_ == 0
     assert not fitted.scores_.any()
@@ -114,8 +114,8 @@ def test_per_class_keeps_the_union_of_each_class_s_best(method):
     assert set(fitted.get_support(indices=True)) == best
     assert fitted.n_features_ == len(best)
     for wrong, message in (
-        (0, "per_class must be a whole"),
-        (8, "per_class=8, but there are only 7"),
+        (0, "per_class must be an integer"),
+        (8, "per_class=8, but the data have only 7"),
     ):
         with pytest.raises(ParameterError, match=message):
             method(per_class=wrong).fit(X, y)
@@ -245,7 +245,7 @@ def test_other_priors_take_second_moments_of_each_class(method):
         np.testing.assert_allclose(
             method().fit_stats(stats).scores_, method().fit(X, y).scores_, rtol=1e-9
         )
-    with pytest.raises(ValueError, match=r"second='class' .*wanted, but second='total'"):
+    with pytest.raises(ValueError, match=r"second='class' .*got one with second='total'"):
         method(priors="balanced").fit_stats(total)
     method(priors="balanced").fit_stats(by_class)
 
@@ -260,7 +260,7 @@ def test_one_pass_serves_all_selectors():
                 method().fit_stats(stats).scores_, method().fit(X, y).scores_, rtol=1e-9
             )
     for method in PRESENCE:
-        with pytest.raises(ValueError, match="presence=True wanted"):
+        with pytest.raises(ValueError, match=r"expected a state .* presence=True, got"):
             method().fit_stats(values)
 
 

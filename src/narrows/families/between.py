@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import norm  # whose squares do not overflow
 
-from narrows.criteria import BETWEEN, check_spread, deviations
+from narrows.criteria import BETWEEN, Criterion
 from narrows.families._project import ExactProjector
-from narrows.families._select import PerClassSelector, Scores
+from narrows.families._select import CriterionSelector, PerClassSelector
 from narrows.moments.stats import ClassStats
-from narrows.solve.exact import gram_eigh, orthogonal_part
+from narrows.solve.exact import orthogonal_part
 
 
-class OCFS(PerClassSelector):
+class OCFS(CriterionSelector, PerClassSelector):
     """Orthogonal centroid feature selection.
 
     ::
@@ -117,8 +116,8 @@ class OCFS(PerClassSelector):
         self.per_class = per_class
         self.half_life = half_life
 
-    def _score(self, stats: ClassStats) -> Scores:
-        return Scores(BETWEEN.diagonal(stats, self.priors))
+    def _criterion(self) -> Criterion:
+        return BETWEEN
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         rounding = stats.rounding(p)
@@ -138,19 +137,8 @@ class _OrthogonalCentroid(ExactProjector):
         self.priors = priors
         self.half_life = half_life
 
-    def _between(self, stats: ClassStats, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return all eigenvalues and `most` vectors of S_b = H'H, H = [sqrt(p_j) (m_j - m)]_j."""
-        p = stats.priors(self.priors)
-        root = np.sqrt(p[p > 0, None])
-        L, W = gram_eigh(
-            lambda: ((columns, root * D) for columns, D in stats.deviations(p)),
-            stats.n_features,
-            noise=float(norm(stats.rounding(p))),
-            most=most,
-        )
-        if len(L):
-            check_spread(L[:1], lambda: deviations(stats, p))
-        return L, W
+    def _criterion(self) -> Criterion:
+        return BETWEEN
 
 
 class OC(_OrthogonalCentroid):
@@ -230,9 +218,6 @@ class OC(_OrthogonalCentroid):
     (150, 2)
     """
 
-    def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
-        return self._between(stats, self.n_components)
-
 
 class OCM(_OrthogonalCentroid):
     """Orthogonal centroid method: projection onto the span of the class means.
@@ -308,7 +293,7 @@ class OCM(_OrthogonalCentroid):
     """
 
     def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
-        L, W = self._between(stats)
+        L, W = self._criterion().leading(stats, self.priors)
         p = stats.priors(self.priors)
         rest = orthogonal_part(stats.centre(p), W, scale=np.sqrt(L.max(initial=0.0)))
         return np.append(L, np.zeros(rest.shape[1])), np.hstack([W, rest])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from narrows.criteria import BETWEEN, TOTAL, Criterion
-from narrows.families._base import is_number
 from narrows.families._online import OnlineProjector
+from narrows.families._parameters import is_number
 from narrows.families._select import Scores, Selector
 from narrows.moments.priors import second_for
 from narrows.moments.stats import ClassStats, Second

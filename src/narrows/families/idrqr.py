@@ -7,10 +7,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.families._base import Learnt, is_number, naming, whole
-from narrows.families._elsewhere import also_dask
-from narrows.families._project import Directions
-from narrows.families._sequential import Sequential, Stream
+from narrows.families._atomic import atomic
+from narrows.families._base import Fitted
+from narrows.families._engines import accepts_collections
+from narrows.families._errors import errors_named_after
+from narrows.families._parameters import is_number
+from narrows.families._project import Directions, RankedProjector
+from narrows.families._sequential import Sequential
+from narrows.families._streams import Stream
 from narrows.moments.stats import checked_rows
 from narrows.solve.errors import ParameterError
 from narrows.solve.idr_qr import CentroidQR
@@ -65,7 +69,7 @@ class TwoPasses:
             stream.core.spread(X, stream.column[places], self.Q)
 
 
-class IDRQR(Sequential):
+class IDRQR(RankedProjector, Sequential):
     """Incremental dimension reduction via QR decomposition (IDR/QR).
 
     ::
@@ -160,8 +164,8 @@ class IDRQR(Sequential):
         self.mu = mu
         self.update = update
 
-    @also_dask
-    @whole
+    @accepts_collections
+    @atomic
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to all samples at once, by the batch algorithm.
 
@@ -189,14 +193,14 @@ class IDRQR(Sequential):
         """
         X = self._check_X(X, reset=True)
         self._check_parameters(X.shape[1])
-        classes, codes = self._one_label_a_row(X, y)
+        classes, codes = self._encode(X, y)
         state = self._empty_state(X.shape[1])
         state.update(X, classes, codes)
         state._next_pass()
         state.update(X, classes, codes)
         return self._finish(state.stream)
 
-    @whole
+    @atomic
     def refresh(self, X: Any, y: Any) -> Self:
         """Recompute the exact W: the scatter of samples about the current class means.
 
@@ -232,8 +236,8 @@ class IDRQR(Sequential):
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        with naming(self):
-            classes, codes = self._one_label_a_row(X, y)
+        with errors_named_after(self):
+            classes, codes = self._encode(X, y)
         stream = self._learnt.state
         counts = np.bincount(codes, minlength=len(classes))
         given = dict(zip(classes.tolist(), counts.tolist(), strict=True))
@@ -250,14 +254,14 @@ class IDRQR(Sequential):
         weight = stream.core.N / np.bincount(columns, minlength=len(stream.core.N))
         fresh = CentroidStream.from_arrays(stream.to_arrays())
         fresh.core.spread(X, columns, fresh.core.settle(), weight)
-        self._learnt = Learnt(fresh, self._learnt.source)
+        self._learnt = Fitted(fresh, self._learnt.source)
         return self
 
     # -- files ------------------------------------------------------------------------------
 
     def _empty_state(self, n_features: int) -> TwoPasses:
         """Return an empty state for the passes of `fit` over a data set in chunks."""
-        return TwoPasses(self._new_stream(n_features))
+        return TwoPasses(self._new_stream(n_features, np.float64))
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state of these arrays; with a basis, one between the two passes."""
@@ -278,14 +282,14 @@ class IDRQR(Sequential):
 
     def _next_pass(self, state: TwoPasses) -> None:
         """Start the second pass."""
-        with naming(self):
+        with errors_named_after(self):
             state._next_pass()
 
     def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
         """Add samples, in place, as the current pass requires."""
         X = checked_rows(X, "IDRQR")
-        with naming(self):
-            state.update(X, *self._one_label_a_row(X, y))
+        with errors_named_after(self):
+            state.update(X, *self._encode(X, y))
         return state
 
     def _fit_state(self, state: TwoPasses) -> Self:
@@ -294,10 +298,10 @@ class IDRQR(Sequential):
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _new_stream(self, n_features: int) -> Stream:
+    def _new_stream(self, n_features: int, dtype: Any) -> Stream:
         return CentroidStream(CentroidQR(n_features))
 
-    def _how(self, stream: Stream) -> tuple[Any, ...]:
+    def _how(self, stream: Stream, y: Any) -> tuple[Any, ...]:
         return (self.update == "transport",)
 
     def _finish(self, stream: Stream) -> Self:

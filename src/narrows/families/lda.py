@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.families._base import check_whole, is_number
 from narrows.families._batch import BatchProjector, Gathered
+from narrows.families._parameters import check_whole, is_number
 from narrows.solve.centred import Centred
 from narrows.solve.errors import ParameterError, RangeError
 from narrows.solve.exact import DROPPED, best_ratios, rank_tolerance, row_basis, total_space

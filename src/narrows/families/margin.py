@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from narrows.criteria import Criterion
-from narrows.families._base import is_number
 from narrows.families._batch import BatchProjector
-from narrows.families._select import Scores, Selection, Selector
+from narrows.families._parameters import is_number
+from narrows.families._select import CriterionSelector, Selection
 from narrows.moments.priors import second_for
-from narrows.moments.stats import ClassStats, Second
+from narrows.moments.stats import Second
 from narrows.solve.centred import Centred
 from narrows.solve.errors import ParameterError, warn
 from narrows.solve.exact import margin_eigh
@@ -44,7 +44,7 @@ def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True)
     warn(f"{who}: {found} margin at eps={eps:g} (eigenvalues_ > 0). Use {fewer}a smaller eps.")
 
 
-class MMCFS(Selector):
+class MMCFS(CriterionSelector):
     """Maximum margin criterion feature selection.
 
     ::
@@ -162,9 +162,8 @@ class MMCFS(Selector):
         super()._check_parameters(n_features)
         check_eps("MMCFS", self.eps)
 
-    def _score(self, stats: ClassStats) -> Scores:
-        varies = stats.varying(stats.priors(self.priors))
-        return Scores.of_spread(margin(self.eps).diagonal(stats, self.priors), varies)
+    def _criterion(self) -> Criterion:
+        return margin(self.eps)
 
     def _advice(self, selection: Selection) -> str:
         if self.n_features is None or selection.n_positive >= selection.size:

@@ -8,7 +8,7 @@ import numpy as np
 
 from narrows.criteria import Criterion
 from narrows.families._online import OnlineProjector
-from narrows.families._sequential import Stream
+from narrows.families._streams import Stream
 from narrows.families.margin import LARGEST_WEIGHT, check_eps, margin, warn_of_few
 from narrows.solve.errors import ParameterError
 from narrows.solve.span import Span

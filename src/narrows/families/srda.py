@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from narrows.families._base import check_whole, is_number
 from narrows.families._batch import BatchProjector
+from narrows.families._parameters import check_whole, is_number
 from narrows.solve.centred import Centred
 from narrows.solve.errors import ParameterError
 from narrows.solve.exact import by_discriminant_power, regressions

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from narrows.criteria import TOTAL, Criterion
-from narrows.families._base import is_number
 from narrows.families._online import OnlineProjector
-from narrows.families._select import Scores, Selector
-from narrows.moments.stats import ClassStats, Second
+from narrows.families._parameters import is_number
+from narrows.families._select import CriterionSelector
+from narrows.moments.stats import Second
 from narrows.solve.errors import ParameterError
 
 
-class VarianceFS(Selector):
+class VarianceFS(CriterionSelector):
     """Variance feature selection.
 
     ::
@@ -103,8 +103,8 @@ class VarianceFS(Selector):
     def _second(self) -> Second:
         return "total"
 
-    def _score(self, stats: ClassStats) -> Scores:
-        return Scores.of_spread(TOTAL.diagonal(stats), stats.varying(stats.priors()))
+    def _criterion(self) -> Criterion:
+        return TOTAL
 
 
 class CCIPCA(OnlineProjector):
