@@ -100,22 +100,6 @@ class OCFS(CriterionSelector, PerClassSelector):
     32
     """
 
-    def __init__(
-        self,
-        n_features: int | float | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        per_class: int | None = None,
-        half_life: float | None = None,
-    ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
-        self.priors = priors
-        self.per_class = per_class
-        self.half_life = half_life
-
     def _criterion(self) -> Criterion:
         return BETWEEN
 

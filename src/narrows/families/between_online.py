@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from narrows.criteria import BETWEEN, Criterion
 from narrows.families._online import OnlineProjector
 from narrows.families.between import OC
@@ -11,26 +9,6 @@ from narrows.families.between import OC
 
 class _OnlineCentroid(OnlineProjector):
     _instead = "OC, which is exact on a stream and supports merge"
-
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        tol: float | None = None,
-        patience: int = 100,
-        early_stopping: bool = False,
-        orthonormalize: bool = False,
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.tol = tol
-        self.patience = patience
-        self.early_stopping = early_stopping
-        self.orthonormalize = orthonormalize
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def exact(self) -> OC:
         """Return the exact orthogonal centroid directions of the samples so far.

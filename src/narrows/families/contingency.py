@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from scipy.special import rel_entr
@@ -25,22 +24,6 @@ class _Contingency(PerClassSelector):
     """
 
     _presence = True
-
-    def __init__(
-        self,
-        n_features: int | float | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        per_class: int | None = None,
-        half_life: float | None = None,
-    ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
-        self.priors = priors
-        self.per_class = per_class
-        self.half_life = half_life
 
     @abstractmethod
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:

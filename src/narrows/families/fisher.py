@@ -8,7 +8,7 @@ import numpy as np
 
 from narrows.criteria import BETWEEN, TOTAL, Criterion
 from narrows.families._online import OnlineProjector
-from narrows.families._parameters import is_number
+from narrows.families._parameters import check, is_number
 from narrows.families._select import Scores, Selector
 from narrows.moments.priors import second_for
 from narrows.moments.stats import ClassStats, Second
@@ -129,10 +129,8 @@ class FisherFS(Selector):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        if self.optimum not in ("score", "trace_ratio"):
-            raise ParameterError(
-                f'FisherFS: optimum must be "score" or "trace_ratio", got {self.optimum!r}.'
-            )
+        valid = self.optimum in ("score", "trace_ratio")
+        check("FisherFS", "optimum", self.optimum, valid, '"score" or "trace_ratio"')
         if self.optimum == "trace_ratio" and self.n_features is None:
             raise ParameterError(
                 'FisherFS: optimum="trace_ratio" requires n_features, since the largest ratio '
@@ -273,15 +271,11 @@ class ILDA(OnlineProjector):
         shuffle: bool = False,
         random_state: Any = None,
     ):
-        self.n_components = n_components
+        super().__init__(
+            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
+            random_state,
+        )  # fmt: skip
         self.eta = eta
-        self.tol = tol
-        self.patience = patience
-        self.early_stopping = early_stopping
-        self.orthonormalize = orthonormalize
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def _criterion(self) -> Criterion:
         return Criterion(between=1.0)  # the rule itself contributes u u'
@@ -301,7 +295,6 @@ class ILDA(OnlineProjector):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        if not (isinstance(self.eta, str) and self.eta == "auto") and not is_number(
-            self.eta, 0, above=True
-        ):
-            raise ParameterError(f'ILDA: eta must be "auto" or a number > 0, got {self.eta!r}.')
+        auto = isinstance(self.eta, str) and self.eta == "auto"
+        valid = auto or is_number(self.eta, 0, above=True)
+        check("ILDA", "eta", self.eta, valid, '"auto" or a number > 0')

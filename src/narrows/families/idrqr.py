@@ -11,12 +11,11 @@ from narrows.families._atomic import atomic
 from narrows.families._base import Fitted
 from narrows.families._engines import accepts_collections
 from narrows.families._errors import errors_named_after
-from narrows.families._parameters import is_number
+from narrows.families._parameters import check, is_number
 from narrows.families._project import Directions, RankedProjector
 from narrows.families._sequential import Sequential
 from narrows.families._streams import Stream
 from narrows.moments.stats import checked_rows
-from narrows.solve.errors import ParameterError
 from narrows.solve.idr_qr import CentroidQR
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
 
@@ -325,9 +324,6 @@ class IDRQR(RankedProjector, Sequential):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        if not is_number(self.mu, 0):
-            raise ParameterError(f"IDRQR: mu must be a finite number >= 0, got {self.mu!r}.")
-        if self.update not in ("paper", "transport"):
-            raise ParameterError(
-                f'IDRQR: update must be "paper" or "transport", got {self.update!r}.'
-            )
+        check("IDRQR", "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
+        valid = self.update in ("paper", "transport")
+        check("IDRQR", "update", self.update, valid, '"paper" or "transport"')

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.families._batch import BatchProjector, Gathered
-from narrows.families._parameters import check_whole, is_number
+from narrows.families._parameters import check, check_whole, is_number
 from narrows.solve.centred import Centred
 from narrows.solve.errors import ParameterError, RangeError
 from narrows.solve.exact import DROPPED, best_ratios, rank_tolerance, row_basis, total_space
@@ -171,12 +171,9 @@ class LDA(BatchProjector):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        if self.solver not in ("regularized", "pca", "gsvd"):
-            raise ParameterError(
-                f'LDA: solver must be "regularized", "pca" or "gsvd", got {self.solver!r}.'
-            )
-        if not is_number(self.mu, 0):
-            raise ParameterError(f"LDA: mu must be a finite number >= 0, got {self.mu!r}.")
+        valid = self.solver in ("regularized", "pca", "gsvd")
+        check("LDA", "solver", self.solver, valid, '"regularized", "pca" or "gsvd"')
+        check("LDA", "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
         if self.pca_components is not None:
             check_whole("LDA", "pca_components", self.pca_components, " or None")
 

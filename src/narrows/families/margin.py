@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from narrows.criteria import Criterion
 from narrows.families._batch import BatchProjector
-from narrows.families._parameters import is_number
+from narrows.families._parameters import check, is_number
 from narrows.families._select import CriterionSelector, Selection
 from narrows.moments.priors import second_for
 from narrows.moments.stats import Second
@@ -28,8 +28,7 @@ def margin(eps: float) -> Criterion:
 
 def check_eps(who: str, eps: Any) -> None:
     """Raise ParameterError unless eps is a weight."""
-    if not (is_number(eps, 0) and eps < LARGEST_WEIGHT):
-        raise ParameterError(f"{who}: eps must be a finite number >= 0, got {eps!r}.")
+    check(who, "eps", eps, is_number(eps, 0) and eps < LARGEST_WEIGHT, "a finite number >= 0")
 
 
 def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True) -> None:

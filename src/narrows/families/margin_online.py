@@ -8,9 +8,9 @@ import numpy as np
 
 from narrows.criteria import Criterion
 from narrows.families._online import OnlineProjector
+from narrows.families._parameters import check
 from narrows.families._streams import Stream
 from narrows.families.margin import LARGEST_WEIGHT, check_eps, margin, warn_of_few
-from narrows.solve.errors import ParameterError
 from narrows.solve.span import Span
 
 _MARGIN = 0.05  # the automatic shift adds this share of the mean variance of a feature
@@ -147,17 +147,13 @@ class IMMC(OnlineProjector):
         shuffle: bool = False,
         random_state: Any = None,
     ):
-        self.n_components = n_components
+        super().__init__(
+            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
+            random_state,
+        )  # fmt: skip
         self.eps = eps
         self.theta = theta
         self.deflate_shift = deflate_shift
-        self.tol = tol
-        self.patience = patience
-        self.early_stopping = early_stopping
-        self.orthonormalize = orthonormalize
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def _criterion(self) -> Criterion:
         return margin(float(self.eps))
@@ -182,15 +178,12 @@ class IMMC(OnlineProjector):
                 fits = theta.shape in ((), (self._p(n_features),)) and (theta >= 0).all()
             except (TypeError, ValueError):
                 fits = False
-            if not (fits and (theta < LARGEST_WEIGHT).all()):
-                raise ParameterError(
-                    f'IMMC: theta must be "auto", a number >= 0, or {self._p(n_features)} of them, '
-                    f"one for each component, got {self.theta!r}."
-                )
-        if not (self.deflate_shift == "auto" or isinstance(self.deflate_shift, bool | np.bool_)):
-            raise ParameterError(
-                f'IMMC: deflate_shift must be "auto", True or False, got {self.deflate_shift!r}.'
+            of_them = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
+            check(
+                "IMMC", "theta", self.theta, fits and bool((theta < LARGEST_WEIGHT).all()), of_them
             )
+        valid = self.deflate_shift == "auto" or isinstance(self.deflate_shift, bool | np.bool_)
+        check("IMMC", "deflate_shift", self.deflate_shift, valid, '"auto", True or False')
 
     def _finish(self, stream: Stream) -> Self:
         super()._finish(stream)

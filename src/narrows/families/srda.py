@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from narrows.families._batch import BatchProjector
-from narrows.families._parameters import check_whole, is_number
+from narrows.families._parameters import check, check_whole, is_number
 from narrows.solve.centred import Centred
-from narrows.solve.errors import ParameterError
 from narrows.solve.exact import by_discriminant_power, regressions
 
 _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
@@ -134,8 +133,6 @@ class SRDA(BatchProjector):
         super()._check_parameters(n_features)
         for name in ("alpha", "tol"):
             value = getattr(self, name)
-            if not (is_number(value, 0) and value < _LARGEST):
-                raise ParameterError(
-                    f"SRDA: {name} must be a number >= 0 and < {_LARGEST:g}, got {value!r}."
-                )
+            valid = is_number(value, 0) and value < _LARGEST
+            check("SRDA", name, value, valid, f"a number >= 0 and < {_LARGEST:g}")
         check_whole("SRDA", "max_iter", self.max_iter)

@@ -6,10 +6,9 @@ from typing import Any
 
 from narrows.criteria import TOTAL, Criterion
 from narrows.families._online import OnlineProjector
-from narrows.families._parameters import is_number
+from narrows.families._parameters import check, is_number
 from narrows.families._select import CriterionSelector
 from narrows.moments.stats import Second
-from narrows.solve.errors import ParameterError
 
 
 class VarianceFS(CriterionSelector):
@@ -216,15 +215,11 @@ class CCIPCA(OnlineProjector):
         shuffle: bool = False,
         random_state: Any = None,
     ):
-        self.n_components = n_components
+        super().__init__(
+            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
+            random_state,
+        )  # fmt: skip
         self.amnesic = amnesic
-        self.tol = tol
-        self.patience = patience
-        self.early_stopping = early_stopping
-        self.orthonormalize = orthonormalize
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def _criterion(self) -> Criterion:
         return TOTAL
@@ -234,7 +229,5 @@ class CCIPCA(OnlineProjector):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        if not is_number(self.amnesic, 0):
-            raise ParameterError(
-                f"CCIPCA: amnesic must be a finite number >= 0, got {self.amnesic!r}."
-            )
+        valid = is_number(self.amnesic, 0)
+        check("CCIPCA", "amnesic", self.amnesic, valid, "a finite number >= 0")
