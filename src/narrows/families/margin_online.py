@@ -178,9 +178,9 @@ class IMMC(OnlineProjector):
                 fits = theta.shape in ((), (self._p(n_features),)) and (theta >= 0).all()
             except (TypeError, ValueError):
                 fits = False
-            of_them = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
+            expected = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
             check(
-                "IMMC", "theta", self.theta, fits and bool((theta < LARGEST_WEIGHT).all()), of_them
+                "IMMC", "theta", self.theta, fits and bool((theta < LARGEST_WEIGHT).all()), expected
             )
         valid = self.deflate_shift == "auto" or isinstance(self.deflate_shift, bool | np.bool_)
         check("IMMC", "deflate_shift", self.deflate_shift, valid, '"auto", True or False')
