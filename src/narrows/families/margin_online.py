@@ -175,13 +175,12 @@ class IMMC(OnlineProjector):
         if not (isinstance(self.theta, str) and self.theta == "auto"):
             try:
                 theta = np.asarray(None if isinstance(self.theta, str) else self.theta, dtype=float)
-                fits = theta.shape in ((), (self._p(n_features),)) and (theta >= 0).all()
+                fits = theta.shape in ((), (self._p(n_features),))
+                valid = bool(fits and ((theta >= 0) & (theta < LARGEST_WEIGHT)).all())
             except (TypeError, ValueError):
-                fits = False
+                valid = False
             expected = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
-            check(
-                "IMMC", "theta", self.theta, fits and bool((theta < LARGEST_WEIGHT).all()), expected
-            )
+            check("IMMC", "theta", self.theta, valid, expected)
         valid = self.deflate_shift == "auto" or isinstance(self.deflate_shift, bool | np.bool_)
         check("IMMC", "deflate_shift", self.deflate_shift, valid, '"auto", True or False')
 
