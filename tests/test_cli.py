@@ -55,8 +55,8 @@ def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_
         status, out, err = run(f"fit a.svm --method {method} -o m.narrows")
         assert (status, out) == (2, "")
         assert err == (
-            "narrows: LDA: dense rows wanted, but this data set is sparse. "
-            "Use SRDA, which is LDA by regression.\n"
+            "narrows: LDA: expected dense data, got sparse data. "
+            "Use SRDA, which solves LDA by regression.\n"
         )
         X, source = X.toarray(), "a.csv"
         header = ",".join([*(f"x{k}" for k in range(7)), "class"])
@@ -296,8 +296,8 @@ WRONG = [
     ("fit a.svm --method oc -o x --param q=1", 2, "oc has no parameter 'q'"),
     ("fit a.svm --method oc -o x --param q", 2, "NAME=VALUE wanted"),
     ("fit a.svm --method ocfs -o x --n-features few", 2, "'few' is not a number"),
-    ("fit a.svm --method ocfs -o x --n-features 9", 2, "n_features=9, but there are only 2"),
-    ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], but 2.0 came"),
+    ("fit a.svm --method ocfs -o x --n-features 9", 2, "n_features=9, but the data have only 2"),
+    ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], got 2.0"),
     ("fit a.svm --method oc -o x --n-components 5", 2, "2 classes have at most 1 direction. Use"),
     ("fit a.svm --method oc -o x --priors uneven", 2, "priors must be"),
     ("fit a.svm --method oc -o x --priors 1,b", 2, "no list of numbers"),
@@ -310,7 +310,7 @@ WRONG = [
     (
         "fit one.svm --method oc -o x",
         1,
-        "one.svm: OC: two classes of positive weight wanted, but 1",
+        "one.svm: OC: expected two classes of positive weight, got 1",
     ),
     ("fit nan.svm --method oc -o x", 1, "nan.svm:2: NaN or infinity"),
     ("fit same.svm --method oc -o x", 1, "the classes have equal means"),
@@ -350,7 +350,7 @@ WRONG = [
     ("fit - - --method oc -o x", 2, "- (standard input) can be read only once"),
     ("fit a.svm --method oc --priors sqrt --param priors=balanced -o x", 2, "was given already"),
     ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "priors must be numbers, but"),
-    ("fit a.svm --method ocfs --param energy=high -o x", 2, "energy must be a number, but 'high'"),
+    ("fit a.svm --method ocfs --param energy=high -o x", 2, "energy must be a number, got 'high'"),
     ("fit a.svm --method oc -o x --every 5", 2, "--every goes with --checkpoint"),
     ("update m.narrows a.svm -o x --every 5", 2, "--every goes with --checkpoint"),
     ("fit a.svm --method oc -o x --one-based --zero-based", 2, "exclude each other"),
@@ -488,7 +488,7 @@ def test_a_warning_is_one_line(run):
     status, _, err = run("fit a.svm --method ocfs -o m.narrows", a__svm="1 1:1\n2 1:1\n")
     assert status == 0
     assert err.count("\n") == 1
-    assert err.startswith("narrows: warning: OCFS: no column has a positive score")
+    assert err.startswith("narrows: warning: OCFS: no feature has a positive score")
 
 
 def test_json_holds_no_nan(run, tmp_path):

@@ -21,7 +21,7 @@ from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*gains? margin", "ignore:.*no column has a positive score"
+    "ignore:.*gains? margin", "ignore:.*no feature has a positive score"
 )
 
 
@@ -123,7 +123,7 @@ def test_every_method_can_be_compared():
             assert 0 < line.micro_f1 <= 1
     text = comparison.table(lines)
     assert "3 of 6" in text
-    assert "skipped: LDA: dense rows wanted" in text
+    assert "skipped: LDA: expected dense data" in text
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
     (tmp_path / "b.jsonl").write_text("".join(texts(20, None)))
     assert run("compare b.jsonl --methods oc,onlinesrda --dims 1,2")[0] == 0
     status, out, _ = run("compare b.jsonl --methods lda --dims 1")
-    assert (status, "skipped: LDA: dense rows wanted" in out) == (0, True)
+    assert (status, "skipped: LDA: expected dense data" in out) == (0, True)
 
 
 @pytest.mark.parametrize(

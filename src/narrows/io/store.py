@@ -29,7 +29,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.families import METHODS
-from narrows.families._base import Estimator, Learnt, lock_of
+from narrows.families._atomic import lock_of
+from narrows.families._base import Estimator, Fitted
 from narrows.io.arrays import get, put
 from narrows.io.atomic import replacing
 from narrows.io.source import Source
@@ -92,7 +93,7 @@ def save_checkpoint(
     shell = clone(estimator)
     if hasattr(estimator, "feature_names_in_"):
         shell.feature_names_in_ = estimator.feature_names_in_
-    shell._learnt = Learnt(state, source)
+    shell._learnt = Fitted(state, source)
     _save(shell, path, {"progress": progress})
 
 
@@ -246,7 +247,7 @@ def _made(kind: Any, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     checked(state, {"classes": Field("b i u f O", ("c",))})
     state["classes"] = _labels(state["classes"], header["labels"])
     given = set(state)
-    learnt = Learnt(estimator._state_from(state))
+    learnt = Fitted(estimator._state_from(state))
     check_known("state", given, learnt.state.to_arrays())
     _check_parameters(estimator, learnt.state.n_features)
     estimator.n_features_in_ = learnt.state.n_features
