@@ -175,7 +175,7 @@ def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
     assert load("more.narrows")._source.tfidf == counted
     assert run("fit a.jsonl --method onlinesrda -o other.narrows")[0] == 0
     status, _, err = run("merge m.narrows other.narrows -o x.narrows")
-    assert (status, "do not have the same names or origin" in err or "columns wanted" in err) == (
+    assert (status, "the same feature names and source" in err or "columns wanted" in err) == (
         1,
         True,
     )
@@ -401,7 +401,7 @@ def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkey
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("fit a.svm --method srda -o m --checkpoint c", "SRDA has no partial_fit"),
+        ("fit a.svm --method srda -o m --checkpoint c", "SRDA does not support partial_fit"),
         ("fit a.svm --method oc -o m --resume", "--resume requires --checkpoint FILE"),
         (
             "fit a.svm --method oc -o m --min-df 2",

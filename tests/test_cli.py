@@ -56,8 +56,8 @@ def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_
         status, out, err = run(f"fit a.svm --method {method} -o m.narrows")
         assert (status, out) == (2, "")
         assert err == (
-            "narrows: LDA: dense rows wanted, but this data set is sparse. "
-            "Use SRDA, which is LDA by regression.\n"
+            "narrows: LDA: expected dense data, got sparse data. "
+            "Use SRDA, which solves LDA by regression.\n"
         )
         X, source = X.toarray(), "a.csv"
         header = ",".join([*(f"x{k}" for k in range(7)), "class"])
@@ -303,8 +303,8 @@ WRONG = [
     ),
     ("fit a.svm --method oc -o x --param q", 2, "--param: expected NAME=VALUE, got q."),
     ("fit a.svm --method ocfs -o x --n-features few", 2, "'few' is not a number"),
-    ("fit a.svm --method ocfs -o x --n-features 9", 2, "n_features=9, but there are only 2"),
-    ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], but 2.0 came"),
+    ("fit a.svm --method ocfs -o x --n-features 9", 2, "n_features=9, but the data have only 2"),
+    ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], got 2.0"),
     ("fit a.svm --method oc -o x --n-components 5", 2, "2 classes have at most 1 direction. Use"),
     ("fit a.svm --method oc -o x --priors uneven", 2, "priors must be"),
     ("fit a.svm --method oc -o x --priors 1,b", 2, "not a list of numbers"),
@@ -317,7 +317,7 @@ WRONG = [
     (
         "fit one.svm --method oc -o x",
         1,
-        "one.svm: OC: two classes of positive weight wanted, but 1",
+        "one.svm: OC: expected two classes of positive weight, got 1",
     ),
     ("fit nan.svm --method oc -o x", 1, "nan.svm:2: NaN or infinity"),
     ("fit same.svm --method oc -o x", 1, "the classes have equal means"),
@@ -369,7 +369,7 @@ WRONG = [
         "priors was given twice",
     ),
     ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "priors must be numbers, but"),
-    ("fit a.svm --method ocfs --param energy=high -o x", 2, "energy must be a number, but 'high'"),
+    ("fit a.svm --method ocfs --param energy=high -o x", 2, "energy must be a number, got 'high'"),
     ("fit a.svm --method oc -o x --every 5", 2, "--every requires --checkpoint FILE"),
     ("update m.narrows a.svm -o x --every 5", 2, "--every requires --checkpoint FILE"),
     ("fit a.svm --method oc -o x --one-based --zero-based", 2, "exclude each other"),
@@ -507,7 +507,7 @@ def test_a_warning_is_one_line(run):
     status, _, err = run("fit a.svm --method ocfs -o m.narrows", a__svm="1 1:1\n2 1:1\n")
     assert status == 0
     assert err.count("\n") == 1
-    assert err.startswith("narrows: warning: OCFS: no column has a positive score")
+    assert err.startswith("narrows: warning: OCFS: no feature has a positive score")
 
 
 def test_json_holds_no_nan(run, tmp_path):

@@ -80,8 +80,9 @@ def compare(
     Methods are those of fit, and of scikit-learn truncatedsvd, pca, sparserandomprojection, chi2,
     f_classif, lineardiscriminantanalysis. JSON lines with a `split` are split by it.
     """  # noqa: D301 - click reads the character
-    from narrows.evaluate import comparison, gathered
+    from narrows.evaluate import comparison
     from narrows.evaluate import report as page
+    from narrows.evaluate.folds import read_folds
 
     if test is not None and cv is not None:
         raise ParameterError("--test and --cv exclude each other.")
@@ -92,7 +93,7 @@ def compare(
         values.check_output(output, *inputs)
     vectoriser = values.make_vectoriser(given) or Tfidf()
     reading = values.read_options(given, labels_required=True)
-    data = gathered.folds(input, test, cv, seed, reading, vectoriser)
+    data = read_folds(input, test, cv, seed, reading, vectoriser)
     is_text = data.source is not None and data.source.tfidf is not None
     values.check_text_options(given, is_text, input)
     found: dict[Any, Any] = {}

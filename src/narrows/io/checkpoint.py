@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from scipy import sparse
 
-from narrows.families._base import same
+from narrows.families._parameters import same
 from narrows.io.atomic import clear_unfinished
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.store import identity, load_checkpoint, save_checkpoint

@@ -23,7 +23,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.families import METHODS
-from narrows.families._base import Estimator, Learnt, lock_of
+from narrows.families._atomic import lock_of
+from narrows.families._base import Estimator, Fitted
 from narrows.io.arrays import get, put
 from narrows.io.atomic import replacing
 from narrows.io.source import Source
@@ -160,7 +161,7 @@ def save_checkpoint(
     copy = clone(estimator)
     if hasattr(estimator, "feature_names_in_"):
         copy.feature_names_in_ = estimator.feature_names_in_
-    copy._learnt = Learnt(state, source)
+    copy._learnt = Fitted(state, source)
     _write(copy, path, progress=progress)
 
 
@@ -313,7 +314,7 @@ def _estimator(kind: Any, header: Mapping[str, Any], arrays: Mapping[str, np.nda
     checked(state, {"classes": Field("b i u f O", ("c",))})
     state["classes"] = _as_type(state["classes"], header["labels"])
     names_in_file = set(state)
-    fitted = Learnt(estimator._state_from(state))
+    fitted = Fitted(estimator._state_from(state))
     check_known("state", names_in_file, fitted.state.to_arrays())
     _check_parameters(estimator, fitted.state.n_features)
     estimator.n_features_in_ = fitted.state.n_features
