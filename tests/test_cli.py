@@ -237,7 +237,7 @@ def test_info(run, svm, method):
         assert {line[0] for line in lines if line.startswith(("+ ", "- "))} == {"+", "-"}
     else:
         assert (status, out) == (2, "")
-        assert "OC has no scores per class" in err
+        assert "OC does not support class scores" in err
 
 
 def test_info_ranks_as_the_selection_does_and_its_json_has_no_infinity(run):
@@ -320,7 +320,7 @@ WRONG = [
         "one.svm: OC: expected two classes of positive weight, got 1",
     ),
     ("fit nan.svm --method oc -o x", 1, "nan.svm:2: NaN or infinity"),
-    ("fit same.svm --method oc -o x", 1, "the classes have equal means"),
+    ("fit same.svm --method oc -o x", 1, "same.svm: OC: expected classes with different means"),
     ("fit a.csv --method oc -o x", 1, "a.csv:1: no label column"),
     ("fit words.jsonl --method oc -o x", 1, "words.jsonl: the texts hold no words"),
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
