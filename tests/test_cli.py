@@ -141,7 +141,7 @@ def test_csv_columns_are_found_by_name(run):
     assert run("transform m.narrows b.csv -o -", b__csv="b,a\n1,2\n")[1] == "a\n2.0\n"
     status, _, err = run("transform m.narrows c.csv -o r.npz", c__csv="b,q\n1,2\n")
     assert status == 1
-    assert "c.csv:1: 2 columns wanted, as in the fit; it lacks a." in err
+    assert "c.csv:1: expected the 2 columns of the fit, got all but a." in err
 
 
 @pytest.mark.parametrize("method", ["df", "variancefs"])
@@ -304,7 +304,7 @@ WRONG = [
     ("fit a.svm --method oc -o none/x", 2, "there is no folder none"),
     ("fit a.svm --method oc -o .", 2, "this is a folder"),
     ("fit . --method oc -o x", 2, "this is a folder"),
-    ("fit a.svm a.csv --method oc -o x", 2, "files of one format wanted"),
+    ("fit a.svm a.csv --method oc -o x", 2, "expected files of one format"),
     ("fit empty.svm --method oc -o x", 1, "empty.svm: holds no rows"),
     ("fit bad.svm --method oc -o x", 1, "bad.svm:2: not a svmlight row"),
     (
@@ -329,13 +329,13 @@ WRONG = [
     (
         "transform m.narrows wide.svm -o x.npz",
         1,
-        "wide.svm:2: column 3 came, but columns go from 1",
+        "wide.svm:2: expected columns from 1 to 2, got column 3",
     ),
-    ("transform m.narrows wide.csv -o x.npz", 1, "rows of 2 columns wanted, but 3 came"),
+    ("transform m.narrows wide.csv -o x.npz", 1, "expected rows of 2 columns, got 3"),
     ("transform m.narrows bad.svm -o x.npz", 1, "bad.svm:2: not a svmlight row"),
     ("transform m.narrows words.jsonl -o x.npz", 2, "m.narrows was fitted to numbers, but"),
     ("transform m.narrows a.svm -o x.npz --width 9", 2, "--width 9, but m.narrows was fitted to 2"),
-    ("transform words.narrows words.csv -o x.svm", 2, "hold numbers for labels, but 'u' came"),
+    ("transform words.narrows words.csv -o x.svm", 2, "expected labels that are numbers, got 'u'"),
     ("info half.narrows", 1, "half.narrows"),
     ("info none.narrows", 2, "no such file: none.narrows"),
     ("demo -o x.xyz", 2, "a picture ends in .png"),
@@ -361,7 +361,11 @@ WRONG = [
     (f"fit a.svm --method mmc -o x --param eps={'[' * 100_000}", 2, "got nested lists"),
     (f"fit a.svm --method oc -o x --n-components {'9' * 400}", 2, "n_components"),
     (f"fit a.svm --method ocfs -o x --n-features {'9' * 400}", 2, "n_features"),
-    ("fit words.csv other.csv --method oc -o x", 1, "other.csv:1: 1 columns wanted, as in the fi"),
+    (
+        "fit words.csv other.csv --method oc -o x",
+        1,
+        "other.csv:1: expected the 1 columns of the fi",
+    ),
 ]
 
 

@@ -229,10 +229,10 @@ def test_what_ends_is_not_warned_of(tmp_path, name, end):
 def test_files_of_a_few_bytes(content):
     lines = Lines(io.BytesIO(content), "a")
     assert b"".join(lines) == content.removeprefix(b"\xef\xbb\xbf")
-    assert not lines.cut
+    assert not lines.is_truncated
     lines = Lines(io.BytesIO(content + b"4"), "a")
     assert b"".join(lines) == content.removeprefix(b"\xef\xbb\xbf") + b"4\n"
-    assert lines.cut
+    assert lines.is_truncated
 
 
 def test_standard_input_that_is_cut(monkeypatch):

@@ -48,10 +48,11 @@ from narrows.evaluate.describe import described, details, escaped, printable, su
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint
 from narrows.io.chunk import Chunk, Options
-from narrows.io.dataset import Dataset, expanded
+from narrows.io.dataset import Dataset
 from narrows.io.prefetch import prefetch
 from narrows.io.store import load, save, save_finished
-from narrows.io.write import format_of, rows_in, writer
+from narrows.io.streams import expand_patterns
+from narrows.io.write import count_rows, output_format, writer
 from narrows.solve.errors import DataError, ParameterError
 from narrows.text import Tfidf
 
@@ -172,7 +173,7 @@ def fit(
     given_too = {"--checkpoint": keep["checkpoint"], "--idf-sample": texts["sample"]}
     cluster = cluster_of(given, *(flag for flag, value in given_too.items() if value is not None))
     estimator = estimator_of(method, given, params)
-    inputs = tuple(expanded(inputs))
+    inputs = tuple(expand_patterns(inputs))
     check_output(output, *inputs)
     if cluster is not None:
         from narrows.engines import dask
@@ -208,7 +209,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, **given: Any) -> in
     Texts become rows by the terms and frequencies that were counted when the model was fitted.
     """  # noqa: D301 - click wants the character
     as_json, keep = given.pop("as_json"), keeping(given)
-    inputs = tuple(expanded(inputs))
+    inputs = tuple(expand_patterns(inputs))
     check_output(output, *inputs)
     estimator = load(model)
     _need_partial_fit(estimator)
@@ -280,7 +281,7 @@ def convert(input: str, output: str, csv_safe: bool, **given: Any) -> None:
     rows = 0
 
     def counted(written: str) -> None:
-        found = rows_in(written, output, first)
+        found = count_rows(written, output, first)
         if found != rows:
             raise DataError(output, f"{rows:,} rows were read, but {found:,} written. Try again.")
 
@@ -319,12 +320,12 @@ def transform(model: str, input: str, output: str, csv_safe: bool, **given: Any)
 
     On a cluster the output is a folder, with a Parquet file for each input.
     """  # noqa: D301 - click wants the character
-    as_json, inputs = given.pop("as_json"), expanded([input])
+    as_json, inputs = given.pop("as_json"), expand_patterns([input])
     cluster = cluster_of(given, *(["--csv-safe"] if csv_safe else []))
     if cluster is not None:
         return _transform_there(model, inputs, output, cluster, reading(given), as_json)
     check_output(output, model, *inputs)
-    format_of(output)
+    output_format(output)
     estimator = load(model)
     options = options_of_model(estimator, model, reading(given))
     run = Run(estimator, inputs, options, estimator._source, _progress)

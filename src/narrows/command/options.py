@@ -267,7 +267,7 @@ def options_of_model(estimator: Any, model: str, options: Options, wider: bool =
     if source is not None and base is not None and source.zero_based not in (None, base):
         counted = "zero" if source.zero_based else "one"
         raise ParameterError(f"{model} was fitted to columns that are {counted}-based.")
-    return options.having(
+    return options.replace(
         width=width if wider else estimator.n_features_in_, columns=estimator._file_columns()
     )
 

@@ -68,7 +68,7 @@ class Run:
         self.header = None if begun is None else begun.header
         self._chunk: Chunk | None = None
         if begun is not None:
-            self.dataset.go_on_from(begun.at, begins_there)
+            self.dataset.resume_from(begun.at, begins_there)
 
     @property
     def at(self) -> Position:
@@ -81,7 +81,7 @@ class Run:
         passes = estimator._passes_in_order() - (0 if begun is None else begun.passes)
         to_count = dataset.is_text and self.tfidf is None and self._sample is None
         if passes > 1 or to_count:
-            dataset.keep()
+            dataset.store_stdin()
         if to_count:
             for chunk in self.through(dataset, "counting terms"):
                 self._vectoriser.update(chunk.X)
@@ -166,12 +166,12 @@ def _as_before(begun: Begun, options: Options, begins_there: bool) -> Options:
     """Options by which rows are read as they were before the stop."""
     source, classes = begun.estimator._source, begun.state.classes
     columns = None if source is None else source.columns
-    return options.having(
-        columns=options.columns or columns,
-        header=begun.header if begins_there else None,
-        several_labels=begun.several_labels,
-        number_labels=None if not len(classes) else classes.dtype.kind in "biu",
-    )
+    facts = {
+        "header": begun.header if begins_there else None,
+        "several_labels": begun.several_labels,
+        "number_labels": None if not len(classes) else classes.dtype.kind in "biu",
+    }
+    return options.replace(columns=options.columns or columns).with_found(facts)
 
 
 class _Pairs:

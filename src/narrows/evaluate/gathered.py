@@ -11,8 +11,8 @@ from scipy import sparse
 
 from narrows.evaluate.comparison import Fold, split
 from narrows.io.chunk import Options
-from narrows.io.dataset import READERS, Dataset, suffix_of
-from narrows.io.formats import svmlight
+from narrows.io.dataset import Dataset
+from narrows.io.formats import format_of
 from narrows.io.source import Source
 from narrows.moments.labels import joined
 from narrows.solve.errors import DataError, ParameterError
@@ -41,7 +41,7 @@ def folds(
     Texts become rows by the terms of those to learn from alone, counted by a copy of `vectoriser`,
     which has counted nothing.
     """
-    if test is not None and options.zero_based is None and _both_svmlight(path, test):
+    if test is not None and options.zero_based is None and _count_columns(path, test):
         options = Dataset([path, test], options).options  # from column 0 if either has one
     by_split = cv is None and test is None and not options.split and ".jsonl" in path
     parts, source = (_splits(path, options) if by_split else None), None
@@ -50,7 +50,7 @@ def folds(
         source = dataset.source()
         if test is not None:
             columns = None if source is None else source.columns
-            held_out = rows(test, options.having(columns=columns), source)
+            held_out = rows(test, options.replace(columns=columns), source)
             if held_out[2].is_text != dataset.is_text:
                 raise ParameterError(
                     f"{test}: {path} holds {_kind(dataset)}, but this file {_kind(held_out[2])}. "
@@ -83,8 +83,8 @@ def rows(
     return stacked, y, dataset
 
 
-def _both_svmlight(*paths: str) -> bool:
-    return all(READERS[suffix_of(path)[0]] is svmlight.read for path in paths)
+def _count_columns(*paths: str) -> bool:
+    return all("zero_based" in format_of(path)[0].options for path in paths)
 
 
 def _kind(dataset: Dataset) -> str:
@@ -104,7 +104,7 @@ def _refuse_rare(path: str, y: np.ndarray, wanted: int) -> None:
 def _splits(path: str, options: Options) -> list[Any] | None:
     """The rows whose `split` is train and those whose it is test, of JSON lines that have both."""
     try:
-        train, test = (rows(path, options.having(split=name)) for name in ("train", "test"))
+        train, test = (rows(path, options.replace(split=name)) for name in ("train", "test"))
     except DataError:
         return None
     return [(*train[:2], *test[:2])]

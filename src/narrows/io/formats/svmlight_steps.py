@@ -1,7 +1,7 @@
 """The loops over the bytes of svmlight files, compiled; `narrows.io.formats.svmlight` calls them.
 
-A block of bytes ends with a line's end, which stops every loop. What is not quickly read, from
-numbers of more than 19 digits to text, is left to the caller: so each number is rounded right.
+A block of bytes ends with a line's end, which stops every loop. Tokens that need more than these
+loops, from numbers of more than 19 digits to text, are left to the caller, which rounds exactly.
 """
 
 from __future__ import annotations

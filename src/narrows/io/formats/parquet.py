@@ -1,12 +1,12 @@
-"""Parquet files, and the tables of any library that hands them on as an Arrow stream.
+"""Parquet files, and the tables of any library that exports them as an Arrow stream.
 
-A row is its lists `indices` and `values`, or one number in each column; `label` or `class` holds
-text, a whole number, or a list of the numbers of its classes.
+A sample is its lists `indices` and `values`, or one number in each column; `label` or `class` holds
+text, an integer, or a list of the numbers of its classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -19,15 +19,17 @@ from narrows.io.chunk import (
     Options,
     check_numbers,
     check_text,
+    feature_columns,
+    indicator,
     label_column,
-    wanted_columns,
-)  # fmt: skip
+)
+from narrows.io.formats.base import Format, as_int32, column_names, label_name
 from narrows.solve.errors import DataError
 
 INDICES, VALUES = "indices", "values"
-WIDTH = b"narrows.width"  # in the metadata of a file: how many columns its sparse rows have
-_CELLS = 4_000_000  # of dense rows in a chunk, at most
-_LARGEST = np.iinfo(np.int32).max  # width of sparse rows
+WIDTH = b"narrows.width"  # in the metadata of a file: n_features of sparse samples
+_CELLS = 4_000_000  # of dense samples in a chunk, at most
+_LARGEST = np.iinfo(np.int32).max  # n_features of sparse samples
 
 
 def pyarrow() -> Any:
@@ -47,22 +49,26 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     pa = pyarrow()
     try:
         file = pa.parquet.ParquetFile(stream, page_checksum_verification=True)
-        groups, passed = list(range(file.num_row_groups)), 0
-        while groups and passed + file.metadata.row_group(groups[0]).num_rows <= options.after:
-            passed += file.metadata.row_group(groups.pop(0)).num_rows
+        groups, skipped = list(range(file.num_row_groups)), 0
+        while groups and skipped + file.metadata.row_group(groups[0]).num_rows <= options.after:
+            skipped += file.metadata.row_group(groups.pop(0)).num_rows
         # one group after the other: asked for all of them, pyarrow holds on to what it has read
         size = options.chunk_rows
         batches = (b for group in groups for b in file.iter_batches(size, row_groups=[group]))
-        told = (file.metadata.metadata or {}).get(WIDTH, b"0")
-        if not told.isdigit() or int(told) > _LARGEST:
-            raise DataError(name, f"a damaged Parquet file: it says that it has {told!r} columns.")
-        options = options.having(width=options.width or int(told) or None)
-        rows = file.metadata.num_rows - passed
-        yield from _chunks(_all(batches, rows, name), file.schema_arrow, name, options, passed)
+        width = (file.metadata.metadata or {}).get(WIDTH, b"0")
+        if not width.isdigit() or int(width) > _LARGEST:
+            raise DataError(
+                name, f"a damaged Parquet file: expected a number of features, got {width!r}."
+            )
+        options = options.replace(width=options.width or int(width) or None)
+        rows = file.metadata.num_rows - skipped
+        yield from _chunks(_all(batches, rows, name), file.schema_arrow, name, options, skipped)
     except DataError:
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(name, f"not a Parquet file, or a damaged one: {_said(error)}") from None
+        raise DataError(
+            name, f"not a Parquet file, or a damaged one: {_first_line(error)}"
+        ) from None
 
 
 def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
@@ -74,47 +80,45 @@ def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
     except DataError:
         raise
     except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
-        raise DataError(name, f"not a table that Arrow can take: {_said(error)}") from None
+        raise DataError(name, f"not a table that Arrow can read: {_first_line(error)}") from None
 
 
 def _all(batches: Iterable[Any], rows: int, name: str) -> Iterator[Any]:
-    """The batches, and an error where they end before so many rows: no library's reader minds."""
+    """Yield the batches; DataError where they have fewer rows, which no library checks."""
+    missing = rows
     for batch in batches:
-        rows -= batch.num_rows
+        missing -= batch.num_rows
         yield batch
-    if rows:
-        raise DataError(name, f"a damaged Parquet file: {rows:,} of its rows do not come.")
+    if missing:
+        raise DataError(
+            name, f"a damaged Parquet file: expected {rows:,} rows, got {rows - missing:,}."
+        )
 
 
-def _said(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
 def _chunks(
-    batches: Iterable[Any], schema: Any, name: str, options: Options, passed: int
+    batches: Iterable[Any], schema: Any, name: str, options: Options, skipped: int
 ) -> Iterator[Chunk]:
-    """Chunks of record batches, the first of which begins after row `passed`."""
+    """Yield chunks of record batches, the first of which starts after row `skipped`."""
     header = schema.names
-    if len(set(header)) < len(header):
-        twice = next(column for column in header if header.count(column) > 1)
-        raise DataError(name, f"two columns are named {twice!r}; names must differ.")
     label = label_column(header, options, name)
     is_sparse = {INDICES, VALUES} <= set(header) and any(
         pyarrow().types.is_nested(schema.field(column).type) for column in (INDICES, VALUES)
     )
     index = _index_of(schema)
     features = [column for column in header if column not in index]
-    columns = None if is_sparse else wanted_columns(features, label, options, name)
-    if columns == []:
-        raise DataError(name, "no column but the label's; numbers to learn from are wanted.")
+    columns = None if is_sparse else feature_columns(features, label, options, name)
     width = options.width or 0
     rows = options.chunk_rows
     if columns is not None:
         rows = max(1, min(rows, _CELLS // len(columns)))
     labels = 0  # columns of an indicator
-    for table in _cut(batches, rows, options.after - passed):
+    for table in _tables(batches, rows, options.after - skipped):
         lines = range(options.after + 1, options.after + 1 + table.num_rows)
-        options = options.having(after=lines.stop - 1)
+        options = options.replace(after=lines.stop - 1)
         X: Any
         with np.errstate(invalid="ignore"):  # a NaN, which is refused later, may signal
             if columns is None:
@@ -130,25 +134,26 @@ def _chunks(
 
 
 def _index_of(schema: Any) -> set[str]:
-    """The columns that pandas made of an index, which is no number of its rows."""
+    """Return the columns that pandas made of an index, which are no features."""
     try:
-        told = (schema.pandas_metadata or {}).get("index_columns", ())
-        return {column for column in told if isinstance(column, str)}
+        columns = (schema.pandas_metadata or {}).get("index_columns", ())
+        return {column for column in columns if isinstance(column, str)}
     except (ValueError, TypeError, AttributeError):  # no metadata of pandas
         return set()
 
 
-def _cut(batches: Iterable[Any], rows: int, passed: int) -> Iterator[Any]:
-    """Tables of so many rows each, the last one of what is left; `passed` rows are left out."""
+def _tables(batches: Iterable[Any], rows: int, skipped: int) -> Iterator[Any]:
+    """Yield tables of so many rows each, the last one of the rest, without the first `skipped`."""
     held: list[Any] = []
     have = 0
     for batch in batches:
-        passed, batch = max(0, passed - batch.num_rows), batch.slice(min(passed, batch.num_rows))
+        skip = min(skipped, batch.num_rows)
+        skipped, batch = skipped - skip, batch.slice(skip)
         while batch is not None and batch.num_rows:
             held.append(batch.slice(0, rows - have))
             have += held[-1].num_rows
-            few = held[-1].num_rows == batch.num_rows
-            batch = None if few else batch.slice(held[-1].num_rows)  # none holds no memory
+            is_all = held[-1].num_rows == batch.num_rows
+            batch = None if is_all else batch.slice(held[-1].num_rows)  # None holds no memory
             if have == rows:
                 ready = [pyarrow().Table.from_batches(held)]
                 held, have = [], 0
@@ -164,45 +169,45 @@ def _sparse(table: Any, width: int, name: str, lines: range) -> sparse.csr_array
     unlike = np.flatnonzero(counts != also)
     if len(unlike):
         k = unlike[0]
-        raise DataError(name, f"{counts[k]} {INDICES}, but {also[k]} {VALUES}.", lines[k])
+        problem = f"expected {counts[k]} {VALUES}, as many as {INDICES}, got {also[k]}."
+        raise DataError(name, problem, lines[k])
     indptr = np.append(0, np.cumsum(counts))
     if indices.dtype.kind not in "iu" or values.dtype.kind not in "biuf":
         raise DataError(
             name,
-            f"whole numbers in {INDICES!r} and numbers in {VALUES!r} wanted, but "
-            f"{indices.dtype} and {values.dtype} came.",
+            f"expected integers in {INDICES!r} and numbers in {VALUES!r}, got "
+            f"{indices.dtype} and {values.dtype}.",
         )
     top, low = (int(indices.max()), int(indices.min())) if len(indices) else (-1, 0)
     if low < 0 or top >= _LARGEST:
         k = int(np.flatnonzero((indices < 0) | (indices >= _LARGEST))[0])
         row = int(np.searchsorted(indptr, k, side="right")) - 1
-        raise DataError(name, f"column {indices[k]}; 0 to 2^31 - 2 wanted.", lines[row])
-    # a copy in any case: what Arrow hands on cannot be written to, as scipy does to sort a row
+        problem = f"{INDICES!r}: expected 0 to 2^31 - 2, got {indices[k]}."
+        raise DataError(name, problem, lines[row])
+    # always a copy: the arrays of Arrow cannot be written to, as scipy does to sort a row
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
     shape = (len(counts), max(width, top + 1))
-    # scipy takes both of one type, and twice the memory for indices if one of them needs it
+    # scipy keeps both in one type, so that a large one would double the memory of the other
     small = np.int32 if indptr[-1] <= _LARGEST else np.int64
     parts = (values, indices.astype(np.int32), indptr.astype(small))
     return sparse.csr_array(parts, shape=shape)
 
 
 def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray, np.ndarray]:
-    """How long each list is, and all of them after one another."""
-    array = _whole(table, column)
+    """Return the lengths of the lists, and their entries one after another."""
+    array = _column(table, column)
     if not _is_list(array.type):
-        raise DataError(
-            name, f"lists wanted in the column {column!r}, but {_shown(array.type)} came."
-        )
+        raise DataError(name, f"column {column!r}: expected lists, got {_shown(array.type)}.")
     _refuse_nulls(array, column, name, lines)
     flat = array.flatten()
     if flat.null_count:
-        raise DataError(name, f"a list in the column {column!r} has an entry that is nothing.")
+        raise DataError(name, f"column {column!r}: expected lists without nulls, got a null.")
     with _named(column, name):
         return array.value_lengths().to_numpy(), flat.to_numpy(zero_copy_only=False)
 
 
-def _whole(table: Any, column: str) -> Any:
-    """The column as one array; to combine a single one would copy it."""
+def _column(table: Any, column: str) -> Any:
+    """Return a column as one array; combining a single chunk would copy it."""
     parts = table.column(column)
     return parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
 
@@ -212,11 +217,11 @@ def _named(column: str, name: str) -> Iterator[None]:
     try:
         yield
     except (pyarrow().ArrowException, UnicodeDecodeError) as error:
-        raise DataError(name, f"column {column!r} cannot be read: {_said(error)}") from None
+        raise DataError(name, f"column {column!r} cannot be read: {_first_line(error)}") from None
 
 
 def _shown(kind: Any) -> str:
-    """A type on one line: in its fields' names there can be anything."""
+    """Return a type on one line: the names of its fields may hold anything."""
     return repr(str(kind))[1:-1]
 
 
@@ -230,15 +235,16 @@ def _refuse_nulls(array: Any, column: str, name: str, lines: range) -> None:
     if array.null_count or in_dictionary:
         nulls = [value is None for value in array.to_pylist()]
         if any(nulls):
-            raise DataError(name, f"column {column!r} holds nothing.", lines[nulls.index(True)])
+            problem = f"column {column!r}: expected no nulls, got one."
+            raise DataError(name, problem, lines[nulls.index(True)])
 
 
 def _numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
-    array = _whole(table, column)
+    array = _column(table, column)
     types = pyarrow().types
     kind = array.type
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        raise DataError(name, f"column {column!r} holds {_shown(kind)}; numbers wanted.")
+        raise DataError(name, f"column {column!r}: expected numbers, got {_shown(kind)}.")
     _refuse_nulls(array, column, name, lines)
     values = array.to_numpy(zero_copy_only=False)
     return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
@@ -249,20 +255,16 @@ def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
     if _is_list(table.schema.field(label).type):
         counts, indices = _lists(table, label, name, lines)
         indptr = np.append(0, np.cumsum(counts))
-        problem = f"{label!r}: lists of whole numbers from 0 on, under 2^24, wanted."
+        expected = f"{label!r}: expected lists of integers from 0 to {CLASSES - 1}, got"
         if indices.dtype.kind not in "iu":
-            raise DataError(name, problem)
+            raise DataError(name, f"{expected} {indices.dtype}.")
         bad = np.flatnonzero((indices < 0) | (indices >= CLASSES))
         if len(bad):
             row = int(np.searchsorted(indptr, bad[0], side="right")) - 1
-            raise DataError(name, problem, lines[row])
+            raise DataError(name, f"{expected} {indices[bad[0]]}.", lines[row])
         indices = indices.astype(np.int32)
-        shape = (len(counts), max(width, int(indices.max(initial=-1)) + 1))
-        y = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
-        y.sum_duplicates()
-        y.data[:] = 1
-        return y
-    array = _whole(table, label)
+        return indicator(indices, indptr, max(width, int(indices.max(initial=-1)) + 1))
+    array = _column(table, label)
     _refuse_nulls(array, label, name, lines)
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
     if types.is_integer(kind) or types.is_boolean(kind):
@@ -271,7 +273,7 @@ def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
         numbers = _numbers(table, label, name, lines)
         odd = np.flatnonzero(numbers != np.floor(numbers))
         if len(odd):
-            problem = f"label {numbers[odd[0]]}: text or whole numbers wanted."
+            problem = f"expected a label that is text or an integer, got {numbers[odd[0]]}."
             raise DataError(name, problem, lines[odd[0]])
         check_numbers(numbers, name, lines)
         return numbers
@@ -281,4 +283,76 @@ def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
         for text, line in zip(texts, lines, strict=True):
             check_text(text, name, line)
         return np.array(texts)
-    raise DataError(name, f"{label!r} holds {_shown(kind)}; text or whole numbers wanted.")
+    raise DataError(name, f"{label!r}: expected text or integers, got {_shown(kind)}.")
+
+
+class _Writer:
+    """Writes `label`, and the lists `indices` and `values` of sparse samples, or their features.
+
+    LZ4, and entries that the schema declares never null, take 0.7 of the default's decoding time.
+    """
+
+    typed = True
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        self.names, self.width = names, 0
+        self.file: Any = None
+        # not Python's file: a signal may raise an error in it, and it is closed before this one
+        self.sink = pyarrow().OSFile(stream.name, "wb")
+
+    def write(self, X: Any, y: Any) -> None:
+        pa = pyarrow()
+        columns: dict[str, Any] = {}
+        if sparse.issparse(X):
+            X = sparse.csr_array(X)
+            ends = X.indptr.astype(np.int32)
+            indices = as_int32(X.indices)
+            for name, entries in ((INDICES, indices), (VALUES, X.data)):
+                entry = pa.field("element", pa.from_numpy_dtype(entries.dtype), nullable=False)
+                columns[name] = pa.ListArray.from_arrays(ends, entries, type=pa.list_(entry))
+            self.width = max(self.width, X.shape[1])
+            features: list[str] = []
+        else:
+            features = column_names(self.names, X.shape[1])
+            columns |= {name: X[:, k] for k, name in enumerate(features)}
+        if y is not None:
+            label = label_name(features)
+            if sparse.issparse(y):
+                y = sparse.csr_array(y)
+                columns[label] = pa.ListArray.from_arrays(
+                    y.indptr.astype(np.int32), y.indices.astype(np.int64)
+                )
+            else:
+                columns[label] = pa.array(y)
+        table = pa.table(columns)
+        if self.file is None:
+            self.file = pa.parquet.ParquetWriter(self.sink, table.schema, compression="lz4")
+        with self._failing_once():
+            self.file.write_table(table)
+
+    def finish(self) -> None:
+        if self.file is not None:
+            if self.width:
+                self.file.add_key_value_metadata({WIDTH: str(self.width).encode()})
+            with self._failing_once():
+                self.file.close()
+        self.sink.close()
+
+    @contextmanager
+    def _failing_once(self) -> Iterator[None]:
+        """Keep pyarrow from writing again, when it frees the file, what could not be written."""
+        try:
+            yield
+        except BaseException:
+            self.file.is_open = False
+            raise
+
+
+FORMAT = Format(
+    name="Parquet",
+    suffixes=(".parquet",),
+    read=read,
+    writer=_Writer,
+    options=frozenset({"label"}),
+    is_binary=True,
+)
