@@ -201,7 +201,9 @@ def test_several_labels_a_row(run, tmp_path):
         set(np.flatnonzero(row)) for row in Y.toarray()
     ]
     assert run("transform m.narrows a.npz -o r.npz")[0] == 0
-    assert "hold one label a row" in run("transform m.narrows a.npz -o r.csv")[2]
+    assert (
+        "expected one label per sample, got several" in run("transform m.narrows a.npz -o r.csv")[2]
+    )
 
 
 @pytest.mark.parametrize("method", ["ocfs", "oc"])
@@ -282,7 +284,7 @@ def test_demo(run, tmp_path):
 GOOD = "1 1:1 2:1\n2 2:5\n"
 WRONG = [
     ("fit none.svm --method oc -o x", 2, "no such file: none.svm"),
-    ("fit a.txt --method oc -o x", 2, "a.txt: unknown suffix; one of .svm"),
+    ("fit a.txt --method oc -o x", 2, "a.txt: .txt is not supported. Supported are .svm"),
     ("fit a.svm --method nope -o x", 2, "'nope' is not one of"),
     ("fit a.svm -o x", 2, "Missing option '--method'"),
     ("fit a.svm --method oc", 2, "Missing option '-o'"),
@@ -303,26 +305,26 @@ WRONG = [
     ("fit a.svm --method oc -o x --priors 1,b", 2, "no list of numbers"),
     ("fit a.svm --method oc -o none/x", 2, "there is no folder none"),
     ("fit a.svm --method oc -o .", 2, "this is a folder"),
-    ("fit . --method oc -o x", 2, "this is a folder"),
+    ("fit . --method oc -o x", 2, "expected a file, got a folder"),
     ("fit a.svm a.csv --method oc -o x", 2, "expected files of one format"),
-    ("fit empty.svm --method oc -o x", 1, "empty.svm: holds no rows"),
+    ("fit empty.svm --method oc -o x", 1, "empty.svm: expected at least one row, got none"),
     ("fit bad.svm --method oc -o x", 1, "bad.svm:2: not a svmlight row"),
     (
         "fit one.svm --method oc -o x",
         1,
         "one.svm: OC: two classes of positive weight wanted, but 1",
     ),
-    ("fit nan.svm --method oc -o x", 1, "nan.svm:2: NaN or infinity"),
+    ("fit nan.svm --method oc -o x", 1, "nan.svm:2: expected finite values, got NaN"),
     ("fit same.svm --method oc -o x", 1, "the classes have equal means"),
-    ("fit a.csv --method oc -o x", 1, "a.csv:1: no label column"),
+    ("fit a.csv --method oc -o x", 1, "a.csv:1: expected a label column"),
     ("fit words.jsonl --method oc -o x", 1, "words.jsonl: the texts hold no words"),
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
     ("transform m.narrows none.svm -o x.npz", 2, "no such file: none.svm"),
-    ("transform m.narrows a.svm -o x.txt", 2, "x.txt: unknown suffix"),
+    ("transform m.narrows a.svm -o x.txt", 2, "x.txt: .txt is not supported"),
     (
         "transform m.narrows a.svm -o x.jsonl",
         2,
-        "x.jsonl: .jsonl is for texts; numbers are",
+        "x.jsonl: expected a format for numbers, got one for texts",
     ),
     ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: not a narrows model, or a damaged"),
     ("transform a.svm a.svm -o x.npz", 1, "a.svm: not a narrows model"),
@@ -345,8 +347,12 @@ WRONG = [
     ("fit a.svm --method oc -o a.svm", 2, "a.svm: this is what is read; write to another file"),
     ("transform m.narrows a.svm -o a.svm", 2, "a.svm: this is what is read"),
     ("transform m.narrows a.svm -o m.narrows", 2, "m.narrows: this is what is read"),
-    ("fit a.svm --split train --method oc -o x", 2, "split was given, but is of no use for a.svm"),
-    ("fit words.csv --one-based --method oc -o x", 2, "zero-based was given, but is of no use"),
+    ("fit a.svm --split train --method oc -o x", 2, "a.svm: split is not available for svmlight"),
+    (
+        "fit words.csv --one-based --method oc -o x",
+        2,
+        "words.csv: zero_based is not available for CSV",
+    ),
     ("fit - - --method oc -o x", 2, "- (standard input) can be read only once"),
     ("fit a.svm --method oc --priors sqrt --param priors=balanced -o x", 2, "was given already"),
     ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "priors must be numbers, but"),
@@ -528,7 +534,7 @@ def test_pipes(tmp_path, svm):
     assert done.returncode == 2
     assert b"--zero-based or --one-based" in done.stderr
     done = piped("fit - --method oc -o x.narrows", b"")
-    assert (done.returncode, b"holds no rows" in done.stderr) == (1, True)
+    assert (done.returncode, b"expected at least one row" in done.stderr) == (1, True)
     done = piped("fit - --method oc -o x.narrows", gzip.compress(content))
     assert (done.returncode, b"compressed" in done.stderr) == (2, True)
     done = piped("fit - --method oc --one-based -o c.narrows", b"# from elsewhere\n" + content)

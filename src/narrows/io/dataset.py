@@ -170,7 +170,7 @@ class Dataset:
         for name in OPTIONS:
             if self.options.get(name) is not None and name not in self.format.options:
                 raise ParameterError(
-                    f"{', '.join(map(display_name, self.paths))}: {name.replace('_', '-')} is not "
+                    f"{', '.join(map(display_name, self.paths))}: {name} is not "
                     f"available for {self.format.name}. Leave it out."
                 )
 
