@@ -311,7 +311,7 @@ def test_what_are_no_rows_of_numbers_is_refused(client):
     with pytest.raises(ValueError, match=r"shape \(n, d\) wanted, but shape \(60,\)"):
         engine.fit(OC(), (da.from_array(X[:, 0]), y), client)
     for chunk_rows, width in ((0, None), (10, 0)):
-        with pytest.raises(ParameterError, match="integers >= 1"):
+        with pytest.raises(ParameterError, match="an integer >= 1"):
             engine.fit(OC(), parts_of(X, y), client, chunk_rows=chunk_rows, width=width)
 
 

@@ -152,7 +152,7 @@ def test_stop_words_are_no_large_file(run, tmp_path):
 @pytest.mark.parametrize("wrong", [0, -1])
 def test_a_limit_that_is_none(tmp_path, wrong):
     path = put(tmp_path, "a.csv", b"a\n1\n")
-    with pytest.raises(ParameterError, match="max_line_mb: expected a whole number >= 1, got"):
+    with pytest.raises(ParameterError, match="max_line_mb: expected an integer >= 1, got"):
         rows(path, max_line_mb=wrong)
 
 

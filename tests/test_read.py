@@ -367,7 +367,7 @@ def test_whole_numbers_of_json_are_not_rounded(tmp_path):
 @pytest.mark.parametrize("options", [{"chunk_rows": 0}, {"chunk_rows": -1}, {"width": 0}])
 def test_options_out_of_range(tmp_path, options):
     (tmp_path / "a.csv").write_text("a\n1\n")
-    with pytest.raises(ParameterError, match="chunk_rows and width: expected integers >= 1, got"):
+    with pytest.raises(ParameterError, match="expected an integer >= 1, got"):
         gathered(tmp_path / "a.csv", **options)
     with pytest.raises(ParameterError, match="expected at least one file, got none"):
         gathered([])

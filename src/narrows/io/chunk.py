@@ -31,15 +31,10 @@ class Options:
     facts: Mapping[str, Any] = field(default_factory=dict)  # a format's own; see `with_found`
 
     def __post_init__(self) -> None:
-        if self.chunk_rows < 1 or (self.width is not None and self.width < 1):
-            raise ParameterError(
-                "chunk_rows and width: expected integers >= 1, got "
-                f"{self.chunk_rows!r} and {self.width!r}."
-            )
-        if self.max_line_mb < 1:
-            raise ParameterError(
-                f"max_line_mb: expected a whole number >= 1, got {self.max_line_mb!r}."
-            )
+        for name in ("chunk_rows", "width", "max_line_mb"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ParameterError(f"{name}: expected an integer >= 1, got {value!r}.")
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values."""
@@ -82,17 +77,19 @@ class Chunk(NamedTuple):
     at: Position = Position()
 
 
+def row_of(entry: int, indptr: np.ndarray) -> int:
+    """Return the row of an entry of a CSR matrix."""
+    return int(np.searchsorted(indptr, entry, side="right")) - 1
+
+
 def check_finite(chunk: Chunk, name: str) -> None:
     """Raise DataError, with the row, where a number is not finite."""
     X = chunk.X
     values = X.data if sparse.issparse(X) else X
     if not np.isfinite(values).all():
         bad = ~np.isfinite(values)
-        row = (
-            np.searchsorted(X.indptr, np.flatnonzero(bad)[0], side="right") - 1
-            if sparse.issparse(X)
-            else np.flatnonzero(bad.any(axis=1))[0]
-        )
+        first = np.flatnonzero(bad)[0]
+        row = row_of(first, X.indptr) if sparse.issparse(X) else first // X.shape[1]
         raise DataError(name, "expected finite values, got NaN or infinity.", chunk.lines[row])
 
 
@@ -110,16 +107,11 @@ def label_column(
     candidates = [options.label] if options.label else list(LABELS)
     found = [column for column in candidates if column in header]
     if len(found) > 1:
-        raise DataError(
-            name, "expected one label column, got 'class' and 'label'. Set label (--label).", line
-        )
+        problem = "expected one label column, got 'class' and 'label'. Set label (--label)."
+        raise DataError(name, problem, line)
     if not found and options.labels_required:
-        raise DataError(
-            name,
-            f"expected a label column {' or '.join(map(repr, candidates))}, got the columns "
-            f"{', '.join(header[:10])}{', …' if len(header) > 10 else ''}. Set label (--label).",
-            line,
-        )
+        problem = f"expected a label column {' or '.join(map(repr, candidates))}, got the columns"
+        raise DataError(name, f"{problem} {_first(header, 10)}. Set label (--label).", line)
     return found[0] if found else None
 
 
@@ -141,13 +133,13 @@ def feature_columns(
     extra = [column for column in present if column not in known]
     for what, which in (("all but", missing), ("them and", extra)):
         if which:
-            raise DataError(
-                name,
-                f"expected the {len(options.columns)} columns of the fit, got {what} "
-                f"{', '.join(which[:5])}{', …' if len(which) > 5 else ''}.",
-                line,
-            )
+            problem = f"expected the {len(options.columns)} columns of the fit, got {what}"
+            raise DataError(name, f"{problem} {_first(which, 5)}.", line)
     return list(options.columns)
+
+
+def _first(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + ", …" * (len(names) > most)
 
 
 def indicator(labels: np.ndarray, indptr: np.ndarray, n_classes: int) -> sparse.csr_array:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
 
 from narrows.io import compression, formats
 from narrows.io.atomic import replacing
-from narrows.io.chunk import Chunk, Options
+from narrows.io.chunk import Chunk, Options, row_of
 from narrows.io.formats.base import Format, Writer, label_name
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import blocks, widened
 
 _CELLS = 4_000_000  # of sparse samples that become dense at a time, at most
 _NUMBERS = "labels that are numbers"
-_WRITE_APART = "Write such files to outputs of their own."
 
 
 class Rows:
@@ -41,6 +40,8 @@ class Rows:
         self._labels: Any = None
         self._sparse, self._width = False, 0
         self._is_first = True
+        self._name: str = ""
+        self._lines: Any = ()
 
     def write(self, X: Any, y: Any, name: str = "", lines: Sequence[int] | Any = ()) -> None:
         """Add samples.
@@ -67,15 +68,10 @@ class Rows:
             self._sparse, self._width = sparse.issparse(X), 0 if texts else X.shape[1]
             self._labels = _kind(y) if _kind(y) != _NUMBERS else self._fixed(y.dtype)
             self._is_first = False
-        try:
-            y = self._as_first_labels(y)
-            if not texts:
-                X = self._as_first_rows(X)
-        except _UnlikeError as unlike:
-            line = None if unlike.row is None or not len(lines) else int(lines[unlike.row])
-            if name:
-                raise DataError(name, str(unlike), line) from None
-            raise ParameterError(str(unlike)) from None
+        self._name, self._lines = name, lines
+        y = self._as_first_labels(y)
+        if not texts:
+            X = self._as_first_rows(X)
         if texts or sparse.issparse(X) == self._sparse:
             self.writer.write(X, y)
             return
@@ -96,38 +92,52 @@ class Rows:
         kind, fixed = _kind(y), self._labels
         first = fixed if isinstance(fixed, str) else _NUMBERS
         if kind != first:
-            raise _UnlikeError(
-                f"expected {first}, as in the rows before, got {kind}. {_WRITE_APART}"
-            )
-        return y if kind != _NUMBERS else _cast(y, fixed, "labels")
+            self._refuse(f"expected {first}, as in the rows before, got {kind}.")
+        return y if kind != _NUMBERS else self._cast(y, fixed, "labels")
 
     def _as_first_rows(self, X: Any) -> Any:
         width = X.shape[1]
         is_fixed = not (self._sparse or (sparse.issparse(X) and width < self._width))
         if is_fixed and width != self._width:
-            raise _UnlikeError(
-                f"expected {self._width} columns, as in the rows before, got {width}. "
-                f"{_WRITE_APART}"
-            )
+            self._refuse(f"expected {self._width} columns, as in the rows before, got {width}.")
         if X.dtype == self._dtype:
             return X
         if not sparse.issparse(X):
-            return _cast(X, self._dtype, "values")
+            return self._cast(X, self._dtype, "values")
         X = sparse.csr_array(X)
-        try:
-            data = _cast(X.data, self._dtype, "values")
-        except _UnlikeError as unlike:
-            unlike.row = int(np.searchsorted(X.indptr, unlike.row or 0, side="right")) - 1
-            raise
+        data = self._cast(X.data, self._dtype, "values", X.indptr)
         return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
+    def _cast(
+        self, numbers: np.ndarray, dtype: np.dtype, what: str, indptr: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the numbers as `dtype`; raise where one of them would change."""
+        if numbers.dtype == dtype:
+            return numbers
+        with np.errstate(all="ignore"):
+            cast = numbers.astype(dtype)
+            back = cast.astype(numbers.dtype)
+        # signs too: an integer that wraps around is cast back to itself
+        same = (back == numbers) & ((cast < 0) == (numbers < 0))
+        same |= (cast != cast) & (numbers != numbers)
+        if not same.all():
+            first = tuple(index[0] for index in np.nonzero(~same))
+            self._refuse(
+                f"expected {what} that {dtype} holds, as in the rows before, got "
+                f"{numbers[first].item()!r}.",
+                int(first[0]) if indptr is None else row_of(first[0], indptr),
+                "Name the files with the wider type first.",
+            )
+        return cast
 
-class _UnlikeError(Exception):
-    """A chunk is unlike the first one, from this row of it on."""
-
-    def __init__(self, problem: str, row: int | None = None):
-        super().__init__(problem)
-        self.row = row
+    def _refuse(
+        self, problem: str, row: int | None = None, advice: str = "Write to separate outputs."
+    ) -> NoReturn:
+        """Raise: a chunk is unlike the first one, from this row of it on."""
+        if not self._name:
+            raise ParameterError(f"{problem} {advice}")
+        line = None if row is None or not len(self._lines) else int(self._lines[row])
+        raise DataError(self._name, f"{problem} {advice}", line)
 
 
 def _kind(y: Any) -> str:
@@ -137,26 +147,6 @@ def _kind(y: Any) -> str:
     if sparse.issparse(y):
         return "several labels per sample"
     return _NUMBERS if y.dtype.kind in "biuf" else "labels that are text"
-
-
-def _cast(numbers: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
-    """Return the numbers as `dtype`; _UnlikeError where one of them would change."""
-    if numbers.dtype == dtype:
-        return numbers
-    with np.errstate(all="ignore"):
-        cast = numbers.astype(dtype)
-        back = cast.astype(numbers.dtype)
-    # signs too: an integer that wraps around is cast back to itself
-    same = (back == numbers) & ((cast < 0) == (numbers < 0))
-    same |= (cast != cast) & (numbers != numbers)
-    if not same.all():
-        first = tuple(index[0] for index in np.nonzero(~same))
-        raise _UnlikeError(
-            f"expected {what} that {dtype} holds, as in the rows before, got "
-            f"{numbers[first].item()!r}. Name the files with the wider type first.",
-            int(first[0]),
-        )
-    return cast
 
 
 @contextmanager

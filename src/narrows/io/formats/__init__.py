@@ -9,7 +9,7 @@ from narrows.io.formats import csv, jsonl, npz, parquet, svmlight
 from narrows.io.formats.base import Format
 from narrows.solve.errors import DataError, ParameterError
 
-# the first one whose `matches` holds reads standard input: the less a sign says, the later it is
+# standard input has the first format whose `first_row` matches: vague patterns come last
 FORMATS = (svmlight.FORMAT, parquet.FORMAT, npz.FORMAT, jsonl.FORMAT, csv.FORMAT)
 FOR_ROWS, FOR_TEXTS = csv.FORMAT, jsonl.FORMAT  # of standard output
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
@@ -59,14 +59,11 @@ def format_of_row(row: bytes) -> Format:
         raise ParameterError(
             f"{name}: expected text, got a compressed file. Decompress it first, or name the file."
         )
-    known = [format for format in FORMATS if format.matches is not None]
-    for format in known:
-        if format.matches is not None and format.matches(row):
+    for format in FORMATS:
+        if format.first_row is not None and format.first_row.fullmatch(row):
             return format
-    raise ParameterError(
-        f"{name}: expected {' or '.join(format.name for format in known)}, got a file that starts "
-        f"with {row[:40]!r}."
-    )
+    names = " or ".join(format.name for format in FORMATS if format.first_row is not None)
+    raise ParameterError(f"{name}: expected {names}, got a file that starts with {row[:40]!r}.")
 
 
 def listed(formats: Iterable[Format]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
@@ -39,7 +40,7 @@ class Format:
     writer : callable
         Returns a `Writer`, given a binary stream and the names of the features or None, and also
         ``csv_safe=True`` where this was asked for and is among `options`.
-    options : frozenset of str
+    options : sequence of str
         Those of the options that not all formats support (`label`, `text`, `split`, `zero_based`
         for reading, `csv_safe` for writing) that this one does.
     survey : callable, optional
@@ -48,8 +49,8 @@ class Format:
         The names of these facts, and how those of several files combine: `any` or `all`.
     pipe_needs : mapping of str to str
         Of these facts, those without which a pipe cannot be read, and the message that asks.
-    matches : callable, optional
-        Whether standard input of which this is the first row has this format; None for formats
+    first_row : pattern of bytes, optional
+        What the first row of standard input in this format matches as a whole; None for formats
         that are not read from standard input.
     is_binary : bool
         Whether files are compressed by the format itself, not by a suffix such as ``.gz``.
@@ -65,11 +66,11 @@ class Format:
     suffixes: tuple[str, ...]
     read: Callable[[IO[bytes], str, Options], Iterator[Chunk]]
     writer: Callable[..., Writer]
-    options: frozenset[str] = frozenset()
+    options: Sequence[str] = ()
     survey: Callable[[IO[bytes], str, Options], dict[str, bool]] | None = None
     surveyed: Mapping[str, Callable[[Iterable[bool]], bool]] = field(default_factory=dict)
     pipe_needs: Mapping[str, str] = field(default_factory=dict)
-    matches: Callable[[bytes], bool] | None = None
+    first_row: re.Pattern[bytes] | None = None
     is_binary: bool = False
     holds_texts: bool = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import dropwhile, islice
 from typing import IO, Any
@@ -176,17 +177,7 @@ class _Writer:
         self.text.detach()
 
 
-def _has_commas(row: bytes) -> bool:
-    return b"," in row
-
-
 FORMAT = Format(
-    name="CSV",
-    suffixes=(".csv",),
-    read=read,
-    writer=_Writer,
-    options=frozenset({"label", "csv_safe"}),
-    survey=survey,
-    surveyed={"number_labels": all},
-    matches=_has_commas,
-)
+    "CSV", (".csv",), read, _Writer, options=("label", "csv_safe"),
+    survey=survey, surveyed={"number_labels": all}, first_row=re.compile(rb".*,.*"),
+)  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
@@ -96,16 +97,7 @@ class _Writer:
         pass
 
 
-def _is_object(row: bytes) -> bool:
-    return row.startswith(b"{")
-
-
 FORMAT = Format(
-    name="JSON lines",
-    suffixes=(".jsonl",),
-    read=read,
-    writer=_Writer,
-    options=frozenset({"label", "text", "split"}),
-    matches=_is_object,
-    holds_texts=True,
-)
+    "JSON lines", (".jsonl",), read, _Writer, options=("label", "text", "split"),
+    first_row=re.compile(rb"\{.*"), holds_texts=True,
+)  # fmt: skip

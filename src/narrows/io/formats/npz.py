@@ -178,11 +178,4 @@ class _Array:
             entry.write(np.frombuffer(block, self.dtype).astype(dtype, copy=False).tobytes())
 
 
-FORMAT = Format(
-    name=".npz",
-    suffixes=(".npz",),
-    read=read,
-    writer=_Writer,
-    options=frozenset({"label"}),
-    is_binary=True,
-)
+FORMAT = Format(".npz", (".npz",), read, _Writer, options=("label",), is_binary=True)

@@ -22,7 +22,8 @@ from narrows.io.chunk import (
     feature_columns,
     indicator,
     label_column,
-)
+    row_of,
+)  # fmt: skip
 from narrows.io.formats.base import Format, as_int32, column_names, label_name
 from narrows.solve.errors import DataError
 
@@ -46,41 +47,39 @@ def pyarrow() -> Any:
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of a Parquet file, whatever its row groups are."""
-    pa = pyarrow()
-    try:
-        file = pa.parquet.ParquetFile(stream, page_checksum_verification=True)
+    with _damage_named(name, "not a Parquet file, or a damaged one"):
+        file = pyarrow().parquet.ParquetFile(stream, page_checksum_verification=True)
         groups, skipped = list(range(file.num_row_groups)), 0
         while groups and skipped + file.metadata.row_group(groups[0]).num_rows <= options.after:
             skipped += file.metadata.row_group(groups.pop(0)).num_rows
-        # one group after the other: asked for all of them, pyarrow holds on to what it has read
+        # one group after the other: of several, pyarrow keeps those that it has read
         size = options.chunk_rows
         batches = (b for group in groups for b in file.iter_batches(size, row_groups=[group]))
         width = (file.metadata.metadata or {}).get(WIDTH, b"0")
         if not width.isdigit() or int(width) > _LARGEST:
-            raise DataError(
-                name, f"a damaged Parquet file: expected a number of features, got {width!r}."
-            )
+            problem = f"a damaged Parquet file: expected a number of features, got {width!r}."
+            raise DataError(name, problem)
         options = options.replace(width=options.width or int(width) or None)
         rows = file.metadata.num_rows - skipped
         yield from _chunks(_all(batches, rows, name), file.schema_arrow, name, options, skipped)
-    except DataError:
-        raise
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            name, f"not a Parquet file, or a damaged one: {_first_line(error)}"
-        ) from None
 
 
 def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of a table that has `__arrow_c_stream__`."""
-    pa = pyarrow()
+    with (
+        _damage_named(name, "not a table that Arrow can read"),
+        pyarrow().RecordBatchReader.from_stream(table) as reader,
+    ):
+        yield from _chunks(reader, reader.schema, name, options, 0)
+
+
+@contextmanager
+def _damage_named(name: str, problem: str) -> Iterator[None]:
     try:
-        with pa.RecordBatchReader.from_stream(table) as reader:
-            yield from _chunks(reader, reader.schema, name, options, 0)
-    except DataError:
-        raise
-    except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
-        raise DataError(name, f"not a table that Arrow can read: {_first_line(error)}") from None
+        yield
+    except (pyarrow().ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
+        first_line = str(error).partition("\n")[0]
+        raise DataError(name, f"{problem}: {first_line}") from None
 
 
 def _all(batches: Iterable[Any], rows: int, name: str) -> Iterator[Any]:
@@ -90,13 +89,8 @@ def _all(batches: Iterable[Any], rows: int, name: str) -> Iterator[Any]:
         missing -= batch.num_rows
         yield batch
     if missing:
-        raise DataError(
-            name, f"a damaged Parquet file: expected {rows:,} rows, got {rows - missing:,}."
-        )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+        problem = f"a damaged Parquet file: expected {rows:,} rows, got {rows - missing:,}."
+        raise DataError(name, problem)
 
 
 def _chunks(
@@ -163,34 +157,37 @@ def _tables(batches: Iterable[Any], rows: int, skipped: int) -> Iterator[Any]:
 
 
 def _sparse(table: Any, width: int, name: str, lines: range) -> sparse.csr_array:
-    (counts, indices), (also, values) = (
-        _lists(table, column, name, lines) for column in (INDICES, VALUES)
-    )
-    unlike = np.flatnonzero(counts != also)
+    indices, indptr, top = _indices(table, INDICES, _LARGEST, name, lines)
+    counts, values = _lists(table, VALUES, name, lines)
+    unlike = np.flatnonzero(counts != np.diff(indptr))
     if len(unlike):
         k = unlike[0]
-        problem = f"expected {counts[k]} {VALUES}, as many as {INDICES}, got {also[k]}."
+        n_indices = indptr[k + 1] - indptr[k]
+        problem = f"expected {n_indices} {VALUES}, as many as {INDICES}, got {counts[k]}."
         raise DataError(name, problem, lines[k])
-    indptr = np.append(0, np.cumsum(counts))
-    if indices.dtype.kind not in "iu" or values.dtype.kind not in "biuf":
-        raise DataError(
-            name,
-            f"expected integers in {INDICES!r} and numbers in {VALUES!r}, got "
-            f"{indices.dtype} and {values.dtype}.",
-        )
-    top, low = (int(indices.max()), int(indices.min())) if len(indices) else (-1, 0)
-    if low < 0 or top >= _LARGEST:
-        k = int(np.flatnonzero((indices < 0) | (indices >= _LARGEST))[0])
-        row = int(np.searchsorted(indptr, k, side="right")) - 1
-        problem = f"{INDICES!r}: expected 0 to 2^31 - 2, got {indices[k]}."
-        raise DataError(name, problem, lines[row])
+    if values.dtype.kind not in "biuf":
+        raise DataError(name, f"{VALUES!r}: expected lists of numbers, got {values.dtype}.")
     # always a copy: the arrays of Arrow cannot be written to, as scipy does to sort a row
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
-    shape = (len(counts), max(width, top + 1))
+    return sparse.csr_array((values, indices, indptr), shape=(len(counts), max(width, top)))
+
+
+def _indices(
+    table: Any, column: str, most: int, name: str, lines: range
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return lists of integers under `most` as `indices` and `indptr` of CSR, and their width."""
+    counts, indices = _lists(table, column, name, lines)
+    expected = f"{column!r}: expected lists of integers from 0 to {most - 1}, got"
+    if indices.dtype.kind not in "iu":
+        raise DataError(name, f"{expected} {indices.dtype}.")
+    indptr = np.append(0, np.cumsum(counts))
+    top, low = (int(indices.max()), int(indices.min())) if len(indices) else (-1, 0)
+    if low < 0 or top >= most:
+        k = int(np.flatnonzero((indices < 0) | (indices >= most))[0])
+        raise DataError(name, f"{expected} {indices[k]}.", lines[row_of(k, indptr)])
     # scipy keeps both in one type, so that a large one would double the memory of the other
     small = np.int32 if indptr[-1] <= _LARGEST else np.int64
-    parts = (values, indices.astype(np.int32), indptr.astype(small))
-    return sparse.csr_array(parts, shape=shape)
+    return indices.astype(np.int32), indptr.astype(small), top + 1
 
 
 def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +199,7 @@ def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray
     flat = array.flatten()
     if flat.null_count:
         raise DataError(name, f"column {column!r}: expected lists without nulls, got a null.")
-    with _named(column, name):
+    with _damage_named(name, f"column {column!r} cannot be read"):
         return array.value_lengths().to_numpy(), flat.to_numpy(zero_copy_only=False)
 
 
@@ -210,14 +207,6 @@ def _column(table: Any, column: str) -> Any:
     """Return a column as one array; combining a single chunk would copy it."""
     parts = table.column(column)
     return parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
-
-
-@contextmanager
-def _named(column: str, name: str) -> Iterator[None]:
-    try:
-        yield
-    except (pyarrow().ArrowException, UnicodeDecodeError) as error:
-        raise DataError(name, f"column {column!r} cannot be read: {_first_line(error)}") from None
 
 
 def _shown(kind: Any) -> str:
@@ -253,17 +242,8 @@ def _numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
 def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
     types = pyarrow().types
     if _is_list(table.schema.field(label).type):
-        counts, indices = _lists(table, label, name, lines)
-        indptr = np.append(0, np.cumsum(counts))
-        expected = f"{label!r}: expected lists of integers from 0 to {CLASSES - 1}, got"
-        if indices.dtype.kind not in "iu":
-            raise DataError(name, f"{expected} {indices.dtype}.")
-        bad = np.flatnonzero((indices < 0) | (indices >= CLASSES))
-        if len(bad):
-            row = int(np.searchsorted(indptr, bad[0], side="right")) - 1
-            raise DataError(name, f"{expected} {indices[bad[0]]}.", lines[row])
-        indices = indices.astype(np.int32)
-        return indicator(indices, indptr, max(width, int(indices.max(initial=-1)) + 1))
+        indices, indptr, n_classes = _indices(table, label, CLASSES, name, lines)
+        return indicator(indices, indptr, max(width, n_classes))
     array = _column(table, label)
     _refuse_nulls(array, label, name, lines)
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
@@ -278,7 +258,7 @@ def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
         check_numbers(numbers, name, lines)
         return numbers
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        with _named(label, name):
+        with _damage_named(name, f"column {label!r} cannot be read"):
             texts = array.to_pylist()
         for text, line in zip(texts, lines, strict=True):
             check_text(text, name, line)
@@ -348,11 +328,4 @@ class _Writer:
             raise
 
 
-FORMAT = Format(
-    name="Parquet",
-    suffixes=(".parquet",),
-    read=read,
-    writer=_Writer,
-    options=frozenset({"label"}),
-    is_binary=True,
-)
+FORMAT = Format("Parquet", (".parquet",), read, _Writer, options=("label",), is_binary=True)

@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from narrows.io.chunk import CLASSES, Chunk, Options, indicator
+from narrows.io.chunk import CLASSES, Chunk, Options, indicator, row_of
 from narrows.io.formats.base import Format, whole
 from narrows.io.lines import Lines
 from narrows.solve.errors import DataError, ParameterError
@@ -57,7 +57,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         y = _several(rows, name) if several else _one_each(rows, name)
         last, starts = int(rows.columns.max(initial=0)), _starts(rows.counts)
         if width is not None and last >= width:
-            row = _row_of(np.flatnonzero(rows.columns >= width)[0], rows.counts)
+            row = row_of(np.flatnonzero(rows.columns >= width)[0], starts)
             raise DataError(
                 name,
                 f"expected columns from {first} to {width - 1 + first}, got column "
@@ -173,11 +173,6 @@ def _starts(counts: np.ndarray) -> np.ndarray:
     return starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
 
 
-def _row_of(entry: int, counts: np.ndarray) -> int:
-    """Return which row an entry is in."""
-    return int(np.searchsorted(np.cumsum(counts), entry, side="right"))
-
-
 def _one_each(rows: _Rows, name: str) -> np.ndarray:
     odd = np.flatnonzero(rows.label_counts != 1)
     if len(odd):
@@ -205,7 +200,7 @@ def _refuse(wrong: np.ndarray, rows: _Rows, name: str, expected: str) -> None:
     """Raise where a label is wrong, or no integer."""
     odd = np.flatnonzero(wrong | (rows.labels != np.floor(rows.labels)))
     if len(odd):
-        row = _row_of(odd[0], rows.label_counts)
+        row = row_of(odd[0], _starts(rows.label_counts))
         problem = f"expected {expected}, got {rows.labels[odd[0]]:.17g}."
         raise DataError(name, problem, int(rows.lines[row]))
 
@@ -250,24 +245,12 @@ def _by_row(rows: sparse.csr_array, entries: list) -> Iterator[list]:
     return (entries[a:b] for a, b in pairwise(rows.indptr.tolist()))
 
 
-_ROW = re.compile(rb"[-+.\deE]+\s*(#.*)?|([-+.\deE,]+\s+)?(qid:\S+\s+)?\d+:\S.*")
-
-
-def _is_row(row: bytes) -> bool:
-    return _ROW.fullmatch(row) is not None
-
-
 FORMAT = Format(
-    name="svmlight",
-    suffixes=(".svm", ".svmlight", ".libsvm"),
-    read=read,
-    writer=_Writer,
-    options=frozenset({"zero_based"}),
-    survey=survey,
-    surveyed={"zero_based": any, "several_labels": any},
+    "svmlight", (".svm", ".svmlight", ".libsvm"), read, _Writer, options=("zero_based",),
+    survey=survey, surveyed={"zero_based": any, "several_labels": any},
     pipe_needs={
         "zero_based": "standard input, or a pipe: expected zero_based (--zero-based or "
         "--one-based), as svmlight columns count from 0 or 1, got none."
     },
-    matches=_is_row,
-)
+    first_row=re.compile(rb"[-+.\deE]+\s*(#.*)?|([-+.\deE,]+\s+)?(qid:\S+\s+)?\d+:\S.*"),
+)  # fmt: skip
