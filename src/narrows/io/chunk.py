@@ -54,7 +54,7 @@ class Options:
 
 
 class Position(NamedTuple):
-    """Where a chunk ends: in which file, at which line (or row) of it, after how many rows."""
+    """Where a chunk ends: the file, its line (or row), and the number of rows so far."""
 
     file: int = 0
     line: int = 0
@@ -215,5 +215,5 @@ class Labels:
         return label
 
     def array(self, labels: list[Any]) -> np.ndarray | None:
-        """Return what has been checked as an array, or None where there are no labels."""
+        """Return checked labels as an array, or None where there are none."""
         return np.array(labels) if self.present else None

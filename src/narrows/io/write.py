@@ -22,9 +22,9 @@ _NUMBERS = "labels that are numbers"
 
 
 class Rows:
-    """Samples on their way to a writer; the first chunk decides what all of them are.
+    """Passes samples to a writer; the first chunk decides the types of all of them.
 
-    It decides the types of values and labels, whether there are labels, whether these are text,
+    These are the types of values and labels, whether labels are present, whether they are text,
     numbers or several per sample, and whether samples are sparse. Later chunks are cast where no
     value changes.
 
@@ -141,7 +141,7 @@ class Rows:
 
 
 def _kind(y: Any) -> str:
-    """Return what labels are, in words."""
+    """Return the kind of labels, in words."""
     if y is None:
         return "no labels"
     if sparse.issparse(y):

@@ -62,8 +62,10 @@ def format_of_row(row: bytes) -> Format:
     for format in FORMATS:
         if format.first_row is not None and format.first_row.fullmatch(row):
             return format
-    names = " or ".join(format.name for format in FORMATS if format.first_row is not None)
-    raise ParameterError(f"{name}: expected {names}, got a file that starts with {row[:40]!r}.")
+    names = ", ".join(format.name for format in FORMATS if format.first_row is not None)
+    raise ParameterError(
+        f"{name}: expected one of {names}, got a file that starts with {row[:40]!r}."
+    )
 
 
 def listed(formats: Iterable[Format]) -> str:

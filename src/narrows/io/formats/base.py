@@ -16,13 +16,13 @@ from narrows.solve.errors import ParameterError
 class Writer(Protocol):
     """Writes chunks of one type and kind, each as wide as those before, or wider if sparse."""
 
-    typed: bool  # whether files of the format say what type numbers have
+    typed: bool  # whether files of the format store the type of numbers
 
     def write(self, X: Any, y: Any) -> None:
         """Add samples, or texts; y may be None."""
 
     def finish(self) -> None:
-        """Write what has to come last."""
+        """Write the end of the file."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def _as_label(cell: str, numbers: bool) -> Any:
 
 def _as_numbers(table: np.ndarray, lines: list[int], features: list[str], name: str) -> np.ndarray:
     try:
-        if not any("_" in cell for cell in table.flat):  # Python's 1_000 is none of ours
+        if not any("_" in cell for cell in table.flat):  # Python takes 1_000, too
             return table.astype(np.float64)
     except ValueError:
         pass
@@ -121,7 +121,7 @@ def _as_numbers(table: np.ndarray, lines: list[int], features: list[str], name: 
             except ValueError:
                 problem = f"column {column!r}: expected a number, got {cell!r}."
                 raise DataError(name, problem, line) from None
-    raise AssertionError("a cell is no number, and none was found")
+    raise AssertionError("a cell that is no number was not found")
 
 
 def _no_formula(text: str) -> str:
@@ -130,7 +130,7 @@ def _no_formula(text: str) -> str:
 
 
 class _Ends:
-    """Lines of `csv`, which quotes both characters of a line's end if it ends lines with both."""
+    """Shortens the line ends of `csv`, which quotes \\r and \\n in cells only if it writes both."""
 
     def __init__(self, text: IO[str]):
         self.text = text

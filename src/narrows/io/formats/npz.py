@@ -32,7 +32,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     try:
         with np.load(stream, allow_pickle=False) as archive:
             arrays = dict(archive)
-        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused later
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
             X, y = _rows(arrays, stream), _labels(arrays, options.label)
             if y is not None and y.ndim == 1 and y.dtype.kind == "f":
                 check_numbers(y, name, range(1, len(y) + 1))
@@ -77,7 +77,7 @@ def _labels(arrays: Mapping[str, np.ndarray], label: str | None) -> Any:
         raise ValueError(f"expected labels that are text or integers, got {y.dtype}.")
     if y is None or y.ndim == 1:
         return y
-    return y.ravel() if y.shape[1:] == (1,) else sparse.csr_array(y)  # several labels a row
+    return y.ravel() if y.shape[1:] == (1,) else sparse.csr_array(y)  # several labels per sample
 
 
 def _csr(arrays: Mapping[str, np.ndarray], *parts: str) -> sparse.csr_array:
@@ -151,7 +151,7 @@ class _Array:
     def __init__(self) -> None:
         self.file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the array
         self.rows, self.shape, self.dtype = 0, (), np.dtype(np.float64)
-        self.text: list[np.ndarray] = []  # whose width is that of the longest
+        self.text: list[np.ndarray] = []  # as wide as the longest
         self.last: Any = None
 
     def add(self, array: np.ndarray) -> None:

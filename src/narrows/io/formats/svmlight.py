@@ -88,7 +88,7 @@ def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
 def _read(
     lines: Lines, base: int, size: int, skipped: int
 ) -> Iterator[tuple[_Rows, DataError | None]]:
-    """Yield `size` rows at a time, and with the last ones what is wrong with the row after them.
+    """Yield `size` rows at a time, the last ones with the error in the row after them, if any.
 
     The first `skipped` lines are left out.
     """
@@ -121,7 +121,7 @@ def _joined(held: list[_Rows]) -> _Rows:
 
 
 def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, DataError | None]:
-    """Return the rows of a block, the number of the line after it, and what was wrong, if so."""
+    """Return the rows of a block, the number of the line after it, and the error, if any."""
     from narrows.io.formats import svmlight_steps as steps
 
     text = np.frombuffer(block, np.uint8)
@@ -135,7 +135,7 @@ def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, 
     for which, start, stop in odd[:n_odd].tolist():
         token = block[start:stop]
         try:
-            value = float(token.replace(b"_", b"?"))  # Python's 1_000 is none of ours
+            value = float(token.replace(b"_", b"?"))  # Python takes 1_000, too
         except ValueError:
             kind = "value" if which >= 0 else "label"
             problem, at = f"{kind}: expected a number, got {_shown(token)}.", start
