@@ -130,7 +130,7 @@ def _no_formula(text: str) -> str:
 
 
 class _Ends:
-    """Shortens the line ends of `csv`, which quotes \\r and \\n in cells only if it writes both."""
+    """Shortens the line ends of `csv`, which quotes only such characters as it ends lines with."""
 
     def __init__(self, text: IO[str]):
         self.text = text
