@@ -156,13 +156,7 @@ class Dataset:
     def source(self, tfidf: Vectoriser | None = None) -> Source | None:
         """Return what a model fitted to these files has to remember of them, after a pass."""
         options = self.options
-        source = Source(
-            zero_based=options.zero_based,
-            label=options.label,
-            text=options.text,
-            columns=self._columns,
-            tfidf=tfidf,
-        )
+        source = Source(options.zero_based, options.label, options.text, self._columns, tfidf)
         return None if source == Source() else source
 
     def _refuse_unused(self) -> None:

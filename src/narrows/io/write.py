@@ -72,11 +72,10 @@ class Rows:
         y = self._as_first_labels(y)
         if not texts:
             X = self._as_first_rows(X)
+        if self._sparse:
+            X = sparse.csr_array(X)
         if texts or sparse.issparse(X) == self._sparse:
             self.writer.write(X, y)
-            return
-        if self._sparse:
-            self.writer.write(sparse.csr_array(X), y)
             return
         X = widened(X, self._width)
         for rows in blocks(X.shape[0], max(1, _CELLS // max(1, self._width))):
@@ -213,12 +212,10 @@ def output_format(path: str, texts: bool = False) -> tuple[Format, bool]:
     format, is_compressed = formats.format_of(path)
     if format.holds_texts != texts:
         kinds = ("numbers", "texts")
-        fitting = [known for known in formats.FORMATS if known.holds_texts == texts]
-        raise ParameterError(
-            f"{path}: expected a format for {kinds[texts]}, got one for {kinds[not texts]}. "
-            f"Write to {formats.listed(fitting)}"
-            + (", or reduce the texts with transform." if texts else ".")
-        )
+        problem = f"expected a format for {kinds[texts]}, got one for {kinds[not texts]}."
+        names = formats.listed(known for known in formats.FORMATS if known.holds_texts == texts)
+        other = ", or reduce the texts with transform" * texts
+        raise ParameterError(f"{path}: {problem} Write to {names}{other}.")
     return format, is_compressed
 
 

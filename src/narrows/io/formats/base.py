@@ -96,9 +96,8 @@ def label_name(names: Sequence[str]) -> str:
 def as_int32(indices: np.ndarray) -> np.ndarray:
     """Return column numbers in the type that binary files hold."""
     if indices.max(initial=0) > np.iinfo(np.int32).max:
-        raise ParameterError(
-            f"expected columns under 2^31 to write, got {indices.max()}. Write to .svm instead."
-        )
+        problem = f"expected columns under 2^31 to write, got {indices.max()}."
+        raise ParameterError(f"{problem} Write to .svm instead.")
     return indices.astype(np.int32, copy=False)
 
 

@@ -152,20 +152,17 @@ class _Writer:
 
     def write(self, X: Any, y: Any) -> None:
         if sparse.issparse(y):
-            raise ParameterError(
-                "CSV files: expected one label per sample, got several. "
-                "Write to .npz or .svm instead."
-            )
+            problem = "CSV files: expected one label per sample, got several."
+            raise ParameterError(f"{problem} Write to .npz or .svm instead.")
         if not self.width:
             names = column_names(self.names, X.shape[1])
             header = list(map(self.words, names))
             self.rows.writerow(header if y is None else [*header, label_name(header)])
             self.width = len(names)
         if X.shape[1] != self.width:
-            raise ParameterError(
-                f"CSV files: expected {self.width} columns, as in the rows before, got "
-                f"{X.shape[1]}. Set width (--width), or write to .parquet."
-            )
+            before = f"CSV files: expected {self.width} columns, as in the rows before, got"
+            advice = "Set width (--width), or write to .parquet."
+            raise ParameterError(f"{before} {X.shape[1]}. {advice}")
         labels = [] if y is None else whole(y)
         labels = [[self.words(label) if isinstance(label, str) else label] for label in labels]
         labels = labels or [[]] * X.shape[0]

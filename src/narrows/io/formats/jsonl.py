@@ -41,9 +41,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             raise DataError(name, f"{text_key!r}: expected text, got {_kind(text)}.", number)
         label = row.get(label_key)
         if not isinstance(label, str | int | float | None):
-            raise DataError(
-                name, f"{label_key!r}: expected text or a number, got {_kind(label)}.", number
-            )
+            problem = f"{label_key!r}: expected text or a number, got {_kind(label)}."
+            raise DataError(name, problem, number)
         found.append(labels.check(label, number))
         texts.append(text)
         lines.append(number)
@@ -62,9 +61,8 @@ def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
     try:
         row = _JSON.decode(line.decode())
     except json.JSONDecodeError as error:
-        raise DataError(
-            name, f"not a line of JSON: {error.msg} at column {error.colno}.", number
-        ) from None
+        problem = f"not a line of JSON: {error.msg} at column {error.colno}."
+        raise DataError(name, problem, number) from None
     except (ValueError, RecursionError) as error:  # no UTF-8, a NaN, a number of 5,000 digits
         raise DataError(name, f"not a line of JSON: {error}.", number) from None
     if not isinstance(row, dict):

@@ -39,11 +39,9 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     except DataError:
         raise
     except KeyError as error:
-        raise DataError(
-            name,
-            "expected an array X, or data, indices, indptr and shape of a CSR matrix, and y for "
-            f"labels, got no array {error} among {', '.join(arrays) or 'none'}.",
-        ) from None
+        parts = "an array X, or data, indices, indptr and shape of a CSR matrix, and y for labels"
+        got = f"no array {error} among {', '.join(arrays) or 'none'}"
+        raise DataError(name, f"expected {parts}, got {got}.") from None
     except _DAMAGE as error:
         raise DataError(name, f"not an archive of samples, or a damaged one: {error}") from None
     if y is not None and y.shape[0] != X.shape[0]:

@@ -58,15 +58,11 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         last, starts = int(rows.columns.max(initial=0)), _starts(rows.counts)
         if width is not None and last >= width:
             row = row_of(np.flatnonzero(rows.columns >= width)[0], starts)
-            raise DataError(
-                name,
-                f"expected columns from {first} to {width - 1 + first}, got column "
-                f"{rows.columns[starts[row] : starts[row + 1]].max() + first}.",
-                int(rows.lines[row]),
-            )
-        X = sparse.csr_array(
-            (rows.values, rows.columns, starts), shape=(len(rows.lines), width or last + 1)
-        )
+            got = rows.columns[starts[row] : starts[row + 1]].max() + first
+            problem = f"expected columns from {first} to {width - 1 + first}, got column {got}."
+            raise DataError(name, problem, int(rows.lines[row]))
+        shape = len(rows.lines), width or last + 1
+        X = sparse.csr_array((rows.values, rows.columns, starts), shape=shape)
         if fault is not None:
             raise fault
         yield Chunk(X, y, rows.lines, is_truncated=lines.is_truncated)
@@ -177,13 +173,10 @@ def _one_each(rows: _Rows, name: str) -> np.ndarray:
     odd = np.flatnonzero(rows.label_counts != 1)
     if len(odd):
         count = int(rows.label_counts[odd[0]])
-        raise DataError(
-            name,
-            f"expected one label, got {count or 'none'}."
-            + " Several labels per sample are found anywhere in a file, but in a pipe only among "
-            "its first rows." * (count > 1),
-            int(rows.lines[odd[0]]),
-        )
+        several = " Several labels per sample are found anywhere in a file, but in a pipe only "
+        advice = f"{several}among its first rows." if count > 1 else ""
+        problem = f"expected one label, got {count or 'none'}.{advice}"
+        raise DataError(name, problem, int(rows.lines[odd[0]]))
     _refuse(~(np.abs(rows.labels) < _EXACT), rows, name, "an integer label under 2^53")
     return rows.labels.astype(np.int64)
 
@@ -216,10 +209,8 @@ class _Writer:
     def write(self, X: Any, y: Any) -> None:
         y = np.zeros(X.shape[0], dtype=np.int64) if y is None else y
         if not sparse.issparse(y) and y.dtype.kind not in "biuf":
-            raise ParameterError(
-                f"svmlight files: expected labels that are numbers, got {str(y[0])!r}. "
-                "Write to .npz or .csv instead."
-            )
+            problem = f"svmlight files: expected labels that are numbers, got {str(y[0])!r}."
+            raise ParameterError(f"{problem} Write to .npz or .csv instead.")
         X = sparse.csr_array(X, copy=True)
         X.sum_duplicates()  # which puts them in order, too
         # repr is the shortest number that is read as the same one
