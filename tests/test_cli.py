@@ -142,7 +142,7 @@ def test_csv_columns_are_found_by_name(run):
     assert run("transform m.narrows b.csv -o -", b__csv="b,a\n1,2\n")[1] == "a\n2.0\n"
     status, _, err = run("transform m.narrows c.csv -o r.npz", c__csv="b,q\n1,2\n")
     assert status == 1
-    assert "c.csv:1: 2 columns wanted, as in the fit; it lacks a." in err
+    assert "c.csv:1: expected the 2 columns of the fit, got all but a." in err
 
 
 @pytest.mark.parametrize("method", ["df", "variancefs"])
@@ -202,7 +202,9 @@ def test_several_labels_a_row(run, tmp_path):
         set(np.flatnonzero(row)) for row in Y.toarray()
     ]
     assert run("transform m.narrows a.npz -o r.npz")[0] == 0
-    assert "hold one label a row" in run("transform m.narrows a.npz -o r.csv")[2]
+    assert (
+        "expected one label per sample, got several" in run("transform m.narrows a.npz -o r.csv")[2]
+    )
 
 
 @pytest.mark.parametrize("method", ["ocfs", "oc"])
@@ -283,7 +285,7 @@ def test_demo(run, tmp_path):
 GOOD = "1 1:1 2:1\n2 2:5\n"
 WRONG = [
     ("fit none.svm --method oc -o x", 2, "no such file: none.svm"),
-    ("fit a.txt --method oc -o x", 2, "a.txt: unknown suffix; one of .svm"),
+    ("fit a.txt --method oc -o x", 2, "a.txt: .txt is not supported. Supported are .svm"),
     ("fit a.svm --method nope -o x", 2, "'nope' is not a method. Choose from ccipca, chi"),
     ("fit a.svm --method ofcs -o x", 2, "'ofcs' is not a method. Did you mean ocfs?"),
     ("fti a.svm --method oc -o x", 2, "No such command 'fti'"),
@@ -310,35 +312,35 @@ WRONG = [
     ("fit a.svm --method oc -o x --priors 1,b", 2, "not a list of numbers"),
     ("fit a.svm --method oc -o none/x", 2, "the folder none does not exist"),
     ("fit a.svm --method oc -o .", 2, ".: expected a file, got a folder"),
-    ("fit . --method oc -o x", 2, "this is a folder"),
-    ("fit a.svm a.csv --method oc -o x", 2, "files of one format wanted"),
-    ("fit empty.svm --method oc -o x", 1, "empty.svm: holds no rows"),
+    ("fit . --method oc -o x", 2, "expected a file, got a folder"),
+    ("fit a.svm a.csv --method oc -o x", 2, "expected files of one format"),
+    ("fit empty.svm --method oc -o x", 1, "empty.svm: expected at least one row, got none"),
     ("fit bad.svm --method oc -o x", 1, "bad.svm:2: not a svmlight row"),
     (
         "fit one.svm --method oc -o x",
         1,
         "one.svm: OC: expected two classes of positive weight, got 1",
     ),
-    ("fit nan.svm --method oc -o x", 1, "nan.svm:2: NaN or infinity"),
+    ("fit nan.svm --method oc -o x", 1, "nan.svm:2: expected finite values, got NaN"),
     ("fit same.svm --method oc -o x", 1, "same.svm: OC: expected classes with different means"),
-    ("fit a.csv --method oc -o x", 1, "a.csv:1: no label column"),
+    ("fit a.csv --method oc -o x", 1, "a.csv:1: expected a label column"),
     ("fit words.jsonl --method oc -o x", 1, "words.jsonl: the texts hold no words"),
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
     ("transform m.narrows none.svm -o x.npz", 2, "no such file: none.svm"),
-    ("transform m.narrows a.svm -o x.txt", 2, "x.txt: unknown suffix"),
+    ("transform m.narrows a.svm -o x.txt", 2, "x.txt: .txt is not supported"),
     (
         "transform m.narrows a.svm -o x.jsonl",
         2,
-        "x.jsonl: .jsonl is for texts; numbers are",
+        "x.jsonl: expected a format for numbers, got one for texts",
     ),
     ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: not a narrows model, or a damaged"),
     ("transform a.svm a.svm -o x.npz", 1, "a.svm: not a narrows model"),
     (
         "transform m.narrows wide.svm -o x.npz",
         1,
-        "wide.svm:2: column 3 came, but columns go from 1",
+        "wide.svm:2: expected columns from 1 to 2, got column 3",
     ),
-    ("transform m.narrows wide.csv -o x.npz", 1, "rows of 2 columns wanted, but 3 came"),
+    ("transform m.narrows wide.csv -o x.npz", 1, "expected rows of 2 columns, got 3"),
     ("transform m.narrows bad.svm -o x.npz", 1, "bad.svm:2: not a svmlight row"),
     (
         "transform m.narrows words.jsonl -o x.npz",
@@ -350,7 +352,7 @@ WRONG = [
         2,
         "--width: expected 2, as m.narrows was fitted to, got 9",
     ),
-    ("transform words.narrows words.csv -o x.svm", 2, "hold numbers for labels, but 'u' came"),
+    ("transform words.narrows words.csv -o x.svm", 2, "expected labels that are numbers, got 'u'"),
     ("info half.narrows", 1, "half.narrows"),
     ("info none.narrows", 2, "no such file: none.narrows"),
     ("demo -o x.xyz", 2, "x.xyz: expected a picture (.png"),
@@ -360,8 +362,8 @@ WRONG = [
     ("fit a.svm --method oc -o a.svm", 2, "a.svm: the output is also an input"),
     ("transform m.narrows a.svm -o a.svm", 2, "a.svm: the output is also an input"),
     ("transform m.narrows a.svm -o m.narrows", 2, "m.narrows: the output is also an input"),
-    ("fit a.svm --split train --method oc -o x", 2, "split was given, but is of no use for a.svm"),
-    ("fit words.csv --one-based --method oc -o x", 2, "zero-based was given, but is of no use"),
+    ("fit a.svm --split train --method oc -o x", 2, "a.svm: split is not available for svmlight"),
+    ("fit words.csv --one-based --method oc -o x", 2, "zero_based is not available for CSV"),
     ("fit - - --method oc -o x", 2, "- (standard input) can be read only once"),
     (
         "fit a.svm --method oc --priors sqrt --param priors=balanced -o x",
@@ -380,7 +382,11 @@ WRONG = [
     (f"fit a.svm --method mmc -o x --param eps={'[' * 100_000}", 2, "got nested lists"),
     (f"fit a.svm --method oc -o x --n-components {'9' * 400}", 2, "n_components"),
     (f"fit a.svm --method ocfs -o x --n-features {'9' * 400}", 2, "n_features"),
-    ("fit words.csv other.csv --method oc -o x", 1, "other.csv:1: 1 columns wanted, as in the fi"),
+    (
+        "fit words.csv other.csv --method oc -o x",
+        1,
+        "other.csv:1: expected the 1 columns of the fi",
+    ),
 ]
 
 
@@ -532,7 +538,7 @@ def test_pipes(run, tmp_path, svm):
         (content, 2, "--zero-based or --one-based"),
         (b"", 1, "at least one"),
         (gzip.compress(content), 2, "compressed"),
-        (b"what is this", 2, "it starts with"),
+        (b"what is this", 2, "that starts with"),
     ):
         status, out, err = run(fit, wrong)
         assert (status, out, message in err) == (expected_status, "", True), err

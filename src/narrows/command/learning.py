@@ -18,8 +18,8 @@ from narrows.evaluate.describe import summary
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint
 from narrows.io.chunk import Options
-from narrows.io.dataset import expanded
 from narrows.io.store import load, save, save_finished
+from narrows.io.streams import expand_patterns
 from narrows.solve.errors import DataError, ParameterError
 from narrows.text import Vectoriser
 
@@ -45,7 +45,7 @@ def fit(
     vectoriser = values.make_vectoriser(given)
     cluster = values.cluster_options(given, "checkpoint", "idf_sample")
     estimator = values.make_estimator(method, given, params)
-    files = expanded(inputs)
+    files = expand_patterns(inputs)
     values.check_output(output, *files)
     if cluster is not None:
         from narrows.engines import dask
@@ -75,7 +75,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
     and frequencies that were counted when the model was fitted.
     """  # noqa: D301 - click reads the character
     values.check_checkpoint_options(given)
-    files = expanded(inputs)
+    files = expand_patterns(inputs)
     values.check_output(output, *files)
     estimator = load(model)
     values.supported(estimator, "partial_fit")

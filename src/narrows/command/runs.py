@@ -65,7 +65,7 @@ class Run:
                 _check_same_settings(self.vectoriser, self._new_vectoriser, checkpoint.path)
         self.dataset = Dataset(inputs, options, source)
         if resumed is not None:
-            self.dataset.go_on_from(resumed.at, from_position)
+            self.dataset.resume_from(resumed.at, from_position)
 
     @property
     def at(self) -> Position:
@@ -78,7 +78,7 @@ class Run:
         passes = estimator._passes_in_order() - (0 if resumed is None else resumed.passes)
         count_first = dataset.is_text and self.vectoriser is None and self._sample is None
         if passes > 1 or count_first:
-            dataset.keep()
+            dataset.store_stdin()
         if count_first:
             for chunk in progress(dataset, "counting terms"):
                 self._new_vectoriser.update(chunk.X)
@@ -163,9 +163,10 @@ def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None
 def _options_as_before(resumed: ResumePoint, options: Options, from_position: bool) -> Options:
     """Return options by which rows are read as they were before the stop."""
     source, classes = resumed.estimator._source, resumed.state.classes
-    return options.having(
-        columns=options.columns or (None if source is None else source.columns),
-        header=resumed.header if from_position else None,
-        several_labels=resumed.several_labels,
-        number_labels=classes.dtype.kind in "biu" if len(classes) else None,
-    )
+    found = {
+        "header": resumed.header if from_position else None,
+        "several_labels": resumed.several_labels,
+        "number_labels": classes.dtype.kind in "biu" if len(classes) else None,
+    }
+    columns = options.columns or (None if source is None else source.columns)
+    return options.replace(columns=columns).with_found(found)

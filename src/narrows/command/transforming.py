@@ -14,9 +14,10 @@ from narrows.command.console import progress, report, say
 from narrows.command.runs import Run
 from narrows.evaluate.describe import printable
 from narrows.io.chunk import Options
-from narrows.io.dataset import Dataset, expanded
+from narrows.io.dataset import Dataset
 from narrows.io.store import load
-from narrows.io.write import format_of, rows_in, writer
+from narrows.io.streams import expand_patterns
+from narrows.io.write import count_rows, output_format, writer
 from narrows.solve.errors import DataError, ParameterError
 
 
@@ -38,12 +39,12 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
 
     With --engine dask the output is a folder, with a Parquet file for each input.
     """  # noqa: D301 - click reads the character
-    inputs, reading = expanded([input]), values.read_options(given)
+    inputs, reading = expand_patterns([input]), values.read_options(given)
     cluster = values.cluster_options(given, "csv_safe")
     if cluster is not None:
         return _transform_on_cluster(model, inputs, output, cluster, reading, as_json)
     values.check_output(output, model, *inputs)
-    format_of(output)
+    output_format(output)
     estimator = load(model)
     run = Run(estimator, inputs, values.options_of_model(estimator, model, reading))
     values.check_kind(run.dataset, estimator, model, input)
@@ -106,7 +107,7 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     rows = 0
 
     def check_rows(written: str) -> None:
-        found = rows_in(written, output, first)
+        found = count_rows(written, output, first)
         if found != rows:
             raise DataError(output, f"expected {rows:,} rows as read, got {found:,}. Try again.")
 

@@ -190,7 +190,7 @@ def options_of_model(
             f"{bases[base]}: expected {bases[source.zero_based]}, as {model} was fitted. "
             "Leave it out."
         )
-    return options.having(
+    return options.replace(
         width=width if may_be_wider else expected, columns=estimator._file_columns()
     )
 

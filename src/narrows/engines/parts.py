@@ -20,10 +20,11 @@ from narrows.engines.rows import SpreadRows, kept, stats_of_rows
 from narrows.engines.there import counted, labelled_rows, source_of, state_of, surveyed
 from narrows.engines.tree import LIMIT, TreeSum
 from narrows.families._elsewhere import is_dask
-from narrows.io.chunk import LABELS, Options, wanted_columns
-from narrows.io.dataset import expanded, hold_texts
-from narrows.io.formats.arrow import INDICES, VALUES
+from narrows.io.chunk import LABELS, Options, feature_columns
+from narrows.io.formats import common_format
+from narrows.io.formats.parquet import INDICES, VALUES
 from narrows.io.source import Source
+from narrows.io.streams import expand_patterns
 from narrows.moments.labels import as_array
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import DataError, ParameterError
@@ -64,7 +65,7 @@ class Parts:
             raw if isinstance(raw, str) else f"partition {k}" for k, raw in enumerate(self.raw)
         ]
         self._files = [raw for raw in self.raw if isinstance(raw, str)]
-        self._are_texts = bool(self._files) and hold_texts(self._files)
+        self._are_texts = bool(self._files) and common_format(self._files).holds_texts
 
     def sum(self, estimator: Any) -> Any:
         """Return the sum of the states that the estimator makes of the parts."""
@@ -158,12 +159,10 @@ class Parts:
         found = self.client.gather(
             [self.client.submit(surveyed, path, self.options, pure=False) for path in files]
         )
-        for name, over in (("zero_based", any), ("several_labels", any), ("number_labels", all)):
-            told = [getattr(each, name) for each in found]
-            self.options = self.options.having(**{name: None if None in told else over(told)})
+        self.options = self.options.with_found(common_format(files).combine(found))
         self.source = self.client.submit(source_of, files, self.options, pure=False).result()
         if self.source is not None and self.source.columns is not None:
-            self.options = self.options.having(columns=self.source.columns)
+            self.options = self.options.replace(columns=self.source.columns)
         if not self._are_texts:
             return
         vectoriser = vectoriser or Tfidf()
@@ -204,7 +203,7 @@ class Parts:
         if frames and len(frames) == len(listed):
             self._name_columns(frames[0])
             if self.names is not None and self.options.columns is None:
-                self.options = self.options.having(columns=tuple(self.names))
+                self.options = self.options.replace(columns=tuple(self.names))
         return listed
 
     def _name_columns(self, frame: Any) -> None:
@@ -263,7 +262,7 @@ def paths_of(path: Any) -> list[str]:
     """The files that a path or pattern names, as a worker in another folder finds them."""
     if path == "-":
         raise ParameterError("- (standard input) is for one machine, and not for a cluster.")
-    return [os.path.abspath(found) for found in expanded([os.fspath(path)])]
+    return [os.path.abspath(found) for found in expand_patterns([os.fspath(path)])]
 
 
 def is_frame(X: Any) -> bool:
@@ -285,7 +284,7 @@ def has_lists(frame: Any) -> bool:
 def numbers_of(frame: Any, options: Options) -> Any:
     """The columns of a dask DataFrame that are no labels, those of the fit in their order."""
     there = {str(name): name for name in frame.columns}
-    wanted = wanted_columns(list(there), label_of(frame, options), options, "DataFrame")
+    wanted = feature_columns(list(there), label_of(frame, options), options, "DataFrame")
     return frame[[there[name] for name in wanted]]
 
 

@@ -15,9 +15,9 @@ from narrows.engines import local
 from narrows.engines.features import Features
 from narrows.engines.rows import Rows, rows_of
 from narrows.engines.tree import Part
-from narrows.io.chunk import Chunk, Options
-from narrows.io.dataset import Dataset, check_finite
-from narrows.io.formats.arrow import read_table
+from narrows.io.chunk import Chunk, Options, check_finite
+from narrows.io.dataset import Dataset
+from narrows.io.formats.parquet import read_table
 from narrows.io.source import Source
 from narrows.io.write import writer
 from narrows.moments.stats import checked_rows
@@ -27,15 +27,15 @@ from narrows.text import Vectoriser
 Shared = tuple[Options, Source | None]
 
 
-def surveyed(path: str, options: Options) -> Options:
-    """Return the options, with what only the whole of a file can tell."""
-    return Dataset([path], options).options
+def surveyed(path: str, options: Options) -> dict[str, bool]:
+    """Return the facts that a survey of a whole file finds."""
+    return Dataset([path], options).found
 
 
 def source_of(files: list[str], options: Options) -> Source | None:
     """What a model has to remember of files."""
     for path in files:
-        dataset = Dataset([path], options.having(may_be_empty=True))
+        dataset = Dataset([path], options.replace(may_be_empty=True))
         for _ in dataset:
             break
         else:
@@ -46,7 +46,7 @@ def source_of(files: list[str], options: Options) -> Source | None:
 
 def counted(shared: Shared, path: str, where: str, vectoriser: Vectoriser) -> Vectoriser:
     """Return the vectoriser, with the terms of a file counted."""
-    for chunk in Dataset([path], shared[0].having(may_be_empty=True)):
+    for chunk in Dataset([path], shared[0].replace(may_be_empty=True)):
         vectoriser.update(chunk.X)
     return vectoriser
 
@@ -68,7 +68,7 @@ def _named_chunks(shared: Shared, raw: Any, where: str) -> Iterator[tuple[Any, .
         raw = raw, None
     if isinstance(raw, str | os.PathLike):
         tfidf = None if source is None else source.tfidf
-        for chunk in Dataset([os.fspath(raw)], options.having(may_be_empty=True), source):
+        for chunk in Dataset([os.fspath(raw)], options.replace(may_be_empty=True), source):
             X = chunk.X if tfidf is None else tfidf.transform(chunk.X)
             yield X, chunk.columns, chunk.y
     elif isinstance(raw, tuple | list):

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from narrows.evaluate.comparison import Fold, split
 from narrows.io.chunk import Options
-from narrows.io.dataset import READERS, Dataset, suffix_of
-from narrows.io.formats import svmlight
+from narrows.io.dataset import Dataset
+from narrows.io.formats import format_of
 from narrows.io.source import Source
 from narrows.moments.labels import joined
 from narrows.solve.errors import DataError, ParameterError
@@ -40,7 +40,7 @@ def read_folds(
 
     For texts, a copy of the unfitted `vectoriser` is fitted to the training samples of each fold.
     """
-    if test is not None and options.zero_based is None and _both_svmlight(path, test):
+    if test is not None and options.zero_based is None and _count_columns(path, test):
         options = Dataset([path, test], options).options  # zero-based if either file is
     by_split = cv is None and test is None and not options.split and ".jsonl" in path
     parts, source = (_splits(path, options) if by_split else None), None
@@ -49,7 +49,7 @@ def read_folds(
         source = dataset.source()
         if test is not None:
             columns = None if source is None else source.columns
-            held_out = rows(test, options.having(columns=columns), source)
+            held_out = rows(test, options.replace(columns=columns), source)
             if held_out[2].is_text != dataset.is_text:
                 raise ParameterError(
                     f"{test}: expected {_kind(dataset)} as in {path}, got {_kind(held_out[2])}. "
@@ -82,8 +82,8 @@ def rows(
     return stacked, y, dataset
 
 
-def _both_svmlight(*paths: str) -> bool:
-    return all(READERS[suffix_of(path)[0]] is svmlight.read for path in paths)
+def _count_columns(*paths: str) -> bool:
+    return all("zero_based" in format_of(path)[0].options for path in paths)
 
 
 def _kind(dataset: Dataset) -> str:
@@ -103,7 +103,7 @@ def _refuse_rare(path: str, y: np.ndarray, least: int) -> None:
 def _splits(path: str, options: Options) -> list[Any] | None:
     """Return the samples with `split` train and test, if the JSON lines have both."""
     try:
-        train, test = (rows(path, options.having(split=name)) for name in ("train", "test"))
+        train, test = (rows(path, options.replace(split=name)) for name in ("train", "test"))
     except DataError:
         return None
     return [(*train[:2], *test[:2])]
