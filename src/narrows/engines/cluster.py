@@ -45,33 +45,45 @@ def connect(client: Any) -> Iterator[Any]:
                 client = ours.enter_context(distributed.Client(client, set_as_default=False))
             except (OSError, TimeoutError, ValueError) as error:
                 raise ConnectionError(f"no Dask scheduler answers at {client}: {error}") from None
-        with _explain_errors(distributed, client), _release_on_error():
+        with _explain_errors(distributed, client):
             yield client
 
 
 @contextmanager
 def _explain_errors(distributed: Any, client: Any) -> Iterator[None]:
-    """Say in our own words what went wrong with the cluster."""
+    """Say in our own words what is wrong with the cluster; let nothing stay there after an error.
+
+    The frames of the error hold futures, and these what is on the cluster.
+    """
     address = client.scheduler.address if client.scheduler else "?"
     try:
         yield
-    except distributed.KilledWorker as error:
-        raise ConnectionError(
+    except BaseException as error:
+        clear_frames(error.__traceback__)
+        problem = _problem(distributed, address, error)
+        if problem is None:
+            raise
+        raise ConnectionError(problem) from None
+
+
+def _problem(distributed: Any, address: str, error: BaseException) -> str | None:
+    """Return what is wrong with the cluster, if that is the error."""
+    if isinstance(error, distributed.KilledWorker):
+        return (
             f"workers of the Dask cluster at {address} died again and again on one part, most "
             f"often for want of memory. Give them more memory, or smaller parts. {error}"
-        ) from None
-    except (CancelledError, distributed.comm.CommClosedError) as error:
-        raise ConnectionError(
+        )
+    if isinstance(error, CancelledError | distributed.comm.CommClosedError):
+        return (
             f"the Dask scheduler at {address} was lost, and the fit with it. Start both again. "
             f"({type(error).__name__}: {error})"
-        ) from None
-    except Exception as error:
-        if type(error).__name__ not in ("NoWorkerError", "NoValidWorkerError"):
-            raise
-        raise ConnectionError(
+        )
+    if type(error).__name__ in ("NoWorkerError", "NoValidWorkerError"):
+        return (
             f"the Dask cluster at {address} was without workers for too long. Start workers, then "
             f"the fit again. {str(error).splitlines()[0]}"
-        ) from None
+        )
+    return None
 
 
 class _Settings:
@@ -152,16 +164,6 @@ def _current_client(distributed: Any, ours: ExitStack) -> Any:
             ) from None
     # not the default one: another fit, in another thread, would lose it with this one's end
     return ours.enter_context(distributed.Client(cluster, set_as_default=False))
-
-
-@contextmanager
-def _release_on_error() -> Iterator[None]:
-    """Let nothing stay on the cluster after an error, whose frames hold futures."""
-    try:
-        yield
-    except BaseException as error:
-        clear_frames(error.__traceback__)
-        raise
 
 
 @contextmanager

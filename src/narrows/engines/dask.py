@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
 from narrows.engines.cluster import connect, import_distributed
-from narrows.engines.engine import Engine, Piece
+from narrows.engines.engine import Engine, Function, Piece
 from narrows.engines.learn import reduce_block, reduce_part
 from narrows.engines.parts import Parts, feature_names, has_lists, label_of, list_parts
 from narrows.engines.tree import TreeSum
@@ -40,11 +40,11 @@ class Dask(Engine):
     def __init__(self, client: Any):
         self.client = client
 
-    def map(self, function: Callable[..., Any], *iterables: Iterable[Any]) -> list[Any]:
+    def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
         """Return the futures of a function of each item."""
         return [self._start(function, *args) for args in zip(*iterables, strict=False)]
 
-    def reduce(self, add: Callable[[Any, Any], Any], results: Sequence[Any]) -> Any:
+    def reduce(self, add: Function, results: Sequence[Any]) -> Any:
         """Return the future of the sum, of a few at a time."""
         while len(results) > 1:
             few = [results[k : k + _AT_ONCE] for k in range(0, len(results), _AT_ONCE)]
@@ -63,11 +63,7 @@ class Dask(Engine):
         return self.client.gather(list(results))
 
     def sum(
-        self,
-        add: Callable[[Any, Any], Any],
-        seen: Callable[[int, Any], None],
-        function: Callable[..., Any],
-        *iterables: Iterable[Any],
+        self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]
     ) -> list[Piece]:
         """Return the pieces of the sum of states, by a tree of additions."""
         from distributed import as_completed
@@ -76,11 +72,10 @@ class Dask(Engine):
             functools.partial(self._start, function, *a) for a in zip(*iterables, strict=False)
         ]
         running = 2 * max(1, sum(self.client.nthreads().values()))
-        return TreeSum(self._start, as_completed(loop=self.client.loop), running, add).of(
-            starts, seen
-        )
+        tree = TreeSum(self._start, as_completed(loop=self.client.loop), running, add)
+        return tree.of(starts, seen)
 
-    def _start(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def _start(self, function: Function, *args: Any, **options: Any) -> Any:
         from dask import delayed
         from dask.base import unpack_collections
 
@@ -290,7 +285,7 @@ def transform(
         partitions = partitions[[columns[name] for name in wanted]].to_dask_array()
     if not isinstance(partitions, array.Array):
         parts = _parts(Dask(None), partitions, options)
-        parts.check_kind(source)
+        parts.use_source(source)
         shared = delayed((options, source)), delayed(reduce)
         blocks = [delayed(reduce_part)(part, *shared) for part in parts.parts]
         arrays = [array.from_delayed(b, (np.nan, p), meta=np.empty((0, 0))) for b in blocks]

@@ -8,8 +8,9 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
-from narrows.engines.features import Features
 from narrows.engines.learn import add_parts
+
+Function = Callable[..., Any]
 
 
 class Piece(NamedTuple):
@@ -35,11 +36,11 @@ class Engine(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def map(self, function: Callable[..., Any], *iterables: Iterable[Any]) -> list[Any]:
+    def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
         """Return the results of a function of each item, as the built-in `map`."""
 
     @abstractmethod
-    def reduce(self, add: Callable[[Any, Any], Any], results: Sequence[Any]) -> Any:
+    def reduce(self, add: Function, results: Sequence[Any]) -> Any:
         """Return the result of adding up results, always in the same order."""
 
     @abstractmethod
@@ -51,11 +52,7 @@ class Engine(ABC):
         """Return the values of results."""
 
     def sum(
-        self,
-        add: Callable[[Any, Any], Any],
-        seen: Callable[[int, Features | None], None],
-        function: Callable[..., Any],
-        *iterables: Iterable[Any],
+        self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]
     ) -> list[Piece]:
         """Return the sum of the states that a function returns for each item, each in a `Part`.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import repeat
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from tqdm import tqdm
 
 from narrows.engines import learn
-from narrows.engines.engine import Engine
+from narrows.engines.engine import Engine, Function
 from narrows.engines.features import Features, PartFeatures
 from narrows.engines.rows import SpreadRows
 from narrows.engines.tree import LIMIT
@@ -67,13 +68,10 @@ class Parts:
                 options = options.having(columns=tuple(names))
         self.engine, self.options, self.names, self.progress = engine, options, names, progress
         self.source: Source | None = None
-        self.parts = [
-            (each, each if isinstance(each, str) else f"partition {k}")
-            for k, each in enumerate(data)
-        ]
         self.files = [each for each in data if isinstance(each, str)]
+        names_of = (d if isinstance(d, str) else f"partition {k}" for k, d in enumerate(data))
+        self.parts = list(zip(data, names_of, strict=True))
         self._are_texts = bool(self.files) and hold_texts(self.files)
-        self._reading: tuple[Options, Any] = options, None  # sent with each task
 
     def sum(self, estimator: Any) -> Any:
         """Return the sum of the states that an estimator learns from the parts."""
@@ -92,7 +90,7 @@ class Parts:
         stats = self._sum("reading", ClassStats.__add__, learn.sum_samples, samples)
         return SpreadRows(self.engine, samples, stats), stats
 
-    def write(self, reduce: Callable[[Any], Any], names: list[str], folder: str) -> list[str]:
+    def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
         """Write the reduced samples of each part that has any to a folder; return the files."""
         folder = os.path.abspath(folder)
         paths = [os.path.join(folder, f"part-{k:05}.parquet") for k in range(len(self.parts))]
@@ -121,7 +119,6 @@ class Parts:
         (self.source,) = collect(run(learn.source_of, [self.files], [self.options]))
         if self.source is not None and self.source.columns is not None:
             self.options = self.options.having(columns=self.source.columns)
-        self._reading = self.options, None
         if not self._are_texts:
             return
         vectoriser = vectoriser or Tfidf()
@@ -132,22 +129,17 @@ class Parts:
                 bar.update()
         if not vectoriser.n_terms:
             raise DataError(self.files[0], "expected texts with words, got none.")
-        self._read_by(replace(self.source or Source(), tfidf=vectoriser))
+        self.source = replace(self.source or Source(), tfidf=vectoriser)
 
     def use_source(self, source: Source | None) -> None:
         """Read files as the features that they were for an estimator when it was fitted."""
-        self.check_kind(source)
-        if source is not None:
-            self._read_by(source)
-
-    def check_kind(self, source: Source | None) -> None:
-        """Raise ParameterError where an estimator was fitted to texts and files hold numbers."""
         if self.files and self._are_texts != (source is not None and source.tfidf is not None):
             kinds = ("numbers", "texts")
             raise ParameterError(
                 f"{self.files[0]}: expected {kinds[not self._are_texts]} as in the fit, got "
                 f"{kinds[self._are_texts]}."
             )
+        self.source = source
 
     def describe(self, estimator: Any) -> Any:
         """Let a fitted estimator know the names and the origin of its features; return it."""
@@ -157,20 +149,15 @@ class Parts:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _read_by(self, source: Source) -> None:
-        self.source = source
-        self._reading = self.options, self.engine.broadcast(source)
+    @cached_property
+    def _reading(self) -> tuple[Options, Any]:
+        """How to read a part; sent with each task."""
+        return self.options, self.source and self.engine.broadcast(self.source)
 
     def _bar(self, what: str) -> Any:
         return tqdm(total=len(self.parts), desc=what, unit="part", disable=not self.progress)
 
-    def _sum(
-        self,
-        what: str,
-        add: Callable[..., Any],
-        function: Callable[..., Any],
-        *iterables: Iterable[Any],
-    ) -> Any:
+    def _sum(self, what: str, add: Function, function: Function, *iterables: Iterable[Any]) -> Any:
         """Return the sum of the states that a function returns for each part."""
         together = PartFeatures([name for _, name in self.parts])
         with self._bar(what) as bar:
@@ -181,19 +168,10 @@ class Parts:
 
             pieces = self.engine.sum(add, seen, function, *iterables)
 
-        def state(k: int) -> Any:
-            return self.engine.collect([pieces[k].result])[0].state
-
-        def in_full(k: int) -> ClassStats:
-            part: ClassStats = first if k == 0 else state(k)
-            width = pieces[k + 1].first - pieces[k].first if k + 1 < len(pieces) else 0
-            return part.widen(width) if width > part.n_features else part
-
-        first = state(0)
-        if not isinstance(first, ClassStats):
-            return first
-        in_memory = sum(piece.nbytes for piece in pieces) <= IN_MEMORY
-        return ClassStats.beside(map(in_full, range(len(pieces))), in_memory)
+        states = (self.engine.collect([piece.result])[0].state for piece in pieces)
+        if len(pieces) == 1:
+            return next(states)
+        return ClassStats.beside(states, sum(piece.nbytes for piece in pieces) <= IN_MEMORY)
 
 
 def list_parts(partitions: Any) -> list[Any]:
@@ -211,9 +189,7 @@ def list_parts(partitions: Any) -> list[Any]:
 def _paths(path: Any) -> list[str]:
     """Return the files that a path or pattern names, as a worker in another folder finds them."""
     if path == "-":
-        raise ParameterError(
-            "-: standard input is for one machine, and not for a cluster. Write it to files."
-        )
+        raise ParameterError("-: standard input is for one machine; a cluster needs files.")
     return [os.path.abspath(found) for found in expanded([os.fspath(path)])]
 
 
@@ -221,13 +197,9 @@ def feature_names(frame: Any, options: Options) -> list[str] | None:
     """Return the names of the features of a table; None if its samples are lists."""
     label = label_of(frame, options)
     if label is None and options.labels_required:
-        columns = [str(name) for name in frame.columns]
-        raise DataError(
-            "DataFrame",
-            f"expected a label column {' or '.join(map(repr, _label_names(options)))}, got "
-            f"{', '.join(columns[:10])}{', …' if len(columns) > 10 else ''}. "
-            'Name it with label="…".',
-        )
+        expected, got = " or ".join(_label_names(options)), ", ".join(map(str, frame.columns[:10]))
+        problem = f'expected a label column {expected}, got {got}. Name it with label="…".'
+        raise DataError("DataFrame", problem)
     return None if has_lists(frame) else [str(name) for name in frame.columns if name != label]
 
 

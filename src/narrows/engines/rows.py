@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from itertools import repeat
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.engines.engine import Engine
+from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Samples
 from narrows.moments.stats import ClassStats
 from narrows.solve.centred import Centred, triangle
@@ -117,11 +116,11 @@ class SpreadRows(Centred):
             lambda U, out: np.copyto(out, self._rmatmat(U)),
         )
 
-    def _of_each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+    def _of_each(self, function: Function, *args: Any) -> list[Any]:
         """Return what a function gives for each part."""
         return self.engine.collect(self.engine.map(function, self.parts, *args))
 
-    def _sum(self, function: Callable[..., Any], *args: Any) -> np.ndarray:
+    def _sum(self, function: Function, *args: Any) -> np.ndarray:
         """Return the sum of what a function gives for each part."""
         results = self.engine.map(function, self.parts, *args)
         return self.engine.collect([self.engine.reduce(add, results)])[0]
