@@ -204,7 +204,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        parts : `narrows.engines.parts.Parts`
+        parts : narrows.engines.parts.Parts
             Gives the `sum` of their states, or the `rows` as an operator.
 
         Raises
@@ -344,8 +344,9 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _check_X(self, X: Any, **options: Any) -> Any:
         if is_dask(X):
             raise TypeError(
-                f"{type(self).__name__}: only fit and transform take collections of dask. "
-                "Use X.compute() for one that fits into memory."
+                f"{type(self).__name__}: only fit and transform take Dask collections. For the "
+                "other methods loop over the partitions and compute each; to fit on a cluster use "
+                "narrows.engines.dask.fit."
             )
         if "ensure_all_finite" not in options:
             options["ensure_all_finite"] = not all_finite(X)
