@@ -23,11 +23,11 @@ from scipy import sparse
 
 import narrows
 from narrows import IG, MMC, OC, OCFS, SRDA, OnlineSRDA
-from narrows.engines import local
 from narrows.io.write import writer
 from narrows.moments import table
 from narrows.solve.errors import DataError, ParameterError
-from tests.cases import ADDITIVE, ALL, BATCH, IDR_QR, ONLINE, answer, assert_same, labelled
+from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, assert_same, labelled
+from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 pytest.importorskip("distributed", reason="needs the extra `dask`")
@@ -43,7 +43,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*merged approximately"),
 ]
 LIMIT = 120  # seconds, of every wait: far more than it takes on a busy machine
-CUTS = [0, 9, 9, 10, 31, 32, 60]  # uneven, empty, and of one row
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +68,6 @@ def parts_of(X, y, cuts=CUTS):
     return [(X[i:j], y[i:j]) for i, j in pairwise(cuts)]
 
 
-DENSE_5, DENSE_3, SPARSE_5, SPARSE_3 = (
-    (form(labelled()[0][:, :width]), labelled()[1])
-    for form in (np.asarray, sparse.csr_array)
-    for width in (5, 3)
-)
-
-
-SPREAD = [case for case in ADDITIVE + BATCH if type(case.estimator).__name__ != "LDA"]
 REFUSED = [*ONLINE, *IDR_QR, *(case for case in BATCH if case not in SPREAD)]
 
 
@@ -170,45 +161,19 @@ def test_rows_of_two_widths_and_parts_without_rows(client, monkeypatch):
         assert_same(engine.fit(OC(), parts, client), whole)
 
 
-WIDTHS = [
-    ("ok", SPARSE_3, SPARSE_5),
-    ("ok", SPARSE_5, SPARSE_3),
-    ("ok", DENSE_5, SPARSE_3),
-    ("partition 1: expected 5 features as in partition 0, got 3", DENSE_5, DENSE_3),
-    ("partition 1: expected 3 features as in partition 0, got 5", DENSE_3, DENSE_5),
-    ("partition 1: expected 3 features as in partition 0, got 5", SPARSE_3, DENSE_5),
-    ("partition 4: expected 5 features as in partition 0, got 3", *[DENSE_5] * 4, DENSE_3),
-    ("partition 2: expected 5 features as in partition 1, got 3", SPARSE_3, SPARSE_5, DENSE_3),
-]
-
-
 @pytest.mark.parametrize(
     "method",
     [OC, IG, OnlineSRDA, partial(SRDA, max_iter=1)],
     ids=lambda method: type(method()).__name__,
 )
-def test_dense_parts_are_not_widened_here_or_there(client, method):
-    for said, *parts in WIDTHS:
+def test_dense_parts_are_not_widened(client, method):
+    for message, *parts in WIDTHS:
         late = [dask.delayed(part) for part in parts]
-        if said == "ok":
-            widths = [len(local.fit(method(), parts).components_.T)] if method is OC else [5]
-            widths += [engine.fit(method(), each, client).n_features_in_ for each in (parts, late)]
-            assert set(widths) == {5}
+        if message == "ok":
+            assert engine.fit(method(), late, client).n_features_in_ == 5
             continue
-        with pytest.raises(ValueError, match=r"expected dense samples of \d features as before"):
-            local.fit(method(), parts)
-        for each in (parts, late):
-            with pytest.raises(DataError, match=said):
-                engine.fit(method(), each, client)
-
-
-def test_what_goes_on_from_a_state_is_not_widened_either():
-    state = local.learn(OC(), [DENSE_5])
-    with pytest.raises(
-        ValueError, match="OC: expected dense samples of 5 features as before, got 3"
-    ):
-        local.learn(OC(), [DENSE_3], (state, 0))
-    assert local.learn(OC(), [SPARSE_3], (state, 0)).n_features == 5
+        with pytest.raises(DataError, match=message):
+            engine.fit(method(), late, client)
 
 
 def test_files_of_unlike_width_are_refused_here_and_there(cluster, client, run, tmp_path):
@@ -668,7 +633,7 @@ def test_a_part_that_kills_its_workers_is_an_error(client):
 def test_what_is_wrong_in_a_part_is_named_with_its_row(client, tmp_path):
     X, y = labelled()
     X[37, 2] = np.nan
-    with pytest.raises(DataError, match=r"partition 5:6: NaN or infinity"):
+    with pytest.raises(DataError, match=r"partition 4:7: NaN or infinity"):
         engine.fit(OC(), parts_of(X, y), client)
     with pytest.raises(DataError, match=r"partition 1: .*[Ll]abels|partition 1: .*samples"):
         engine.fit(OC(), [(X[:3], y[:3]), (X[:3], y[:2])], client)

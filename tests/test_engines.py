@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import narrows
-from narrows import OC
-from narrows.engines import ENGINES, learn
+from narrows import IG, OC, SRDA, OnlineSRDA
+from narrows.engines import ENGINES, learn, local
 from narrows.engines.engine import Engine
 from narrows.engines.features import Features
 from narrows.engines.parts import Parts
@@ -20,8 +21,25 @@ from narrows.solve.errors import DataError
 from tests.cases import ADDITIVE, ALL, BATCH, assert_same, labelled
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score")
-CUTS = [0, 9, 9, 10, 31, 32, 60]  # uneven, empty, and of one sample
+CUTS = [0, 9, 9, 10, 31, 60]  # uneven, empty, and of one sample
 SPREAD = [case for case in ADDITIVE + BATCH if type(case.estimator).__name__ != "LDA"]
+
+
+DENSE_5, DENSE_3, SPARSE_5, SPARSE_3 = (
+    (form(labelled()[0][:, :width]), labelled()[1])
+    for form in (np.asarray, sparse.csr_array)
+    for width in (5, 3)
+)
+WIDTHS = [
+    ("ok", SPARSE_3, SPARSE_5),
+    ("ok", SPARSE_5, SPARSE_3),
+    ("ok", DENSE_5, SPARSE_3),
+    ("partition 1: expected 5 features as in partition 0, got 3", DENSE_5, DENSE_3),
+    ("partition 1: expected 3 features as in partition 0, got 5", DENSE_3, DENSE_5),
+    ("partition 1: expected 3 features as in partition 0, got 5", SPARSE_3, DENSE_5),
+    ("partition 4: expected 5 features as in partition 0, got 3", *[DENSE_5] * 4, DENSE_3),
+    ("partition 2: expected 5 features as in partition 1, got 3", SPARSE_3, SPARSE_5, DENSE_3),
+]
 
 
 def test_engines_are_listed_by_the_package_of_their_collections():
@@ -61,7 +79,7 @@ def test_an_engine_is_map_reduce_broadcast_and_collect(case, tmp_path):
     got = [z for path in written for z, _ in narrows.read.iter_chunks(path, label="label")]
     np.testing.assert_allclose(np.vstack(got), fitted.transform(X), atol=1e-12)
     with pytest.raises(DataError, match="partition 1: expected 5 features as in partition 0"):
-        case.new()._fit_parts(Parts(InProcess(), [(X[:, :5], y), (X[:, :3], y)], Options()))
+        case.new()._fit_parts(Parts(InProcess(), [DENSE_5, DENSE_3], Options()))
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
@@ -90,3 +108,28 @@ def test_what_is_sent_of_a_part_is_its_bytes():
     received = make(data, *others)
     assert received.features == part.features
     assert learn.to_bytes(received.state) == data
+
+
+@pytest.mark.parametrize("method", [OC, IG, OnlineSRDA, SRDA], ids=lambda method: method.__name__)
+@pytest.mark.filterwarnings("ignore:.*merged approximately")
+def test_dense_parts_are_not_widened(method):
+    for message, *given in WIDTHS:
+        if message == "ok":
+            parts = Parts(InProcess(), given, Options())
+            assert parts.describe(method()._fit_parts(parts)).n_features_in_ == 5
+            if method is OC:
+                assert local.fit(method(), given).n_features_in_ == 5
+            continue
+        with pytest.raises(ValueError, match=r"expected dense samples of \d features as before"):
+            local.fit(method(), given)
+        with pytest.raises(DataError, match=message):
+            method()._fit_parts(Parts(InProcess(), given, Options()))
+
+
+def test_what_goes_on_from_a_state_is_not_widened_either():
+    state = local.learn(OC(), [DENSE_5])
+    with pytest.raises(
+        ValueError, match="OC: expected dense samples of 5 features as before, got 3"
+    ):
+        local.learn(OC(), [DENSE_3], (state, 0))
+    assert local.learn(OC(), [SPARSE_3], (state, 0)).n_features == 5
