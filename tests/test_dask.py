@@ -1,4 +1,4 @@
-"""What a real cluster of two processes learns, against the fit of all rows here."""
+"""Fits on a real Dask cluster of two processes, against local fits."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_distributed_is_local(client, case, form):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
-def test_cut_into_columns_and_kept_in_files_it_is_the_same(client, case, monkeypatch):
+def test_a_state_that_is_cut_and_stored_in_files_is_the_same(client, case, monkeypatch):
     client.run(_nothing_is_small)
     try:
         monkeypatch.setattr(tree, "LIMIT", 150)
@@ -176,15 +176,15 @@ def test_dense_parts_are_not_widened(client, method):
             engine.fit(method(), late, client)
 
 
-def test_files_of_unlike_width_are_refused_here_and_there(cluster, client, run, tmp_path):
+def test_files_of_unlike_width_are_refused(cluster, client, run, tmp_path):
     """Padded with zeros, means of 5 would be 2.5."""
     rows = np.full((4, 5), 5.0)
     for name, X in (("a", rows), ("b", rows[:, :3])):
         np.savez(tmp_path / f"{name}.npz", X=X, y=[0, 0, 1, 1])
-    there = f"--engine dask --scheduler {cluster.scheduler_address}"
+    engine_dask = f"--engine dask --scheduler {cluster.scheduler_address}"
     for names, numbers in (("ab", (5, 3)), ("ba", (3, 5))):
         files = " ".join(f"{name}.npz" for name in names)
-        status, out, err = run(f"fit {files} --method oc -o m.narrows {there}")
+        status, out, err = run(f"fit {files} --method oc -o m.narrows {engine_dask}")
         assert (status, out, err.count("\n")) == (1, "", 1)
         first, second = (str(tmp_path / f"{name}.npz") for name in names)
         assert f"{second}: expected {numbers[0]} features as in {first}, got {numbers[1]}." in err
@@ -235,7 +235,7 @@ def _narrow_at_the_end(block, block_info=None):
     return block[:, :4] if block_info[0]["chunk-location"][0] == 2 else block
 
 
-def test_what_is_refused_names_what_is_there(client):
+def test_a_refused_method_names_an_alternative(client):
     X, y = labelled()
     for case in REFUSED:
         with pytest.raises(ParameterError, match=r"cannot be learnt side by side\. Use .*[A-Z]"):
@@ -285,7 +285,7 @@ def test_sparse_parts_of_any_format(client, form):
     )
 
 
-def test_what_are_no_rows_of_numbers_is_refused(client):
+def test_samples_that_are_not_numbers_are_refused(client):
     X, y = labelled()
     for rows in (X + 1j, X[:, 0], X[:, :, None], np.full((60, 7), "a")):
         with pytest.raises(DataError, match="partition 0: "):
@@ -452,7 +452,7 @@ def test_files_are_read_by_the_workers(client, tmp_path, suffix):
     )
 
 
-def test_only_all_files_tell_where_columns_begin(client, tmp_path):
+def test_all_files_together_show_whether_features_count_from_zero(client, tmp_path):
     (tmp_path / "a.svm").write_text("0 1:1 2:1\n1 2:3\n")
     (tmp_path / "b.svm").write_text("0 0:1 2:1\n1 1:3\n")
     spread = engine.fit(OC(), [tmp_path / "a.svm", tmp_path / "b.svm"], client)
@@ -588,7 +588,7 @@ def killing_part(k, mark):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_made_good(client, tmp_path):
+def test_a_killed_worker_is_replaced(client, tmp_path):
     mark = str(tmp_path / "killed")
     parts = [dask.delayed(killing_part)(k, mark) for k in range(12)]
     pids = list(client.run(os.getpid).values())
@@ -770,7 +770,7 @@ def in_threads(monkeypatch):
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_what_dask_logs_is_held_back_for_the_fit_only(capfd, monkeypatch):
+def test_dask_does_not_log_during_a_fit(capfd, monkeypatch):
     for logger in LOGGERS:
         monkeypatch.setattr(logger, "level", logging.WARNING)
     before, X_y, patience = levels(), labelled(), dask.config.get(PATIENCE)
@@ -883,32 +883,38 @@ def test_the_command_line(cluster, run, tmp_path):
     y = np.unique(y, return_inverse=True)[1]
     for k, (i, j) in enumerate(pairwise([0, 20, 60])):
         write(tmp_path / f"s{k}.svm", sparse.csr_array(X[i:j]), y[i:j])
-    there = f"--engine dask --scheduler {cluster.scheduler_address}"
-    status, out, err = run(f"fit s*.svm --method ocfs --n-features 3 -o m.narrows {there}")
+    engine_dask = f"--engine dask --scheduler {cluster.scheduler_address}"
+    status, out, err = run(f"fit s*.svm --method ocfs --n-features 3 -o m.narrows {engine_dask}")
     assert (status, err) == (0, "")
     assert out.startswith("OCFS: 60 rows, 3 classes, 7 columns -> 3;")
     assert run("fit s0.svm s1.svm --method ocfs --n-features 3 -o l.narrows")[0] == 0
     assert_same(narrows.load("m.narrows"), narrows.load("l.narrows"))
-    assert run(f"transform m.narrows s*.svm -o out {there}")[:2] == (0, "2 files written to out\n")
+    assert run(f"transform m.narrows s*.svm -o out {engine_dask}")[:2] == (
+        0,
+        "2 files written to out\n",
+    )
     assert sorted(os.listdir("out")) == ["part-00000.parquet", "part-00001.parquet"]
     (tmp_path / "t.jsonl").write_text('{"label": 0, "text": "a cat"}\n')
     for line, said in (
-        (f"fit s*.svm --method oc -o x.narrows {there} --checkpoint c", "is for one machine"),
+        (f"fit s*.svm --method oc -o x.narrows {engine_dask} --checkpoint c", "is for one machine"),
         ("fit s0.svm --method oc -o x.narrows --scheduler tcp://x:1", "goes with --engine dask"),
-        (f"fit s*.svm --method ioc -o x.narrows {there}", "Use OC"),
-        (f"fit u*.svm --method oc -o x.narrows {there}", "no file matches: u*.svm"),
-        (f"transform m.narrows s*.svm -o m.narrows {there}", "a folder wanted"),
-        (f"transform m.narrows s*.svm -o - {there}", "a folder wanted"),
+        (f"fit s*.svm --method ioc -o x.narrows {engine_dask}", "Use OC"),
+        (f"fit u*.svm --method oc -o x.narrows {engine_dask}", "no file matches: u*.svm"),
+        (f"transform m.narrows s*.svm -o m.narrows {engine_dask}", "a folder wanted"),
+        (f"transform m.narrows s*.svm -o - {engine_dask}", "a folder wanted"),
         (
-            f"transform m.narrows t.jsonl -o out {there}",
+            f"transform m.narrows t.jsonl -o out {engine_dask}",
             "expected numbers as in the fit, got texts",
         ),
-        (f"fit s0.svm t.jsonl --method oc -o x.narrows {there}", "files of one format wanted"),
         (
-            f"fit s0.svm --method oc -o x.narrows --min-df 2 {there}",
+            f"fit s0.svm t.jsonl --method oc -o x.narrows {engine_dask}",
+            "files of one format wanted",
+        ),
+        (
+            f"fit s0.svm --method oc -o x.narrows --min-df 2 {engine_dask}",
             "expected texts (.jsonl) to count",
         ),
-        (f"fit - --method oc -o x.narrows {there}", "is for one machine"),
+        (f"fit - --method oc -o x.narrows {engine_dask}", "is for one machine"),
     ):
         status, out, err = run(line)
         assert (status, out, err.count("\n")) == (2, "", 1), line

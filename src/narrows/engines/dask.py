@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,11 +42,7 @@ class Dask(Engine):
 
     def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
         """Return the futures of a function of each item."""
-        items = list(zip(*iterables, strict=False))
-        if _are_lazy(items):
-            return [self._start(function, *args) for args in items]
-        with _quietly():
-            return self.client.map(function, *zip(*items, strict=True), pure=False)
+        return [self._start(function, *args) for args in zip(*iterables, strict=False)]
 
     def reduce(self, add: Function, results: Sequence[Any]) -> Any:
         """Return the future of the sum, of a few at a time."""
@@ -82,26 +77,14 @@ class Dask(Engine):
 
     def _start(self, function: Function, *args: Any, **options: Any) -> Any:
         from dask import delayed
+        from dask.base import unpack_collections
 
-        with _quietly():
-            if _are_lazy(args):
+        with warnings.catch_warnings():  # parts in the memory of this process have to be sent
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            if unpack_collections(args)[0]:
                 task = delayed(function, pure=False, traverse=True)(*args)
                 return self.client.compute(task, **options)
             return self.client.submit(function, *args, pure=False, **options)
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    with warnings.catch_warnings():  # parts in the memory of this process have to be sent
-        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        yield
-
-
-def _are_lazy(args: Any) -> bool:
-    """Whether there are collections of Dask in lists or tuples."""
-    from dask.base import unpack_collections
-
-    return bool(unpack_collections(args)[0])
 
 
 def _return(thing: Any) -> Any:
@@ -298,8 +281,8 @@ def transform(
     if _is_frame(partitions) and not has_lists(partitions):
         columns = {str(name): name for name in partitions.columns}
         label = label_of(partitions, options)
-        wanted = wanted_columns(list(columns), label, options, "DataFrame")
-        partitions = partitions[[columns[name] for name in wanted]].to_dask_array()
+        features = wanted_columns(list(columns), label, options, "DataFrame")
+        partitions = partitions[[columns[name] for name in features]].to_dask_array()
     if not isinstance(partitions, array.Array):
         parts = _parts(Dask(None), partitions, options)
         parts.use_source(source)
