@@ -20,7 +20,7 @@ from narrows.io.chunk import Options
 from narrows.solve.errors import DataError
 from tests.cases import ADDITIVE, ALL, BATCH, assert_same, labelled
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score")
+pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score")
 CUTS = [0, 9, 9, 10, 31, 60]  # uneven, empty, and of one sample
 SPREAD = [case for case in ADDITIVE + BATCH if type(case.estimator).__name__ != "LDA"]
 
