@@ -225,10 +225,11 @@ class Estimator(TransformerMixin, BaseEstimator):
                 "Give some samples a label and a positive sample_weight."
             )
         if classes < 2 and self._needs_y:
+            streams = hasattr(self, "partial_fit")
             raise ValueError(
                 f"{name}: expected two classes of positive weight, got {classes} "
-                f"class{'' if classes == 1 else 'es'}. "
-                "Check the labels, or use partial_fit where more classes will come."
+                f"class{'' if classes == 1 else 'es'}. Check the labels"
+                + (", or use partial_fit where more classes will come." if streams else ".")
             )
 
     def _labels(self, X: Any, y: Any) -> Any:
@@ -244,8 +245,9 @@ class Estimator(TransformerMixin, BaseEstimator):
         if engine_of(X) is not None:
             library = type(X).__module__.partition(".")[0]
             raise TypeError(
-                f"{type(self).__name__}: expected samples in memory, got a collection of "
-                f"{library}, which only fit and transform accept. Convert it to an array first."
+                f"{type(self).__name__}: expected samples in memory, got a {library} collection, "
+                "which only fit and transform accept. Loop over the partitions and compute each, "
+                f"or fit on a cluster with narrows.engines.{library}.fit."
             )
         if "ensure_all_finite" not in options:
             options["ensure_all_finite"] = not all_finite(X)
