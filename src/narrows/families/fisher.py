@@ -12,6 +12,7 @@ from narrows.families._base import check_whole, is_number
 from narrows.families._batch import BatchProjector, Gathered
 from narrows.families._online import OnlineProjector
 from narrows.families._select import Scores, Selector
+from narrows.families._sequential import Stream
 from narrows.moments.priors import second_for
 from narrows.moments.stats import ClassStats, Second
 from narrows.solve import columns
@@ -26,7 +27,7 @@ from narrows.solve.exact import (
     row_basis,
     total_space,
 )
-from narrows.solve.span import Span
+from narrows.solve.span import ILDARule, Span
 
 _HUGE = 1e100  # weights of more leave nothing of what they are weighed against
 _FAINT = 1e-250  # what is weighed against numbers of about 1: less, and its inverse, are lost
@@ -574,11 +575,10 @@ class ILDA(OnlineProjector):
     def _criterion(self) -> Criterion:
         return Criterion(between=1.0)  # of what is in S_b; u u' comes with the rule itself
 
-    def _particulars(self, p: int, n_features: int) -> dict[str, Any]:
-        return {
-            "with_u": True,
-            "eta": 0.0 if isinstance(self.eta, str) else float(self.eta),
-        }
+    def _rule(self, stream: Stream) -> ILDARule:
+        return ILDARule(
+            0.0 if isinstance(self.eta, str) else float(self.eta), **self._rule_options()
+        )
 
     def _eigenvalues(self, span: Span) -> np.ndarray:
         SV, N = span.state.SV, span.state.N

@@ -10,6 +10,9 @@ from typing import Any
 import numba
 import numpy as np
 
+Array = np.ndarray
+Part = Any  # an array of a sparse matrix, or of the products of a dense block; else None
+
 # without what C would call it by, which takes time to make
 _PLAIN: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _INNER = {**_PLAIN, "forceinline": True, "no_cpython_wrapper": True}  # nor Python
@@ -167,15 +170,27 @@ def scatter_products(
 
 
 @part
-def gather(
-    t: int,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    Q: np.ndarray,
-    q: np.ndarray,
+def row_products(
+    t: int, indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, folds: Array, Q: Array,
+    q: Array,
+) -> float:  # fmt: skip
+    """Set q = Q'x for row t of CSR parts, or of a block of dense rows, and return x'x.
+
+    What is None is not compiled. A block is given by its products, as for `block_products`.
+    """
+    xx = 0.0
+    if QX is not None:
+        block_products(t, t, QX, XX, folds, q)
+        xx = XX[t, t]
+    if indptr is not None:
+        xx = _sparse_products(t, indptr, indices, data, Q, q)
+    return xx
+
+
+@part
+def _sparse_products(
+    t: int, indptr: Array, indices: Array, data: Array, Q: Array, q: Array
 ) -> float:
-    """q = Q'x of a sparse row; returns x'x."""
     xx = 0.0
     for k in range(len(q)):
         q[k] = 0.0
@@ -197,14 +212,14 @@ def gather(
 
 
 @part
-def recall(
-    t: int, before: int, QX: np.ndarray, XX: np.ndarray, folds: np.ndarray, q: np.ndarray
-) -> float:
-    """q = Q'x of a row of a block, with the folds of so many rows and the last; returns x'x."""
+def block_products(t: int, before: int, QX: Array, XX: Array, folds: Array, q: Array) -> None:
+    """Set q = Q'x for row t of a block X, given by X Q and X X', with Q as it was after `before`.
+
+    The Q of now is that of the block's start, and X'folds of so many rows, and of the last one.
+    """
     last = len(folds) - 1
     for k in range(len(q)):
         q[k] = QX[t, k] + XX[t, last] * folds[last, k]
     for i in range(before):
         for k in range(len(q)):
             q[k] += XX[i, t] * folds[i, k]
-    return XX[t, t]

@@ -13,7 +13,7 @@ from narrows.solve.sums import weighted
 class Rows(Protocol):
     """Rows on their way into a span: their products with Q, and what they add to it."""
 
-    arrays: tuple[Any, Any]  # what the kernel knows them by: CSR parts or products, one None
+    arrays: tuple[Any, ...]  # what the kernel knows them by: CSR parts, then products, or None
     folds: np.ndarray  # row t, times row t of X, is what that row has added to Q
 
     def products(self, t: int, raw: bool) -> np.ndarray:
@@ -51,7 +51,7 @@ class SparseRows:
         self.ends = (ends - ends[0]).astype(np.int32)
         self.indices = X.indices[entries].astype(np.int32, copy=False)
         self.data = X.data[entries].astype(np.float64, copy=False)
-        self.arrays = (self.ends, self.indices, self.data), None
+        self.arrays = self.ends, self.indices, self.data, None, None
         self.folds = np.zeros((rows.stop - rows.start, self.Q.shape[1]))
 
     def _entries(self, t: int) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +90,7 @@ class DenseRows:
         self.folds = np.zeros((len(self.block), self.Q.shape[1]))
         with np.errstate(over="ignore", invalid="ignore"):  # the kernel will see it
             self.QX, self.XX = self.block @ self.Q, self.block @ self.block.T
-        self.arrays = None, (self.QX, self.XX)
+        self.arrays = None, None, None, self.QX, self.XX
 
     def products(self, t: int, raw: bool) -> np.ndarray:
         products = self.QX[t] + self.XX[t] @ self.folds
