@@ -128,7 +128,7 @@ def united(states: list[Regression], rule: Rule) -> Regression:
             "OnlineSRDA: some learnt from one label a row, others from an indicator matrix. Merge "
             "only what was learnt from rows in one form."
         )
-    if len({len(state.core.slots) for state in begun}) > 1:
+    if len({len(state.core.reservoir) for state in begun}) > 1:
         raise ValueError("OnlineSRDA: reservoirs of one size wanted, but several sizes came.")
     classes, column = begun[0].classes[:0], begun[0].column[:0]
     for state in begun:

@@ -391,10 +391,10 @@ class OnlineSRDA(Projector):
 
     def _check_begun(self, state: Regression, several: bool, classes: np.ndarray) -> None:
         """Raise where the state was begun otherwise; before anything changes."""
-        if len(state.core.slots) != self.reservoir:
+        if len(state.core.reservoir) != self.reservoir:
             raise ParameterError(
-                f"OnlineSRDA: reservoir={self.reservoir}, but {len(state.core.slots)} was begun "
-                "with. Use fit to begin anew."
+                f"OnlineSRDA: reservoir={self.reservoir}, but {len(state.core.reservoir)} was "
+                "begun with. Use fit to begin anew."
             )
         if state.several is not None and state.several != several:
             kinds = ("one label a row", "an indicator matrix")

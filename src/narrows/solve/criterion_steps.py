@@ -10,7 +10,7 @@ from narrows.solve.kernels import GO_ON, Array, Part, block_products, compiled, 
 from narrows.solve.span_parts import REBASE, add_fold, add_sample, fold_in, reduce, verdict
 
 _EPS = 2.0**-52
-_TRUSTED = 1e-10  # how wrong, relatively, |v_j|^2 may be by what is known of the steps
+_TRUSTED = 1e-10  # the largest estimated relative error of |v_j|^2
 
 
 @compiled
@@ -19,15 +19,16 @@ def criterion_steps(
     Q: Array, active: int, rule: Any, state: tuple[Array, ...], work: tuple[Array, ...],
     folds: Array, reduced: Part,
 ) -> tuple[int, int]:  # fmt: skip
-    """Step over rows from number `first`; return how many, and what the last one asks for.
+    """Run the step for samples from number `first` on.
 
-    Row t of `folds` is what row t of X, times its transpose, adds to Q. Sparse rows are given by
-    CSR parts, and their folds are added here. A block of dense rows is given by its products with
-    Q and with each other, X Q and X X', with a last row for what was taken off all rows; the
-    caller adds X'folds. Row t of `reduced` is row t of X as it was on the unit vectors of its
-    moment. What is None is not compiled.
+    Returns how many samples were learned, and what the last one asks for.
+
+    Row t of `folds` is set to g, where sample t adds x g' to Q. Sparse samples are given by CSR
+    parts, and added to Q at once. A block X of dense samples is given by X Q and X X', with the
+    shift as its last row; the caller adds X'folds. Row t of `reduced` is set to sample t on the
+    unit vectors after its step. Arguments that are None are not compiled.
     """
-    # all arrays by name before the loop: to get one out of a tuple costs as much as ten sums
+    # unpacked before the loop: to get an array out of a tuple costs as much as ten additions
     A, B, L, SV, SS, N, WW, mean_theta, rho, err, clock = state
     q, share, Y, w, kap, low, a, per_nu, y, r, size, shift = work
     theta, with_u = rule.theta, rule.total != 0.0
@@ -60,10 +61,10 @@ def _iterate(
     mean_theta: Array, rho: Array, err: Array, clock: Array, Y: Array, w: Array, kap: Array,
     low: Array, a: Array, per_nu: Array, y: Array, r: Array, size: Array,
 ) -> tuple[int, float]:  # fmt: skip
-    """The tables' loop over components.
+    """Update each component in turn, as the papers' tables do.
 
-    Once the turn of v_k is over, row and column k of L and column k of Y are of the new v_k.
-    Returns what is to be asked for, and how far the directions moved.
+    After the turn of v_k, row and column k of L and column k of Y belong to the new v_k. Returns
+    what to ask of the caller, and how far the directions moved.
     """
     n, s, p = clock[0], len(N), len(L)
     u, m = s, s + 1 if with_u else s  # rows of Y; m weighs nothing
@@ -74,7 +75,7 @@ def _iterate(
         size[i] = Y[i, p + i]
     clock[4] = 1.0
     for j in range(active):
-        # the step of v_j: kap = what it takes of each column of F, b = what the shift gives it
+        # the step of v_j: kap, its coefficients of F, and b, that of the shift
         length = np.sqrt(L[j, j])
         per_step = 1.0 / (n * length)
         t = rule.between * per_step / n
@@ -97,7 +98,7 @@ def _iterate(
         b = shift * per_step
         a[j] = 1.0 - gain + b
 
-        # its inner products: with F, with the other v, and with itself
+        # the products of the new v_j: with F, with the other v, and with itself
         along = y[j]
         for i in range(f):
             y[p + i] += a[j] * Y[i, j]
@@ -110,7 +111,7 @@ def _iterate(
             for k in range(j):
                 low[j, k] += t * w[i, k]
         t = 0.0
-        if rule.deflate:  # the shift less its parts along the v_k before
+        if rule.deflate:  # the shift less its projections on the earlier v_k
             for k in range(j):
                 r[k] = b * L[k, j]
                 low[j, k] += r[k]
@@ -160,13 +161,13 @@ def _turn(
     j: int, m: int, along: float, nu: float, deflate: bool, L: Array, Y: Array, kap: Array,
     y: Array,
 ) -> float:  # fmt: skip
-    """|u_j(n) - u_j(n-1)| of the unit vectors; `along` = kap'F'v_j, y the products of the new v."""
+    """Return |u_j(n) - u_j(n-1)|, u = v/|v|; `along` = kap'F'v_j, y the products of the new v."""
     if not nu > 0.0:
         return np.sqrt(2.0)
     cosine = y[j] / np.sqrt(L[j, j]) / np.sqrt(nu)
     if deflate or not cosine > 0.0:
         return np.sqrt(max(0.0, 2.0 - 2.0 * cosine))
-    # from the sine, which rounding leaves more of: what F kap has across v_j
+    # from the sine, which loses fewer digits: the part of F kap orthogonal to v_j
     a_j = (y[j] - along) / L[j, j]
     across = -along * along / L[j, j]
     for i in range(m):

@@ -1,4 +1,4 @@
-"""The updates of IDR/QR, compiled; `narrows.solve.idr_qr` says what the letters are."""
+"""The updates of IDR/QR, compiled; `narrows.solve.idr_qr` defines the letters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from narrows.solve.kernels import (
     row_products,
 )
 
-EXPLICIT = 4  # what a step may ask of its caller besides
+EXPLICIT = 4  # what this step may ask for, too
 
-_NEAR = 1e-8  # of G_kk: with an R_kk^2 below this R has lost half its digits
+_NEAR = 1e-8  # of G_kk: where R_kk^2 is smaller, R has lost half its digits
 
 
 @compiled
@@ -25,9 +25,9 @@ def centroid_steps(
     indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, first: int, labels: Array,
     S: Array, state: tuple[Array, ...], work: tuple[Array, ...], transport: bool, folds: Array,
 ) -> tuple[int, int]:  # fmt: skip
-    """Algorithms 2 and 3 over rows from number `first`; returns as `criterion_steps` does.
+    """Run Algorithm 2 or 3 for samples from number `first` on, as `criterion_steps` does.
 
-    Where it asks for EXPLICIT, the sums, R and N are those with the last row, but W is not.
+    Where it asks for EXPLICIT, the sums, R and N include the last sample, but W does not.
     """
     SS, N, R, W = state
     q, u, old, K, T = work
@@ -57,7 +57,7 @@ def centroid_steps(
         if before > 0.0:
             if transport:
                 _transport(label, q, SS, N, R, old, W, K, T)
-            for k in range(len(N)):  # C'(x - m_i), with m_i of before
+            for k in range(len(N)):  # C'(x - m_i), with the m_i before x
                 u[k] = (q[k] - (SS[k, label] - q[k]) / before) / N[k] if N[k] > 0.0 else 0.0
             for k in range(len(N)):
                 for j in range(k):
@@ -72,7 +72,7 @@ def centroid_steps(
 
 @part
 def _cholesky(SS: Array, N: Array, R: Array) -> bool:
-    """R'R = C'C; returns whether a centroid, or nearly so, depends on those before it."""
+    """Set R, R'R = C'C; return whether a centroid nearly depends on earlier ones."""
     near = False
     for k in range(len(N)):
         square = SS[k, k] / (N[k] * N[k]) if N[k] > 0.0 else 0.0
@@ -90,17 +90,10 @@ def _cholesky(SS: Array, N: Array, R: Array) -> bool:
 
 @part
 def _transport(
-    label: int,
-    Sx: Array,
-    SS: Array,
-    N: Array,
-    R: Array,
-    old: Array,
-    W: Array,
-    K: Array,
+    label: int, Sx: Array, SS: Array, N: Array, R: Array, old: Array, W: Array, K: Array,
     T: Array,
-) -> None:
-    """W becomes T W T', with T = Q'Q_old = R^-T (C'C_old) R_old^-1."""
+) -> None:  # fmt: skip
+    """Set W to T W T', with T = Q'Q_old = R^-T (C'C_old) R_old^-1."""
     c = len(N)
     for b in range(c):
         for a in range(c):

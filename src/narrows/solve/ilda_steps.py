@@ -1,4 +1,4 @@
-"""ILDA's step, compiled: a Sanger-type rule on the inner products of a `Span`."""
+"""The step of ILDA, compiled: a Sanger-type rule on the inner products of a `Span`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ilda_steps(
     Q: Array, active: int, rule: Any, state: tuple[Array, ...], work: tuple[Array, ...],
     folds: Array, reduced: Part,
 ) -> tuple[int, int]:  # fmt: skip
-    """Step over rows from number `first`, as `criterion_steps` does."""
+    """Run the step for samples from number `first` on, as `criterion_steps` does."""
     # all arrays by name before the loop: to get one out of a tuple costs as much as ten sums
     A, B, L, SV, SS, N, WW, _, _, _, clock = state
     q, share, Y, w, kap, low, a, per_nu, y, r, _, shift = work
@@ -47,9 +47,9 @@ def _hebbian(
     label: int, active: int, eta: float, L: Array, N: Array, n: float, Y: Array, w: Array,
     kap: Array, low: Array, a: Array, per_nu: Array, y: Array, r: Array,
 ) -> float:  # fmt: skip
-    """V += eta (S_b V - u u'V UT[V'S_b V]), u = x - m_l; return how far the directions moved.
+    """Update V by eta (S_b V - u u'V UT[V'S_b V]), u = x - m_l; return how far directions moved.
 
-    All vectors step at once, so V is not mixed: a = 1, and nothing is deflated.
+    All vectors step at once, so no v depends on another: a = 1, and nothing is deflated.
     """
     s, p = len(N), len(L)
     u, m, f = s, s + 1, s + 2
@@ -69,7 +69,7 @@ def _hebbian(
         eta = _STABLE / (np.sqrt(size) * uu)
     if n <= _WAIT:
         eta = 0.0
-    for j in range(active):  # what v_j takes of each column of F, of which u here is x - m
+    for j in range(active):  # the coefficients of F, whose u is x - m
         for i in range(s):
             kap[j, i] = eta * N[i] / n * Y[i, j]
         kap[j, u] = -eta * r[j]

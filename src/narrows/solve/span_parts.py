@@ -1,9 +1,8 @@
-"""What every compiled step on a `Span` shares, whatever its iteration; see `narrows.solve.span`.
+"""Compiled parts that the steps on a `Span` share; `narrows.solve.span` defines the letters.
 
-A step gives each new v_j as a_j v_j + F kap_j - sum_k<j low_jk v_k(new), with F = [Phi_1 .. Phi_s,
-u, m] for Phi_i = m_i - m and u = x - m, and the inner products w = F'v. The parts before it make
-the inner products of F; those after it fold the sample into the basis and bring the rest up to
-date.
+A step sets each new v_j to a_j v_j + F kap_j - sum_k<j low_jk v_k(new), with F = [Phi_1 .. Phi_s,
+u, m], Phi_i = m_i - m and u = x - m, and w to F'v. `add_sample` prepares the inner products of F;
+`fold_in` then adds the sample to the basis and updates the coordinates.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ import numpy as np
 
 from narrows.solve.kernels import LARGEST, TOO_LARGE, Array, Part, compiled, part
 
-REBASE, STILL = 2, 3  # what a step may ask for besides
+REBASE, STILL = 2, 3  # what these steps may ask for, too
 
-_GUARD_EVERY = 64  # samples from one look at the cancellation in the coordinates to the next
-_CANCELLED = 100.0  # times their sum the parts of a vector may be: products lose its square
-_SMALL, _GROWN = 1e-30, 10.0  # where the diagonal of A may be; each sample can multiply it
+_GUARD_EVERY = 64  # samples between two checks of the cancellation in the coordinates
+_CANCELLED = 100.0  # the largest |parts| of a vector over its length: products lose its square
+_SMALL, _GROWN = 1e-30, 10.0  # bounds of the diagonal of A, which each sample can multiply
 
 
 @part
@@ -26,9 +25,9 @@ def add_sample(
     label: int, q: Array, xx: float, with_u: bool, A: Array, B: Array, SV: Array, SS: Array,
     N: Array, clock: Array, share: Array, Y: Array, r: Array,
 ) -> float:  # fmt: skip
-    """Add a sample to the products of the sums, set Y = [F'V | F'F], and return m'm.
+    """Add a sample to the products of the class sums, set Y = [F'V | F'F], and return m'm.
 
-    Without u where it plays no part.
+    F has the column u only with `with_u`.
     """
     p, s = B.shape
     u, m = s, s + 1 if with_u else s
@@ -95,9 +94,9 @@ def fold_in(
     L: Array, SV: Array, N: Array, WW: Array, n: float, share: Array, w: Array, kap: Array,
     low: Array, a: Array, per_nu: Array, y: Array, r: Array, folds: Array,
 ) -> None:  # fmt: skip
-    """Set row t of `folds`, and make A, B and SV those of the new v.
+    """Set row t of `folds`, and update A, B and SV to the new v.
 
-    W += x g' and S_label += x, with g such that no new v has a part in x alone.
+    The fold is W += x g' and S_label += x, with g such that no new v has a part in x alone.
     """
     p, s = B.shape
     m = s + 1 if with_u else s
@@ -148,7 +147,7 @@ def fold_in(
 
 @part
 def add_fold(t: int, indptr: Part, indices: Part, data: Part, folds: Array, Q: Array) -> None:
-    """Q += x g', for row x of CSR parts and g its row of `folds`; a block is added at its end."""
+    """Add x g' to Q, for row x of CSR parts and g row t of `folds`; a block is added as a whole."""
     if indptr is not None:
         g = folds[t]
         for e in range(indptr[t], indptr[t + 1]):
@@ -162,10 +161,7 @@ def verdict(
     asked: int, moved: float, xx: float, active: int, rule: Any, A: Array, B: Array, L: Array,
     SS: Array, N: Array, WW: Array, clock: Array,
 ) -> int:  # fmt: skip
-    """Count for how long the directions were still, and check that the numbers are good.
-
-    Returns what the step asks of its caller.
-    """
+    """Update the stop criterion, check the numbers, and return what the step asks of its caller."""
     p, s = B.shape
     n = clock[0]
     if rule.tol > 0.0:
@@ -201,7 +197,7 @@ def reduce(
     t: int, q: Array, xx: float, XX: Part, orthonormal: bool, A: Array, B: Array, L: Array,
     C: Array, shift: Array, folds: Array, reduced: Array,
 ) -> None:  # fmt: skip
-    """Set row t of `reduced` to row t on the unit vectors after its step."""
+    """Set row t of `reduced` to sample t on the unit vectors after its step."""
     for k in range(len(q)):
         q[k] += xx * folds[t, k]
     if XX is not None:
@@ -215,7 +211,7 @@ def reduce(
 def _project(
     row: int, q: Array, orthonormal: bool, A: Array, B: Array, L: Array, C: Array, reduced: Array
 ) -> None:
-    """V'x / |v| of each component from Q'x, or x on V made orthonormal: C^-1 V'x, L = C C'."""
+    """Set V'x / |v| from q = Q'x, or x on the orthonormalised V: C^-1 V'x, with L = C C'."""
     p, s = B.shape
     for j in range(p):
         t = 0.0
@@ -238,5 +234,5 @@ def _project(
 
 @compiled
 def project(q: Array, orthonormal: bool, A: Array, B: Array, L: Array, reduced: Array) -> None:
-    """Set the one row of `reduced`, as `reduce` does, from Q'x."""
+    """Set the single row of `reduced` from q = Q'x, as `reduce` does."""
     _project(0, q, orthonormal, A, B, L, np.zeros_like(L), reduced)
