@@ -157,7 +157,7 @@ def test_numbers_are_of_the_type_of_the_first_rows():
     X, y = labelled(n=200)
     single = OnlineSRDA(random_state=0).fit(X.astype(np.float32), y)
     core = core_of(single)
-    assert core.W.dtype == core.arena.dtype == np.float32
+    assert core.W.dtype == core.reservoir.arena.dtype == np.float32
     double = OnlineSRDA(random_state=0).fit(X, y)
     np.testing.assert_allclose(single.components_, double.components_, rtol=1e-3, atol=1e-4)
     single.partial_fit(X[:5], y[:5])
@@ -180,7 +180,7 @@ def test_classes_share_the_reservoir():
     y = rng.choice(4, 5000, p=[0.9, 0.06, 0.03, 0.01])
     X = rng.normal(size=(5000, 3)) + y[:, None]
     learner = OnlineSRDA(reservoir=80, random_state=3).partial_fit(X, y)
-    rows, labels, weight = core_of(learner).rows_kept()
+    rows, labels, weight = core_of(learner).samples()
     assert rows.shape == (80, 3)
     assert (weight == 1).all()
     column = learner._learnt.state.column
@@ -203,7 +203,7 @@ def test_with_several_labels_every_row_has_the_same_chance():
     ages = []
     for seed in range(30):
         learner = OnlineSRDA(reservoir=50, random_state=seed).partial_fit(X, Y)
-        rows, labels, _ = core_of(learner).rows_kept()
+        rows, labels, _ = core_of(learner).samples()
         ages.append(rows.toarray()[:, 0] - 1)
         np.testing.assert_array_equal(labels.toarray(), Y[ages[-1].astype(int)])
         assert core_of(learner).clock[8] == 0
@@ -219,13 +219,13 @@ def test_rows_are_kept_whole_when_room_is_made():
     learner, X = OnlineSRDA(reservoir=30), sparse.csr_array(X)
     for i in range(600):
         learner.partial_fit(X[i : i + 1], y[i : i + 1])
-    rows, labels, _ = core_of(learner).rows_kept()
+    rows, labels, _ = core_of(learner).samples()
     where = {row.tobytes(): label for row, label in zip(X.toarray(), y, strict=True)}
     found = learner._learnt.state.classes[
         np.argsort(learner._learnt.state.column)[labels.toarray().argmax(axis=1)]
     ]
     assert [where[row.tobytes()] for row in rows.toarray()] == found.tolist()
-    assert len(core_of(learner).arena) < 4 * 30 * 41
+    assert len(core_of(learner).reservoir.arena) < 4 * 30 * 41
 
 
 def test_rows_are_repeated_only_where_the_order_is_suspicious():
@@ -256,13 +256,13 @@ def test_the_order_is_looked_at_row_by_row_whatever_they_weigh(weight):
     assert core_of(ordered).clock[8] > 1500
     y, X = np.arange(20_000) % 2, np.arange(1.0, 20_001.0)[:, None]
     long = OnlineSRDA(reservoir=200, random_state=0).partial_fit(X, y, np.full(20_000, weight))
-    assert 8_500 < core_of(long).rows_kept()[0].toarray().mean() < 11_500
+    assert 8_500 < core_of(long).samples()[0].toarray().mean() < 11_500
 
 
 def test_rows_kept_fade_as_all_does():
     X, y = labelled(n=600, d=6)
     learner = OnlineSRDA(half_life=50.0, reservoir=2000).partial_fit(X, y)
-    rows, _, weight = core_of(learner).rows_kept()
+    rows, _, weight = core_of(learner).samples()
     np.testing.assert_array_equal(rows.toarray(), X)
     np.testing.assert_allclose(weight, 0.5 ** (np.arange(599, -1, -1) / 50))
     assert weight.sum() == pytest.approx(core_of(learner).clock[1])
@@ -326,7 +326,7 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
     learner = OnlineSRDA(reservoir=120).partial_fit(form(X), y, weight)
     core = core_of(learner)
     before = core.to_arrays() | {"W": core.W.copy(), "b": core.b.copy()}
-    rows, labels, w = core.rows_kept()
+    rows, labels, w = core.samples()
     R = np.hstack([rows.toarray(), np.ones((120, 1))])
     model = np.vstack([core.W, core.b])
     E = labels.toarray() - R @ model
@@ -350,7 +350,7 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
     np.testing.assert_allclose(np.vstack([W, b]), model + D, atol=1e-9)
     np.testing.assert_allclose(learner.components_.T, W[:, learner._learnt.state.live])
     for name, array in before.items():
-        np.testing.assert_array_equal(getattr(core, name), array)
+        np.testing.assert_array_equal(core.to_arrays()[name], array)
     raw = learner.set_params(polish=False).components_
     np.testing.assert_array_equal(raw.T, core.W[:, learner._learnt.state.live])
 
@@ -413,7 +413,7 @@ def test_merging_adds_what_each_knows_by_its_energy():
     np.testing.assert_array_equal(merged.class_count_, sum(e.class_count_ for e in (a, b, c)))
     assert merged.score_ == pytest.approx(np.mean([e.score_ for e in (a, b, c)]))
     assert np.isnan(merged.score_window_)
-    assert core_of(merged).use[0] == 300
+    assert core_of(merged).reservoir.used == 300
 
 
 def test_merging_is_associative_and_commutative_to_rounding():
@@ -480,7 +480,7 @@ def test_rows_without_entries_or_labels_give_way_to_others():
         online = OnlineSRDA(reservoir=8, random_state=seed)
         for row in range(60):
             online.partial_fit(sparse.csr_array(X[row : row + 1]), Y[row : row + 1])
-        rows, labels, _ = core_of(online).rows_kept()
+        rows, labels, _ = core_of(online).samples()
         came = list(zip(X.tolist(), Y.tolist(), strict=True))
         assert rows.nnz
         for kept in zip(rows.toarray().tolist(), labels.toarray().tolist(), strict=True):
@@ -496,7 +496,7 @@ def test_united_reservoirs_are_balanced_again():
             OnlineSRDA(reservoir=60).partial_fit(rng.normal(size=(500, 3)) + y[:, None], y)
         )
     merged = OnlineSRDA(reservoir=60).merge(*parts)
-    _, labels, _ = core_of(merged).rows_kept()
+    _, labels, _ = core_of(merged).samples()
     assert labels.sum(axis=0).tolist() == [30, 30]
     before = merged.components_
     again = OnlineSRDA(reservoir=60).merge(*parts)

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
-from narrows.solve import kernels, span, span_steps
+from narrows.solve import criterion_steps, kernels, span
 from narrows.solve.span import Rule, Span
 from tests.cases import labelled
 from tests.papers.ccipca import ccipca
@@ -170,9 +170,9 @@ def learnt(n, rule, p=3, every=None, is_sparse=True, c=4, d=30, start="centred")
 
 RULES = {
     "between": Rule(1.0, 0.0, np.zeros(3)),
-    "margin": Rule(2.0, -1.0, np.full(3, 5.0), with_u=True),
-    "auto": Rule(2.0, -1.0, np.zeros(3), margin=0.05 / 30, deflate=True, with_u=True),
-    "total": Rule(0.0, 1.0, np.zeros(3), with_u=True),
+    "margin": Rule(2.0, -1.0, np.full(3, 5.0)),
+    "auto": Rule(2.0, -1.0, np.zeros(3), margin=0.05 / 30, deflate=True),
+    "total": Rule(0.0, 1.0, np.zeros(3)),
 }
 
 
@@ -210,7 +210,7 @@ def test_drift_is_measured_and_warned_of(monkeypatch):
     assert made.drift() > 1e-6
     made.rebased = 250  # so that a new basis is due
     with pytest.warns(UserWarning, match="rounding has reached .* of the inner products"):
-        made._look_after(kernels.GO_ON)
+        made._renew(kernels.GO_ON)
     assert made.drift() < 1e-13
 
 
@@ -365,7 +365,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
     learner = IMMC(3).partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
     before = {k: a.copy() for k, a in learner._learnt.state.to_arrays().items()}
     held = vars(learner).copy()
-    whole, calls = span_steps.span_steps, []
+    whole, calls = criterion_steps.criterion_steps, []
 
     def failing(*args):
         calls.append(1)
@@ -373,7 +373,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
             raise raised
         return whole(*args)
 
-    monkeypatch.setattr(span_steps, "span_steps", failing)
+    monkeypatch.setattr(criterion_steps, "criterion_steps", failing)
     with pytest.raises(raised):
         learner.partial_fit(form(X), y)
     assert len(calls) == 4
@@ -382,7 +382,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
     assert set(after) == set(before)
     for key, array in after.items():
         np.testing.assert_array_equal(array, before[key], err_msg=key)
-    monkeypatch.setattr(span_steps, "span_steps", whole)
+    monkeypatch.setattr(criterion_steps, "criterion_steps", whole)
     np.testing.assert_array_equal(
         vectors(learner.partial_fit(form(X), y)),
         vectors(

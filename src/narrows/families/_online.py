@@ -17,7 +17,7 @@ from narrows.families._streams import Stream
 from narrows.solve.errors import ParameterError
 from narrows.solve.exact import set_signs
 from narrows.solve.schema import SchemaError
-from narrows.solve.span import Rule, Span, Start
+from narrows.solve.span import ILDARule, Rule, Span, Start
 
 
 class OnlineProjector(RankedProjector, Sequential):
@@ -137,21 +137,21 @@ class OnlineProjector(RankedProjector, Sequential):
         """Return other fields of `Rule` for this method."""
         return {}
 
-    def _rule(self, stream: Stream) -> Rule:
+    def _rule(self, stream: Stream) -> Rule | ILDARule:
         """Return the iteration, by the present parameters."""
         criterion, p = self._criterion(), stream.core.p
-        rule = Rule(
-            between=criterion.between,
-            total=criterion.total,
-            theta=np.zeros(p),
-            with_u=criterion.total != 0,
-            tol=float(self.tol or 0.0),
-            patience=float(self.patience),
-            least=2 if self._by_class else 0,
-            stop=bool(self.early_stopping),
-            orthonormal=bool(self.orthonormalize),
-        )
+        rule = Rule(criterion.between, criterion.total, np.zeros(p), **self._rule_options())
         return rule._replace(**self._particulars(p, stream.n_features))
+
+    def _rule_options(self) -> dict[str, Any]:
+        """Return the options that every rule has."""
+        return {
+            "tol": float(self.tol or 0.0),
+            "patience": float(self.patience),
+            "least": 2 if self._by_class else 0,
+            "stop": bool(self.early_stopping),
+            "orthonormal": bool(self.orthonormalize),
+        }
 
     def _how(self, stream: Stream, y: Any) -> tuple[Any, ...]:
         p = self._p(stream.n_features)

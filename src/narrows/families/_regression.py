@@ -140,7 +140,7 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
             "OnlineSRDA: expected labels of one form to merge, got one label per sample in some "
             "and indicator matrices in others. Fit all to labels of one form."
         )
-    sizes = {len(state.core.slots) for state in started}
+    sizes = {len(state.core.reservoir) for state in started}
     if len(sizes) > 1:
         raise ValueError(
             f"OnlineSRDA: expected reservoirs of one size to merge, got {sorted(sizes)}. "

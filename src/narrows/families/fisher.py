@@ -10,11 +10,12 @@ from narrows.criteria import BETWEEN, TOTAL, Criterion
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
 from narrows.families._select import Scores, Selector
+from narrows.families._streams import Stream
 from narrows.moments.priors import second_for
 from narrows.moments.stats import ClassStats, Second
 from narrows.solve import columns
 from narrows.solve.errors import ParameterError
-from narrows.solve.span import Span
+from narrows.solve.span import ILDARule, Span
 
 _ROUNDING = 1e-12  # relative to the variance of a feature: a smaller scatter within is 0
 
@@ -280,11 +281,10 @@ class ILDA(OnlineProjector):
     def _criterion(self) -> Criterion:
         return Criterion(between=1.0)  # the rule itself contributes u u'
 
-    def _particulars(self, p: int, n_features: int) -> dict[str, Any]:
-        return {
-            "with_u": True,
-            "eta": 0.0 if isinstance(self.eta, str) else float(self.eta),
-        }
+    def _rule(self, stream: Stream) -> ILDARule:
+        return ILDARule(
+            0.0 if isinstance(self.eta, str) else float(self.eta), **self._rule_options()
+        )
 
     def _eigenvalues(self, span: Span) -> np.ndarray:
         SV, N = span.state.SV, span.state.N

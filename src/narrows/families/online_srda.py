@@ -335,9 +335,9 @@ class OnlineSRDA(Sequential):
         return classes, Y, weights(sample_weight, X.shape[0], "OnlineSRDA")
 
     def _how(self, state: Regression, y: Any) -> Rule:
-        if len(state.core.slots) != self.reservoir:
+        if len(state.core.reservoir) != self.reservoir:
             raise ParameterError(
-                f"OnlineSRDA: expected reservoir={len(state.core.slots)} as at the start, got "
+                f"OnlineSRDA: expected reservoir={len(state.core.reservoir)} as at the start, got "
                 f"{self.reservoir}. Use fit to start again."
             )
         several = is_matrix(y)

@@ -1,4 +1,4 @@
-"""Labelled rows less their mean, known by products with X alone: sparse rows stay sparse."""
+"""Labelled samples less their mean, as an operator: sparse samples stay sparse."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from narrows.solve.products import Products
 from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks, with_values
 
 _EPS = 1e-15
-LARGEST = 1e40  # of an entry: beyond, or under its inverse, rows are taken in other units
-_HEAVY = 1e20  # likewise of the largest weight
-_ROWS = 1 << 13  # at least, of which a triangle is made at a time
+LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
+_HEAVY = 1e20  # the same for weights
+_ROWS = 1 << 13  # the fewest rows of one QR decomposition
 
 
 def triangle(F: np.ndarray) -> np.ndarray:
-    """What has the scatter of F, with no more rows than columns."""
+    """Return a factor with the scatter of F and at most as many rows as columns."""
     return np.asarray(np.linalg.qr(F, mode="r")) if len(F) > F.shape[1] else F
 
 
 def occupied(X: Any) -> np.ndarray | None:
-    """The columns of sparse rows that hold anything, where most do not; else None."""
+    """Return the columns of a sparse X that are not empty, if most are empty; else None."""
     if not sparse.issparse(X):
         return None
     holds = np.zeros(X.shape[1], dtype=bool)
@@ -34,38 +34,38 @@ def occupied(X: Any) -> np.ndarray | None:
 
 
 class Centred(LinearOperator):
-    """The operator A = D (X - 1 m') of shape (n, d), with D the roots of the weights.
+    """The operator A = D (X - 1 m'), with D the roots of the weights.
 
-    So A'A is the total scatter sum_i w_i (x_i - m)(x_i - m)', n times the covariance, and with
-    E (n, c) the orthonormal class indicators, E_ij = (w_i / N_j)^(1/2) where row i is of class j,
-    (E'A)'E'A is the scatter of the class means.
+    So A'A is the total scatter sum_i w_i (x_i - m)(x_i - m)', n times the covariance. With E, of
+    shape (n, c), the orthonormal class indicators, E_ij = (w_i / N_j)^(1/2) where sample i is of
+    class j, (E'A)'E'A is the scatter of the class means.
 
     Parameters
     ----------
-    X : ndarray or csr_array of shape (n, d)
-        Finite. Sparse rows are held as they are; of dense ones a centred copy is made, or a large
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Finite. Sparse samples are not copied; dense ones are copied and centred, since a large
         offset would cost digits.
-    codes : ndarray of shape (n,)
-        The class of each row, from 0 to c - 1; none is empty.
-    weight : ndarray of shape (n,)
+    codes : ndarray of shape (n_samples,)
+        The class of each sample, from 0 to n_classes - 1; no class is empty.
+    weight : ndarray of shape (n_samples,)
         Positive.
-    mean : ndarray of shape (d,), optional
-        m; that of the rows if left out, which they have if they are not a part of others.
+    mean : ndarray of shape (n_features,), optional
+        m. The default is the mean of X; a part of a larger data set needs that of the whole.
 
     Attributes
     ----------
     is_sparse : bool
         Whether X is.
     largest : float
-        The largest magnitude in X as it came.
+        The largest magnitude in the given X.
     power, weight_power : int
         X is held times 2^-power, and weights are times 2^-weight_power, an even number, so that
-        squares of squares are numbers: `largest` is then about 1. 0 for ordinary numbers, and for
-        rows that are a part of others.
-    counts : ndarray of shape (c,)
+        fourth powers are finite: `largest` is then about 1. 0 for ordinary numbers, and for a part
+        of a larger data set.
+    counts : ndarray of shape (n_classes,)
         N_j, the weight of each class.
     length : float
-        That of all rows together.
+        The Frobenius norm of X as it is held.
     noise : float
         The length that a row of `between` may have by rounding.
     """
@@ -97,41 +97,41 @@ class Centred(LinearOperator):
             X = X - origin
         self.X = X.astype(np.float64, copy=False)
         if mean is None:
-            self.m = (weight @ self.X) / self.n  # rounding of the origin, where rows are dense
+            self.m = (weight @ self.X) / self.n  # the rounding of the origin, if dense
         else:
             self.m = mean - origin
         self.length = float(np.linalg.norm(self.X.data if self.is_sparse else self.X))
         self._start(origin, weight.max(initial=0.0))
 
     def _start(self, origin: np.ndarray, heaviest: float) -> None:
-        """Be an operator, and know what rounding there is."""
+        """Initialise the operator, and bound the rounding."""
         super().__init__(np.float64, (len(self.codes), len(self.m)))
         far = 1e-12 * np.linalg.norm(self.m) + _EPS * np.linalg.norm(origin)
         self.noise = float(np.sqrt(self.n) * far + _EPS * np.sqrt(heaviest) * self.length)
 
     def scaled(self, alpha: float) -> float:
-        """Return what stands for a number that is added to the scatter of the rows as they came."""
+        """Return a number to add to the scatter of the given X, in the operator's units."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.ldexp(alpha, -2 * self.power - self.weight_power))
 
     def largest_in(self) -> int:
-        """Return a column that holds the largest magnitude, about the mean if rows are dense."""
+        """Return a column with the largest magnitude, about the mean if X is dense."""
         if self.is_sparse:
             return int(self.X.indices[np.abs(self.X.data).argmax()])
         return int(np.abs(self.X).max(axis=0).argmax())
 
     def over(self, unit: float) -> Self:
-        """Return the same divided by a number."""
+        """Return the operator divided by a number."""
         new = copy(self)
         new.root = self.root / unit
         return new
 
     def triangle(self) -> np.ndarray:
-        """What has the scatter A'A, with no more rows than columns; for dense rows."""
+        """Return a factor with the scatter A'A and at most as many rows as columns; for dense X."""
         return triangle(self.root[:, None] * (self.X - self.m))
 
     def square(self) -> np.ndarray:
-        """sum_i w_i x_i x_i', of shape (d, d), of sparse rows with few columns."""
+        """Return sum_i w_i x_i x_i', for sparse X with few columns."""
         scaled = self.X.multiply(self.root[:, None]).tocsr()
         return (scaled.T @ scaled).toarray()
 
@@ -154,11 +154,11 @@ class Centred(LinearOperator):
         return self.X.T @ Z - np.outer(self.m, Z.sum(axis=0))
 
     def products(self) -> tuple[Product, Product]:
-        """What makes A V and A'U of blocks V and U, in the place of a second array."""
+        """Return functions that compute A V and A'U into a second array."""
         X = Products(self.X)
 
         def times(V: np.ndarray, out: np.ndarray) -> None:
-            # not by BLAS, whose threads and these would wait for each other
+            # not by BLAS, whose threads would compete with these
             X.times(V, np.ones(len(out)), -np.einsum("i,ik->k", self.m, V), out)
             out *= self.root[:, None]
 
@@ -169,13 +169,13 @@ class Centred(LinearOperator):
         return times, transposed
 
     def indicators(self) -> sparse.csr_array:
-        """E, of shape (n, c)."""
+        """Return E, of shape (n_samples, n_classes)."""
         n, c = len(self.codes), len(self.counts)
         values = self.root / np.sqrt(self.counts)[self.codes]
         return sparse.csr_array((values, self.codes, np.arange(n + 1)), shape=(n, c))
 
     def between(self) -> np.ndarray:
-        """E'A, of shape (c, d): row j is N_j^(1/2) (m_j - m)."""
+        """Return E'A, of shape (n_classes, n_features): row j is N_j^(1/2) (m_j - m)."""
         E = self.indicators()
         E.data *= self.root
         H = np.zeros((len(self.counts), self.shape[1]))
@@ -188,10 +188,10 @@ class Centred(LinearOperator):
         return H
 
     def within(self) -> np.ndarray:
-        """A - E E'A, of shape (n, d), for dense rows: each row less its class mean.
+        """Return A - E E'A for dense X: each sample less its class mean.
 
-        Where n > d, the triangle of its QR decomposition instead, of shape (d, d), whose scatter is
-        the same; made of so many rows at a time.
+        With more samples than features, the triangle of its QR decomposition instead, which has the
+        same scatter; computed a block of samples at a time.
         """
         means = self.between() / np.sqrt(self.counts)[:, None] + self.m
         n, d = self.shape

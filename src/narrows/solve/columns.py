@@ -1,4 +1,4 @@
-"""The discrete solution space: W is a 0-1 matrix, so the best columns are the best scores."""
+"""Selection of columns: W is a 0-1 matrix, so the best columns have the best scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 def take(X: Any, chosen: np.ndarray) -> Any:
-    """X[:, chosen], with indices as narrow as it can have: many classifiers take no wide ones."""
+    """Return X[:, chosen], with 32-bit indices if possible: many classifiers need them."""
     reduced = X[:, chosen]
     if sparse.issparse(reduced):
         fits = max(reduced.nnz, *reduced.shape) <= np.iinfo(np.int32).max
@@ -24,9 +24,9 @@ def take(X: Any, chosen: np.ndarray) -> Any:
 
 
 def rank(scores: np.ndarray, varies: np.ndarray | None = None) -> np.ndarray:
-    """Columns from the best score to the worst, of shape (d,); ties go to the lower column.
+    """Return the columns from the best score to the worst; ties go to the lower column.
 
-    Those that do not vary come after all others, whatever their score.
+    Columns that do not vary come after all others, whatever their score.
     """
     order = np.argsort(-scores, kind="stable")
     if varies is None:
@@ -35,22 +35,22 @@ def rank(scores: np.ndarray, varies: np.ndarray | None = None) -> np.ndarray:
 
 
 def energy_curve(ranked: np.ndarray) -> np.ndarray:
-    """E(p), the share of all positive score that the p best columns hold.
+    """Return E(p), the share of the sum of positive scores that the p best columns have.
 
-    Paper 001, section 4.4.2.
+    Yan et al. (2005), section 4.4.2.
 
     Parameters
     ----------
-    ranked : ndarray of shape (d,)
+    ranked : ndarray of shape (n_features,)
         Scores, best first.
 
     Returns
     -------
-    energy : ndarray of shape (d,)
+    energy : ndarray of shape (n_features,)
         energy[p - 1] = E(p), from above 0 to 1; zeros if no score is positive.
     """
     gain = np.maximum(ranked, 0.0)
-    with np.errstate(over="ignore"):  # of what is seen next
+    with np.errstate(over="ignore"):  # checked next
         total = np.cumsum(gain)
     if not np.isfinite(total[-1]):
         total = np.cumsum(gain / 2.0 ** np.ceil(np.log2(len(gain))))
@@ -58,31 +58,31 @@ def energy_curve(ranked: np.ndarray) -> np.ndarray:
 
 
 def count_wanted(n_features: Any, d: int) -> int:
-    """How many columns a number or a fraction of all d is: rounded down, at least 1."""
+    """Return the number of columns for a number, or a fraction of d: rounded down, at least 1."""
     if isinstance(n_features, numbers.Integral):
         return int(n_features)
-    return max(1, int(n_features * d * (1 + _ROUNDING)))  # .29 of 100 are 29
+    return max(1, int(n_features * d * (1 + _ROUNDING)))  # 0.29 of 100 is 29
 
 
-def count_by_energy(energy: np.ndarray, wanted: float) -> int:
-    """The smallest p with E(p) >= wanted; 1 if there is no energy at all."""
+def count_by_energy(energy: np.ndarray, share: float) -> int:
+    """Return the smallest p with E(p) >= share; 1 if no score is positive."""
     if energy[-1] == 0:
         return 1
-    return int(np.searchsorted(energy, wanted * (1 - _ROUNDING))) + 1
+    return int(np.searchsorted(energy, share * (1 - _ROUNDING))) + 1
 
 
 def best_ratio(a: np.ndarray, b: np.ndarray, p: int) -> float:
-    """The largest value that sum(a[K]) / sum(b[K]) takes over all sets K of p columns.
+    """Return the largest sum(a[K]) / sum(b[K]) over all sets K of p columns.
 
-    Dinkelbach's rounds: given a value, the best set is the p largest of a - value b, and its
-    own ratio is the next value, which never falls; at the optimum it stands still.
+    Dinkelbach's algorithm: given a value, the best set is the p largest of a - value b, and its
+    ratio is the next value, which never decreases; at the optimum it is the same.
 
     Parameters
     ----------
-    a, b : ndarray of shape (d,)
+    a, b : ndarray of shape (n_features,)
         Not negative.
     p : int
-        At most d.
+        At most n_features.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The two errors that callers tell apart, a wrong setting and wrong data in a file; warnings."""
+"""Errors for wrong parameters, unusable numbers and unusable files, and warnings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import warnings
 
 __all__ = ["DataError", "ParameterError"]
 
-# between a caller and a warning; the last two by the decorators of np.errstate
+# packages between a caller and a warning; the last two because of decorators
 _NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
 
 
 class ParameterError(ValueError):
-    """A parameter is out of its range, or does not fit the data it is used on.
+    """A parameter that is out of its range, or does not fit the data.
+
+    See Also
+    --------
+    DataError : A file that cannot be used.
 
     Examples
     --------
     >>> from narrows import OC
-    >>> from narrows.solve.errors import ParameterError
+    >>> from narrows.errors import ParameterError
     >>> try:
     ...     OC(n_components=5).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
     ... except ParameterError as error:
@@ -28,16 +32,20 @@ class ParameterError(ValueError):
 
 
 class RangeError(ValueError):
-    """Numbers too large or too small for what is to be made of them.
+    """Numbers that are too large or too small for a computation.
 
     Parameters
     ----------
     expected, got, advice : str
-        What was expected, what it got, and what to do.
+        The parts of the message.
     feature : int, optional
-        Where.
+        The feature with such numbers.
     who, name : str
-        Who says so, and how that calls the feature; see `named`.
+        The class that raises the error, and its name of the feature; see `named`.
+
+    See Also
+    --------
+    ParameterError : A parameter that is out of its range.
     """
 
     def __init__(
@@ -55,11 +63,11 @@ class RangeError(ValueError):
         super().__init__(f"{who}: expected {expected}, got {got}{where}. {advice}")
 
     def named(self, who: str, name: str | None) -> RangeError:
-        """Return the same, said by another, of a feature of this name."""
+        """Return the same error, raised by the class `who`, for a feature of this name."""
         return RangeError(*self.said, who, name)
 
     def of_feature(self, feature: int) -> RangeError:
-        """Return the same of another feature."""
+        """Return the same error for another feature."""
         expected, got, _, advice = self.said
         return RangeError(expected, got, feature, advice, self.who)
 
@@ -68,27 +76,35 @@ class RangeError(ValueError):
 
 
 class DataError(ValueError):
-    """A file holds something that cannot be used.
+    """A file with content that cannot be used.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     problem : str
-        What was wanted, what came, what to do.
+        What was expected, what the file holds, and what to do.
     line : int, optional
         The line (of a text file) or row (of an array file), counted from 1.
 
     Attributes
     ----------
-    path, problem, line
-        The same.
+    path : str
+        The file.
+    problem : str
+        The message without path and line.
+    line : int or None
+        The line or row, counted from 1.
+
+    See Also
+    --------
+    ParameterError : A parameter that is out of its range, or does not fit the data.
 
     Examples
     --------
-    >>> from narrows.solve.errors import DataError
-    >>> print(DataError("mails.svm", "a label wanted, but 'x' came.", line=3))
-    mails.svm:3: a label wanted, but 'x' came.
+    >>> from narrows.errors import DataError
+    >>> print(DataError("mails.svm", "expected a label, got 'x'.", line=3))
+    mails.svm:3: expected a label, got 'x'.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str, line: int | None = None):
@@ -101,7 +117,7 @@ class DataError(ValueError):
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and point at the line of the caller: the first one outside of the package."""
+    """Warn, and name the line of the caller: the first one outside of the package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
         if frame.f_back is None:

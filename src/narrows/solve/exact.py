@@ -1,4 +1,4 @@
-"""Small eigenproblems behind the exact projections, and how large ones become small."""
+"""Small eigenproblems of the exact projections, and the reduction of large ones to small ones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Blocks = Iterable[tuple[slice, np.ndarray]]
 
 DROPPED = 1e-12  # eigenvalues below this share of the largest are rounding
 _TINY = 1e-200
-_SUSPECT = 1e-8  # below this share the vectors of the Gram route are no longer orthogonal enough
-SMALL_SIDE = 1_000  # rows or columns up to which a square array of them is made at once
-_LARGEST_SIDE = 4_000  # and where there is no other way
-_RESTARTS = 100  # of Lanczos, before what has not converged is given up
-_ROOM = 1 << 24  # numbers in each array that several responses need
-_NOTHING = 1e-9  # of a typical eigenvalue: no more is taken for 0
-_SAME = 1e-6  # of the largest entry of a direction: by no more do entries of one size differ
+_SUSPECT = 1e-8  # below this share the vectors from a Gram matrix need another orthogonalisation
+SMALL_SIDE = 1_000  # rows or columns up to which a square array is always formed
+_LARGEST_SIDE = 4_000  # rows or columns up to which it is formed where nothing else works
+_RESTARTS = 100  # of Lanczos
+_ROOM = 1 << 24  # numbers in each array for a group of responses
+_NOTHING = 1e-9  # eigenvalues below this share of a typical one count as 0
+_SAME = 1e-6  # entries of a direction that differ by less, relative to the largest, count as equal
 
 
 def gram_eigh(
@@ -32,31 +32,31 @@ def gram_eigh(
     """Eigenpairs of A = H'H from the small matrix K = H H'.
 
     With K = U L U', the vectors are W = H'U L^(-1/2). H is read twice, by columns, and A is
-    never made. O(c^2 d) time, O(c^2 + d p) memory.
+    never formed. O(c^2 d) time, O(c^2 + d p) memory.
 
     Parameters
     ----------
     blocks : callable
-        Returns an iterable of (columns, H[:, columns]) for H of shape (c, d).
+        Returns an iterable of (columns, H[:, columns]) for H of shape (n_classes, n_features).
     n_features : int
-        d.
+        Number of columns of H.
     noise : float
-        The norm of a row of H that is only rounding.
+        The largest norm of a row of H that is only rounding.
     most : int, optional
-        How many vectors are wanted; all if left out.
+        The largest number of vectors to return; all by default.
 
     Returns
     -------
     eigenvalues : ndarray of shape (r,)
-        Descending; those under 1e-12 of the largest, or of noise, are dropped, so r is the rank.
-        They may be infinite or 0, where squares are no numbers.
-    W : ndarray of shape (d, p)
-        Orthonormal columns, p = min(r, most).
+        Descending; those below 1e-12 of the largest, or due to noise, are dropped, so r is the
+        rank. They may be infinite or 0, where squares overflow or underflow.
+    W : ndarray of shape (n_features, min(r, most))
+        Orthonormal columns.
     """
     power = 0
     with np.errstate(over="ignore", invalid="ignore"):
         K = sum(H @ H.T for _, H in blocks())
-        if not _TINY < np.trace(K) < 1 / _TINY:  # squares vanish or overflow: take other units
+        if not _TINY < np.trace(K) < 1 / _TINY:  # squares underflow or overflow: rescale
             size = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks())
             power = int(np.frexp(size)[1])
             K = sum(np.ldexp(H, -power) @ np.ldexp(H, -power).T for _, H in blocks())
@@ -77,7 +77,7 @@ def gram_eigh(
 
 
 def positive_eigh(K: np.ndarray, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenpairs of a nonnegative matrix, descending, without those that are rounding."""
+    """Return the eigenpairs of a nonnegative matrix beyond rounding, descending."""
     L, U = linalg.eigh(K)
     L, U = L[::-1], U[:, ::-1]
     kept = (DROPPED * L[:1].max(initial=0.0) < L) & (noise < L)
@@ -87,16 +87,17 @@ def positive_eigh(K: np.ndarray, noise: float = 0.0) -> tuple[np.ndarray, np.nda
 def orthogonal_part(
     w: np.ndarray, W: np.ndarray, scale: float = 0.0, share: float = 1e-6
 ) -> np.ndarray:
-    """The unit vector of `w` less its projection on the orthonormal columns of W, as (d, 1).
+    """Return the unit vector of `w` less its projection on the orthonormal columns of W.
 
-    Of shape (d, 0) where no more than `share` of the length of `w`, or of `scale`, is left.
+    Of shape (n_features, 1), or (n_features, 0) where at most `share` of the length of `w`, or of
+    `scale`, remains.
     """
     size = float(np.abs(w).max(initial=0.0))
     if size and not _TINY < size * size < 1 / _TINY:
         power = int(np.frexp(size)[1])
         w, scale = np.ldexp(w, -power), float(np.ldexp(scale, -power))
     rest = w - W @ (W.T @ w)
-    rest -= W @ (W.T @ rest)  # twice is enough
+    rest -= W @ (W.T @ rest)  # two rounds are enough
     length = np.linalg.norm(rest)
     if length <= share * max(scale, float(np.linalg.norm(w))):
         return np.empty((len(w), 0))
@@ -106,8 +107,8 @@ def orthogonal_part(
 def set_signs(W: np.ndarray) -> np.ndarray:
     """Set each column's sign, in place, so that its entry of largest magnitude is positive.
 
-    Entries that are as large but for rounding count as equal, and the first of them decides:
-    features that mirror each other have opposite entries, and no last bit chooses between them.
+    Entries that differ by rounding count as equal, and the first of them decides: features that
+    mirror each other have opposite entries, and the last bit must not choose between them.
     """
     high, low = W.max(axis=0, initial=0.0), W.min(axis=0, initial=0.0)
     turned, least = -low > high, (1 - _SAME) * np.maximum(high, -low)
@@ -124,26 +125,26 @@ def set_signs(W: np.ndarray) -> np.ndarray:
 def best_ratios(
     H: np.ndarray, F: np.ndarray, mu: float = 0.0, n: int = 0, noise: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The v that maximise v'H'Hv / v'(F'F + mu I)v one after the other.
+    """Return the v that maximise v'H'Hv / v'(F'F + mu I)v one after the other.
 
-    By the singular values of F and those of H on what F makes of unit length: no scatter is
-    formed, so no digits are lost to squares.
+    From the singular values of F, and those of H after F'F + mu I has been whitened: no scatter
+    is formed, so squares cost no digits.
 
     Parameters
     ----------
-    H, F : ndarray of shape (c, r) and (n, r)
+    H, F : ndarray of shape (n_classes, r) and (n_samples, r)
         Factors of the two scatters.
     mu : float
-        >= 0. With 0, what F does not reach is left out.
+        >= 0. With 0, the null space of F is dropped.
     n : int
-        How many rows F was made of, if more than it has.
+        Number of samples that F was computed from, if more than it has rows.
     noise : float
         Singular values of F up to this are rounding, too.
 
     Returns
     -------
     ratios : ndarray of shape (k,)
-        Descending; k is the smaller of c and r, less what is left out.
+        Descending; k is the smaller of n_classes and r, less what is dropped.
     V : ndarray of shape (r, k)
         V'(F'F + mu I)V = I.
     """
@@ -157,39 +158,38 @@ def best_ratios(
 
 
 def rank_tolerance(F: Any, s: np.ndarray, n: int = 0) -> float:
-    """Singular values s of F, which was made of n rows, up to this are rounding."""
+    """Return a bound of the rounding in the singular values s of F, computed from n samples."""
     return float(max(n, *F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
 
 
 def row_basis(F: np.ndarray, n: int = 0, noise: float = 0.0) -> np.ndarray:
-    """An orthonormal basis of what the rows of F span beyond noise, one vector a column."""
+    """Return an orthonormal basis of the row space of F beyond noise, one vector a column."""
     _, s, Vt = linalg.svd(triangle(F), full_matrices=False)
     return Vt[s > max(noise, rank_tolerance(F, s, n))].T
 
 
 def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The space that dense rows span, and the two scatters in it: the SVD route to LDA/GSVD.
+    """Return the space that dense samples span, and the two scatters in it, for LDA/GSVD.
 
     Parameters
     ----------
     A : Centred
-        Of dense rows.
+        Of dense samples.
 
     Returns
     -------
-    Q : ndarray of shape (d, t)
+    Q : ndarray of shape (n_features, t)
         Orthonormal: the principal directions of the total scatter H'H + F'F, largest first.
     s : ndarray of shape (t,)
         Their singular values, none of which is rounding.
-    H : ndarray of shape (c, t)
+    H : ndarray of shape (n_classes, t)
         N_j^(1/2) (m_j - m)'Q.
-    F : ndarray of shape (n or d, t)
-        w_i^(1/2) (x_i - m_j)'Q, with j the class of row i; or what has the same scatter.
+    F : ndarray of shape (n_samples or n_features, t)
+        w_i^(1/2) (x_i - m_j)'Q, with j the class of sample i; or a factor of the same scatter.
 
     Notes
     -----
-    **Cost**: O(n d min(n, d)), by the smaller side: the number of columns costs as much as the
-    number of rows.
+    **Cost**: O(n d r), with r the smaller of n and d.
     """
     H, F = A.between(), A.within()
     K = np.vstack([H, F])
@@ -200,34 +200,34 @@ def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
 
 
 def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np.ndarray, int]:
-    """The ridge regressions of orthonormal responses that tell the classes apart.
+    """Solve the ridge regressions of orthonormal responses that separate the classes.
 
     ::
 
         minimise |A w - t|^2 + alpha |w|^2    for each response t
 
     The responses are E U, with U the left singular vectors of E'A: constant on each class,
-    orthonormal, orthogonal to the constant, and the same ones whatever the order of the classes.
+    orthonormal, orthogonal to the constant, and independent of the order of the classes.
     The first iterate of LSQR is then a multiple of A'E U, the directions of OC.
 
     Returns
     -------
-    W : ndarray of shape (d, r)
-        A solution a response, times a number; r is the rank of the class means.
+    W : ndarray of shape (n_features, r)
+        The solution for each response, times a number; r is the rank of the class means.
     n_iter : int
-        The most iterations that a response took.
+        The largest number of iterations of a response.
 
     Notes
     -----
-    **Cost**: O(nnz + n + d) for an iteration of a response; responses go together, and share each
-    product with A.
+    **Cost**: O(nnz + n + d) for an iteration of a response. Responses are solved together, and
+    share each product with A.
     """
     H = A.between()
     _, U = positive_eigh(H @ H.T, A.noise**2)
     del H
     by_class = U / np.sqrt(A.counts)[:, None]
     unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))
-    scaled = A.over(unit)  # LSQR's own tests take for granted that numbers are about 1
+    scaled = A.over(unit)  # LSQR's own tests expect numbers of about 1
     damp = np.sqrt(alpha) / unit
     r = U.shape[1]
     W, n_iter = np.empty((A.shape[1], r)), 0
@@ -240,9 +240,9 @@ def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np
 
 
 def by_discriminant_power(A: Centred, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Turn solutions into directions in the order of w'S_b w / w'S_t w, of unit length.
+    """Rotate solutions into unit directions in descending order of w'S_b w / w'S_t w.
 
-    Returns the ratios, descending, and the directions, of shape (d, k).
+    Returns the ratios, and the directions, of shape (n_features, k).
     """
     Z = A.matmat(W)
     ratios, V = best_ratios(A.indicators().T @ Z, Z)
@@ -254,28 +254,28 @@ def by_discriminant_power(A: Centred, W: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def margin_eigh(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The p leading eigenvectors of S_b - eps S_w in the space of the rows.
+    """Return the p leading eigenvectors of S_b - eps S_w in the row space.
 
-    S_b - eps S_w = A'MA/n with M = (1 + eps) E E' - eps I, so products with X do. M has as many
-    positive eigenvalues as there are classes, one of which A does not reach: no more than c - 1
-    directions gain margin. Behind them lies all that the rows do not span, where nothing gains and
-    nothing loses. Lanczos finds those that gain. For what lies past them, and where it does not
-    come to an end, the space of the rows is written out if rows or columns are few enough; if both
-    are many, the rest comes from the space that A'MA makes of the class means.
+    S_b - eps S_w = A'MA/n with M = (1 + eps) E E' - eps I, so it needs products with X alone. M has
+    as many positive eigenvalues as there are classes, and the range of A excludes one of them: at
+    most c - 1 directions gain margin. Directions outside the row space have eigenvalue 0. Lanczos
+    finds those that gain. For further ones, and where Lanczos does not converge, a basis of the row
+    space is computed if rows or columns are few enough; if both are many, further directions come
+    from the Krylov space of A'MA and the class means.
 
     Returns
     -------
     eigenvalues : ndarray of shape (k,)
         Descending.
-    W : ndarray of shape (d, k)
-        Orthonormal, in the space of the rows; k is p or c - 1, whichever is more, or fewer where
-        the rows span fewer.
+    W : ndarray of shape (n_features, k)
+        Orthonormal, in the row space; k is the larger of p and n_classes - 1, or less where the
+        row space has fewer dimensions.
     converged : bool
-        Whether all that gain are known to be among them.
+        Whether all directions that gain margin are known to be included.
 
     Notes
     -----
-    **Cost**: O(nnz) for each of some tens of products; or O(min(n, d)^3).
+    **Cost**: O(nnz) for each of some tens of products; or O(r^3), with r the smaller of n and d.
     """
     side, most = min(A.shape), len(A.counts) - 1
     p = max(p, most)
@@ -287,15 +287,15 @@ def margin_eigh(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray,
         z = A.matvec(v)
         return A.rmatvec((1 + eps) * (E @ (E.T @ z)) - eps * z) / A.n
 
-    # from where the class means are, with one random weight for each whatever they are; where they
-    # do not differ nothing gains, and any rows will do
+    # from a random combination of the class means; if these do not differ nothing gains margin,
+    # and a random combination of the samples will do
     random = np.random.default_rng(0)
     first = A.rmatvec(E @ random.standard_normal(len(A.counts)))
     if np.linalg.norm(first) <= A.noise:
         first = A.rmatvec(random.standard_normal(A.shape[0]))
     if np.linalg.norm(first) <= A.noise:
-        return np.empty(0), np.empty((d, 0)), True  # all rows are alike
-    unit = np.linalg.norm(product(first)) / np.linalg.norm(first)  # of the size of an eigenvalue
+        return np.empty(0), np.empty((d, 0)), True  # all samples are equal
+    unit = np.linalg.norm(product(first)) / np.linalg.norm(first)  # the size of an eigenvalue
     lifted = LinearOperator((d, d), dtype=np.float64, matvec=lambda v: product(v) + unit * v)
     try:
         L, W = eigsh(lifted, k=most, which="LA", v0=first, maxiter=_RESTARTS)
@@ -317,9 +317,9 @@ def _margin_by_rows(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndar
 
 
 def _row_space(A: Centred) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """An orthonormal basis Q of what the rows span, by the smaller side of A.
+    """Return an orthonormal basis Q of the row space, from the smaller side of A.
 
-    Returns the eigenvalues Q'A'AQ, the means E'AQ, and what makes QV of V. Dense rows go by their
+    Returns the eigenvalues Q'A'AQ, the means E'AQ, and a function from V to QV. Dense A uses
     singular values, so that columns of very different size keep their digits.
     """
     if not A.is_sparse:
@@ -339,7 +339,7 @@ def _row_space(A: Centred) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray
 
 
 def _orthonormal(W: np.ndarray) -> np.ndarray:
-    """The columns made orthonormal, where rounding has left them not quite so."""
+    """Return the columns orthonormalised once more, against rounding."""
     W, R = np.linalg.qr(W)
     return W * np.where(np.diag(R) < 0, -1.0, 1.0)
 
@@ -347,10 +347,10 @@ def _orthonormal(W: np.ndarray) -> np.ndarray:
 def _from_means(
     A: Centred, product: Callable[[np.ndarray], np.ndarray], W: np.ndarray, p: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best p directions in what is spanned by those of W, the class means, and products.
+    """Return the best p directions in the span of W, the class means, and their products.
 
-    All of it in the space of the rows. Returns the eigenvalues of the operator there, and the
-    directions: those of W, which are its eigenvectors, and then others.
+    All lie in the row space. Returns the eigenvalues of the operator there, and the directions:
+    those of W, which are its eigenvectors, and then others.
     """
     basis, block = W, list(A.between())
     random = np.random.default_rng(0)
@@ -359,7 +359,7 @@ def _from_means(
         for w in block:
             basis = np.hstack([basis, orthogonal_part(w, basis)])
         block = [product(w) for w in basis[:, width:].T]
-        if not block:  # nothing new from there: rows at random, if they are not all there
+        if not block:  # nothing new: add random combinations of samples, if any are left
             w = orthogonal_part(A.rmatvec(random.standard_normal(A.shape[0])), basis)
             basis, block = np.hstack([basis, w]), list(w.T)
     K = basis.T @ np.array([product(w) for w in basis.T]).T

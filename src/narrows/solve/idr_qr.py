@@ -1,22 +1,22 @@
-"""IDR/QR's own updates: the QR decomposition of the class means, and the scatter within it.
+"""The updates of IDR/QR: the QR decomposition of the class means, and the scatter in their span.
 
-The centroid matrix C = [m_1 .. m_c] (d, c), classes in order of arrival, is C = Q R, with R upper
-triangular and nonnegative on its diagonal. A centroid that depends on those before it has q_k = 0
-and R_kk = 0. The algorithms need, besides R, the scatter within the classes as the means' span sees
-it, W = Q'S_wQ. A row x of a class of n_i rows and mean m_i changes it by
+The centroid matrix C = [m_1 .. m_c] of shape (d, c), classes in order of arrival, is C = Q R, with
+R upper triangular and nonnegative on its diagonal. A centroid that depends on earlier ones has
+q_k = 0 and R_kk = 0. The algorithms need, besides R, the scatter within the classes in the span of
+the means, W = Q'S_wQ. A sample x of a class of n_i samples and mean m_i changes it by
 
     W  <-  W + n_i/(n_i + 1) u u',    u = Q'(x - m_i),  with Q of the new means
 
-which is equation (8) of paper 002 in one term. It takes the Q of before for that of after, in
-what W was; with T = Q'Q_old the line W <- T W T' before it carries W into the new basis.
+which is equation (8) of Ye et al. (2005) in one term. It approximates the old Q in W by the new
+one; with T = Q'Q_old, setting W <- T W T' first transports W into the new basis.
 
-Q is not formed. Kept are the sums S (d, c) and their inner products S'S, so R is the Cholesky
-factor of C'C, u = R^-T C'(x - m_i), and a row costs O(nnz c) for S'x and O(c^3) for the rest,
-instead of O(d c). What squaring C costs in digits is looked at in every step: where a centroid is
-within 1e-4 of the span of those before it, that step is done on Q and R themselves, at O(d c^2).
+Q is not formed. The state holds the sums S, of shape (d, c), and their inner products S'S, so R is
+the Cholesky factor of C'C, u = R^-T C'(x - m_i), and a sample costs O(nnz c) for S'x and O(c^3) for
+the rest, instead of O(d c). Squaring C costs digits, which every step checks: where a centroid is
+within 1e-4 of the span of the earlier ones, the step uses Q and R themselves, at O(d c^2).
 
-**Source**: paper 002, Algorithms 1 to 3, where any signs of R and any order of the classes will do,
-but W depends on both.
+**Source**: Ye et al. (2005), Algorithms 1 to 3. They allow any signs of R and any order of the
+classes, but W depends on both.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from narrows.solve.schema import FINITE, WHOLE, Field, checked
 from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
 from narrows.solve.undo import Undo
 
-_RENEWED = 4096  # rows after which S'S is made from S again; a multiple of the next
-_BLOCK_ROWS = 64  # dense rows whose products with S are made by one matrix product
-_DEPENDENT = 1e-10  # of its length: a centroid with no more outside the span before it depends
-_LARGEST = 1e120  # of a square; squares of what is of its size have to be numbers
+_RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next
+_BLOCK_ROWS = 64  # dense samples whose products with S are one matrix product
+_DEPENDENT = 1e-10  # of its length: a centroid with less outside the span of the others depends
+_LARGEST = 1e120  # the largest square, whose own square has to be finite
 _EPS = np.finfo(np.float64).eps
-_NONE = 1e-12  # of the length of the mean: a class mean no farther from it is the mean
+_NONE = 1e-12  # of the length of the mean: a class mean closer to it equals it
 
 _SCHEMA = {
     "N": Field("f8", ("c",), WHOLE),
@@ -49,21 +49,21 @@ _SCHEMA = {
 
 
 class CentroidQR:
-    """The class means of rows, and the scatter within the classes in their span.
+    """The class means, and the scatter within the classes in their span.
 
     Parameters
     ----------
     n_features : int
-        d.
+        Number of features.
 
     Attributes
     ----------
-    S : ndarray of shape (d, c)
-        Sums of the rows of each class.
-    SS, R, W : ndarray of shape (c, c)
+    S : ndarray of shape (n_features, n_classes)
+        Sum of the samples of each class.
+    SS, R, W : ndarray of shape (n_classes, n_classes)
         S'S, and R and W as above.
-    N : ndarray of shape (c,)
-        Rows of each class.
+    N : ndarray of shape (n_classes,)
+        Number of samples of each class.
     """
 
     def __init__(self, n_features: int):
@@ -73,18 +73,18 @@ class CentroidQR:
 
     @property
     def n(self) -> int:
-        """How many rows have been learnt."""
+        """Number of samples learned."""
         return int(self.N.sum())
 
     @property
     def n_features(self) -> int:
-        """d."""
+        """Number of features."""
         return len(self.S)
 
     # -- storage ----------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return everything as named arrays, for `from_arrays`; numbers are kept to the bit."""
+        """Return everything as named arrays, for `from_arrays`; no bit changes."""
         return dict(vars(self))
 
     @classmethod
@@ -96,26 +96,26 @@ class CentroidQR:
         return new
 
     def add_sums(self, more: int) -> None:
-        """Make room for more classes, in new arrays; those of before are left as they are."""
+        """Make room for more classes, in new arrays; the old ones do not change."""
         self.S = np.pad(self.S, ((0, 0), (0, more)))
         self.N = np.pad(self.N, (0, more))
         self.SS, self.R, self.W = (np.pad(a, (0, more)) for a in (self.SS, self.R, self.W))
 
     def widen(self, n_features: int) -> None:
-        """Append columns that were 0 in every row so far."""
+        """Append features that were 0 in every sample so far."""
         self.S = np.pad(self.S, ((0, n_features - len(self.S)), (0, 0)))
 
     def note(self, X: Any, undo: Undo) -> None:
-        """Let `undo` put everything back as it is now, if only the samples of X are learned."""
+        """Let `undo` restore everything as it is now, if only the samples of X are learned."""
         undo.attributes(self)
         undo.array(self.S, touched(X))
         for array in (self.N, self.SS, self.R, self.W):
             undo.array(array)
 
-    # -- all rows at once -------------------------------------------------------------------
+    # -- all samples at once ----------------------------------------------------------------
 
     def add(self, X: Any, labels: np.ndarray) -> None:
-        """Add rows to the means alone; `settle` and `spread` are to follow."""
+        """Add samples to the means alone; `settle` and `spread` have to follow."""
         n, c = len(labels), len(self.N)
         Y = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, c))
         sums, no_squares = np.zeros((c, self.n_features)), (None, None)
@@ -127,8 +127,8 @@ class CentroidQR:
         self.N += np.bincount(labels, minlength=c)
 
     def settle(self) -> np.ndarray:
-        """Bring R and S'S up to date with the sums, and let there be no scatter; return Q."""
-        self._renew(self.n)
+        """Update R and S'S to the sums, set the scatter to 0, and return Q."""
+        self._renew()
         Q, self.R = self.basis()
         self.W = np.zeros_like(self.R)
         return Q
@@ -136,9 +136,9 @@ class CentroidQR:
     def spread(
         self, X: Any, labels: np.ndarray, Q: np.ndarray, weight: np.ndarray | None = None
     ) -> None:
-        """Add to W what rows scatter about the means (Algorithm 1, lines 3 and 5).
+        """Add the scatter of samples about the means to W (Algorithm 1, lines 3 and 5).
 
-        `weight` has a number for each class.
+        `weight` is of shape (n_classes,).
         """
         for rows in blocks(len(labels), max(1, BLOCK // max(1, len(self.N)))):
             Z = X[rows] @ Q - self.R.T[labels[rows]]
@@ -146,29 +146,29 @@ class CentroidQR:
                 Z *= np.sqrt(weight[labels[rows], None])
             self.W += Z.T @ Z
 
-    # -- a row at a time --------------------------------------------------------------------
+    # -- one sample at a time ---------------------------------------------------------------
 
     def learn(self, X: Any, labels: np.ndarray, transport: bool) -> int:
-        """Algorithm 2 or 3 for each row, in order.
+        """Run Algorithm 2 or 3 for each sample, in order.
 
         Parameters
         ----------
-        X : ndarray or csr_array of shape (n, d)
+        X : ndarray or csr_array of shape (n_samples, n_features)
             Finite; a sparse one without duplicate entries.
-        labels : ndarray of shape (n,)
-            The class of each row, by arrival.
+        labels : ndarray of shape (n_samples,)
+            The class of each sample, numbered by order of arrival.
         transport : bool
-            Whether W is carried into the new basis.
+            Whether W is transported into the new basis.
 
         Returns
         -------
         int
-            How many rows were learnt: all.
+            Number of samples learned: all.
 
         Raises
         ------
         ValueError
-            A row whose square is too large for a float. Some rows have been learnt then.
+            A sample whose square is too large for a float. Earlier samples have been learned.
         """
         from narrows.solve.idr_qr_steps import EXPLICIT, centroid_steps
         from narrows.solve.kernels import TOO_LARGE
@@ -180,22 +180,22 @@ class CentroidQR:
             size = _BLOCK_ROWS if dense else _RENEWED
             part = slice(done, min(len(labels), done + size - self.n % size))
             rows = DenseRows(self.S, X, part, None) if dense else SparseRows(self.S, X, part)
-            learnt, asked = centroid_steps(
+            more, asked = centroid_steps(
                 *rows.arrays, 0, labels[part], self.S, (self.SS, self.N, self.R, self.W),
                 work, transport, rows.folds,
             )  # fmt: skip
             if asked == TOO_LARGE:
-                raise _too_large(f" up to sample {done + learnt - 1}")
+                raise _too_large(f" up to sample {done + more - 1}")
             rows.fold()
-            done += learnt
+            done += more
             if asked == EXPLICIT:
                 self._step(X[[done - 1]], int(labels[done - 1]), transport)
             if self.n % _RENEWED == 0:
-                self._renew(done)
+                self._renew()
         return done
 
     def _step(self, x: Any, label: int, transport: bool) -> None:
-        """The rest of Algorithm 2 or 3 on Q and R themselves, once the sums are those with x."""
+        """Run the rest of Algorithm 2 or 3 on Q and R themselves; the sums include x."""
         Q, self.R = self.basis()
         before = self.N[label] - 1
         if not before:
@@ -203,12 +203,12 @@ class CentroidQR:
         if transport:
             T = Q.T @ self.basis(x, label)[0]
             self.W = T @ self.W @ T.T
-        # x - m_i of before is (n_i + 1)/n_i (x - m_i), with m_i of now
+        # x less the old m_i is (n_i + 1)/n_i (x - m_i) with the new one
         u = (before + 1) / before * ((x @ Q)[0] - self.R[:, label])
         self.W += before / (before + 1) * np.outer(u, u)
 
-    def _renew(self, rows_seen: int) -> None:
-        """Make S'S from S again, so that rounding does not add up; errors name `rows_seen`."""
+    def _renew(self) -> None:
+        """Compute S'S from S again, so that rounding does not accumulate."""
         c = len(self.N)
         SS = np.zeros((c, c))
         for rows in blocks(self.n_features, max(1, BLOCK // max(1, c))):
@@ -220,9 +220,9 @@ class CentroidQR:
     # -- reading ----------------------------------------------------------------------------
 
     def basis(self, x: Any = None, label: int = -1) -> tuple[np.ndarray, np.ndarray]:
-        """Q of shape (d, c) and R of shape (c, c), by Gram and Schmidt, each twice; O(c^2 d).
+        """Return Q of shape (d, c) and R of shape (c, c), by Gram-Schmidt, run twice; O(c^2 d).
 
-        With x and its label they are those of before that row was learnt.
+        With x and its label they are those before that sample was learned.
         """
         c = len(self.N)
         Q, R = np.zeros((self.n_features, c), order="F"), np.zeros((c, c))
@@ -239,14 +239,15 @@ class CentroidQR:
         return Q, R
 
     def discriminants(self, mu: float) -> tuple[np.ndarray, np.ndarray]:
-        """The directions G = Q M, with M the eigenvectors of (W + mu I)^-1 B (Algorithm 1).
+        """Return the directions G = Q M, with M the eigenvectors of (W + mu I)^-1 B (Algorithm 1).
 
         Returns
         -------
         eigenvalues : ndarray of shape (k,)
-            Descending; 0 for the one direction in which the means do not differ.
-        G : ndarray of shape (d, k)
-            M'(W + mu I)M = I. k is the rank of C.
+            Descending; 0 for the one direction in which the means do not differ. k is the rank of
+            C.
+        G : ndarray of shape (n_features, k)
+            With M'(W + mu I)M = I.
         """
         Q, R = self.basis()
         N, n = self.N, max(1.0, self.N.sum())
@@ -255,21 +256,21 @@ class CentroidQR:
         Y[:, np.linalg.norm(Y, axis=0) <= _NONE * np.sqrt(N) * np.linalg.norm(mean)] = 0.0
         L, U = np.linalg.eigh(self.W)
         within = np.sqrt(np.maximum(L, 0.0))[:, None] * U.T
-        # what rounding leaves of rows less their means, and of W as its eigenvalues see it
+        # the rounding of samples less their means, and of the eigenvalues of W
         far, wide = np.linalg.norm(R * np.sqrt(N)), np.sqrt(L.max(initial=0.0))
         noise = max(n * _EPS * far, np.sqrt(n * _EPS) * wide)
         eigenvalues, M = best_ratios(Y.T, within, mu, noise=noise)
-        telling = eigenvalues > DROPPED * eigenvalues.max(initial=0.0)
-        # of the others only what Q does not send to 0: the mean, where it is outside
-        rest = M[:, ~telling]
+        separating = eigenvalues > DROPPED * eigenvalues.max(initial=0.0)
+        # of the others only those that Q does not map to 0: the mean, if it is outside
+        rest = M[:, ~separating]
         _, s, Vt = np.linalg.svd(rest[np.diag(R) > 0], full_matrices=False)
         rest = rest @ Vt[s > _NONE * np.linalg.norm(rest)].T
-        eigenvalues = np.append(eigenvalues[telling], np.zeros(rest.shape[1]))
-        return eigenvalues, Q @ np.hstack([M[:, telling], rest])
+        eigenvalues = np.append(eigenvalues[separating], np.zeros(rest.shape[1]))
+        return eigenvalues, Q @ np.hstack([M[:, separating], rest])
 
 
 def _too_large(where: str) -> RangeError:
-    """Return the error of sums whose squares are no numbers any more."""
+    """Return the error of sums whose squares overflow."""
     return RangeError(
         f"sums of classes whose squares are below {_LARGEST:g}",
         f"more{where}",

@@ -1,44 +1,39 @@
-"""The updates of IDR/QR, compiled; `narrows.solve.idr_qr` says what the letters are."""
+"""The updates of IDR/QR, compiled; `narrows.solve.idr_qr` defines the letters."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from narrows.solve.kernels import GO_ON, LARGEST, TOO_LARGE, compiled, gather, part, recall
+from narrows.solve.kernels import (
+    GO_ON,
+    LARGEST,
+    TOO_LARGE,
+    Array,
+    Part,
+    compiled,
+    part,
+    row_products,
+)
 
-EXPLICIT = 4  # what a step may ask of its caller besides
+EXPLICIT = 4  # what this step may ask for, too
 
-_NEAR = 1e-8  # of G_kk: with an R_kk^2 below this R has lost half its digits
+_NEAR = 1e-8  # of G_kk: where R_kk^2 is smaller, R has lost half its digits
 
 
 @compiled
 def centroid_steps(
-    csr: tuple[np.ndarray, ...] | None,
-    block: tuple[np.ndarray, ...] | None,
-    first: int,
-    labels: np.ndarray,
-    S: np.ndarray,
-    state: tuple[np.ndarray, ...],
-    work: tuple[np.ndarray, ...],
-    transport: bool,
-    folds: np.ndarray,
-) -> tuple[int, int]:
-    """Algorithms 2 and 3 over rows from number `first`; returns as `span_steps` does.
+    indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, first: int, labels: Array,
+    S: Array, state: tuple[Array, ...], work: tuple[Array, ...], transport: bool, folds: Array,
+) -> tuple[int, int]:  # fmt: skip
+    """Run Algorithm 2 or 3 for samples from number `first` on, as `criterion_steps` does.
 
-    Where it asks for EXPLICIT, the sums, R and N are those with the last row, but W is not.
+    Where it asks for EXPLICIT, the sums, R and N include the last sample, but W does not.
     """
-    if csr is not None:
-        indptr, indices, data = csr
-    if block is not None:
-        QX, XX = block
     SS, N, R, W = state
     q, u, old, K, T = work
     for i in range(len(labels)):
         t, label = first + i, labels[i]
-        if csr is not None:
-            xx = gather(t, indptr, indices, data, S, q)
-        if block is not None:
-            xx = recall(t, t, QX, XX, folds, q)
+        xx = row_products(t, indptr, indices, data, QX, XX, folds, S, q)
         before = N[label]
         for k in range(len(N)):
             SS[label, k] += q[k]
@@ -47,7 +42,7 @@ def centroid_steps(
         SS[label, label] += xx
         N[label] += 1.0
         folds[t, label] = 1.0
-        if csr is not None:
+        if indptr is not None:
             for e in range(indptr[t], indptr[t + 1]):
                 S[indices[e], label] += data[e]
         q[label] += xx  # S'x, with x in S
@@ -62,7 +57,7 @@ def centroid_steps(
         if before > 0.0:
             if transport:
                 _transport(label, q, SS, N, R, old, W, K, T)
-            for k in range(len(N)):  # C'(x - m_i), with m_i of before
+            for k in range(len(N)):  # C'(x - m_i), with the m_i before x
                 u[k] = (q[k] - (SS[k, label] - q[k]) / before) / N[k] if N[k] > 0.0 else 0.0
             for k in range(len(N)):
                 for j in range(k):
@@ -76,8 +71,8 @@ def centroid_steps(
 
 
 @part
-def _cholesky(SS: np.ndarray, N: np.ndarray, R: np.ndarray) -> bool:
-    """R'R = C'C; returns whether a centroid, or nearly so, depends on those before it."""
+def _cholesky(SS: Array, N: Array, R: Array) -> bool:
+    """Set R, R'R = C'C; return whether a centroid nearly depends on earlier ones."""
     near = False
     for k in range(len(N)):
         square = SS[k, k] / (N[k] * N[k]) if N[k] > 0.0 else 0.0
@@ -95,17 +90,10 @@ def _cholesky(SS: np.ndarray, N: np.ndarray, R: np.ndarray) -> bool:
 
 @part
 def _transport(
-    label: int,
-    Sx: np.ndarray,
-    SS: np.ndarray,
-    N: np.ndarray,
-    R: np.ndarray,
-    old: np.ndarray,
-    W: np.ndarray,
-    K: np.ndarray,
-    T: np.ndarray,
-) -> None:
-    """W becomes T W T', with T = Q'Q_old = R^-T (C'C_old) R_old^-1."""
+    label: int, Sx: Array, SS: Array, N: Array, R: Array, old: Array, W: Array, K: Array,
+    T: Array,
+) -> None:  # fmt: skip
+    """Set W to T W T', with T = Q'Q_old = R^-T (C'C_old) R_old^-1."""
     c = len(N)
     for b in range(c):
         for a in range(c):

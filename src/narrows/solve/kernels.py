@@ -1,6 +1,7 @@
-"""What compiled loops are made with; the only file that imports numba, where one is needed.
+"""The compiler of loops, the only module that imports numba, and loops that several modules share.
 
-The steps of each engine are in a file beside it: `span_steps`, `idr_qr_steps`, `rls_steps`.
+The steps of each engine have a module of their own: `criterion_steps`, `ilda_steps`,
+`idr_qr_steps`, `rls_steps`, `lsqr_steps`.
 """
 
 from __future__ import annotations
@@ -10,45 +11,40 @@ from typing import Any
 import numba
 import numpy as np
 
-# without what C would call it by, which takes time to make
+Array = np.ndarray
+Part = Any  # an array of a sparse matrix, or of the products of a dense block; else None
+
+# without an entry point for C, which takes time to compile
 _PLAIN: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-_INNER = {**_PLAIN, "forceinline": True, "no_cpython_wrapper": True}  # nor Python
+_INNER = {**_PLAIN, "forceinline": True, "no_cpython_wrapper": True}  # nor one for Python
 
 
 def compiled(function: Any) -> Any:
-    """Compile without the GIL, and keep the result on disk where there is a place for it."""
+    """Compile a function that releases the GIL, and cache it on disk where that is possible."""
     try:
         return numba.njit(nogil=True, cache=True, **_PLAIN)(function)
-    except RuntimeError:  # a read-only install without a home: no place to keep it
+    except RuntimeError:  # a read-only install without a home: nowhere to cache
         return numba.njit(nogil=True, **_PLAIN)(function)
 
 
 def part(function: Any) -> Any:
-    """Compile what compiled functions alone call, into each of them.
+    """Inline a function into the compiled functions that call it; Python cannot.
 
-    To hand its many arrays over would cost as much as the work. To have numba and not LLVM put it
-    in (inline="always") takes longer.
+    Passing its many arrays would cost as much as its work. Inlining by numba instead of LLVM
+    (inline="always") compiles more slowly.
     """
     return numba.njit(**_INNER)(function)
 
 
-GO_ON, TOO_LARGE = 0, 1  # what a step asks of its caller; others are its own
-LARGEST = 1e120  # of |x|^2, whose square has to be a number
+GO_ON, TOO_LARGE = 0, 1  # what any step may ask of its caller
+LARGEST = 1e120  # the largest |x|^2, whose square has to be finite
 
 
 @compiled
 def add_class_rows(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    label_ptr: np.ndarray,
-    label_row: np.ndarray,
-    label_weight: np.ndarray,
-    presence: bool,
-    sums: np.ndarray,
-    squares: np.ndarray,
-    square_row: np.ndarray,
-) -> None:
+    indptr: Array, indices: Array, data: Array, label_ptr: Array, label_row: Array,
+    label_weight: Array, presence: bool, sums: Array, squares: Array, square_row: Array,
+) -> None:  # fmt: skip
     """Add the rows X of CSR parts, or their presence, to `sums` and to `squares`.
 
     Label k adds, with its weight, to row label_row[k] of `sums` and, if `squares` has rows, to row
@@ -73,17 +69,12 @@ def add_class_rows(
 
 @compiled
 def numbers_at(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    label_ptr: np.ndarray,
-    label_row: np.ndarray,
-    table: np.ndarray,
-    out: np.ndarray,
+    indptr: Array, indices: Array, label_ptr: Array, label_row: Array, table: Array, out: Array,
     done: int,
-) -> int:
-    """Copy what `add_class_rows` would change, in its order, to `out` from place `done` on.
+) -> int:  # fmt: skip
+    """Copy the numbers that `add_class_rows` would change, in its order, to `out` from `done` on.
 
-    Returns the place behind the last one.
+    Returns the index after the last one.
     """
     for i in range(len(indptr) - 1):
         for k in range(label_ptr[i], label_ptr[i + 1]):
@@ -95,15 +86,9 @@ def numbers_at(
 
 @compiled
 def add_dense_rows(
-    X: np.ndarray,
-    label_ptr: np.ndarray,
-    label_row: np.ndarray,
-    label_weight: np.ndarray,
-    origin: np.ndarray,
-    presence: bool,
-    sums: np.ndarray,
-    squares: np.ndarray,
-) -> None:
+    X: Array, label_ptr: Array, label_row: Array, label_weight: Array, origin: Array,
+    presence: bool, sums: Array, squares: Array,
+) -> None:  # fmt: skip
     """Add dense rows less `origin`, or their presence, to `sums` and to `squares`; O(n d).
 
     `squares` has as many rows as `sums`, one for all, or none.
@@ -127,20 +112,14 @@ def add_dense_rows(
 
 @compiled
 def gather_products(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    V: np.ndarray,
-    a: np.ndarray,
-    s: np.ndarray,
-    out: np.ndarray,
+    indptr: Array, indices: Array, data: Array, V: Array, a: Array, s: Array, out: Array
 ) -> None:
     """out = X V + a s' for rows X of CSR parts, summed in their order; O(nnz k)."""
     for i in range(len(out)):
         for k in range(len(s)):
             out[i, k] = a[i] * s[k]
         e, end = indptr[i], indptr[i + 1]
-        while e + 4 <= end:  # four at a time: what is added to is read and written once for them
+        while e + 4 <= end:  # four at a time: the sum is read and written once for them
             r0, r1, r2, r3 = indices[e], indices[e + 1], indices[e + 2], indices[e + 3]
             v0, v1, v2, v3 = data[e], data[e + 1], data[e + 2], data[e + 3]
             for k in range(len(s)):
@@ -155,9 +134,7 @@ def gather_products(
 
 
 @compiled
-def scatter_products(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, V: np.ndarray, out: np.ndarray
-) -> None:
+def scatter_products(indptr: Array, indices: Array, data: Array, V: Array, out: Array) -> None:
     """out += X'V for rows X of CSR parts; O(nnz k)."""
     for i in range(len(V)):
         for e in range(indptr[i], indptr[i + 1]):
@@ -167,15 +144,27 @@ def scatter_products(
 
 
 @part
-def gather(
-    t: int,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    Q: np.ndarray,
-    q: np.ndarray,
+def row_products(
+    t: int, indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, folds: Array, Q: Array,
+    q: Array,
+) -> float:  # fmt: skip
+    """Set q = Q'x for row t of CSR parts, or of a block of dense rows, and return x'x.
+
+    What is None is not compiled. A block is given by its products, as for `block_products`.
+    """
+    xx = 0.0
+    if QX is not None:
+        block_products(t, t, QX, XX, folds, q)
+        xx = XX[t, t]
+    if indptr is not None:
+        xx = _sparse_products(t, indptr, indices, data, Q, q)
+    return xx
+
+
+@part
+def _sparse_products(
+    t: int, indptr: Array, indices: Array, data: Array, Q: Array, q: Array
 ) -> float:
-    """q = Q'x of a sparse row; returns x'x."""
     xx = 0.0
     for k in range(len(q)):
         q[k] = 0.0
@@ -197,14 +186,15 @@ def gather(
 
 
 @part
-def recall(
-    t: int, before: int, QX: np.ndarray, XX: np.ndarray, folds: np.ndarray, q: np.ndarray
-) -> float:
-    """q = Q'x of a row of a block, with the folds of so many rows and the last; returns x'x."""
+def block_products(t: int, before: int, QX: Array, XX: Array, folds: Array, q: Array) -> None:
+    """Set q = Q'x for row t of a block X, which is given by X Q and X X'.
+
+    Q is the one from the start of the block, plus what rows have added since, X'folds: those up to
+    row `before`, and the last one, which is the shift.
+    """
     last = len(folds) - 1
     for k in range(len(q)):
         q[k] = QX[t, k] + XX[t, last] * folds[last, k]
     for i in range(before):
         for k in range(len(q)):
             q[k] += XX[i, t] * folds[i, k]
-    return XX[t, t]

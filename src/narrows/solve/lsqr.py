@@ -15,7 +15,7 @@ import numpy as np
 from narrows.solve.sums import blocks
 from narrows.solve.threads import each
 
-_ROWS = 1 << 14  # that a thread works on at a time; sums of squares are made of theirs
+_ROWS = 1 << 14  # in a part for one thread; sums of squares are added part by part
 _EPS = np.finfo(np.float64).eps
 
 Product = Callable[[np.ndarray, np.ndarray], Any]
@@ -38,27 +38,27 @@ def lsqr(
     Parameters
     ----------
     products : (callable, callable)
-        Of (V, out), with out = A V for V (d, k); and of (U, out), with out = A'U for U (n, k).
-    B : ndarray of shape (n, k)
-        Right-hand sides; written over.
+        A function of (V, out) that sets out = A V, and one of (U, out) that sets out = A'U.
+    B : ndarray of shape (n_samples, k)
+        Right-hand sides; overwritten.
     d : int
-        Columns of A.
+        Number of columns of A.
     damp, tol : float
         >= 0; tol is LSQR's atol and btol.
     max_iter : int
-        The most iterations of one.
+        The most iterations of one right-hand side.
 
     Returns
     -------
     X : ndarray of shape (d, k)
-        Solutions; each is what it would be by itself.
+        Solutions; each is the same as if solved alone.
     n_iter : int
-        The most iterations that one took.
+        The largest number of iterations.
 
     Notes
     -----
-    **Cost**: two products with A for an iteration, and O((n + d) k); four arrays of shape (d, k)
-    and two of (n, k).
+    **Cost** per iteration: two products with A, and O((n + d) k). Memory: four arrays of d k
+    numbers and two of n k.
     """
     (times, transposed), damp2, k = products, damp**2, B.shape[1]
     U, AV = np.zeros_like(B), B
@@ -72,7 +72,7 @@ def lsqr(
     anorm, ddnorm, res2, xxnorm, z, sn2 = (np.zeros(k) for _ in range(6))
     cs2 = -np.ones(k)
     n_iter, going = 0, alfa * beta > 0
-    while n_iter < max_iter and going.any():  # those that have stopped go along, with x as it is
+    while n_iter < max_iter and going.any():  # those that have stopped continue with the same x
         n_iter += 1
         times(V, AV)
         beta = _less(AV, U, alfa)
@@ -111,7 +111,7 @@ def lsqr(
 
 
 def _less(A: np.ndarray, B: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """B = A less B with each column times a number; returns the lengths of the columns."""
+    """Set B = A - B diag(by); return the lengths of the columns."""
     from narrows.solve.lsqr_steps import less
 
     return np.sqrt(sum(each(lambda rows: less(A[rows], B[rows], by), blocks(len(A), _ROWS))))
@@ -120,7 +120,7 @@ def _less(A: np.ndarray, B: np.ndarray, by: np.ndarray) -> np.ndarray:
 def _advance(
     X: np.ndarray, W: np.ndarray, V: np.ndarray, unit: np.ndarray, t1: np.ndarray, t2: np.ndarray
 ) -> np.ndarray:
-    """V *= unit, X += t1 W, W = V + t2 W; returns |w|^2 of the W before."""
+    """Set V *= unit, X += t1 W, W = V + t2 W; return the squares of the columns of the old W."""
     from narrows.solve.lsqr_steps import advance
 
     return sum(
@@ -129,7 +129,7 @@ def _advance(
 
 
 def _share(a: float | np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a / b, and 0 where b is 0."""
+    """Return a / b, and 0 where b is 0."""
     return np.divide(a, b, out=np.zeros(len(b)), where=b != 0)
 
 

@@ -1,15 +1,15 @@
-"""What `narrows.solve.lsqr` does to whole vectors, compiled: each array is gone through once."""
+"""The vector updates of `narrows.solve.lsqr`, compiled to read each array once."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from narrows.solve.kernels import compiled
+from narrows.solve.kernels import Array, compiled
 
 
 @compiled
-def less(A: np.ndarray, B: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """B = A less B with each column times a number; returns the squares of the columns."""
+def less(A: Array, B: Array, by: Array) -> Array:
+    """Set B = A - B diag(by); return the squares of the columns."""
     squares = np.zeros(len(by))
     for i in range(len(B)):
         for k in range(len(by)):
@@ -20,10 +20,8 @@ def less(A: np.ndarray, B: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def advance(
-    X: np.ndarray, W: np.ndarray, V: np.ndarray, unit: np.ndarray, t1: np.ndarray, t2: np.ndarray
-) -> np.ndarray:
-    """V *= unit, X += t1 W, W = V + t2 W; returns the squares of the columns of W before."""
+def advance(X: Array, W: Array, V: Array, unit: Array, t1: Array, t2: Array) -> Array:
+    """Set V *= unit, X += t1 W, W = V + t2 W; return the squares of the columns of the old W."""
     squares = np.zeros(len(unit))
     for i in range(len(X)):
         for k in range(len(unit)):

@@ -1,4 +1,4 @@
-"""Products of a matrix with several vectors at once, on all cores."""
+"""Products of a matrix with several vectors, on all cores."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from scipy import sparse
 
 from narrows.solve.threads import CORES, each
 
-_ENTRIES = 1 << 19  # fewer are not worth a thread
-_MANY = 1 << 23  # products of numbers for which a compiled loop is worth loading
+_ENTRIES = 1 << 19  # the fewest non-zeros worth a thread
+_MANY = 1 << 23  # the fewest multiplications worth loading a compiled loop
 
 
 def product(X: Any, V: np.ndarray) -> np.ndarray:
-    """X V, for V (d, k); with many sparse rows on all cores, and of the same bits."""
+    """Return X V; for a large sparse X on all cores, with the same bits."""
     if not sparse.issparse(X) or X.nnz * V.shape[1] < _MANY:
         return np.asarray(X @ V)
     from narrows.solve.kernels import gather_products
@@ -32,7 +32,7 @@ def product(X: Any, V: np.ndarray) -> np.ndarray:
 
 
 def _shares(ends: np.ndarray) -> list[slice]:
-    """Rows, given by where each ends, in shares of as many entries for all cores."""
+    """Return slices of rows with about equally many entries, one for each core."""
     start, nnz = int(ends[0]), int(ends[-1] - ends[0])
     parts = min(CORES, 1 + nnz // _ENTRIES)
     inner = np.searchsorted(ends, [start + nnz * k // parts for k in range(1, parts)])
@@ -41,13 +41,13 @@ def _shares(ends: np.ndarray) -> list[slice]:
 
 
 class Products:
-    """X V and X'U for blocks of vectors, without an array of zeros for each.
+    """X V and X'U for blocks of vectors, written into existing arrays.
 
     Parameters
     ----------
-    X : ndarray or csr_array of shape (n, d)
-        Held as it is; if sparse and n < d, as a copy by columns, so that what is taken in no order
-        is the shorter of the two blocks and stays in a core's cache.
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Not copied; but if sparse and n_samples < n_features, held as CSC, so that random access
+        is to the shorter of the two blocks, which stays in a core's cache.
     """
 
     def __init__(self, X: Any):
@@ -58,11 +58,11 @@ class Products:
             self._parts = _shares(self.X.indptr)
 
     def times(self, V: np.ndarray, a: np.ndarray, s: np.ndarray, out: np.ndarray) -> None:
-        """out = X V + a s', for V (d, k), a (n,), s (k,)."""
+        """Set out = X V + a s', for V of shape (n_features, k)."""
         self._product(V, a, s, out, transposed=False)
 
     def transposed(self, U: np.ndarray, a: np.ndarray, s: np.ndarray, out: np.ndarray) -> None:
-        """out = X'U + a s', for U (n, k), a (d,), s (k,)."""
+        """Set out = X'U + a s', for U of shape (n_samples, k)."""
         self._product(U, a, s, out, transposed=True)
 
     def _product(

@@ -1,4 +1,4 @@
-"""Diagonal recursive least squares, compiled; `narrows.solve.rls` says what the letters are."""
+"""Diagonal recursive least squares, compiled; `narrows.solve.rls` defines the letters."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import compiled, part
+from narrows.solve.kernels import Array, compiled, part
 
-_SUSPICIOUS = 0.2  # kappa over this: rows come in the order of their labels
-_MEMORY = 100.0  # rows over which agreement of a label with the one before is averaged
-FADED = 1e-30  # of the lazy factor: here it is multiplied into what it stands for
-_FAINT = 1e-300  # the least that a class weighs
-_SOFT = 0.1  # of softmax: what a prior and a squared residual weigh against those of squared loss
+_SUSPICIOUS = 0.2  # a larger kappa means that samples are sorted by label
+_MEMORY = 100.0  # samples over which the agreement of successive labels is averaged
+SMALLEST_FACTOR = 1e-30  # the smallest lazy factor: it is then applied to all numbers
+_FAINT = 1e-300  # the smallest weight of a class
+_SOFT = 0.1  # of softmax: weight of a prior and a squared residual relative to squared loss
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
@@ -20,27 +20,20 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 @compiled
 def rls_steps(
-    first: int,
-    rows: tuple[np.ndarray, ...],
-    targets: tuple[np.ndarray, ...],
-    rule: Any,
-    model: tuple[np.ndarray, ...],
-    store: tuple[np.ndarray, ...],
-    window: np.ndarray,
-    work: tuple[np.ndarray, np.ndarray],
-    touched: tuple[np.ndarray, ...],
-    reduced: np.ndarray | None,
-) -> int:
-    """Learn the rows from number `first` on; return the number of the first not learnt.
+    first: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
+    model: tuple[Array, ...], reservoir: tuple[Array, ...], window: Array,
+    work: tuple[Array, Array], touched: tuple[Array, ...], reduced: Array | None,
+) -> int:  # fmt: skip
+    """Learn the samples from number `first` on; return the number of the first not learned.
 
-    That is one for which the store, or `touched`, has no room, if it is not their end. Row i of
-    `reduced` becomes row i times W; if it is None that is not compiled. `touched` keeps what
-    changes of W and Q, if it has a mark for each feature.
+    It stops at a sample for which the reservoir, or `touched`, has no room. Row i of `reduced` is
+    set to sample i times W; if it is None that is not compiled. `touched` records what changes of
+    W and Q, if it has a mark for each feature.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
     W, b, Q, N, clock = model
-    arena_of, arena, slots, kept, use, random = store
+    arena_of, arena, slots, kept, use, random = reservoir
     o, e = work
     size, c = len(slots), len(b)
     for i in range(first, len(weight)):
@@ -54,14 +47,14 @@ def rls_steps(
             return i
         if w > 0.0:
             if rule.keep < 1.0:
-                _fade(rule.keep, Q, N, kept, clock)
+                _decay(rule.keep, Q, N, kept, clock)
             xx = 0.0
             for k in range(lo, hi):
                 xx += np.float64(data[k]) * data[k]
             clock[1] += w
             clock[2] += w * (xx - clock[2]) / clock[1]
             if len(touched[0]):
-                _keep(lo, hi, indices, W, Q, touched)
+                _record(lo, hi, indices, W, Q, touched)
             best = _rls_step(
                 lo, hi, indices, data, first_label, last_label, label_of, w, w,
                 rule, W, b, Q, N, clock, o, e,
@@ -90,7 +83,7 @@ def rls_steps(
                         a, z = slots[k, 0], slots[k, 0] + slots[k, 1]
                         clock[8] += 1.0
                         if len(touched[0]):
-                            _keep(a, z, arena_of, W, Q, touched)
+                            _record(a, z, arena_of, W, Q, touched)
                         _rls_step(
                             a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], 0.0,
                             rule, W, b, Q, N, clock, o, e,
@@ -105,17 +98,12 @@ def rls_steps(
 
 
 @compiled
-def _keep(
-    lo: int,
-    hi: int,
-    indices: np.ndarray,
-    W: np.ndarray,
-    Q: np.ndarray,
-    touched: tuple[np.ndarray, ...],
+def _record(
+    lo: int, hi: int, indices: Array, W: Array, Q: Array, touched: tuple[Array, ...]
 ) -> None:
-    """Copy what W and Q have for the features of a row, where that was not done before.
+    """Copy the rows of W and Q of a sample's features, where they have not been copied yet.
 
-    Not put into the step, which would be slower by it where nothing is kept.
+    A function of its own: inlined it would slow steps that record nothing.
     """
     seen, which, of_W, of_Q, use = touched
     for k in range(lo, hi):
@@ -130,15 +118,15 @@ def _keep(
 
 
 @part
-def _fade(keep: float, Q: np.ndarray, N: np.ndarray, kept: np.ndarray, clock: np.ndarray) -> None:
-    """Let all that was counted weigh less: Q, qb and rows kept by the one factor they share."""
+def _decay(keep: float, Q: Array, N: Array, kept: Array, clock: Array) -> None:
+    """Decay all weights: those of Q, qb and the reservoir by the lazy factor that they share."""
     clock[3] *= keep
     clock[1] *= keep
     for j in range(N.shape[1]):
         for k in range(2):
             if N[k, j] > 0.0:
-                N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that came does not go again
-    if clock[3] < FADED:
+                N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that has come does not vanish
+    if clock[3] < SMALLEST_FACTOR:
         for k in range(len(Q)):
             Q[k] *= clock[3]
         for k in range(kept.shape[1]):
@@ -149,27 +137,13 @@ def _fade(keep: float, Q: np.ndarray, N: np.ndarray, kept: np.ndarray, clock: np
 
 @part
 def _rls_step(
-    lo: int,
-    hi: int,
-    indices: np.ndarray,
-    data: np.ndarray,
-    first_label: int,
-    last_label: int,
-    label_of: np.ndarray,
-    w: float,
-    mass: float,
-    rule: Any,
-    W: np.ndarray,
-    b: np.ndarray,
-    Q: np.ndarray,
-    N: np.ndarray,
-    clock: np.ndarray,
-    o: np.ndarray,
-    e: np.ndarray,
-) -> int:
-    """One implicit step for a row; returns the best of the classes before it, -1 if none came.
+    lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
+    label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
+    clock: Array, o: Array, e: Array,
+) -> int:  # fmt: skip
+    """Run one implicit step; return the class predicted before it, or -1 before the first class.
 
-    `mass` is what it adds to the energies: its weight, or 0 where it is learnt again.
+    `mass` is what the sample adds to the energies: its weight, or 0 where it is repeated.
     """
     c, g = len(b), clock[3]
     least = _SOFT if rule.softmax else 1.0
@@ -187,14 +161,14 @@ def _rls_step(
     for j in range(c):
         if N[0, j] > 0.0 and (best < 0 or o[j] > o[best]):
             best = j
-    if rule.softmax:  # of the classes that came, this row's with them; there is room for others
-        here, top = label_of[first_label], -np.inf
+    if rule.softmax:  # among the classes so far, this sample's included; there is room for others
+        own, top = label_of[first_label], -np.inf
         for j in range(c):
-            if (N[0, j] > 0.0 or j == here) and o[j] > top:
+            if (N[0, j] > 0.0 or j == own) and o[j] > top:
                 top = o[j]
         t = 0.0
         for j in range(c):
-            o[j] = np.exp(o[j] - top) if N[0, j] > 0.0 or j == here else 0.0
+            o[j] = np.exp(o[j] - top) if N[0, j] > 0.0 or j == own else 0.0
             t += o[j]
         for j in range(c):
             o[j] /= t
@@ -226,10 +200,8 @@ def _rls_step(
 
 
 @part
-def _add_outputs(
-    lo: int, hi: int, indices: np.ndarray, data: np.ndarray, W: np.ndarray, o: np.ndarray
-) -> None:
-    """o += xW."""
+def _add_outputs(lo: int, hi: int, indices: Array, data: Array, W: Array, o: Array) -> None:
+    """Add xW to o."""
     k = lo
     while k + 4 <= hi:  # four at a time: o is read and written once for them
         r0, r1, r2, r3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
@@ -246,8 +218,8 @@ def _add_outputs(
 
 
 @part
-def _kappa(label: int, N: np.ndarray, clock: np.ndarray) -> float:
-    """How much more often a label is that of the row before than it would be by chance."""
+def _kappa(label: int, N: Array, clock: Array) -> float:
+    """Return how much more often a label repeats the previous one than by chance (kappa)."""
     if clock[5] >= 0.0:
         same = 1.0 if clock[5] == label else 0.0
         clock[4] += (same - clock[4]) / min(clock[7], _MEMORY)
@@ -262,15 +234,9 @@ def _kappa(label: int, N: np.ndarray, clock: np.ndarray) -> float:
 
 @part
 def _slot(
-    label: int,
-    slots: np.ndarray,
-    kept: np.ndarray,
-    use: np.ndarray,
-    N: np.ndarray,
-    clock: np.ndarray,
-    random: np.ndarray,
+    label: int, slots: Array, kept: Array, use: Array, N: Array, clock: Array, random: Array
 ) -> int:
-    """Where a row goes in the store: -1 nowhere. Classes are balanced; label -1: all rows alike."""
+    """Return the slot for a sample, or -1; balances classes unless the label is -1."""
     size, counts = len(slots), use[2:]
     if use[0] < size:
         return use[0]
@@ -296,30 +262,18 @@ def _slot(
 
 @part
 def _put(
-    slot: int,
-    lo: int,
-    hi: int,
-    indices: np.ndarray,
-    data: np.ndarray,
-    first_label: int,
-    last_label: int,
-    label_of: np.ndarray,
-    w: float,
-    factor: float,
-    arena_of: np.ndarray,
-    arena: np.ndarray,
-    slots: np.ndarray,
-    kept: np.ndarray,
-    use: np.ndarray,
-) -> None:
-    """Copy a row, and behind it its labels, into the store; there is room at the end."""
+    slot: int, lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
+    label_of: Array, w: float, factor: float, arena_of: Array, arena: Array, slots: Array,
+    kept: Array, use: Array,
+) -> None:  # fmt: skip
+    """Copy a sample, and behind it its labels, into the reservoir, whose arena has room."""
     n, labels = hi - lo, last_label - first_label
     if slot < use[0]:
         if slots[slot, 4] >= 0:
             use[2 + slots[slot, 4]] -= 1
     else:
         use[0] += 1
-    # always where none was before, so that what was kept can be put back
+    # always behind the others, so that the replaced sample can be restored
     start = use[1]
     slots[slot, 0], slots[slot, 3] = start, n + labels
     use[1] += n + labels
@@ -335,8 +289,8 @@ def _put(
 
 
 @part
-def _uniform(random: np.ndarray) -> float:
-    """The next number in [0, 1) of splitmix64."""
+def _uniform(random: Array) -> float:
+    """Return the next number in [0, 1) of splitmix64."""
     random[0] += _GOLDEN
     z = random[0]
     z = (z ^ (z >> _30)) * _MIX_1

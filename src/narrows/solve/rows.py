@@ -1,4 +1,4 @@
-"""Rows on their way into a `Span`: their products with its basis Q, and what they add to it."""
+"""A block of samples for a compiled step: products with its basis Q, and what they add to Q."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from narrows.solve.sums import weighted
 
 
 class Rows(Protocol):
-    """Rows on their way into a span: their products with Q, and what they add to it."""
+    """A block of samples: their products with Q, and what they add to Q."""
 
-    arrays: tuple[Any, Any]  # what the kernel knows them by: CSR parts or products, one None
-    folds: np.ndarray  # row t, times row t of X, is what that row has added to Q
+    arrays: tuple[Any, ...]  # for the kernel: three CSR parts and two products, or None
+    folds: np.ndarray  # sample t has added x g' to Q, with g its row t
 
     def products(self, t: int, raw: bool) -> np.ndarray:
-        """Q'x for row t, which has been learnt, or for row t as it came, without the shift."""
+        """Return Q'x for sample t, which has been learned; `raw`: without subtracting the shift."""
 
     def square(self, t: int, raw: bool) -> float:
-        """x'x."""
+        """Return x'x."""
 
     def put(self, t: int, j: int, raw: bool) -> None:
-        """Make row t the base vector j."""
+        """Make sample t the base vector j."""
 
     def fold(self) -> None:
         """Add to Q what has not been added yet."""
 
     def keep(self, t: int) -> Any:
-        """What `restore` needs to take back that row t was learnt."""
+        """Return what `restore` needs to undo learning sample t."""
 
-    def restore(self, t: int, kept: Any) -> None:
-        """Take it back."""
+    def restore(self, t: int, held: Any) -> None:
+        """Undo learning sample t."""
 
 
 def touched(X: Any) -> Any:
-    """An index of the rows of Q that change where the rows of X are learnt."""
+    """Return an index of the rows of Q that change when the samples of X are learned."""
     return X.indices if sparse.issparse(X) and X.nnz < X.shape[1] else slice(None)
 
 
 class SparseRows:
-    """CSR rows; the kernel folds each as it comes."""
+    """CSR samples; the kernel adds each to Q at once."""
 
     def __init__(self, Q: np.ndarray, X: Any, rows: slice):
         ends = X.indptr[rows.start : rows.stop + 1]
         entries = slice(ends[0], ends[-1])
         self.Q = Q
-        # of one type whatever X has, so that one compiled kernel serves all
+        # of one type whatever those of X, so that one compiled kernel serves all
         self.ends = (ends - ends[0]).astype(np.int32)
         self.indices = X.indices[entries].astype(np.int32, copy=False)
         self.data = X.data[entries].astype(np.float64, copy=False)
-        self.arrays = (self.ends, self.indices, self.data), None
+        self.arrays = self.ends, self.indices, self.data, None, None
         self.folds = np.zeros((rows.stop - rows.start, self.Q.shape[1]))
 
     def _entries(self, t: int) -> tuple[np.ndarray, np.ndarray]:
@@ -76,21 +76,21 @@ class SparseRows:
     def keep(self, t: int) -> Any:
         return self.Q[self._entries(t)[0]]
 
-    def restore(self, t: int, kept: Any) -> None:
-        self.Q[self._entries(t)[0]] = kept
+    def restore(self, t: int, held: Any) -> None:
+        self.Q[self._entries(t)[0]] = held
 
 
 class DenseRows:
-    """A block of dense rows less the shift, and the shift as a last row; folded all at once."""
+    """Dense samples less the shift, and the shift as a last row; added to Q all at once."""
 
     def __init__(self, Q: np.ndarray, X: np.ndarray, rows: slice, shift: np.ndarray | None):
         shift = np.zeros(X.shape[1]) if shift is None else shift
         self.Q, self.X = Q, X[rows]
         self.block = np.vstack([self.X - shift, shift])
         self.folds = np.zeros((len(self.block), self.Q.shape[1]))
-        with np.errstate(over="ignore", invalid="ignore"):  # the kernel will see it
+        with np.errstate(over="ignore", invalid="ignore"):  # checked by the kernel
             self.QX, self.XX = self.block @ self.Q, self.block @ self.block.T
-        self.arrays = None, (self.QX, self.XX)
+        self.arrays = None, None, None, self.QX, self.XX
 
     def products(self, t: int, raw: bool) -> np.ndarray:
         products = self.QX[t] + self.XX[t] @ self.folds
@@ -113,5 +113,5 @@ class DenseRows:
     def keep(self, t: int) -> Any:
         return self.folds.copy()
 
-    def restore(self, t: int, kept: Any) -> None:
-        self.folds[:] = kept
+    def restore(self, t: int, held: Any) -> None:
+        self.folds[:] = held

@@ -1,12 +1,12 @@
-"""What the arrays of a state have to be: each state says it once, as data, and it is checked here.
+"""Checks of the arrays of a state against a schema, which each state declares as data.
 
-A schema names the arrays of a state; a `Field` says of each which type and shape it has and what
-its numbers are. Sizes have names, and are the same wherever the name stands::
+A schema names the arrays of a state; a `Field` declares the type, the shape and the numbers of one
+of them. Sizes have names, and a name stands for one size in the whole schema::
 
     {"counts": Field("f8", ("c",), NOT_NEGATIVE), "sums": Field("f8", ("c", "d"), FINITE)}
 
-What one array alone does not tell is a rule, a `Check` of all of them. Compiled loops trust every
-index and every count that was checked here: they look at none themselves.
+A rule is a `Check` of all arrays together. Compiled loops rely on these checks: they do not check
+indices or counts themselves.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-MOST = 2**53  # of a count: whole numbers up to here are floats, too
-_WIDEST = 2**31 - 1  # of a size that no number in the file stands for
+MOST = 2**53  # the largest count: integers up to here are exact as floats
+_WIDEST = 2**31 - 1  # the largest size of an empty array
 _LARGEST = float(np.finfo(np.float64).max)
 _WORDS = {
-    bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list",
-    dict: "names with values", type(None): "null",
+    bool: "true or false", int: "an integer", float: "a number", str: "text", list: "a list",
+    dict: "an object", type(None): "null",
 }  # fmt: skip
 
 
 class SchemaError(ValueError):
-    """Arrays, or plain values, are not what their schema says."""
+    """Arrays, or plain values, that do not match their schema."""
 
 
 class Check(NamedTuple):
-    """What is expected, in words, and whether it holds of an array (or of all), given the sizes."""
+    """A condition in words, and a function that tests it on an array (or all), given the sizes."""
 
     what: str
     holds: Callable[[Any, Mapping[str, int]], Any]
 
 
 class Field(NamedTuple):
-    """One array: its type (or types, or kinds), the names of its sizes, and what its numbers are.
+    """One array: its type (or types, or kinds), the names of its sizes, and a check of its numbers.
 
     A size is a name, a number or a sum of these, such as ``"p+s"`` or ``"d+1"``.
     """
@@ -78,8 +78,8 @@ def _numbering(array: np.ndarray, sizes: Mapping[str, int]) -> bool:
 FINITE = between(-_LARGEST, _LARGEST, "finite numbers")
 NOT_NEGATIVE = between(0, _LARGEST, "finite numbers >= 0")
 COUNT = between(0, MOST, "numbers from 0 to 2**53")
-WHOLE = Check("whole numbers from 0 to 2**53", _whole)
-SORTED = Check("different ones in order", _sorted)
+WHOLE = Check("integers from 0 to 2**53", _whole)
+SORTED = Check("distinct values in order", _sorted)
 NUMBERING = Check("each number from 0 once", _numbering)
 LABELS = Field("b i u f U O", ("c",), SORTED)
 
@@ -87,16 +87,16 @@ LABELS = Field("b i u f U O", ("c",), SORTED)
 def checked(
     arrays: Mapping[str, np.ndarray], schema: Mapping[str, Field], rules: Sequence[Check] = ()
 ) -> dict[str, int]:
-    """Return the sizes of the arrays; SchemaError where they are not what `schema` says.
+    """Return the sizes of the arrays, or raise SchemaError where they do not match `schema`.
 
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        There may be more of them, which are not looked at.
+        Those that the schema does not name are not checked.
     schema : mapping of str to Field
-        A size that is only known as part of a sum has to come once before.
+        The sizes in a sum, all but one, have to be known from an earlier field.
     rules : sequence of Check
-        Looked at last, of all arrays.
+        Checked last, on all arrays.
     """
     sizes: dict[str, int] = {}
     for name, field in schema.items():
@@ -108,10 +108,10 @@ def checked(
         if array.dtype.kind not in types and array.dtype.str[1:] not in types:
             raise SchemaError(f"{name}: expected type {field.types}, got {array.dtype.str[1:]}.")
         if not _fits(array, field.shape, sizes):
-            told = "scalar" if not field.shape else " x ".join(map(str, field.shape))
+            expected = "scalar" if not field.shape else " x ".join(map(str, field.shape))
             known = ", ".join(f"{key} = {size}" for key, size in sizes.items())
             raise SchemaError(
-                f"{name}: expected shape {told}{f' with {known}' if known else ''}, "
+                f"{name}: expected shape {expected}{f' with {known}' if known else ''}, "
                 f"got {array.shape}."
             )
         if field.check is not None and not field.check.holds(array, sizes):
@@ -123,11 +123,11 @@ def checked(
 
 
 def _fits(array: np.ndarray, shape: tuple[str | int, ...], sizes: dict[str, int]) -> bool:
-    """Whether the sizes are those that are known; note those that were not."""
+    """Return whether the sizes match the known ones, and add new ones to these."""
     if array.ndim != len(shape):
         return False
-    for told, size in zip(shape, array.shape, strict=True):
-        terms = str(told).split("+")
+    for names, size in zip(shape, array.shape, strict=True):
+        terms = str(names).split("+")
         new = [term for term in terms if not term.isdigit() and term not in sizes]
         rest = size - sum(int(t) if t.isdigit() else sizes[t] for t in terms if t not in new)
         if not new and rest:
@@ -139,22 +139,22 @@ def _fits(array: np.ndarray, shape: tuple[str | int, ...], sizes: dict[str, int]
 
 
 def check_known(name: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise SchemaError where more is given than is known: what it says would not be heeded."""
+    """Raise SchemaError for unknown names, whose values would be ignored."""
     more = sorted(set(given) - set(known))
     if more:
-        raise SchemaError(f"{name}: expected what this version knows, got {more[0]!r:.40} too.")
+        raise SchemaError(f"{name}: expected known names only, got {more[0]!r:.40}.")
 
 
 def check_plain(value: Any, form: Any, name: str) -> None:
-    """Raise SchemaError where a value of JSON is not of this form.
+    """Raise SchemaError where a value of JSON does not have this form.
 
     Parameters
     ----------
     value : object
-        What was read.
+        The value.
     form : type, None, or tuple, list or dict of forms
-        A type, or null; one of several; a list of such, or by the keys that have to be there: more
-        may be. A bool is no whole number.
+        A type, or null; a tuple of alternatives; a list whose entries have one form; or a dict of
+        required keys with the forms of their values. A bool is not an integer.
     name : str
         Named in the error.
     """

@@ -1,4 +1,4 @@
-"""Sums of rows by class, from sparse and from dense rows."""
+"""Sums of sparse or dense samples by class, checks of their range, and helpers on rows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from narrows.solve.errors import RangeError
 from narrows.solve.threads import CORES, each
 from narrows.solve.undo import Undo
 
-BLOCK = 1 << 18  # numbers in a block of rows or columns: about what a core's cache holds
-_MANY = 1 << 23  # numbers from which on a compiled loop is worth loading
-_ROWS_A_CLASS = 16  # at least, in what one core is given
+BLOCK = 1 << 18  # numbers in a block of rows or columns: about as many as a core's cache holds
+_MANY = 1 << 23  # the fewest numbers worth loading a compiled loop
+_ROWS_A_CLASS = 16  # the fewest rows per class in the share of a core
 _NEAR = 1 << 10  # rows whose mean is near enough to that of all
-_ENTRIES = 1 << 21  # of sparse rows from one return to Python, where signals are seen, to the next
-TINY = float(np.finfo(np.float64).tiny)  # the least number of all its digits
+_ENTRIES = 1 << 21  # non-zeros from one return to Python, where signals are seen, to the next
+TINY = float(np.finfo(np.float64).tiny)  # the smallest number with all digits
 HUGE = float(np.finfo(np.float64).max)
-_ABSORBED = 1e290  # to add a number of less makes none infinite
-_SHORT, _LONG = 1e-60, 1e60  # of a sample: the fourth powers of its numbers have to be numbers
+_ABSORBED = 1e290  # adding a smaller number never gives infinity
+_SHORT, _LONG = 1e-60, 1e60  # bounds of a sample's length, whose fourth power has to be finite
 
-# where sums of squares go, and to which of its rows each class: None for all to the first
+# an array for sums of squares, and its row for each class; None if it has one row for all
 Squares = tuple[np.ndarray | None, np.ndarray | None]
 
 
@@ -35,24 +35,24 @@ def add_sparse(
     presence: bool,
     undo: Undo | None = None,
 ) -> None:
-    """Add the rows of X to the sums of their classes, in place; O(nnz).
+    """Add samples to the sums of their classes, in place; O(nnz).
 
     Parameters
     ----------
-    X : csr_array of shape (n, d)
-        The rows.
-    Y : csr_array of shape (n, k)
-        The weight of each row in each class.
+    X : csr_array of shape (n_samples, n_features)
+        The samples.
+    Y : csr_array of shape (n_samples, k)
+        The weight of each sample in each of k classes.
     row : ndarray of shape (k,)
-        The row of `sums` that each class has.
-    sums : ndarray of shape (c, d)
+        The row of `sums` for each class.
+    sums : ndarray of shape (n_classes, n_features)
         sums[row[j]] += sum_i Y_ij X_i.
-    squares : (ndarray of shape (1 or c, d) or None, ndarray of shape (k,) or None)
-        Likewise of X_i^2, if not None.
+    squares : (ndarray of shape (1 or n_classes, n_features) or None, ndarray of shape (k,) or None)
+        The same for X_i^2, if not None.
     presence : bool
-        Take 1 for what is not 0, instead of its value.
+        Add 1 for each non-zero instead of its value.
     undo : Undo, optional
-        Note there what is changed.
+        Notes what changes.
     """
     from narrows.solve.kernels import add_class_rows
 
@@ -77,7 +77,7 @@ def add_sparse(
 
 
 def _parts(X: sparse.csr_array) -> Iterator[slice]:
-    """Rows to go in at once."""
+    """Yield the rows to add in one call."""
     return blocks(X.shape[0], max(1, _ENTRIES * X.shape[0] // max(1, X.nnz)))
 
 
@@ -89,9 +89,9 @@ def _note(
     Y: sparse.csr_array,
     size: int,
 ) -> None:
-    """Let `undo` put back what so many entries of X, each with its labels, are about to change.
+    """Let `undo` restore what `size` entries of X, one for each label, are about to change.
 
-    Where whole rows of the table are smaller than that, they are copied.
+    Whole rows of the table are copied where these are fewer numbers.
     """
     from narrows.solve.kernels import numbers_at
 
@@ -99,14 +99,14 @@ def _note(
     if size >= len(changed) * table.shape[1]:
         undo.array(table, changed if len(changed) < len(table) else ...)
         return
-    rows, kept, done = places[Y.indices], np.empty(size), 0
+    rows, before, done = places[Y.indices], np.empty(size), 0
     for part in _parts(X):
         ends = slice(part.start, part.stop + 1)
-        done = numbers_at(X.indptr[ends], X.indices, Y.indptr[ends], rows, table, kept, done)
+        done = numbers_at(X.indptr[ends], X.indices, Y.indptr[ends], rows, table, before, done)
 
     def restore() -> None:
         many = X[np.repeat(np.arange(X.shape[0]), np.diff(Y.indptr))]
-        table[np.repeat(rows, np.diff(many.indptr)), many.indices] = kept
+        table[np.repeat(rows, np.diff(many.indptr)), many.indices] = before
 
     undo.step(restore)
 
@@ -121,13 +121,13 @@ def add_dense(
     origin: np.ndarray | None,
     undo: Undo | None = None,
 ) -> None:
-    """Add the rows of X, less `origin`, as `add_sparse` does; O(n d).
+    """Add dense samples less `origin`, as `add_sparse` does; O(n d).
 
-    Many rows are gone through once, on all cores, few a block at a time.
+    Many samples are read once, by a compiled loop on all cores, few a block at a time.
     """
     second, second_row = squares
     add = _add_many if are_many(X) else _add_blocks
-    with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
+    with np.errstate(over="ignore", invalid="ignore"):  # checked next
         first_sums, second_sums = add(
             X, Y, second is not None, second_row is None, presence, origin
         )
@@ -147,7 +147,7 @@ def add_dense(
 
 
 def check_room(added: np.ndarray, now: np.ndarray, of: str = "", first: int = 0) -> None:
-    """Raise where a sum would be no number any more; the first column is feature `first`."""
+    """Raise RangeError where a sum would overflow; the first column is feature `first`."""
     with np.errstate(over="ignore", invalid="ignore"):
         lost = ~np.isfinite(now + added).all(axis=0)
     if lost.any():
@@ -155,17 +155,17 @@ def check_room(added: np.ndarray, now: np.ndarray, of: str = "", first: int = 0)
 
 
 def is_absorbed(*added: np.ndarray) -> bool:
-    """Whether these are numbers so small that no number is made infinite by adding one of them."""
+    """Return whether the numbers are so small that adding one never gives infinity."""
     return bool(sum(map(sum_of_squares, added)) < _ABSORBED)
 
 
 def too_large(expected: str, feature: int) -> RangeError:
-    """Return the error of a sum that is no number."""
+    """Return the error of a sum that overflows."""
     return RangeError(expected, "more", feature, "Scale the data down.")
 
 
 def _check_not_lost(X: np.ndarray, Y: sparse.csr_array, origin: np.ndarray | None) -> None:
-    """Raise where rows differ from the origin, but the squares of that are 0."""
+    """Raise RangeError where rows differ from the origin, but the squares underflow."""
     heavy = Y.sum(axis=1) > 0
     size = np.zeros(X.shape[1])
     for rows in blocks(len(X), max(1, BLOCK // max(1, X.shape[1]))):
@@ -175,7 +175,7 @@ def _check_not_lost(X: np.ndarray, Y: sparse.csr_array, origin: np.ndarray | Non
 
 
 def check_not_tiny(size: np.ndarray) -> None:
-    """Raise where numbers of this size, one a feature, are not all 0: their squares are."""
+    """Raise RangeError where sizes, one a feature, are not all 0: their squares underflow."""
     if size.any():
         k = int(size.argmax())
         raise RangeError(
@@ -187,7 +187,7 @@ def check_not_tiny(size: np.ndarray) -> None:
 
 
 def check_sparse(X: sparse.csr_array, weight: float, squared: bool) -> None:
-    """Raise where sums of so much weight of sparse rows, or of their squares, are no numbers."""
+    """Raise RangeError where weighted sums of sparse samples, or of their squares, may overflow."""
     if 1e-280 < sum_of_squares(X.data) < 1e160:
         return  # whatever the weights are
     size = np.abs(X.data.astype(np.float64))
@@ -203,9 +203,9 @@ def check_sparse(X: sparse.csr_array, weight: float, squared: bool) -> None:
 
 
 def check_lengths(X: Any) -> None:
-    """Raise at the first sample whose length is not 0, nor such that its fourth power is a number.
+    """Raise RangeError at the first sample of positive length whose fourth power is not in range.
 
-    The lengths are looked at where all numbers together do not show that they are good.
+    Single lengths are computed only where a bound from all numbers does not suffice.
     """
     if sparse.issparse(X):
         parts = blocks(len(X.data), BLOCK)
@@ -234,7 +234,7 @@ def check_lengths(X: Any) -> None:
 
 
 def sum_of_squares(values: np.ndarray) -> float:
-    """|values|^2; infinite or NaN where that is no number."""
+    """Return |values|^2, which may be infinite or NaN."""
     if values.flags.c_contiguous or values.flags.f_contiguous:
         flat = values.ravel(order="K")
         return float(np.vdot(flat, flat))
@@ -243,7 +243,7 @@ def sum_of_squares(values: np.ndarray) -> float:
 
 
 def are_many(X: Any) -> bool:
-    """Whether these are dense rows of plain numbers, so many that a look more at them counts."""
+    """Return whether X is a plain dense array so large that reading it once more takes time."""
     plain = isinstance(X, np.ndarray) and X.dtype.char in "fd" and X.flags.c_contiguous
     return bool(plain and X.size >= _MANY)
 
@@ -256,11 +256,11 @@ def _add_blocks(
     presence: bool,
     origin: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of the rows by class, and of their squares, by class or in all."""
+    """Return the sums by class, and those of squares, by class or in all."""
     k, d = Y.shape[1], X.shape[1]
     sums = np.zeros((k, d))
     squares = np.zeros((1 if in_all else k, d))
-    # blocks of rows at least as many as there are classes: Y'B costs k d each time
+    # at least as many rows as classes in a block: Y'B costs k d for each block
     for rows in blocks(len(X), max(1, BLOCK // max(1, d), k)):
         B = (X[rows] != 0).astype(np.float64) if presence else X[rows]
         B = B.astype(np.float64, copy=False) if origin is None else B - origin
@@ -280,10 +280,11 @@ def _add_many(
     presence: bool,
     origin: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `_add_blocks`, compiled."""
+    """Return what `_add_blocks` does, by a compiled loop."""
     from narrows.solve.kernels import add_dense_rows
 
-    (n, d), k = X.shape, Y.shape[1]
+    n, d = X.shape
+    k = Y.shape[1]
     origin = np.zeros(d) if origin is None else origin
 
     def add(rows: slice) -> tuple[np.ndarray, np.ndarray]:
@@ -301,22 +302,22 @@ def _add_many(
 
 
 def near(X: np.ndarray) -> np.ndarray:
-    """A point in the middle of dense rows: the mean of a thousand of them, of few all."""
-    with np.errstate(over="ignore"):  # a sum that is no number is seen when the rows are added
+    """Return a point amid dense rows: the mean of about a thousand of them, or of all if few."""
+    with np.errstate(over="ignore"):  # an overflow is found when the rows are added
         some = X[:: max(1, len(X) // _NEAR)]
         mean = some.mean(axis=0, dtype=np.float64)
         return mean if np.isfinite(mean).all() else (some / np.float64(len(some))).sum(axis=0)
 
 
 def all_finite(X: Any) -> bool:
-    """Whether rows are known to hold finite numbers alone, by their sums, made on all cores.
+    """Return whether sums, computed on all cores, prove that all numbers are finite.
 
-    False where they may: it is then for scikit-learn to look, and to name what it finds.
+    If False, scikit-learn has to check single numbers, and to name what it finds.
     """
     values = getattr(X, "data", None) if sparse.issparse(X) else X
     if not isinstance(values, np.ndarray) or not values.ndim or values.dtype.char not in "fd":
         return False
-    plain = np.asarray(values)  # what is masked counts
+    plain = np.asarray(values)  # masked numbers count
 
     def finite(part: slice) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -327,15 +328,15 @@ def all_finite(X: Any) -> bool:
 
 
 def weighted(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """weight @ rows, of the same bits for the same column wherever it stands: BLAS gives others.
+    """Return weight @ rows, with the same bits for equal columns, which BLAS does not guarantee.
 
-    Columns alike to the bit then have scores alike to the bit, so that ties are ties.
+    Equal columns then have equal scores, so that ties are ties.
     """
     return (weight[:, None] * rows).sum(axis=0)
 
 
 def _in_all(Y_t: sparse.csc_array) -> sparse.csr_array:
-    """The weight of each row in all classes together, of shape (1, n)."""
+    """Return the weight of each row in all classes together, of shape (1, n_samples)."""
     return sparse.csr_array(Y_t.sum(axis=0)[None, :])
 
 
@@ -346,7 +347,7 @@ def blocks(n: int, size: int) -> Iterator[slice]:
 
 
 def canonical(X: sparse.csr_array) -> sparse.csr_array:
-    """X without duplicates, of which the sum, and not each, is squared or counted."""
+    """Return X with duplicate entries added up, since their sum is squared or counted."""
     if X.has_canonical_format:
         return X
     X = X.copy()
@@ -355,14 +356,14 @@ def canonical(X: sparse.csr_array) -> sparse.csr_array:
 
 
 def with_one_index_type(X: Any) -> Any:
-    """Rows, of which the indices and the ends are of one type if they are sparse, as SciPy asks."""
+    """Return X with `indices` and `indptr` of one type if it is sparse, as SciPy requires."""
     if not sparse.issparse(X) or X.indices.dtype == X.indptr.dtype:
         return X
     return type(X)((X.data, X.indices, X.indptr), shape=X.shape)
 
 
 def widened(X: Any, n_features: int) -> Any:
-    """X with columns of zeros appended, up to n_features."""
+    """Return X with columns of zeros appended, up to n_features."""
     more = n_features - X.shape[1]
     if not more:
         return X
@@ -372,12 +373,12 @@ def widened(X: Any, n_features: int) -> Any:
 
 
 def stacked(parts: list[Any]) -> Any:
-    """Rows below one another, of as many columns as the widest have; CSR if any are sparse."""
+    """Return the rows of all parts, as wide as the widest; CSR if any part is sparse."""
     width = max(X.shape[1] for X in parts)
     wide = [widened(X, width) for X in parts]
     return sparse.vstack(wide, format="csr") if any(map(sparse.issparse, wide)) else np.vstack(wide)
 
 
 def with_values(X: sparse.csr_array, values: np.ndarray) -> sparse.csr_array:
-    """X with other numbers in the same places."""
+    """Return X with other numbers in the same places."""
     return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
