@@ -15,13 +15,13 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
-from narrows.command import cli
+from narrows.command.values import METHODS
 from narrows.evaluate import compare, comparison, methods
 from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*gains? margin", "ignore:.*no column has a positive score"
+    "ignore:.*gains? margin", "ignore:.*no feature has a positive score"
 )
 
 
@@ -111,7 +111,7 @@ def test_one_state_serves_all_methods_that_add_up(monkeypatch):
 
 def test_every_method_can_be_compared():
     X, y = labelled(n=150, d=8, c=4, sparse=True)
-    names = [name for name in cli.METHODS if name != "lda"]
+    names = [name for name in METHODS if name != "lda"]
     lines = compare(sparse.csr_array(X), y, [*names, *methods.RIVALS, "lda"], [2, 6])
     skipped = {line.method: line.skipped for line in lines if line.skipped}
     assert set(skipped) == {"lda", "lineardiscriminantanalysis", "chi2"}
@@ -123,7 +123,7 @@ def test_every_method_can_be_compared():
             assert 0 < line.micro_f1 <= 1
     text = comparison.table(lines)
     assert "3 of 6" in text
-    assert "skipped: LDA: dense rows wanted" in text
+    assert "skipped: LDA: expected dense data" in text
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
     (tmp_path / "b.jsonl").write_text("".join(texts(20, None)))
     assert run("compare b.jsonl --methods oc,onlinesrda --dims 1,2")[0] == 0
     status, out, _ = run("compare b.jsonl --methods lda --dims 1")
-    assert (status, "skipped: LDA: dense rows wanted" in out) == (0, True)
+    assert (status, "skipped: LDA: expected dense data" in out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
     [
         ("compare none.svm", 2, "no such file: none.svm"),
         ("compare a.jsonl --methods pcaa", 2, "got 'pcaa'"),
-        ("compare a.jsonl --dims few", 2, "--dims few: whole numbers with commas wanted"),
-        ("compare n.csv --min-df 2 --dims 1", 2, "n.csv: --vectorizer and the like are for texts"),
+        ("compare a.jsonl --dims few", 2, "--dims: expected integers separated by commas, got"),
+        ("compare n.csv --min-df 2 --dims 1", 2, "--min-df: expected texts (.jsonl), got numbers"),
         ("compare a.jsonl --classifier tree", 2, "expected classifiers of svm, knn, smo"),
         ("compare a.jsonl --test a.jsonl --cv 3", 2, "--test and --cv exclude each other"),
         ("compare c.jsonl", 1, "at least 2 samples of class 'land'"),
@@ -231,7 +231,7 @@ def test_what_was_done_is_printed_when_it_is_stopped(run, tmp_path, monkeypatch)
     status, out, err = run("compare a.jsonl --methods oc,ocfs --dims 1")
     assert status == 130
     assert [line.split()[0] for line in out.splitlines()] == ["method", "all", "oc"]
-    assert "interrupted; the lines above are what was done" in err
+    assert "interrupted; the lines above are complete" in err
     status, out, _ = run("compare a.jsonl --methods oc,ocfs --dims 1 --json")
     assert json.loads(out)["stopped"]
 

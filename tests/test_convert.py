@@ -201,7 +201,7 @@ def test_a_short_write_is_found_and_the_old_output_stays(run, monkeypatch, targe
     monkeypatch.setattr(kind, "write", lambda self, X, y: write(self, X[:6], y[:6]))
     status, out, err = run(f"convert a.npz b.{target} --chunk-rows 10")
     assert (status, out) == (1, "")
-    assert f"b.{target}: 23 rows were read, but 15 written" in err
+    assert f"b.{target}: expected 23 rows as read, got 15" in err
     assert Path(f"b.{target}").read_bytes() == before
     assert sorted(path.name for path in Path().iterdir()) == ["a.npz", f"b.{target}"]
 

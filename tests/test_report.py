@@ -135,7 +135,10 @@ def test_the_command_can_be_repeated(made, monkeypatch, capfd):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("r.pdf", "expected a report that ends in .html"), ("none/r.html", "there is no folder none")],
+    [
+        ("r.pdf", "expected a report that ends in .html"),
+        ("none/r.html", "the folder none does not exist"),
+    ],
 )
 def test_a_place_that_cannot_be_written_is_told_at_once(made, monkeypatch, capfd, name, message):
     monkeypatch.chdir(made[-1])

@@ -42,7 +42,7 @@ def test_batches_are_the_stream(rows):
         np.vstack([X.toarray() for X, _ in found]), rows_of(dicts, 64).toarray()
     )
     assert [label for _, y in found for label in y] == list(labels)
-    with pytest.raises(ParameterError, match="rows must be a whole number >= 1"):
+    with pytest.raises(ParameterError, match="rows must be an integer >= 1"):
         next(batches(stream(), 0))
 
 
@@ -112,7 +112,7 @@ def test_dicts_of_something_else_are_refused(value):
     with pytest.raises(ParameterError, match="n_features must be <= 2,147"):
         rows_of([{"a": 1.0}], 2**31)
     for columns in (0, -1, 1.5):  # 0 ended the process
-        with pytest.raises(ParameterError, match="n_features must be a whole number >= 1"):
+        with pytest.raises(ParameterError, match="n_features must be an integer >= 1"):
             rows_of([{"a": 1.0}], columns)
 
 

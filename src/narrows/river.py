@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 
-from narrows.families._base import check_whole
+from narrows.families._parameters import check_whole
 from narrows.families._select import Selector
 from narrows.moments.labels import as_array
 from narrows.solve.errors import ParameterError

@@ -5,3 +5,5 @@ An engine does three things, and the estimator says what they are: the state of 
 from the sum of all (`fit_state`). An engine whose parts are elsewhere gives an object with
 `sum(estimator)`, and for methods of products with the rows `rows(estimator)`, to `fit_parts`.
 """
+
+ENGINES = {"dask": "narrows.engines.dask"}  # the package of a collection: who fits it
