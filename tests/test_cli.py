@@ -389,7 +389,7 @@ WRONG = [
     (
         "fit words.csv other.csv --method oc -o x",
         1,
-        "other.csv:1: expected the 1 columns of the fi",
+        "other.csv:1: expected the 1 columns of the",
     ),
 ]
 
@@ -542,7 +542,7 @@ def test_pipes(run, tmp_path, svm):
         (content, 2, "--zero-based or --one-based"),
         (b"", 1, "at least one"),
         (gzip.compress(content), 2, "compressed"),
-        (b"what is this", 2, "it starts with"),
+        (b"what is this", 2, "a file that starts with"),
     ):
         status, out, err = run(fit, wrong)
         assert (status, out, message in err) == (expected_status, "", True), err
