@@ -163,10 +163,10 @@ def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None
 def _options_as_before(resumed: ResumePoint, options: Options, from_position: bool) -> Options:
     """Return options by which rows are read as they were before the stop."""
     source, classes = resumed.estimator._source, resumed.state.classes
-    facts = {
+    found = {
         "header": resumed.header if from_position else None,
         "several_labels": resumed.several_labels,
         "number_labels": classes.dtype.kind in "biu" if len(classes) else None,
     }
     columns = options.columns or (None if source is None else source.columns)
-    return options.replace(columns=columns).with_found(facts)
+    return options.replace(columns=columns).with_found(found)
