@@ -17,18 +17,18 @@ from tests.oracles.dense import scatters
 
 
 def test_iris_scores_with_the_priors_that_the_papers_left_out(data):
-    """Papers 000 (section 3.2) and 001 (section 4.3) score Iris, and slip twice.
+    """Yan et al. (2006, section 3.2; 2005, section 4.3) score Iris with two errors.
 
-    They leave n_j / n out, so the first three printed scores are 3 times too large; and the
-    fourth is printed 1.1621 for 1.6121 = 3 x .53736, so they keep columns 3 and 1. With Table
-    2's own formula it is columns 3 and 4.
+    They omit n_j / n, so that the first three printed scores are 3 times too large; and the
+    fourth is printed 1.1621 instead of 1.6121 = 3 x 0.53736, so that they select features 3 and
+    1. The formula of Table 2 selects features 3 and 4.
     """
     with open(data / "iris.csv") as file:
         rows = list(csv.reader(file))[1:]
     X, y = np.array([row[:4] for row in rows], dtype=float), [row[4] for row in rows]
     ocfs = OCFS(n_features=2).fit(X, y)
     np.testing.assert_allclose(ocfs.scores_, [0.421414, 0.073184, 2.910958, 0.537361], atol=1e-6)
-    assert ocfs.get_support(indices=True).tolist() == [2, 3]  # columns 3 and 4, from 1
+    assert ocfs.get_support(indices=True).tolist() == [2, 3]  # features 3 and 4, counted from 1
     printed = [1.2642, 0.21955, 8.7329, 1.1621]
     np.testing.assert_allclose(3 * ocfs.scores_[:3], printed[:3], atol=1e-4)
     assert 3 * ocfs.scores_[3] == pytest.approx(1.6121, abs=1e-4)
@@ -42,10 +42,10 @@ def test_iris_scores_with_the_priors_that_the_papers_left_out(data):
 
 def test_n_features_is_a_number_or_a_fraction():
     X, y = labelled()
-    for wanted, kept in ((1, 1), (7, 7), (1.0, 7), (0.5, 3), (0.01, 1), (np.int64(2), 2)):
-        assert OCFS(n_features=wanted).fit(X, y).n_features_ == kept
+    for n_features, selected in ((1, 1), (7, 7), (1.0, 7), (0.5, 3), (0.01, 1), (np.int64(2), 2)):
+        assert OCFS(n_features=n_features).fit(X, y).n_features_ == selected
     wide = np.random.default_rng(0).normal(size=(20, 100)), [0, 1] * 10
-    for percent in range(1, 101):  # .29 * 100 is 28.999999999999996
+    for percent in range(1, 101):  # 0.29 * 100 is 28.999999999999996
         assert OCFS(n_features=percent / 100).fit(*wide).n_features_ == percent
     assert OCFS().fit(X, y).n_features_ == OCFS(energy=0.8).fit(X, y).n_features_
     assert OCFS(energy=1.0).fit(X, y).n_features_ == 7
@@ -94,7 +94,7 @@ def test_no_positive_score_keeps_one_column_and_warns():
     assert ocfs.n_positive_ == 0
 
 
-def test_inverse_transform_puts_columns_back():
+def test_inverse_transform_puts_features_back():
     X, y = labelled()
     ocfs = OCFS(n_features=2).fit(X, y)
     back = ocfs.inverse_transform(ocfs.transform(X))
@@ -149,7 +149,7 @@ def test_on_a_stream_components_wait_for_classes():
 
 @pytest.mark.parametrize("priors", ["empirical", "balanced"])
 def test_ocm_spans_what_the_paper_s_qr_does(priors):
-    """Paper 002, Theorem 2: any orthonormal basis Q of the centroids, here from a real QR."""
+    """Ye et al. (2005), Theorem 2: any orthonormal basis Q of the means, here from a real QR."""
     X, y = labelled(d=9, c=4)
     X = X + 3  # so that the mean adds a direction
     C = np.array([X[y == j].mean(axis=0) for j in np.unique(y)]).T
@@ -184,7 +184,7 @@ def test_merge_refuses_what_is_not_alike():
     assert oc.n_samples_seen_ == 60
 
 
-def test_merge_refuses_other_columns_of_the_same_number():
+def test_merge_refuses_other_features_of_the_same_number():
     pd = pytest.importorskip("pandas")
     X, y = labelled()
     named = OC().fit(pd.DataFrame(X, columns=list("abcdefg")), y)
@@ -256,7 +256,7 @@ def test_an_interrupt_at_the_end_of_an_update_leaves_no_stale_answer(monkeypatch
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_equal_means_are_not_told_apart_by_rounding(form):
+def test_rounding_does_not_distinguish_equal_means(form):
     X = np.full((10, 3), 0.1)
     y = [0] * 3 + [1] * 7
     with pytest.raises(ValueError, match=r"equal means, so no direction"):

@@ -55,8 +55,8 @@ def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_
         status, out, err = run(f"fit a.svm --method {method} -o m.narrows")
         assert (status, out) == (2, "")
         assert err == (
-            "narrows: LDA: dense rows wanted, but this data set is sparse. "
-            "Use SRDA, which is LDA by regression.\n"
+            "narrows: LDA: expected dense data, got sparse data. "
+            "Use SRDA, which solves LDA by regression.\n"
         )
         X, source = X.toarray(), "a.csv"
         header = ",".join([*(f"x{k}" for k in range(7)), "class"])

@@ -118,9 +118,9 @@ def test_the_number_of_components_is_for_good():
         (IMMC(theta=[np.nan, 1]), 'theta must be "auto"'),
         (IMMC(theta="0.5"), 'theta must be "auto"'),
         (IMMC(theta=1e160), 'theta must be "auto"'),
-        (IMMC(eps=1e160), "eps must be finite"),
+        (IMMC(eps=1e160), "eps must be a finite number"),
         (IOC(shuffle="no"), "shuffle must be True or False"),
-        (IMMC(eps=-0.1), "eps must be finite and >= 0"),
+        (IMMC(eps=-0.1), "eps must be a finite number >= 0"),
         (IMMC(deflate_shift="no"), 'deflate_shift must be "auto", True or False'),
         (ILDA(eta=0.0), 'eta must be "auto" or a number > 0'),
         (ILDA(eta="fast"), 'eta must be "auto" or a number > 0'),
@@ -396,7 +396,7 @@ def test_theta_follows_the_scale_of_the_data():
 
 def test_components_that_gain_no_margin_are_named():
     X, y = labelled(n=300)
-    with pytest.warns(UserWarning, match=r"of 5 components only \d seem to gain margin at eps=1"):
+    with pytest.warns(UserWarning, match=r"only \d of 5 components seem to gain margin at eps=1"):
         IMMC(5).fit(X, y)
     with pytest.warns(UserWarning, match="none of 2 components seems to gain margin"):
         IMMC(2, eps=50.0).fit(X, y)

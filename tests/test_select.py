@@ -138,7 +138,7 @@ def test_others_have_no_scores_of_classes(method):
 def test_columns_that_do_not_vary_rank_last(method, form):
     X, y = labelled(n=500, sparse=True)
     X = np.hstack([np.zeros((500, 1)), np.full((500, 1), 0.1), X])
-    expected = pytest.warns(UserWarning, match=r"only \d gain margin at eps=1")
+    expected = pytest.warns(UserWarning, match=r"only \d of the 7 selected features gain margin")
     with expected if method is MMCFS else nullcontext():  # whose scores of the others are negative
         fitted = method(n_features=7).fit(form(X), y)
     assert set(fitted.ranking_[-2:]) == {0, 1}
@@ -164,12 +164,12 @@ def test_labels_may_be_left_out(method):
 def test_mmcfs_is_ocfs_where_eps_is_0_and_warns_past_the_margin():
     X, y = labelled()
     np.testing.assert_allclose(MMCFS(eps=0).fit(X, y).scores_, OCFS().fit(X, y).scores_)
-    with pytest.warns(UserWarning, match=r"of the 7 columns kept only \d gain margin at eps=1;"):
+    with pytest.warns(UserWarning, match=r"only \d of the 7 .* gain margin at eps=1;"):
         mmcfs = MMCFS(n_features=7).fit(X, y)
     assert mmcfs.n_positive_ < 7
     assert mmcfs.energy_[mmcfs.n_positive_ - 1] == 1
     for eps in (-1, np.nan, "a"):
-        with pytest.raises(ParameterError, match="eps must be finite and >= 0"):
+        with pytest.raises(ParameterError, match="eps must be a finite number >= 0"):
             MMCFS(eps=eps).fit(X, y)
 
 
@@ -231,9 +231,9 @@ def test_reduced_rows_go_into_a_classifier_that_takes_no_wide_indices(form, wide
 
 def test_wrong_optima_are_named():
     X, y = labelled()
-    with pytest.raises(ParameterError, match='optimum must be "score" or "trace_ratio", but'):
+    with pytest.raises(ParameterError, match='optimum must be "score" or "trace_ratio", got'):
         FisherFS(optimum="ratio").fit(X, y)
-    with pytest.raises(ParameterError, match='optimum="trace_ratio" needs n_features'):
+    with pytest.raises(ParameterError, match='optimum="trace_ratio" requires n_features'):
         FisherFS(optimum="trace_ratio").fit(X, y)
 
 

@@ -43,8 +43,8 @@ from narrows.command.options import (
     whole_numbers,
 )
 from narrows.command.runs import Run
-from narrows.evaluate import gathered
 from narrows.evaluate.describe import described, details, escaped, printable, summary
+from narrows.evaluate.folds import read_folds
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint
 from narrows.io.chunk import Chunk, Options
@@ -466,7 +466,7 @@ def compare(
         check_output(output, *inputs)
     texts = texts_of(given)
     options = reading(given, labels_required=True)
-    data = gathered.folds(input, test, cv, seed, options, texts["vectoriser"] or Tfidf())
+    data = read_folds(input, test, cv, seed, options, texts["vectoriser"] or Tfidf())
     check_for_texts(texts, data.source is not None and data.source.tfidf is not None, input)
     found: dict[Any, Any] = {}
     # all columns, and each method at each size, by each classifier

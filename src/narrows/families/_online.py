@@ -31,13 +31,25 @@ class OnlineProjector(RankedProjector, Sequential):
     _by_class: ClassVar[bool] = True  # False for a criterion that uses no classes
     _start: ClassVar[Start] = "centred"
 
-    tol: float | None
-    patience: int
-    early_stopping: bool
-    orthonormalize: bool
-    passes: int
-    shuffle: bool
-    random_state: Any
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        tol: float | None = None,
+        patience: int = 100,
+        early_stopping: bool = False,
+        orthonormalize: bool = False,
+        passes: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.tol = tol
+        self.patience = patience
+        self.early_stopping = early_stopping
+        self.orthonormalize = orthonormalize
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     # -- fitting --------------------------------------------------------------------------------
 

@@ -228,6 +228,22 @@ class CriterionSelector(Selector):
 class PerClassSelector(Selector):
     """A selector whose score combines one for each class. Subclasses give `_class_blocks`."""
 
+    def __init__(
+        self,
+        n_features: int | float | None = None,
+        energy: float | None = None,
+        threshold: float | None = None,
+        priors: Any = "empirical",
+        per_class: int | None = None,
+        half_life: float | None = None,
+    ):
+        self.n_features = n_features
+        self.energy = energy
+        self.threshold = threshold
+        self.priors = priors
+        self.per_class = per_class
+        self.half_life = half_life
+
     @abstractmethod
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield (columns, scores of shape (n_classes, columns)) for the classes with p_j > 0."""
