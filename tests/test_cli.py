@@ -313,7 +313,7 @@ WRONG = [
         "one.svm: OC: expected two classes of positive weight, got 1",
     ),
     ("fit nan.svm --method oc -o x", 1, "nan.svm:2: NaN or infinity"),
-    ("fit same.svm --method oc -o x", 1, "the classes have equal means"),
+    ("fit same.svm --method oc -o x", 1, "got equal means, so no direction"),
     ("fit a.csv --method oc -o x", 1, "a.csv:1: no label column"),
     ("fit words.jsonl --method oc -o x", 1, "words.jsonl: the texts hold no words"),
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
