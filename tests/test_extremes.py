@@ -405,10 +405,10 @@ def test_eigenvalues_that_are_no_numbers_are_an_error(method):
     X, y = named(1e300)
     if method is MMC:
         for factor in (1.0, 1e-320):
-            with pytest.raises(ValueError, match=r"^MMC: expected rows whose eigenvalues"):
+            with pytest.raises(ValueError, match=r"^MMC: expected samples whose eigenvalues"):
                 MMC().fit(X if factor == 1.0 else factor * labelled()[0], y)
     else:
-        with pytest.raises(ValueError, match=r"^LDA: expected rows beside whose scatter mu=0.5"):
+        with pytest.raises(ValueError, match=r"^LDA: expected samples whose scatter .* mu=0.5"):
             LDA().fit(X, y)
 
 

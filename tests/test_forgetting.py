@@ -141,8 +141,8 @@ def test_a_window_reduces_rows():
 @pytest.mark.parametrize(
     ("window", "message"),
     [
-        (Window(SRDA()), "an estimator whose state adds up wanted"),
-        (Window(OnlineSRDA()), "an estimator whose state adds up wanted"),
+        (Window(SRDA()), "an estimator whose states add up"),
+        (Window(OnlineSRDA()), "an estimator whose states add up"),
         (Window(OC(half_life=3)), "an estimator without a half_life"),
         (Window(OC(), 0), "samples must be an integer >= 1"),
     ],

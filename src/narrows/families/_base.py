@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from narrows.families._atomic import atomic, lock_of
 from narrows.families._engines import engine_of
-from narrows.families._errors import errors_named_after
+from narrows.families._errors import errors_named_after, feature_name
 from narrows.families._parameters import copied, same
 from narrows.solve.errors import ParameterError
 from narrows.solve.sums import all_finite, with_one_index_type
@@ -144,8 +144,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _column_name(self, k: int) -> str:
         """Return the name of feature k: that of the data, or x0, x1, … where they had none."""
-        names = self._column_names()
-        return f"x{k}" if names is None else str(names[k])
+        return feature_name(self, k)
 
     def _column_names(self) -> np.ndarray | None:
         """Return the names of the features in the data, of shape (n_features,), if any."""
