@@ -98,6 +98,7 @@ class Table:
                 check_room(sign * other[part], self[part][row], of, part.start)
         array, nonzeros, pending = other._parts()
         all_rows = self.shape[0] == other.shape[0] and np.array_equal(row, np.arange(len(row)))
+        alike = all_rows and self.shape == other.shape
         if array is not None:
             if self.array is None and is_array(self.shape, np.count_nonzero(array)):
                 self.become_array()
@@ -107,14 +108,14 @@ class Table:
                 places: Any = slice(None) if all_rows else row  # adding to a slice makes no copy
                 self.array[places, : other.shape[1]] += array if sign == 1 else sign * array
                 return
-            nonzeros = sparse.csc_array(array)
-        alike = all_rows and self.shape == other.shape
-        if self.array is None and alike and nonzeros.nnz * 4 > self._sorted.nnz:
+            rows, columns = np.nonzero(array)
+            columns = columns.astype(self._sorted.indices.dtype, copy=False)
+            pending = [(rows, columns, array[rows, columns])]
+        elif self.array is None and alike and nonzeros.nnz * 4 > self._sorted.nnz:
             self._sorted = self._sorted + sign * nonzeros
-            others = pending
         else:
-            others = [_entries(nonzeros), *pending]
-        for rows, columns, values in others:
+            pending = [_entries(nonzeros), *pending]
+        for rows, columns, values in pending:
             self._add_entries((row[rows], columns, sign * values))
 
     def add_samples(

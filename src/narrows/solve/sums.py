@@ -17,6 +17,7 @@ _MANY = 1 << 23  # numbers from which on a compiled loop is worth loading
 _ROWS_A_CLASS = 16  # at least, in what one core is given
 _NEAR = 1 << 10  # rows whose mean is near enough to that of all
 _ENTRIES = 1 << 21  # of sparse rows from one return to Python, where signals are seen, to the next
+_ONE_CORE = 10_000  # numbers: BLAS starts threads for more, which costs more than the product
 TINY = float(np.finfo(np.float64).tiny)  # the least number of all its digits
 HUGE = float(np.finfo(np.float64).max)
 _ABSORBED = 1e290  # to add a number of less makes none infinite
@@ -239,7 +240,8 @@ def sum_of_squares(values: np.ndarray) -> float:
     """|values|^2; infinite or NaN where that is no number."""
     if values.flags.c_contiguous or values.flags.f_contiguous:
         flat = values.ravel(order="K")
-        return float(np.vdot(flat, flat))
+        parts = (flat[part] for part in blocks(len(flat), _ONE_CORE))
+        return sum(float(np.vdot(part, part)) for part in parts)
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.einsum("ij,ij->", values, values))
 
