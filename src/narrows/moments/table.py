@@ -108,10 +108,8 @@ class Table:
                 places: Any = slice(None) if all_rows else row  # adding to a slice makes no copy
                 self.array[places, : other.shape[1]] += array if sign == 1 else sign * array
                 return
-            rows, columns = np.nonzero(array)
-            columns = columns.astype(self._sorted.indices.dtype, copy=False)
-            pending = [(rows, columns, array[rows, columns])]
-        elif self.array is None and alike and nonzeros.nnz * 4 > self._sorted.nnz:
+            nonzeros = sparse.csc_array(array) if alike else sparse.coo_array(array)
+        if self.array is None and alike and nonzeros.nnz * 4 > self._sorted.nnz:
             self._sorted = self._sorted + sign * nonzeros
         else:
             pending = [_entries(nonzeros), *pending]
@@ -362,8 +360,10 @@ def on_disk(parts: Sequence[np.ndarray]) -> np.ndarray:
         return np.frombuffer(mapped, parts[0].dtype)
 
 
-def _entries(nonzeros: sparse.csc_array) -> Entries:
-    """The non-zeros with their places."""
+def _entries(nonzeros: Any) -> Entries:
+    """The non-zeros with their places, from a COO or CSC array."""
+    if nonzeros.format == "coo":
+        return nonzeros.row, nonzeros.col, nonzeros.data
     lengths = np.diff(nonzeros.indptr)
     columns = np.repeat(np.arange(nonzeros.shape[1], dtype=nonzeros.indices.dtype), lengths)
     return nonzeros.indices, columns, nonzeros.data
