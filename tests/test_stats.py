@@ -550,6 +550,7 @@ def test_digits_once_lost_are_not_forgotten(second):
         kept = [
             left,
             0.5 * left + 0.5 * left,
+            ClassStats(2, second=second) + left,
             ClassStats.from_arrays(left.to_arrays()),
             pickle.loads(pickle.dumps(left)),
             left.widen(3).cut(slice(0, 2)),
@@ -672,7 +673,7 @@ def test_rounding_of_what_was_subtracted_is_none_of_what_comes_later(second):
 def test_rounding_that_a_subtraction_leaves_is_no_difference_of_means():
     rng = np.random.default_rng(0)
     other = ClassStats.of(rng.normal(size=(1000, 3)), np.arange(1000) % 2)
-    same = ClassStats.of(np.full((500, 3), 3.7), np.arange(500) % 2)
+    same = ClassStats.of(np.full((501, 3), 3.7), np.arange(501) % 2)
     left = same + other - other
     assert not BETWEEN.diagonal(left).any()
 

@@ -41,8 +41,8 @@ class Algebra(Readings):
             )
         moments = {"sums": self._moments["sums"].scaled(1.0)}
         if second is not None:
-            kept = self._second().total()
-            moments[kept.names[0]] = kept
+            total = self._second().total()
+            moments[total.names[0]] = total
         new = self._with(moments, self._origin)
         new.second = second
         return new
@@ -148,7 +148,7 @@ class Algebra(Readings):
                 )
 
     def _check_enough(self, other: Self) -> None:
-        """Raise where more would be subtracted than there is."""
+        """Raise where more than the weight of a class would be subtracted."""
         weights = dict(zip(self._classes.tolist(), self._counts.tolist(), strict=True))
         for label, count in zip(other._classes.tolist(), other._counts.tolist(), strict=True):
             weight = weights.get(label, 0.0)

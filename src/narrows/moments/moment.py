@@ -124,11 +124,6 @@ class TableMoment:
         """Raise RangeError where a number is infinite."""
         self.table.check_finite(self.of)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of its numbers."""
-        return sum(table.nbytes for table in self._tables())
-
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return it as named arrays."""
         arrays: dict[str, np.ndarray] = {}

@@ -25,7 +25,7 @@ class Squares(TableMoment):
         batch.squares, batch.by_class = self.table, self.by_class
 
     def add(self, row: np.ndarray, other: Self, sign: float) -> None:
-        """Add `sign` times a moment; what is subtracted leaves the rounding of what there was."""
+        """Add `sign` times a moment; a subtraction adds to `noise`."""
         rounding = self.table.scaled(_NOISE) if sign < 0 else None
         super().add(row, other, sign)
         if other.noise is not None:

@@ -245,8 +245,8 @@ class ClassStats(Algebra):
         parts : iterable of ClassStats
             In the order of their features.
         in_memory : bool, default=True
-            If not, the numbers are put into temporary files, a part at a time, and mapped from
-            there.
+            If not, the numbers are put into temporary files, a part at a time, and read from these
+            when needed.
         """
         if not in_memory:
             parts = (part._joined([part], in_memory) for part in parts)
@@ -267,7 +267,8 @@ class ClassStats(Algebra):
     @property
     def nbytes(self) -> int:
         """The bytes of the moments."""
-        return sum(moment.nbytes for moment in self._moments.values())
+        moments = self._moments.values()
+        return sum(array.nbytes for moment in moments for array in moment.to_arrays().values())
 
     def middle(self) -> int:
         """Return the feature that has about half of the bytes of the state before it."""

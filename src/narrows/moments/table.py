@@ -225,11 +225,6 @@ class Table:
 
     # -- reading ----------------------------------------------------------------------------
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of its numbers and their places."""
-        return sum(array.nbytes for array in self.to_arrays("").values())
-
     def __getitem__(self, columns: slice) -> np.ndarray:
         """Return some neighbouring features as an array, not to be written to."""
         self._settle()
