@@ -76,7 +76,7 @@ def test_one_label_a_row(case):
     X, _ = labelled()
     Y = np.eye(3, dtype=int)[np.arange(60) % 3]
     for several in (Y, sparse.csr_array(Y)):
-        with pytest.raises(ValueError, match=r"one label a row wanted, but y of shape \(60, 3\)"):
+        with pytest.raises(ValueError, match=r"one label per sample, got y of shape \(60, 3\)"):
             case.new().fit(X, several)
     with pytest.warns(UserWarning, match="column-vector"):
         column = case.new().fit(X, Y.argmax(axis=1)[:, None])
