@@ -11,8 +11,11 @@ from hypothesis import settings
 
 from narrows.command import cli
 
-settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=60)
-settings.load_profile("narrows")
+EVERYTHING = os.environ.get("NARROWS_TESTS") == "all"  # make test-all
+
+settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=12)
+settings.register_profile("everything", deadline=None, max_examples=60, print_blob=True)
+settings.load_profile("everything" if EVERYTHING else "narrows")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell script
     signal.signal(signal.SIGINT, signal.default_int_handler)  # children would ignore it, too
