@@ -320,11 +320,11 @@ def _check(subject: Subject, name: str, n_draws: int, seed: int, expected: str |
                 raise SkipTest(expected) from None
             what = "" if type(error) is AssertionError else f"{type(error).__name__}: "
             raise AssertionError(
-                f"{who} does not keep the law {name!r} ({law.keep.__doc__}) {what}{error} "
+                f"{who}: the law {name!r} does not hold: {what}{error}. {law.keep.__doc__} "
                 f"[draw {draw}, random_state={seed}]"
             ) from error
     if expected is not None:
         raise AssertionError(
-            f"{who} keeps the law {name!r}, which was expected to fail: {expected}. "
+            f"{who}: the law {name!r} was expected to fail ({expected}), but holds. "
             "Take it out of expected_to_fail."
         )

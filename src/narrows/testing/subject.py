@@ -145,10 +145,11 @@ class Subject:
             equal = np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
             check(equal, "" if equal else f"{name}: expected {b}, got {a}")
             return
-        scale = max(1e-300, np.abs(b).max(initial=0.0))
-        apart = np.abs(a - b)
-        right = np.allclose(a, b, self.rtol, max(1e-12, self.rtol) * scale, equal_nan=True)
-        check(right, f"{name} differs by {np.nanmax(apart, initial=0):.2g} of {scale:.2g} at most")
+        scale, apart = np.abs(b).max(initial=0.0), np.abs(a - b)
+        atol = max(1e-12, self.rtol) * max(1e-300, scale)
+        right = np.allclose(a, b, self.rtol, atol, equal_nan=True)
+        most = np.nanmax(apart, initial=0.0)
+        check(right, f"{name} differs by up to {most:.2g}; its largest value is {scale:.2g}")
 
 
 def value_of(get: Callable[[], Any]) -> Any:
