@@ -154,7 +154,7 @@ def test_what_is_expected_to_fail_has_to_fail():
     assert found["offset"] == Outcome("offset", "expected to fail", "means are not centred")
     with pytest.raises(SkipTest, match="means are not centred"):
         dict(checks(OCM(), expected_to_fail=why))["offset"]()
-    with pytest.raises(AssertionError, match="'offset' was expected to fail .* but holds"):
+    with pytest.raises(AssertionError, match=r"'offset' was expected to fail .* but holds"):
         check_method(OC(), expected_to_fail=why, n_draws=1)
     assert broken(OCM()) == {"offset"}
 
