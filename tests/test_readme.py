@@ -21,7 +21,7 @@ PAGES = sorted(
     for page in (ROOT / "docs").rglob("*.md")
     if page.relative_to(ROOT / "docs").parts[0] not in MADE
 )
-SLOW = {"large_files", "research", "stream"}  # which start many commands
+SLOW = {"cluster", "large_files", "online_srda", "research", "stream"}  # seconds each
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 
