@@ -353,5 +353,8 @@ def test_junk_is_an_error_or_finite_numbers(tmp_path_factory, junk, suffix):
         named = error.path
     else:
         named = str(path)
-        assert isinstance(rows, list) or np.isfinite(rows).all()
+        if isinstance(rows, list):
+            assert all(isinstance(text, str) for text in rows)
+        else:
+            assert np.isfinite(rows).all()
     assert named == str(path)
