@@ -19,7 +19,7 @@ from narrows.command import cli
 EVERYTHING = os.environ.get("NARROWS_TESTS") == "all"  # more draws, and random ones
 ONE_BY_ONE = {  # whose tests take seconds, and share nothing
     f"tests/test_{name}.py"
-    for name in ("readme", "docs", "memory", "reference", "forgery", "benchmarks", "span")
+    for name in ("readme", "docs", "memory", "reference", "forgery", "benchmarks")
 }
 
 settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=12)
