@@ -56,7 +56,6 @@ class Case:
         self.priors = self.estimator.get_params().get("priors", "empirical")
         self.needs_y = self.estimator._needs_y
         self.takes_sparse = get_tags(self.estimator).input_tags.sparse
-        self.scale_free = "scale" not in self.expected_to_fail
 
     def new(self):
         return clone(self.estimator)
