@@ -211,8 +211,6 @@ def test_weights_at_the_bounds_keep_all_digits(case, weight):
     for name in ("mu", "alpha"):
         if getattr(there, name, None):
             there.set_params(**{name: getattr(there, name) * weight})
-    if getattr(there, "threshold", None) and not case.scale_free:
-        return
     there.fit(X, y, np.full(60, weight))
     here = case.new().fit(X, y)
     if hasattr(here, "get_support"):

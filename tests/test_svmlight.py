@@ -281,7 +281,7 @@ def test_of_a_pipe_the_first_rows_decide(tmp_path, monkeypatch):
         return [y for _, y in iter_chunks([*inputs, "-"], zero_based=False, **options)]
 
     for content in (SEVERAL, b"\n # text\n 5:0.2\n1,2 3:1\n", b"1,2 qid:1 3:1 # text\n"):
-        assert all(sparse.issparse(y) for y in piped(content))
+        assert [sparse.issparse(y) for y in piped(content)] == [True]
     late = b"1 2:1\n2 1:1\n1,2 1:1\n"
     with pytest.raises(DataError, match=r"^standard input:3: expected one label, got 2\."):
         piped(late, chunk_rows=2)
