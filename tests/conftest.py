@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from narrows.command import cli
+from tests.forks import piped_input
 
 settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("narrows")
@@ -29,13 +31,14 @@ def data() -> Path:
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capfd):
-    """Run a command in an empty folder; return (status, stdout, stderr)."""
+    """Run a command in an empty folder, perhaps with standard input; (status, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
 
-    def run(line, **files):
+    def run(line, stdin=None, **files):
         for name, content in files.items():
             (tmp_path / name.replace("__", ".")).write_text(content)
-        status = cli.main(line.split())
+        with nullcontext() if stdin is None else piped_input(stdin):
+            status = cli.main(line.split())
         out, err = capfd.readouterr()
         return status, out, err
 

@@ -1,10 +1,14 @@
-"""What tests of threads share."""
+"""Work in forks of this process: processes of their own that have imported everything."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import sys
 import threading
+from contextlib import contextmanager, suppress
+from unittest import mock
 
 
 def holds_in_a_fork(lock, works):
@@ -27,3 +31,37 @@ def holds_in_a_fork(lock, works):
     go_on.set()
     thread.join(timeout=60)
     return os.waitstatus_to_exitcode(status) == 17
+
+
+def forked(work):
+    """Start `work()` in a fork; its exit code is what `work` returns, or that of SIGALRM."""
+
+    def run():
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # not that of pytest-timeout
+        signal.alarm(120)
+        os._exit(work() or 0)
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    return process
+
+
+@contextmanager
+def piped_input(content):
+    """Make standard input a pipe with this content, which another thread writes."""
+    reading, writing = os.pipe()
+
+    def write():
+        with suppress(BrokenPipeError), open(writing, "wb") as sink:
+            sink.write(content)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with open(reading) as stdin, mock.patch.object(sys, "stdin", stdin):
+            yield
+            for thread in threading.enumerate():  # one may still read from the pipe
+                if thread.name == "narrows-reader":
+                    thread.join(timeout=60)
+    finally:
+        writer.join(timeout=60)

@@ -25,22 +25,22 @@ from tests.oracles.dense import scatters
 few = pytest.mark.filterwarnings("ignore:.*gains? margin")
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 batch = pytest.mark.parametrize("case", BATCH, ids=lambda case: case.name)
-SHAPES = [(60, 7), (30, 80)]  # more rows than columns, and fewer
+SHAPES = [(60, 7), (30, 80)]  # more samples than features, and fewer
 shapes = pytest.mark.parametrize(("n", "d"), SHAPES)
 
 
 def same_directions(W, V, atol=1e-8):
-    """The rows are those of V but for length and sign."""
+    """Assert that the rows are those of V up to length and sign."""
     W, V = (A / np.linalg.norm(A, axis=1, keepdims=True) for A in (W, V))
     np.testing.assert_allclose(np.abs(np.sum(W * V, axis=1)), 1, atol=atol)
 
 
 def row_space(X):
-    """An orthonormal basis of the centred rows, of shape (d, r)."""
+    """Return an orthonormal basis of the centred samples, of shape (n_features, rank)."""
     return linalg.orth((X - X.mean(axis=0)).T, rcond=1e-10)
 
 
-# -- what all three have, and have not -----------------------------------------------------------
+# -- what all three share ------------------------------------------------------------------------
 
 
 @few
@@ -50,7 +50,9 @@ def test_there_is_only_fit_and_it_is_said_what_has_more(case):
     name = type(fitted).__name__
     for verb in ("partial_fit", "merge", "fit_stats"):
         assert not hasattr(fitted, verb)
-        with pytest.raises(AttributeError, match=f"{name} has no {verb}, .*Use .*(OC|FS)"):
+        with pytest.raises(
+            AttributeError, match=f"{name} does not support {verb}: .*Use .*(OC|FS)"
+        ):
             getattr(fitted, verb)
 
 
@@ -60,13 +62,16 @@ def test_there_is_only_fit_and_it_is_said_what_has_more(case):
     ("spoil", "message"),
     [
         (lambda X, y: (np.where(X == X[3, 3], np.nan, X), y, None), "NaN"),
-        (lambda X, y: (X, np.full(60, "ant"), None), "but 1 class came"),
-        (lambda X, y: (X, y, np.where(y == "ant", 1.0, 0.0)), "but 1 class came"),
+        (lambda X, y: (X, np.full(60, "ant"), None), "got 1 class"),
+        (lambda X, y: (X, y, np.where(y == "ant", 1.0, 0.0)), "got 1 class"),
         (lambda X, y: (X, y, np.zeros(60)), "every sample has zero weight"),
         (lambda X, y: (X, y, -np.ones(60)), "sample_weight must be finite and >= 0"),
         (lambda X, y: (X, np.eye(3)[np.arange(60) % 3], None), "one label a row wanted"),
         (lambda X, y: (X, None, None), "requires y"),
-        (lambda X, y: (np.ones((60, 7)), y, None), "equal means|all( rows are)? alike"),
+        (
+            lambda X, y: (np.ones((60, 7)), y, None),
+            "equal means|samples that differ|equal samples in",
+        ),
     ],
 )
 def test_a_failing_fit_changes_nothing(case, spoil, message):
@@ -85,7 +90,7 @@ def test_a_failing_fit_changes_nothing(case, spoil, message):
 @batch
 def test_a_data_set_in_chunks_is_whole_before_it_is_fitted(case):
     X, y = labelled(sparse=True)
-    X[:30, 5:] = 0  # columns that are not there in the first chunks
+    X[:30, 5:] = 0  # features that the first chunks do not have
     form, narrow = case.form, 5 if case.takes_sparse else 7
     chunks = [
         (form(X[:20, :narrow]), y[:20]), (form(X[20:30, :narrow]), y[20:30]), (form(X[30:]), y[30:])
@@ -127,7 +132,7 @@ def test_more_directions_than_classes_have(method):
         method(n_components=3).fit(X, y)
     X[:, 1:] = 0
     with pytest.raises(
-        ParameterError, match="the means of these 3 classes in 7 columns span only 1"
+        ParameterError, match="the means of these 3 classes in 7 features span only 1"
     ):
         method(n_components=2).fit(X, y)
     assert method().fit(X, y).components_.shape == (1, 7)
@@ -157,7 +162,7 @@ def test_parameters_out_of_range(estimator, message):
 @forms
 @shapes
 @pytest.mark.parametrize("eps", [1.0, 0.1, 0.0])
-def test_mmc_is_the_eigenproblem_in_the_space_of_the_rows(form, n, d, eps):
+def test_mmc_is_the_eigenproblem_in_the_span_of_the_samples(form, n, d, eps):
     X, y = labelled(n=n, d=d, c=4, sparse=form is not np.asarray)
     X[:, 3] = 0  # where every projection is 0
     S_b, S_w, _ = scatters(X, y)
@@ -186,16 +191,16 @@ def test_mmc_warns_past_what_gains():
         warnings.simplefilter("error")
         assert MMC().fit(X, y).n_positive_ == 2
     with pytest.warns(
-        UserWarning, match=r"MMC: of 5 components only 2 gain margin .* eigenvalues_"
+        UserWarning, match=r"MMC: only 2 of 5 components gain margin .*eigenvalues_ > 0"
     ):
         fitted = MMC(n_components=5).fit(X, y)
     assert fitted.n_positive_ == 2
     assert (fitted.transform(X).std(axis=0) > 1e-3).all()
     with pytest.warns(UserWarning, match="MMC: none of 2 components gains margin at eps=30"):
         MMC(eps=30.0).fit(*labelled())
-    with pytest.raises(ParameterError, match="but the rows span only 39 directions"):
+    with pytest.raises(ParameterError, match="but the samples span only 39 directions"):
         MMC(n_components=40).fit(X, y)
-    with pytest.raises(ParameterError, match="but the rows span only 7 directions"):
+    with pytest.raises(ParameterError, match="but the samples span only 7 directions"):
         MMC(n_components=9).fit(*labelled())
 
 
@@ -204,7 +209,7 @@ def test_mmc_warns_past_what_gains():
 @pytest.mark.parametrize("p", [2, 3, 8])
 @pytest.mark.parametrize("eps", [1.0, 0.1])
 @shapes
-def test_lanczos_finds_what_gains_and_stays_in_the_space_of_the_rows(
+def test_lanczos_finds_what_gains_and_stays_in_the_span_of_the_samples(
     form, n, d, p, eps, monkeypatch
 ):
     n, d = 3 * n, 4 * d  # large enough for Lanczos to be what it is
@@ -221,7 +226,7 @@ def test_lanczos_finds_what_gains_and_stays_in_the_space_of_the_rows(
     shared = min(p, gains)
     np.testing.assert_allclose(fitted.eigenvalues_[:shared], L[::-1][:shared], rtol=1e-9)
     same_directions(W[:shared], (Q @ U).T[::-1][:shared])
-    # past those: in the space of the rows, orthonormal, in order, and what it says they lose
+    # the others: in the span of the samples, orthonormal, in order, with the values they have
     np.testing.assert_allclose(W @ W.T, np.eye(p), atol=1e-8)
     np.testing.assert_allclose(W @ Q @ Q.T, W, atol=1e-7)
     np.testing.assert_allclose(np.diag(W @ A @ W.T), fitted.eigenvalues_, atol=1e-8)
@@ -230,7 +235,7 @@ def test_lanczos_finds_what_gains_and_stays_in_the_space_of_the_rows(
 
 
 def leading(X, y, eps, p):
-    """Of S_b - eps S_w in the space of the rows, by what of it is n x n or d x d."""
+    """Return the leading eigenvalues of S_b - eps S_w, and a basis of the centred samples."""
     E = (y[:, None] == np.unique(y)) / np.sqrt(np.unique(y, return_counts=True)[1])
     U, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     kept = s > 1e-9 * s[0]
@@ -252,7 +257,7 @@ def leading(X, y, eps, p):
         (20.0, None, "wide"),
     ],
 )
-def test_mmc_of_many_rows_and_columns_is_exact(eps, p, shape):
+def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape):
     rng = np.random.default_rng(0)
     n, d = (1100, 1300) if shape == "wide" else (1500, 1050)
     y = np.arange(n) % 6
@@ -277,7 +282,7 @@ def test_lanczos_that_was_stopped_says_so(monkeypatch):
     monkeypatch.setattr(exact, "SMALL_SIDE", 0)
     monkeypatch.setattr(exact, "_LARGEST_SIDE", 0)
     monkeypatch.setattr(exact, "_RESTARTS", 1)
-    with pytest.warns(ConvergenceWarning, match="there may be more, and the others are estimates"):
+    with pytest.warns(ConvergenceWarning, match="further ones may exist, and .* are estimates"):
         fitted = MMC().fit(X, y)
     np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(4), atol=1e-9)
 
@@ -292,7 +297,7 @@ def test_equal_means_gain_nothing_by_lanczos_either(monkeypatch):
             found.append(MMC().fit(X, y))
     assert [mmc.n_positive_ for mmc in found] == [0, 0]
     assert_same(*found, rtol=1e-6)
-    with pytest.raises(ValueError, match="all rows are alike"):
+    with pytest.raises(ValueError, match="MMC: expected samples that differ"):
         MMC().fit(np.ones((60, 70)), np.arange(60) % 3)
 
 
@@ -315,7 +320,7 @@ def test_numbers_whose_squares_are_none(method):
         if method is SRDA:  # whose answer has no size
             assert method().fit(factor * X, y).eigenvalues_.max() > 0
             continue
-        with pytest.raises(ValueError, match=f"{method.__name__}: expected rows"):
+        with pytest.raises(ValueError, match=f"{method.__name__}: expected (samples|rows)"):
             method().fit(factor * X, y)
 
 
@@ -417,12 +422,12 @@ def test_lda_is_that_of_scikit_learn_where_that_is_defined(data, parameters, sol
 
 def test_a_singular_scatter_is_said_to_be_so():
     X, y = labelled(n=30, d=80, c=4)
-    with pytest.raises(ParameterError, match="it has rank 26, and the rows span 29"):
+    with pytest.raises(ParameterError, match="of rank 26, and the samples span 29"):
         LDA(mu=0.0).fit(X, y)
-    with pytest.raises(ParameterError, match=r"on more than 26 components .* pca_components<=26"):
+    with pytest.raises(ParameterError, match=r"on more than 26 components.* pca_components<=26"):
         LDA(solver="pca", pca_components=27).fit(X, y)
     alike = np.repeat(np.eye(3), 4, axis=0)
-    with pytest.raises(ValueError, match="the rows of each class are all alike"):
+    with pytest.raises(ValueError, match="equal samples in each class"):
         LDA(solver="pca").fit(alike, np.repeat([0, 1, 2], 4))
     assert LDA().fit(alike, np.repeat([0, 1, 2], 4)).components_.shape == (2, 3)
 
@@ -432,15 +437,15 @@ def test_rounding_is_no_scatter_within_the_classes(k):
     """Rows less their mean, which is not theirs to the last bit where they are 14 alike."""
     X = np.repeat(np.random.default_rng(0).normal(size=(3, 5)), k, axis=0)
     y = np.repeat([0, 1, 2], k)
-    with pytest.raises(ValueError, match="the rows of each class are all alike"):
+    with pytest.raises(ValueError, match="equal samples in each class"):
         LDA(solver="pca").fit(X, y)
-    with pytest.raises(ParameterError, match="it has rank 0, and the rows span 2"):
+    with pytest.raises(ParameterError, match="of rank 0, and the samples span 2"):
         LDA(mu=0.0).fit(X, y)
     assert LDA().fit(X, y).components_.shape == (2, 5)
     apart = np.hstack([100 * X, np.tile([1.0, -1.0], 3 * k // 2)[:, None]])  # the only scatter
     with pytest.raises(ParameterError, match=r"Use pca_components<=1\."):
         LDA(solver="pca", pca_components=2).fit(apart, y)
-    with pytest.raises(ValueError, match="in the principal components kept"):
+    with pytest.raises(ValueError, match="in the principal components used"):
         LDA(solver="pca").fit(apart, y)
     with pytest.raises(ValueError, match="no direction"):  # the first component has no scatter
         LDA(solver="pca", pca_components=1).fit(apart, y)
@@ -448,18 +453,18 @@ def test_rounding_is_no_scatter_within_the_classes(k):
 
 def test_means_that_do_not_differ_where_pca_looks():
     X, y = np.eye(6), [0, 0, 1, 1, 2, 2]  # what the classes differ in is outside X - m_y
-    with pytest.raises(ValueError, match="do not differ in the principal components kept"):
+    with pytest.raises(ValueError, match="means that differ in the principal components used"):
         LDA(solver="pca").fit(X, y)
     assert LDA(solver="gsvd").fit(X, y).eigenvalues_.round(9).tolist() == [1, 1]
 
 
-def test_lda_takes_no_sparse_rows_and_names_srda():
+def test_lda_refuses_sparse_data_and_names_srda():
     X, y = labelled(sparse=True)
-    with pytest.raises(TypeError, match=r"LDA: dense rows wanted, but a sparse matrix .* Use SRDA"):
+    with pytest.raises(TypeError, match="LDA: expected dense data, got a sparse matrix"):
         LDA().fit(sparse.csr_array(X), y)
     with pytest.raises(TypeError, match="Use SRDA"):
         LDA().fit(X, y).transform(sparse.csr_array(X))
-    with pytest.raises(ParameterError, match=r"this data set is sparse\. Use SRDA"):
+    with pytest.raises(ParameterError, match="LDA: expected dense data, got sparse data"):
         local.fit(LDA(), [(sparse.csr_array(X), y)])
 
 

@@ -17,18 +17,18 @@ from tests.oracles.dense import scatters
 
 
 def test_iris_scores_with_the_priors_that_the_papers_left_out(data):
-    """Papers 000 (section 3.2) and 001 (section 4.3) score Iris, and slip twice.
+    """Yan et al. (2006, section 3.2; 2005, section 4.3) score Iris with two errors.
 
-    They leave n_j / n out, so the first three printed scores are 3 times too large; and the
-    fourth is printed 1.1621 for 1.6121 = 3 x .53736, so they keep columns 3 and 1. With Table
-    2's own formula it is columns 3 and 4.
+    They omit n_j / n, so that the first three printed scores are 3 times too large; and the
+    fourth is printed 1.1621 instead of 1.6121 = 3 x 0.53736, so that they select features 3 and
+    1. The formula of Table 2 selects features 3 and 4.
     """
     with open(data / "iris.csv") as file:
         rows = list(csv.reader(file))[1:]
     X, y = np.array([row[:4] for row in rows], dtype=float), [row[4] for row in rows]
     ocfs = OCFS(n_features=2).fit(X, y)
     np.testing.assert_allclose(ocfs.scores_, [0.421414, 0.073184, 2.910958, 0.537361], atol=1e-6)
-    assert ocfs.get_support(indices=True).tolist() == [2, 3]  # columns 3 and 4, from 1
+    assert ocfs.get_support(indices=True).tolist() == [2, 3]  # features 3 and 4, counted from 1
     printed = [1.2642, 0.21955, 8.7329, 1.1621]
     np.testing.assert_allclose(3 * ocfs.scores_[:3], printed[:3], atol=1e-4)
     assert 3 * ocfs.scores_[3] == pytest.approx(1.6121, abs=1e-4)
@@ -42,10 +42,10 @@ def test_iris_scores_with_the_priors_that_the_papers_left_out(data):
 
 def test_n_features_is_a_number_or_a_fraction():
     X, y = labelled()
-    for wanted, kept in ((1, 1), (7, 7), (1.0, 7), (0.5, 3), (0.01, 1), (np.int64(2), 2)):
-        assert OCFS(n_features=wanted).fit(X, y).n_features_ == kept
+    for n_features, selected in ((1, 1), (7, 7), (1.0, 7), (0.5, 3), (0.01, 1), (np.int64(2), 2)):
+        assert OCFS(n_features=n_features).fit(X, y).n_features_ == selected
     wide = np.random.default_rng(0).normal(size=(20, 100)), [0, 1] * 10
-    for percent in range(1, 101):  # .29 * 100 is 28.999999999999996
+    for percent in range(1, 101):  # 0.29 * 100 is 28.999999999999996
         assert OCFS(n_features=percent / 100).fit(*wide).n_features_ == percent
     assert OCFS().fit(X, y).n_features_ == OCFS(energy=0.8).fit(X, y).n_features_
     assert OCFS(energy=1.0).fit(X, y).n_features_ == 7
@@ -56,13 +56,13 @@ def test_n_features_is_a_number_or_a_fraction():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_features": 3, "energy": 0.5}, "at most one of .* n_features=3 and energy=0.5 came"),
-        ({"n_features": 8}, r"n_features=8, but there are only 7 columns. Use n_features<=7"),
-        ({"n_features": 0}, "n_features must be a whole number >= 1, or a fraction"),
+        ({"n_features": 3, "energy": 0.5}, "at most one of .* got n_features=3 and energy=0.5"),
+        ({"n_features": 8}, r"n_features=8, but the data have only 7 features. Use n_features<=7"),
+        ({"n_features": 0}, "n_features must be an integer >= 1, or a fraction"),
         ({"n_features": 1.5}, "n_features must be"),
-        ({"n_features": True}, "n_features must be a number, but True came"),
-        ({"n_features": "10"}, "n_features must be a number, but '10' came"),
-        ({"energy": 0.0}, r"energy must be in \(0, 1\], but 0.0 came"),
+        ({"n_features": True}, "n_features must be a number, got True"),
+        ({"n_features": "10"}, "n_features must be a number, got '10'"),
+        ({"energy": 0.0}, r"energy must be in \(0, 1\], got 0.0"),
         ({"energy": 1.1}, r"energy must be in \(0, 1\]"),
         ({"threshold": np.nan}, "threshold must be finite"),
         ({"priors": "uniform"}, "priors must be"),
@@ -77,24 +77,24 @@ def test_wrong_parameters_are_named(parameters, message):
 
 def test_a_threshold_that_nothing_reaches():
     X, y = labelled()
-    with pytest.raises(ValueError, match=r"no score reaches threshold=1000\.0; the largest is"):
+    with pytest.raises(ValueError, match=r"at least threshold=1000\.0, got scores up to"):
         OCFS(threshold=1000.0).fit(X, y)
     streamed = OCFS(threshold=1000.0).partial_fit(X, y)
     assert streamed.n_features_ == 0
-    with pytest.raises(ValueError, match="no score reaches"):
+    with pytest.raises(ValueError, match="got scores up to"):
         streamed.transform(X)
 
 
 def test_no_positive_score_keeps_one_column_and_warns():
     X = np.array([[1.0, 2.0], [1.0, 2.0]])
-    with pytest.warns(UserWarning, match="OCFS: no column has a positive score.* 1 of 2"):
+    with pytest.warns(UserWarning, match="OCFS: no feature has a positive score.* 1 of 2"):
         ocfs = OCFS().fit(X, ["a", "b"])
     assert ocfs.get_support().tolist() == [True, False]
     assert ocfs.energy_.tolist() == [0, 0]
     assert ocfs.n_positive_ == 0
 
 
-def test_inverse_transform_puts_columns_back():
+def test_inverse_transform_puts_features_back():
     X, y = labelled()
     ocfs = OCFS(n_features=2).fit(X, y)
     back = ocfs.inverse_transform(ocfs.transform(X))
@@ -108,8 +108,8 @@ def test_inverse_transform_puts_columns_back():
                         r"Use n_components<=2, or OCM for 3\."),
         (lambda: OCM(4), r"OCM: n_components=4, but 3 classes have at most 3 directions. "
                          r"Use n_components<=3\."),
-        (lambda: OC(0), "n_components must be a whole number >= 1 or None, but 0 came"),
-        (lambda: OC(1.5), "but 1.5 came"),
+        (lambda: OC(0), "n_components must be an integer >= 1 or None, got 0"),
+        (lambda: OC(1.5), "got 1.5"),
         (lambda: OC(priors="even"), "priors must be"),
     ],
 )  # fmt: skip
@@ -122,7 +122,7 @@ def test_wrong_numbers_of_components_are_named(make, message):
 def test_means_on_a_line_have_one_direction():
     X = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]])
     assert OC().fit(X, [0, 1, 2]).components_.shape == (1, 2)
-    with pytest.raises(ParameterError, match="the means of these 3 classes in 2 columns span"):
+    with pytest.raises(ParameterError, match="the means of these 3 classes in 2 features span"):
         OC(2).fit(X, [0, 1, 2])
     with pytest.raises(ValueError, match=r"equal means, so no direction"):
         OC().fit([[1.0], [1.0]], [0, 1])
@@ -143,13 +143,13 @@ def test_on_a_stream_components_wait_for_classes():
         assert oc.components_.any(axis=1).sum() == min(len(oc.classes_) - 1, 2)
     assert sorted(set(rows)) == [0, 1, 2]
     first = OC().partial_fit(X[:1], y[:1])
-    with pytest.raises(ValueError, match=r"no direction yet: 1 class\(es\) seen"):
+    with pytest.raises(ValueError, match=r"got 1 class\(es\) without a direction"):
         first.transform(X)
 
 
 @pytest.mark.parametrize("priors", ["empirical", "balanced"])
 def test_ocm_spans_what_the_paper_s_qr_does(priors):
-    """Paper 002, Theorem 2: any orthonormal basis Q of the centroids, here from a real QR."""
+    """Ye et al. (2005), Theorem 2: any orthonormal basis Q of the means, here from a real QR."""
     X, y = labelled(d=9, c=4)
     X = X + 3  # so that the mean adds a direction
     C = np.array([X[y == j].mean(axis=0) for j in np.unique(y)]).T
@@ -171,34 +171,34 @@ def test_ocm_of_centred_data_has_no_more_than_oc():
 def test_merge_refuses_what_is_not_alike():
     X, y = labelled()
     oc = OC().fit(X, y)
-    with pytest.raises(ValueError, match="only an OC can be merged in, but OCM came"):
+    with pytest.raises(ValueError, match="expected another OC to merge, got OCM"):
         oc.merge(OCM().fit(X, y))
-    with pytest.raises(ValueError, match="priors is 'empirical' here, 'sqrt' there"):
+    with pytest.raises(ValueError, match="got priors='sqrt' instead of 'empirical'"):
         oc.merge(OC(priors="sqrt").fit(X, y))
-    with pytest.raises(ValueError, match="7 columns wanted, but an estimator of 5"):
+    with pytest.raises(ValueError, match="with 7 features to merge, got one with 5"):
         oc.merge(OC().fit(X[:, :5], y))
     with pytest.raises(ValueError, match="not fitted"):
         oc.merge(OC())
-    with pytest.raises(ValueError, match=r"n_features is 1 here, 1.0 there"):
+    with pytest.raises(ValueError, match=r"got n_features=1.0 instead of 1"):
         OCFS(n_features=1).merge(OCFS(n_features=1.0).fit(X, y))
     assert oc.n_samples_seen_ == 60
 
 
-def test_merge_refuses_other_columns_of_the_same_number():
+def test_merge_refuses_other_features_of_the_same_number():
     pd = pytest.importorskip("pandas")
     X, y = labelled()
     named = OC().fit(pd.DataFrame(X, columns=list("abcdefg")), y)
-    with pytest.raises(ValueError, match="do not have the same names"):
+    with pytest.raises(ValueError, match="the same feature names"):
         named.merge(OC().fit(pd.DataFrame(X, columns=list("bacdefg")), y))
-    with pytest.raises(ValueError, match="do not have the same names"):
+    with pytest.raises(ValueError, match="the same feature names"):
         OC().merge(named, OC().fit(pd.DataFrame(X, columns=list("bacdefg")), y))
 
 
 def test_fit_stats_refuses_another_kind():
     X, y = labelled()
-    with pytest.raises(ValueError, match=r"presence=False wanted, but .* presence=True came"):
+    with pytest.raises(ValueError, match=r"presence=False, got .* presence=True"):
         OCFS().fit_stats(ClassStats.of(X, y, presence=True))
-    with pytest.raises(TypeError, match="wants a ClassStats, but ndarray came"):
+    with pytest.raises(TypeError, match="expected a ClassStats for fit_stats, got ndarray"):
         OCFS().fit_stats(X)
     rich = ClassStats.of(X, y, second="class")
     ocfs = OCFS().fit_stats(rich)
@@ -217,7 +217,7 @@ def test_new_parameters_need_no_new_fit():
     ocfs = OCFS(n_features=2).fit(X, y).set_params(n_features=3, priors="sqrt")
     np.testing.assert_allclose(ocfs.class_scores_.sum(axis=0), ocfs.scores_)
     assert pickle.loads(pickle.dumps(ocfs)).n_features_ == ocfs.n_features_ == 3
-    with pytest.raises(ParameterError, match="only 7 columns"):
+    with pytest.raises(ParameterError, match="only 7 features"):
         ocfs.set_params(n_features=9).transform(X)
 
 
@@ -225,7 +225,9 @@ def test_a_stream_waits_for_the_classes_of_its_priors():
     X, y = labelled()
     oc = OC(priors=[0.2, 0.3, 0.5]).partial_fit(X[:1], y[:1])
     assert not hasattr(oc, "components_")
-    with pytest.raises(NotFittedError, match=r"priors are for 3 classes, of which 1 came so far"):
+    with pytest.raises(
+        NotFittedError, match=r"expected 3 classes, one for each of the priors, got 1 so far"
+    ):
         oc.transform(X)
     assert oc.partial_fit(X, y).components_.shape == (2, 7)
 
@@ -254,12 +256,12 @@ def test_an_interrupt_at_the_end_of_an_update_leaves_no_stale_answer(monkeypatch
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_equal_means_are_not_told_apart_by_rounding(form):
+def test_rounding_does_not_distinguish_equal_means(form):
     X = np.full((10, 3), 0.1)
     y = [0] * 3 + [1] * 7
     with pytest.raises(ValueError, match=r"equal means, so no direction"):
         OC().fit(form(X), y)
-    with pytest.warns(UserWarning, match="no column has a positive score"):
+    with pytest.warns(UserWarning, match="no feature has a positive score"):
         assert OCFS().fit(form(X), y).n_positive_ == 0
 
 

@@ -20,6 +20,7 @@ from sklearn.utils import get_tags
 
 import narrows
 from narrows.command import cli
+from narrows.command.values import METHODS
 from tests.cases import labelled
 
 COMMAND = [sys.executable, "-m", "narrows.command.cli"]
@@ -46,32 +47,32 @@ def read_npz(path):
 
 
 @pytest.mark.filterwarnings("ignore:.*gains? margin")
-@pytest.mark.parametrize("method", list(cli.METHODS))
+@pytest.mark.parametrize("method", list(METHODS))
 @pytest.mark.parametrize("chunk_rows", [7, 1000])
 def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_rows):
     X, y = svm
     source = "a.svm"
-    if not get_tags(cli.METHODS[method]()).input_tags.sparse:
+    if not get_tags(METHODS[method]()).input_tags.sparse:
         status, out, err = run(f"fit a.svm --method {method} -o m.narrows")
         assert (status, out) == (2, "")
         assert err == (
-            "narrows: LDA: dense rows wanted, but this data set is sparse. "
-            "Use SRDA, which is LDA by regression.\n"
+            "narrows: LDA: expected dense data, got sparse data. "
+            "Use SRDA, which solves LDA by regression.\n"
         )
         X, source = X.toarray(), "a.csv"
         header = ",".join([*(f"x{k}" for k in range(7)), "class"])
         rows = np.column_stack([X, y])
         np.savetxt(source, rows, ["%.17g"] * 7 + ["%d"], ",", header=header, comments="")
-    size = "n_features" if "n_features" in cli.METHODS[method]().get_params() else "n_components"
+    size = "n_features" if "n_features" in METHODS[method]().get_params() else "n_components"
     status, out, err = run(
         f"fit {source} --method {method} --{size.replace('_', '-')} 2 -o m.narrows "
         f"--chunk-rows {chunk_rows}"
     )
-    name = cli.METHODS[method].__name__
+    name = METHODS[method].__name__
     assert status == 0
     assert err == "" or err.startswith(f"narrows: warning: {name}:")
     assert out == f"{name}: 60 rows, 3 classes, 7 columns -> 2; saved to m.narrows\n"
-    expected = cli.METHODS[method](2)
+    expected = METHODS[method](2)
     if "shuffle" in expected.get_params():
         expected.set_params(shuffle=False)  # a file is learnt in its own order
     expected = expected.fit(X, y).transform(X)
@@ -141,7 +142,7 @@ def test_csv_columns_are_found_by_name(run):
     assert run("transform m.narrows b.csv -o -", b__csv="b,a\n1,2\n")[1] == "a\n2.0\n"
     status, _, err = run("transform m.narrows c.csv -o r.npz", c__csv="b,q\n1,2\n")
     assert status == 1
-    assert "c.csv:1: 2 columns wanted, as in the fit; it lacks a." in err
+    assert "c.csv:1: expected the 2 columns of the fit, got all but a." in err
 
 
 @pytest.mark.parametrize("method", ["df", "variancefs"])
@@ -185,7 +186,7 @@ def test_the_svmlight_base_is_kept(run):
     assert run("transform m.narrows b.svm -o -", b__svm="1 1:7\n")[1] == "x1,label\n7.0,1\n"
     status, _, err = run("transform m.narrows b.svm -o - --one-based")
     assert status == 2
-    assert "m.narrows was fitted to columns that are zero-based" in err
+    assert "--one-based: expected --zero-based, as m.narrows was fitted" in err
 
 
 def test_several_labels_a_row(run, tmp_path):
@@ -201,7 +202,9 @@ def test_several_labels_a_row(run, tmp_path):
         set(np.flatnonzero(row)) for row in Y.toarray()
     ]
     assert run("transform m.narrows a.npz -o r.npz")[0] == 0
-    assert "hold one label a row" in run("transform m.narrows a.npz -o r.csv")[2]
+    assert (
+        "expected one label per sample, got several" in run("transform m.narrows a.npz -o r.csv")[2]
+    )
 
 
 @pytest.mark.parametrize("method", ["ocfs", "oc"])
@@ -236,7 +239,7 @@ def test_info(run, svm, method):
         assert {line[0] for line in lines if line.startswith(("+ ", "- "))} == {"+", "-"}
     else:
         assert (status, out) == (2, "")
-        assert "OC has no scores per class" in err
+        assert "OC does not support class scores" in err
 
 
 def test_info_ranks_as_the_selection_does_and_its_json_has_no_infinity(run):
@@ -282,8 +285,10 @@ def test_demo(run, tmp_path):
 GOOD = "1 1:1 2:1\n2 2:5\n"
 WRONG = [
     ("fit none.svm --method oc -o x", 2, "no such file: none.svm"),
-    ("fit a.txt --method oc -o x", 2, "a.txt: unknown suffix; one of .svm"),
-    ("fit a.svm --method nope -o x", 2, "'nope' is not one of"),
+    ("fit a.txt --method oc -o x", 2, "a.txt: .txt is not supported. Supported are .svm"),
+    ("fit a.svm --method nope -o x", 2, "'nope' is not a method. Choose from ccipca, chi"),
+    ("fit a.svm --method ofcs -o x", 2, "'ofcs' is not a method. Did you mean ocfs?"),
+    ("fti a.svm --method oc -o x", 2, "No such command 'fti'"),
     ("fit a.svm -o x", 2, "Missing option '--method'"),
     ("fit a.svm --method oc", 2, "Missing option '-o'"),
     ("fit --method oc -o x", 2, "Missing argument 'INPUT...'"),
@@ -291,68 +296,84 @@ WRONG = [
     (
         "fit a.svm --method oc -o x --n-features 3",
         2,
-        "oc has no parameter 'n_features'; it has half_life, n_c",
+        "OC: unknown parameter 'n_features'. Did you mean --n-components?",
     ),
-    ("fit a.svm --method oc -o x --param q=1", 2, "oc has no parameter 'q'"),
-    ("fit a.svm --method oc -o x --param q", 2, "NAME=VALUE wanted"),
+    (
+        "fit a.svm --method oc -o x --param q=1",
+        2,
+        "OC: unknown parameter 'q'. It has half_life, n_components, priors.",
+    ),
+    ("fit a.svm --method oc -o x --param q", 2, "--param: expected NAME=VALUE, got q."),
     ("fit a.svm --method ocfs -o x --n-features few", 2, "'few' is not a number"),
-    ("fit a.svm --method ocfs -o x --n-features 9", 2, "n_features=9, but there are only 2"),
-    ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], but 2.0 came"),
+    ("fit a.svm --method ocfs -o x --n-features 9", 2, "n_features=9, but the data have only 2"),
+    ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], got 2.0"),
     ("fit a.svm --method oc -o x --n-components 5", 2, "2 classes have at most 1 direction. Use"),
     ("fit a.svm --method oc -o x --priors uneven", 2, "priors must be"),
-    ("fit a.svm --method oc -o x --priors 1,b", 2, "no list of numbers"),
-    ("fit a.svm --method oc -o none/x", 2, "there is no folder none"),
-    ("fit a.svm --method oc -o .", 2, "this is a folder"),
-    ("fit . --method oc -o x", 2, "this is a folder"),
-    ("fit a.svm a.csv --method oc -o x", 2, "files of one format wanted"),
-    ("fit empty.svm --method oc -o x", 1, "empty.svm: holds no rows"),
+    ("fit a.svm --method oc -o x --priors 1,b", 2, "not a list of numbers"),
+    ("fit a.svm --method oc -o none/x", 2, "the folder none does not exist"),
+    ("fit a.svm --method oc -o .", 2, ".: expected a file, got a folder"),
+    ("fit . --method oc -o x", 2, "expected a file, got a folder"),
+    ("fit a.svm a.csv --method oc -o x", 2, "expected files of one format"),
+    ("fit empty.svm --method oc -o x", 1, "empty.svm: expected at least one row, got none"),
     ("fit bad.svm --method oc -o x", 1, "bad.svm:2: not a svmlight row"),
     (
         "fit one.svm --method oc -o x",
         1,
-        "one.svm: OC: two classes of positive weight wanted, but 1",
+        "one.svm: OC: expected two classes of positive weight, got 1",
     ),
-    ("fit nan.svm --method oc -o x", 1, "nan.svm:2: NaN or infinity"),
-    ("fit same.svm --method oc -o x", 1, "the classes have equal means"),
-    ("fit a.csv --method oc -o x", 1, "a.csv:1: no label column"),
+    ("fit nan.svm --method oc -o x", 1, "nan.svm:2: expected finite values, got NaN"),
+    ("fit same.svm --method oc -o x", 1, "same.svm: OC: expected classes with different means"),
+    ("fit a.csv --method oc -o x", 1, "a.csv:1: expected a label column"),
     ("fit words.jsonl --method oc -o x", 1, "words.jsonl: the texts hold no words"),
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
     ("transform m.narrows none.svm -o x.npz", 2, "no such file: none.svm"),
-    ("transform m.narrows a.svm -o x.txt", 2, "x.txt: unknown suffix"),
+    ("transform m.narrows a.svm -o x.txt", 2, "x.txt: .txt is not supported"),
     (
         "transform m.narrows a.svm -o x.jsonl",
         2,
-        "x.jsonl: .jsonl is for texts; numbers are",
+        "x.jsonl: expected a format for numbers, got one for texts",
     ),
     ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: not a narrows model, or a damaged"),
     ("transform a.svm a.svm -o x.npz", 1, "a.svm: not a narrows model"),
     (
         "transform m.narrows wide.svm -o x.npz",
         1,
-        "wide.svm:2: column 3 came, but columns go from 1",
+        "wide.svm:2: expected columns from 1 to 2, got column 3",
     ),
-    ("transform m.narrows wide.csv -o x.npz", 1, "rows of 2 columns wanted, but 3 came"),
+    ("transform m.narrows wide.csv -o x.npz", 1, "expected rows of 2 columns, got 3"),
     ("transform m.narrows bad.svm -o x.npz", 1, "bad.svm:2: not a svmlight row"),
-    ("transform m.narrows words.jsonl -o x.npz", 2, "m.narrows was fitted to numbers, but"),
-    ("transform m.narrows a.svm -o x.npz --width 9", 2, "--width 9, but m.narrows was fitted to 2"),
-    ("transform words.narrows words.csv -o x.svm", 2, "hold numbers for labels, but 'u' came"),
+    (
+        "transform m.narrows words.jsonl -o x.npz",
+        2,
+        "words.jsonl: expected numbers, as m.narrows was fitted to, got texts",
+    ),
+    (
+        "transform m.narrows a.svm -o x.npz --width 9",
+        2,
+        "--width: expected 2, as m.narrows was fitted to, got 9",
+    ),
+    ("transform words.narrows words.csv -o x.svm", 2, "expected labels that are numbers, got 'u'"),
     ("info half.narrows", 1, "half.narrows"),
     ("info none.narrows", 2, "no such file: none.narrows"),
-    ("demo -o x.xyz", 2, "a picture ends in .png"),
+    ("demo -o x.xyz", 2, "x.xyz: expected a picture (.png"),
     ("fit a.svm --method oc --priors 1,2,3 -o x", 2, "one number for each of the 2 classes"),
     ("nope", 2, "No such command 'nope'"),
-    ("info .", 2, "this is a folder"),
-    ("fit a.svm --method oc -o a.svm", 2, "a.svm: this is what is read; write to another file"),
-    ("transform m.narrows a.svm -o a.svm", 2, "a.svm: this is what is read"),
-    ("transform m.narrows a.svm -o m.narrows", 2, "m.narrows: this is what is read"),
-    ("fit a.svm --split train --method oc -o x", 2, "split was given, but is of no use for a.svm"),
-    ("fit words.csv --one-based --method oc -o x", 2, "zero-based was given, but is of no use"),
+    ("info .", 2, ".: expected a file, got a folder"),
+    ("fit a.svm --method oc -o a.svm", 2, "a.svm: the output is also an input"),
+    ("transform m.narrows a.svm -o a.svm", 2, "a.svm: the output is also an input"),
+    ("transform m.narrows a.svm -o m.narrows", 2, "m.narrows: the output is also an input"),
+    ("fit a.svm --split train --method oc -o x", 2, "a.svm: split is not available for svmlight"),
+    ("fit words.csv --one-based --method oc -o x", 2, "zero_based is not available for CSV"),
     ("fit - - --method oc -o x", 2, "- (standard input) can be read only once"),
-    ("fit a.svm --method oc --priors sqrt --param priors=balanced -o x", 2, "was given already"),
+    (
+        "fit a.svm --method oc --priors sqrt --param priors=balanced -o x",
+        2,
+        "priors was given twice",
+    ),
     ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "priors must be numbers, but"),
-    ("fit a.svm --method ocfs --param energy=high -o x", 2, "energy must be a number, but 'high'"),
-    ("fit a.svm --method oc -o x --every 5", 2, "--every goes with --checkpoint"),
-    ("update m.narrows a.svm -o x --every 5", 2, "--every goes with --checkpoint"),
+    ("fit a.svm --method ocfs --param energy=high -o x", 2, "energy must be a number, got 'high'"),
+    ("fit a.svm --method oc -o x --every 5", 2, "--every requires --checkpoint FILE"),
+    ("update m.narrows a.svm -o x --every 5", 2, "--every requires --checkpoint FILE"),
     ("fit a.svm --method oc -o x --one-based --zero-based", 2, "exclude each other"),
     ("convert a.svm x.npz --zero-based --one-based", 2, "exclude each other"),
     ("compare a.svm --seed -1", 2, "-1 is not in the range 0<=x<=4294967295"),
@@ -361,7 +382,11 @@ WRONG = [
     (f"fit a.svm --method mmc -o x --param eps={'[' * 100_000}", 2, "got nested lists"),
     (f"fit a.svm --method oc -o x --n-components {'9' * 400}", 2, "n_components"),
     (f"fit a.svm --method ocfs -o x --n-features {'9' * 400}", 2, "n_features"),
-    ("fit words.csv other.csv --method oc -o x", 1, "other.csv:1: 1 columns wanted, as in the fi"),
+    (
+        "fit words.csv other.csv --method oc -o x",
+        1,
+        "other.csv:1: expected the 1 columns of the fi",
+    ),
 ]
 
 
@@ -399,11 +424,11 @@ VALUES = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", list(cli.METHODS))
+@pytest.mark.parametrize("method", list(METHODS))
 def test_no_value_of_a_parameter_is_a_traceback(tmp_path, monkeypatch, capfd, method):
     monkeypatch.chdir(tmp_path)
     Path("a.svm").write_text(GOOD * 3)
-    for name in [*cli.METHODS[method]().get_params(), "", "none"]:
+    for name in [*METHODS[method]().get_params(), "", "none"]:
         values = VALUES
         if name in ("passes", "max_iter", "patience"):  # a large number of them takes its time
             values = [value for value in VALUES if not value.isdecimal()]
@@ -488,7 +513,7 @@ def test_a_warning_is_one_line(run):
     status, _, err = run("fit a.svm --method ocfs -o m.narrows", a__svm="1 1:1\n2 1:1\n")
     assert status == 0
     assert err.count("\n") == 1
-    assert err.startswith("narrows: warning: OCFS: no column has a positive score")
+    assert err.startswith("narrows: warning: OCFS: no feature has a positive score")
 
 
 def test_json_holds_no_nan(run, tmp_path):
@@ -503,45 +528,41 @@ def test_json_holds_no_nan(run, tmp_path):
 # -- as a process of its own ---------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_pipes(tmp_path, svm):
-    def piped(line, content):
-        return subprocess.run(
-            [*COMMAND, *line.split()], input=content, capture_output=True, cwd=tmp_path,
-            check=False, timeout=120,
-        )  # fmt: skip
-
+def test_pipes(run, tmp_path, svm):
     content = (tmp_path / "a.svm").read_bytes()
-    done = piped("fit - --one-based --method ocfs --n-features 2 -o m.narrows", content)
-    assert done.returncode == 0, done.stderr
+    fit = "fit - --method oc -o x.narrows"
+    assert run("fit - --one-based --method ocfs --n-features 2 -o m.narrows", content)[0] == 0
     expected = narrows.OCFS(n_features=2).fit(*svm)
-    model = narrows.load(tmp_path / "m.narrows")
-    np.testing.assert_allclose(model.scores_, expected.scores_)
-    to_stdout = piped("fit a.svm --method ocfs --n-features 2 -o -", b"")
-    assert to_stdout.stdout == (tmp_path / "m.narrows").read_bytes()
-    assert b"saved to -" in to_stdout.stderr
-    done = piped("fit - --method oc -o x.narrows", content)
-    assert done.returncode == 2
-    assert b"--zero-based or --one-based" in done.stderr
-    done = piped("fit - --method oc -o x.narrows", b"")
-    assert (done.returncode, b"holds no rows" in done.stderr) == (1, True)
-    done = piped("fit - --method oc -o x.narrows", gzip.compress(content))
-    assert (done.returncode, b"compressed" in done.stderr) == (2, True)
-    done = piped("fit - --method oc --one-based -o c.narrows", b"# from elsewhere\n" + content)
-    assert done.returncode == 0, done.stderr
-    done = piped("transform m.narrows - -o -", content)
-    assert done.stdout.count(b"\n") == 61
+    np.testing.assert_allclose(narrows.load("m.narrows").scores_, expected.scores_)
+    for wrong, expected_status, message in (
+        (content, 2, "--zero-based or --one-based"),
+        (b"", 1, "at least one"),
+        (gzip.compress(content), 2, "compressed"),
+        (b"what is this", 2, "that starts with"),
+    ):
+        status, out, err = run(fit, wrong)
+        assert (status, out, message in err) == (expected_status, "", True), err
+        assert not Path("x.narrows").exists()
+    assert run(f"{fit} --one-based", b"# from elsewhere\n" + content)[0] == 0
+    status, out, _ = run("transform m.narrows - -o -", content)
+    assert (status, out.count("\n")) == (0, 61)
     long = b"# from elsewhere\n" * 10_000 + content
-    done = piped("fit - --method ioc --param passes=2 --one-based -o c.narrows", long)
-    assert done.returncode == 0, done.stderr
+    assert run("fit - --method ioc --param passes=2 --one-based -o c.narrows", long)[0] == 0
     words = b'{"label": 1, "text": "a b"}\n{"label": 2, "text": "c"}\n'
-    assert piped("fit - --method oc -o t.narrows", words).returncode == 0
-    assert piped("transform t.narrows - -o -", words).stdout.count(b"\n") == 3
-    done = piped("fit - --method oc -o c.narrows", b"a,class\n1,x\n2,y\n")
-    assert done.returncode == 0, done.stderr
-    done = piped("fit - --method oc -o x.narrows", b"what is this")
-    assert done.returncode == 2
-    assert not (tmp_path / "x.narrows").exists()
+    assert run("fit - --method oc -o t.narrows", words)[0] == 0
+    assert run("transform t.narrows - -o -", words)[1].count("\n") == 3
+    assert run("fit - --method oc -o c.narrows", b"a,class\n1,x\n2,y\n")[0] == 0
+
+
+def test_a_model_from_a_pipe_to_a_pipe(run, tmp_path, svm):
+    assert run("fit a.svm --method ocfs --n-features 2 -o m.narrows")[0] == 0
+    line = "fit - --one-based --method ocfs --n-features 2 -o -"
+    done = subprocess.run(
+        [*COMMAND, *line.split()], input=(tmp_path / "a.svm").read_bytes(), capture_output=True,
+        cwd=tmp_path, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.stdout == (tmp_path / "m.narrows").read_bytes()
+    assert b"saved to -" in done.stderr
 
 
 def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
@@ -592,7 +613,8 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path, verb):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert (out, err.strip()) == ("", "narrows: interrupted; no file was changed.")
+    assert out == ""
+    assert err.strip().startswith("narrows: interrupted; no file was changed.")
     assert sorted(os.listdir(tmp_path)) == before
 
 

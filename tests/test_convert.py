@@ -17,7 +17,8 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from narrows.io.write import _Csv, _Npz, _Svmlight, writer
+from narrows.io.formats import format_of
+from narrows.io.write import writer
 from narrows.read import iter_chunks
 from narrows.solve.errors import DataError, ParameterError
 
@@ -168,7 +169,7 @@ def test_a_csv_whose_rows_would_grow_is_refused(run):
     Path("a.svm").write_text("".join(f"{i % 2} {i + 1}:1\n" for i in range(9)))
     status, out, err = run("convert a.svm b.csv --chunk-rows 3")
     assert (status, out) == (2, "")
-    assert "after 3 columns 6 came. Say by --width" in err
+    assert "expected 3 columns, as in the rows before, got 6. Set width (--width)" in err
     assert not Path("b.csv").exists()
     assert run("convert a.svm b.csv --chunk-rows 3 --width 9")[0] == 0
     np.testing.assert_array_equal(read("b.csv", 9)[0], np.eye(9))
@@ -190,8 +191,9 @@ def test_texts(run):
     assert gzip.decompress(Path("b.jsonl.gz").read_bytes()) == Path("c.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize(("target", "kind"), [("npz", _Npz), ("svm", _Svmlight), ("csv", _Csv)])
-def test_a_short_write_is_found_and_the_old_output_stays(run, monkeypatch, target, kind):
+@pytest.mark.parametrize("target", ["npz", "svm", "csv"])
+def test_a_short_write_is_found_and_the_old_output_stays(run, monkeypatch, target):
+    kind = format_of(f"b.{target}")[0].writer
     save("a.npz", numbers(), LABELS["int"], is_sparse=False)
     assert run(f"convert a.npz b.{target}")[0] == 0
     before = Path(f"b.{target}").read_bytes()
@@ -199,7 +201,7 @@ def test_a_short_write_is_found_and_the_old_output_stays(run, monkeypatch, targe
     monkeypatch.setattr(kind, "write", lambda self, X, y: write(self, X[:6], y[:6]))
     status, out, err = run(f"convert a.npz b.{target} --chunk-rows 10")
     assert (status, out) == (1, "")
-    assert f"b.{target}: 23 rows were read, but 15 written" in err
+    assert f"b.{target}: expected 23 rows as read, got 15" in err
     assert Path(f"b.{target}").read_bytes() == before
     assert sorted(path.name for path in Path().iterdir()) == ["a.npz", f"b.{target}"]
 
@@ -237,7 +239,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(run, monkeypatch):
     def full(self, X, y):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_Svmlight, "write", full)
+    monkeypatch.setattr(format_of("b.svm")[0].writer, "write", full)
     status, out, err = run("convert a.npz b.svm")
     assert (status, out) == (1, "")
     assert err == "narrows: [Errno 28] No space left on device: 'b.svm'\n"
@@ -246,7 +248,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(run, monkeypatch):
 
 def test_labels_are_written_as_they_are_read(tmp_path):
     with (
-        pytest.raises(ParameterError, match="hold numbers for labels, but 'a'"),
+        pytest.raises(ParameterError, match="expected labels that are numbers, got 'a'"),
         writer(str(tmp_path / "a.svm"), None) as out,
     ):
         out.write(np.eye(1), np.array(["a"]))
@@ -422,7 +424,11 @@ def test_labels_that_end_between_files_are_refused_by_name(keep_all):
         (None, INTS, "expected no labels, as in the rows before, got labels that are numbers"),
         (INTS, np.array(["a", "b", "c"]), "got labels that are text"),
         (INTS.astype(np.int32), INTS + 2**31, "shard1.npz:1: expected labels that int32 holds"),
-        (sparse.csr_array(np.eye(3)), INTS, "expected several labels a row, as in the rows befo"),
+        (
+            sparse.csr_array(np.eye(3)),
+            INTS,
+            "expected several labels per sample, as in the rows befo",
+        ),
     ):
         status, out, err = keep_all((X, first), (X, second))
         assert (status, out, err.count("\n")) == (1, "", 1)
@@ -454,12 +460,13 @@ def test_a_terminated_write_of_parquet_says_nothing(tmp_path):
     command = """
 import os, signal, sys
 from narrows.command import cli
-from narrows.io import write
-write_chunk = write._Parquet.write
+from narrows.io.formats import format_of
+kind = format_of("b.parquet")[0].writer
+write_chunk = kind.write
 def ended(self, X, y):
     write_chunk(self, X, y)
     os.kill(os.getpid(), signal.SIGTERM)
-write._Parquet.write = ended
+kind.write = ended
 sys.exit(cli.main(["convert", "a.csv", "b.parquet", "--chunk-rows", "2"]))
 """
     (tmp_path / "a.csv").write_text("a,class\n" + "1,2\n" * 9)
@@ -496,4 +503,4 @@ def test_what_a_spreadsheet_would_compute_is_quoted_if_asked(run):
     assert ",'=x\n" in out
     for line in ("convert a.csv b.npz", "transform m.narrows a.csv -o b.svm"):
         status, out, err = run(f"{line} --csv-safe")
-        assert (status, out, "--csv-safe is for CSV" in err) == (2, "", True)
+        assert (status, out, "csv_safe (--csv-safe) is for .csv only" in err) == (2, "", True)

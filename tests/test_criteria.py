@@ -33,3 +33,22 @@ def test_between_needs_no_second_moments():
     np.testing.assert_allclose(BETWEEN.diagonal(ClassStats.of(X, y)), np.diag(S_b))
     with pytest.raises(ValueError, match="variances need second moments"):
         Criterion(total=1.0).diagonal(ClassStats.of(X, y))
+
+
+@pytest.mark.parametrize("priors", ["empirical", "balanced"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("n", [None, 1, 3])
+def test_leading_eigenvectors(priors, form, n):
+    X, y = labelled(n=40, c=4)
+    S_b, *_ = scatters(X, y, priors=priors)
+    L, U = np.linalg.eigh(2.0 * S_b + 0.5 * np.eye(7))
+    eigenvalues, W = Criterion(between=2.0, shift=0.5).leading(ClassStats.of(form(X), y), priors, n)
+    np.testing.assert_allclose(eigenvalues, L[::-1][:3])
+    assert W.shape == (7, n or 3)
+    np.testing.assert_allclose(np.abs(np.sum(W * U[:, ::-1][:, : n or 3], axis=0)), 1.0)
+
+
+@pytest.mark.parametrize("criterion", [Criterion(total=1.0), Criterion(between=-1.0)])
+def test_criteria_without_leading_eigenvectors(criterion):
+    with pytest.raises(ValueError, match="Criterion: expected between > 0 and total=0"):
+        criterion.leading(ClassStats.of(*labelled()))

@@ -56,7 +56,7 @@ def test_many_classes_and_hostile_names(tmp_path):
 
 def test_two_dimensions_are_wanted():
     X, y = labelled()
-    with pytest.raises(ParameterError, match="two dimensions wanted, but OC has 1"):
+    with pytest.raises(ParameterError, match="expected at least two dimensions, got 1 from OC"):
         ScatterDisplay.from_estimator(OC(1).fit(X, y), X, y)
 
 
@@ -69,7 +69,7 @@ def test_energy_and_what_is_kept():
     np.testing.assert_allclose(scores.get_ydata(), np.sort(ocfs.scores_)[::-1] / ocfs.scores_.max())
     assert point.get_xdata()[0] == line.get_xdata()[0] == ocfs.n_features_ == 26
     assert [text.get_text() for text in display.ax_.texts] == ["26 kept, 82%"]
-    with pytest.raises(ParameterError, match="a selector wanted, but OC came"):
+    with pytest.raises(ParameterError, match="expected a selector, got OC"):
         EnergyDisplay.from_estimator(OC().fit(X, y))
 
 
@@ -91,6 +91,6 @@ def test_scores_and_seconds_by_dimensions():
     assert display.ax_.get_ylabel() == "micro-F1, svm"
     seconds = ComparisonDisplay(lines).plot(ax=new_axes(), what="learn", classifier="knn")
     assert seconds.ax_.get_yscale() == "log"
-    assert seconds.ax_.get_ylabel() == "CPU seconds to learn"
-    with pytest.raises(ParameterError, match=r"what is one of micro_f1, .* but 'f1' came"):
+    assert seconds.ax_.get_ylabel() == "CPU seconds to fit"
+    with pytest.raises(ParameterError, match=r"what to be one of micro_f1, .* got 'f1'"):
         ComparisonDisplay(lines).plot(what="f1")

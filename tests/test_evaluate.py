@@ -35,20 +35,20 @@ def test_overlap_is_that_of_the_sets_of_best_columns():
     assert len(selection_overlap(fitted, 5).only) == 3
     assert [overlap.p for overlap in selection_overlap(fitted, np.array([2, 3]))] == [2, 3]
     other = OCFS().fit(frame.iloc[:, ::-1], y)
-    with pytest.raises(ParameterError, match="other names, or another order"):
+    with pytest.raises(ParameterError, match="other names or another order"):
         selection_overlap({"a": fitted["a"], "b": other}, 5)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda a, b: selection_overlap([a], 1), "two selectors or more of different names"),
-        (lambda a, b: selection_overlap([a, a], 1), "two selectors or more of different names"),
-        (lambda a, b: selection_overlap([a, OC()], 1), "OC is no selector"),
-        (lambda a, b: selection_overlap({"a": a, "b": b}, 1), "have 5 and 7 columns"),
-        (lambda a, b: selection_overlap({"a": a, "b": a}, 2.5), "p a whole number from 1 to 7"),
-        (lambda a, b: selection_overlap({"a": a, "b": a}, True), "p a whole number from 1 to 7"),
-        (lambda a, b: selection_overlap({"a": a, "b": a}, 8), "p a whole number from 1 to 7"),
+        (lambda a, b: selection_overlap([a], 1), "at least two selectors with different names"),
+        (lambda a, b: selection_overlap([a, a], 1), "at least two selectors with different names"),
+        (lambda a, b: selection_overlap([a, OC()], 1), "expected selectors of narrows, got OC"),
+        (lambda a, b: selection_overlap({"a": a, "b": b}, 1), "got 5 and 7 features"),
+        (lambda a, b: selection_overlap({"a": a, "b": a}, 2.5), "p to be an integer from 1"),
+        (lambda a, b: selection_overlap({"a": a, "b": a}, True), "p to be an integer from 1"),
+        (lambda a, b: selection_overlap({"a": a, "b": a}, 8), "p to be an integer from 1"),
     ],
 )
 def test_what_cannot_be_compared(call, message):

@@ -81,7 +81,7 @@ def test_of_one_class_or_none_there_are_zeros(method, rows):
     assert_width(learner, X)
     if method is OC:
         assert not learner.transform(X).any()
-        with pytest.raises(NotFittedError, match="there is no direction yet"):
+        with pytest.raises(NotFittedError, match="without a direction so far"):
             OC().partial_fit(X[:rows], y[:rows]).transform(X)
 
 
@@ -94,7 +94,7 @@ def test_priors_of_classes_to_come_leave_the_columns_zeros(method):
         learner.partial_fit(X_part, y_part)
         assert_width(learner, X)
         assert learner.components_.any() == (len(learner.classes_) == 5)
-    with pytest.raises(NotFittedError, match="priors are for 5 classes"):
+    with pytest.raises(NotFittedError, match="expected 5 classes, one for each of the priors"):
         method(priors=given).partial_fit(X[:5], y[:5]).transform(X)
 
 

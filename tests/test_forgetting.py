@@ -15,7 +15,7 @@ from tests.cases import ADDITIVE, labelled
 
 BATCHES = [[], [1, 2, 40], list(range(1, 300, 7)), [150], [299]]
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*gains? margin", "ignore:.*gain margin", "ignore:.*no column has a positive score"
+    "ignore:.*gains? margin", "ignore:.*gain margin", "ignore:.*no feature has a positive score"
 )
 
 
@@ -68,7 +68,7 @@ def test_streams_that_ran_side_by_side_are_added():
     a, b = OCFS(half_life=30).fit(X[:200], y[:200]), OCFS(half_life=30).fit(X[200:], y[200:])
     both = a.class_count_ + b.class_count_
     np.testing.assert_allclose(a.merge(b).class_count_, both)
-    with pytest.raises(ValueError, match="half_life is 30 here, 31 there"):
+    with pytest.raises(ValueError, match="got half_life=31 instead of 30"):
         a.merge(OCFS(half_life=31).fit(X, y))
 
 
@@ -94,7 +94,7 @@ def test_what_fails_changes_nothing():
         with pytest.raises((ValueError, TypeError)):
             oc.partial_fit(X, bad)
     np.testing.assert_array_equal(oc.class_count_, before)
-    with pytest.raises(ParameterError, match="half_life must be a number of rows > 0 or None"):
+    with pytest.raises(ParameterError, match="half_life must be a number of samples > 0 or None"):
         OC(half_life=0).fit(X, y)
 
 
@@ -143,8 +143,8 @@ def test_a_window_reduces_rows():
     [
         (Window(SRDA()), "an estimator whose state adds up wanted"),
         (Window(OnlineSRDA()), "an estimator whose state adds up wanted"),
-        (Window(OC(half_life=3)), "in a window no row fades"),
-        (Window(OC(), 0), "samples must be a whole number >= 1"),
+        (Window(OC(half_life=3)), "an estimator without a half_life"),
+        (Window(OC(), 0), "samples must be an integer >= 1"),
     ],
 )
 def test_what_a_window_wants(window, message):
@@ -222,7 +222,7 @@ def test_a_window_answers_for_the_parameters_of_the_moment():
     window.set_params(samples=50, estimator__n_components=1)
     assert_same(window.estimator_, OC(n_components=1).fit(X[250:], y[250:]))
     window.set_params(estimator__half_life=3)
-    with pytest.raises(ParameterError, match="in a window no row fades"):
+    with pytest.raises(ParameterError, match="an estimator without a half_life"):
         window.transform(X)
 
 

@@ -19,7 +19,7 @@ forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["de
 
 
 def classes_of(c, n=90, d=12, seed=0):
-    """Rows of c classes, some columns empty, the classes in a random order."""
+    """Return samples of c classes in random order, with zeros."""
     rng = np.random.default_rng(seed)
     y = np.append(np.arange(c), rng.integers(0, c, n - c))
     X = rng.normal(size=(n, d)) + 2 * rng.normal(size=(c, d))[y]
@@ -131,7 +131,7 @@ def test_rounding_is_no_scatter_within_the_classes(k):
     assert not any(none)
 
 
-def test_rows_are_of_unit_length_in_the_scatter_within_the_classes():
+def test_directions_are_of_unit_length_in_the_scatter_within_the_classes():
     X, y = classes_of(4)
     fitted = IDRQR(mu=3.0).fit(X, y)
     within = sum((y == j).sum() * np.cov(X[y == j].T, bias=True) for j in range(4))
@@ -203,7 +203,7 @@ def test_centroids_that_nearly_depend(form, apart, monkeypatch):
     M = rng.normal(size=(4, 20))
     M[3] = M[1] + M[2] + apart * M[3]
     y = np.arange(120) % 4
-    # rows scatter in the span of the means, and hardly out of it
+    # samples scatter in the span of the means, and hardly outside
     X = M[y] + 0.3 * rng.normal(size=(120, 4)) @ M + 1e-2 * apart * rng.normal(size=(120, 20))
     explicit, step = [], idr_qr.CentroidQR._step
 
@@ -307,23 +307,23 @@ def test_refresh_makes_a_stream_exact(form):
     assert_same(streamed.refresh(form(X[order]), y[order]), exact)
 
 
-def test_some_of_the_rows_stand_for_all():
+def test_refresh_weights_some_of_the_samples():
     X, y = classes_of(3)
     learner = IDRQR().partial_fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
     assert_same(learner.refresh(X, y), IDRQR().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)))
 
 
-def test_refresh_wants_rows_that_were_learnt():
+def test_refresh_expects_the_fitted_samples():
     X, y = classes_of(3)
     learner = IDRQR().partial_fit(X, y)
     before = learner.components_.copy()
     for rows, message in (
-        (y < 2, "of class 2 .* rows were learnt, but 0 came"),
-        (np.append(np.arange(90), 0), r"of class 0 \d+ rows were learnt, but \d+ came"),
+        (y < 2, r"expected 1 to \d+ samples of class 2, got 0\. Pass samples of every class"),
+        (np.append(np.arange(90), 0), r"expected 1 to \d+ samples of class 0, got \d+"),
     ):
         with pytest.raises(ValueError, match=message):
             learner.refresh(X[rows], y[rows])
-    with pytest.raises(ValueError, match="of class 9 0 rows were learnt, but 1 came"):
+    with pytest.raises(ValueError, match="expected no samples of class 9, got 1"):
         learner.refresh(np.vstack([X, X[:1]]), np.append(y, 9))
     np.testing.assert_array_equal(learner.components_, before)
 
@@ -333,17 +333,17 @@ def test_refresh_wants_rows_that_were_learnt():
 
 def test_files_are_gone_through_twice():
     X, y = classes_of(5)
-    X[:40, 9:] = 0  # columns that are not there in the first chunks
+    X[:40, 9:] = 0  # features that the first chunks do not have
     wide = sparse.csr_array(X)
     chunks = [(wide[:20, :9], y[:20]), (wide[20:40, :9], y[20:40]), (wide[40:], y[40:])]
     assert_same(local.fit(IDRQR(), chunks), IDRQR().fit(X, y))
 
 
-def test_merge_is_not_to_be_had():
+def test_merge_is_not_supported():
     learner = IDRQR().fit(*classes_of(3))
     for verb in ("merge", "fit_stats"):
         assert not hasattr(learner, verb)
-        with pytest.raises(AttributeError, match=f"IDRQR has no {verb}, .* Use OCM"):
+        with pytest.raises(AttributeError, match=f"IDRQR does not support {verb}: .* Use OCM"):
             getattr(learner, verb)
 
 
@@ -359,7 +359,7 @@ def test_more_directions_than_there_are():
 def test_classes_with_equal_means():
     X, y = classes_of(2)
     X, y = np.vstack([X, X]), np.repeat([0, 1], 90)
-    with pytest.raises(ValueError, match="the classes have equal means"):
+    with pytest.raises(ValueError, match="IDRQR: expected classes with different means, got equal"):
         IDRQR().fit(X, y)
 
 
@@ -379,7 +379,7 @@ def test_mu_is_read_anew():
     assert_same(fitted.set_params(mu=9.0), IDRQR(mu=9.0).fit(X, y), rtol=0, atol=0)
 
 
-def test_rows_too_large_to_be_added_up_change_nothing():
+def test_samples_too_large_to_add_change_nothing():
     X, y = classes_of(3)
     learner = IDRQR().partial_fit(X, y)
     before = learner.components_.copy()

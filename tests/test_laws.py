@@ -32,7 +32,7 @@ from tests.cases import (
 from tests.oracles.dense import best_subset, scatters
 
 # small random data often have no column worth keeping
-pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score")
+pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*no feature has a positive score")
 
 additive = pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
 every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
@@ -320,7 +320,7 @@ def test_a_saved_estimator_goes_on_as_if_never_stopped(case, is_sparse, tmp_path
 
 
 @streamed
-@pytest.mark.filterwarnings("ignore:.*no column has a positive score")
+@pytest.mark.filterwarnings("ignore:.*no feature has a positive score")
 def test_a_stream_may_start_with_nothing_one_row_and_one_class(case):
     X, y = case.labelled()
     streamed = case.new().partial_fit(X[:0], y[:0])
@@ -346,7 +346,7 @@ def test_fit_wants_two_classes(case):
     if not case.needs_y:
         assert case.new().fit(X).n_samples_seen_ == 60
         return
-    with pytest.raises(ValueError, match="two classes of positive weight wanted, but 1 class came"):
+    with pytest.raises(ValueError, match="expected two classes of positive weight, got 1 class"):
         case.new().fit(X, np.full(60, "ant"))
 
 

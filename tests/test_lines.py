@@ -152,7 +152,7 @@ def test_stop_words_are_no_large_file(run, tmp_path):
 @pytest.mark.parametrize("wrong", [0, -1])
 def test_a_limit_that_is_none(tmp_path, wrong):
     path = put(tmp_path, "a.csv", b"a\n1\n")
-    with pytest.raises(ParameterError, match="max_line_mb: expected a whole number >= 1, got"):
+    with pytest.raises(ParameterError, match="max_line_mb: expected an integer >= 1, got"):
         rows(path, max_line_mb=wrong)
 
 
@@ -229,10 +229,10 @@ def test_what_ends_is_not_warned_of(tmp_path, name, end):
 def test_files_of_a_few_bytes(content):
     lines = Lines(io.BytesIO(content), "a")
     assert b"".join(lines) == content.removeprefix(b"\xef\xbb\xbf")
-    assert not lines.cut
+    assert not lines.is_truncated
     lines = Lines(io.BytesIO(content + b"4"), "a")
     assert b"".join(lines) == content.removeprefix(b"\xef\xbb\xbf") + b"4\n"
-    assert lines.cut
+    assert lines.is_truncated
 
 
 def test_standard_input_that_is_cut(monkeypatch):

@@ -95,7 +95,7 @@ def test_ccipca_needs_no_labels():
 def test_the_number_of_components_is_for_good():
     X, y = labelled()
     learner = IOC(2).fit(X, y).set_params(n_components=3)
-    with pytest.raises(ParameterError, match="n_components=3, but 2 were begun with"):
+    with pytest.raises(ParameterError, match="expected n_components=2 as at the start, got 3"):
         learner.partial_fit(X, y)
     assert learner.n_samples_seen_ == 60
     assert IOC(None).fit(X, y).components_.shape == (2, 7)
@@ -106,21 +106,21 @@ def test_the_number_of_components_is_for_good():
     ("learner", "message"),
     [
         (IOC(8), "n_components=8, but the data have n_features=7. Use n_components<=7"),
-        (IOC(0), "n_components must be a whole number >= 1"),
+        (IOC(0), "n_components must be an integer >= 1"),
         (IIS(tol=0.0), "tol must be a number > 0 or None"),
         (IIS(tol="x"), "tol must be a number > 0 or None"),
-        (IIS(early_stopping=True), "early_stopping needs a tol"),
-        (IOC(patience=0), "patience must be a whole number >= 1"),
-        (IOC(passes=1.5), "passes must be a whole number >= 1"),
+        (IIS(early_stopping=True), "early_stopping=True expects a tol"),
+        (IOC(patience=0), "patience must be an integer >= 1"),
+        (IOC(passes=1.5), "passes must be an integer >= 1"),
         (IMMC(theta=-1.0), 'theta must be "auto", a number >= 0, or 2 of them'),
         (IMMC(theta=[1.0, 2.0, 3.0]), 'theta must be "auto", a number >= 0, or 2 of them'),
         (IMMC(theta="much"), 'theta must be "auto"'),
         (IMMC(theta=[np.nan, 1]), 'theta must be "auto"'),
         (IMMC(theta="0.5"), 'theta must be "auto"'),
         (IMMC(theta=1e160), 'theta must be "auto"'),
-        (IMMC(eps=1e160), "eps must be finite"),
+        (IMMC(eps=1e160), "eps must be a finite number"),
         (IOC(shuffle="no"), "shuffle must be True or False"),
-        (IMMC(eps=-0.1), "eps must be finite and >= 0"),
+        (IMMC(eps=-0.1), "eps must be a finite number >= 0"),
         (IMMC(deflate_shift="no"), 'deflate_shift must be "auto", True or False'),
         (ILDA(eta=0.0), 'eta must be "auto" or a number > 0'),
         (ILDA(eta="fast"), 'eta must be "auto" or a number > 0'),
@@ -141,11 +141,11 @@ def test_files_are_learnt_in_their_order_and_may_grow_wider():
     chunks = [(X[:30, :5], y[:30]), (X[30:60], y[30:60]), (X[60:], y[60:])]
     parts = [(sparse.csr_array(a), b) for a, b in chunks]
     assert_same(local.fit(IIS(3), parts), IIS(3).fit(sparse.csr_array(X), y), rtol=1e-9)
-    with pytest.raises(ValueError, match="IIS: expected dense rows of 5 features as before, got 7"):
+    with pytest.raises(ValueError, match=r"IIS: expected dense samples of 5 .*got 7"):
         local.fit(IIS(3), chunks)
     twice = local.fit(IOC(passes=2), [(X[30:60], y[30:60]), (X[60:], y[60:])])
     assert_same(twice, IOC(passes=2).fit(X[30:], y[30:]))
-    with pytest.raises(ParameterError, match="a file is learnt in its own order"):
+    with pytest.raises(ParameterError, match="a file is read in its own order"):
         local.fit(IOC(shuffle=True), chunks)
 
 
@@ -325,7 +325,7 @@ def test_the_sums_of_the_iterates_are_those_of_exact_oc(method):
     before = answer(learner)["components"]
     learner.exact().partial_fit(X, y)
     np.testing.assert_array_equal(answer(learner)["components"], before)
-    with pytest.raises(ValueError, match="two classes of positive weight wanted"):
+    with pytest.raises(ValueError, match="two classes of positive weight"):
         method().partial_fit(X[:1], y[:1]).exact()
 
 
@@ -396,7 +396,7 @@ def test_theta_follows_the_scale_of_the_data():
 
 def test_components_that_gain_no_margin_are_named():
     X, y = labelled(n=300)
-    with pytest.warns(UserWarning, match=r"of 5 components only \d seem to gain margin at eps=1"):
+    with pytest.warns(UserWarning, match=r"only \d of 5 components seem to gain margin at eps=1"):
         IMMC(5).fit(X, y)
     with pytest.warns(UserWarning, match="none of 2 components seems to gain margin"):
         IMMC(2, eps=50.0).fit(X, y)

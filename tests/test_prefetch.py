@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from narrows.command.interrupts import between
+from narrows.command.interrupts import interrupt_between
 from narrows.io.prefetch import prefetch
 
 
@@ -89,7 +89,7 @@ def test_an_interrupt_waits_for_the_item_to_be_done():
     done, before = [], signal.getsignal(signal.SIGINT)
 
     def work():
-        for item in between([1, 2, 3]):
+        for item in interrupt_between([1, 2, 3]):
             if item == 2:
                 signal.raise_signal(signal.SIGINT)
             done.append(item)
@@ -110,7 +110,7 @@ def test_an_interrupt_while_waiting_comes_at_once():
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        list(between(prefetch(items())))
+        list(interrupt_between(prefetch(items())))
     assert time.monotonic() - started < 10
     assert signal.getsignal(signal.SIGINT) is before
     never.set()
@@ -119,7 +119,7 @@ def test_an_interrupt_while_waiting_comes_at_once():
 
 def test_the_handler_is_put_back_whatever_happens():
     before = signal.getsignal(signal.SIGINT)
-    reading = between([1, 2])
+    reading = interrupt_between([1, 2])
     assert next(reading) == 1
     assert signal.getsignal(signal.SIGINT) is not before
     reading.close()
@@ -130,13 +130,13 @@ def test_the_handler_is_put_back_whatever_happens():
         raise ValueError("here")
 
     with pytest.raises(ValueError, match="here"):
-        list(between(broken()))
+        list(interrupt_between(broken()))
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_in_another_thread_the_items_come_as_they_are():
     found = []
-    thread = threading.Thread(target=lambda: found.extend(between([1, 2])))
+    thread = threading.Thread(target=lambda: found.extend(interrupt_between([1, 2])))
     thread.start()
     thread.join(10)
     assert found == [1, 2]

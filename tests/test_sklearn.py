@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import narrows
 from narrows.families._base import Estimator
-from tests.cases import ALL
+from narrows.families._project import Projector
+from tests.cases import ALL, labelled
 
 METHODS = [
     method
@@ -37,7 +44,7 @@ def test_the_table_of_laws_has_every_method():
     assert {type(case.estimator) for case in ALL} == set(METHODS)
 
 
-@pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score")
+@pytest.mark.filterwarnings("ignore:.*gains? margin|.*no feature has a positive score")
 @parametrize_with_checks([method() for method in METHODS], expected_failed_checks=expected_failures)
 def test_checks(estimator, check):
     check(estimator)
@@ -63,3 +70,157 @@ def test_a_pipeline_can_be_searched():
     ).fit(X, y)
     assert search.best_score_ > 0.9
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+# -- what a user sees of an estimator ------------------------------------------------------------
+
+OF_ALL = {
+    "class_count_", "classes_", "fit", "fit_transform", "get_feature_names_out",
+    "get_metadata_routing", "get_params", "n_samples_seen_", "set_output", "set_params",
+    "transform",
+}  # fmt: skip
+WEIGHTED = {"set_fit_request"}
+STREAMED = {"partial_fit"}
+ADDITIVE = WEIGHTED | STREAMED | {"fit_stats", "merge", "set_partial_fit_request", "stats_"}
+SELECTOR = ADDITIVE | {
+    "energy_", "get_support", "inverse_transform", "n_features_", "n_positive_", "ranking_",
+    "scores_",
+}  # fmt: skip
+PROJECTOR = {"components_", "eigenvalues_"}
+BATCH = PROJECTOR | WEIGHTED
+ONLINE = PROJECTOR | STREAMED | {"n_samples_still_", "transform_while_learning"}
+PUBLIC = {
+    **dict.fromkeys(("OCFS", "IG", "CHI", "MI"), SELECTOR | {"class_scores_"}),
+    **dict.fromkeys(("MMCFS", "VarianceFS", "FisherFS", "DF"), SELECTOR),
+    **dict.fromkeys(("OC", "OCM"), PROJECTOR | ADDITIVE),
+    **dict.fromkeys(("IMMC", "CCIPCA", "ILDA"), ONLINE),
+    **dict.fromkeys(("IOC", "IIS"), ONLINE | {"exact"}),
+    "MMC": BATCH | {"n_positive_"},
+    "LDA": BATCH,
+    "SRDA": BATCH | {"n_iter_"},
+    "IDRQR": PROJECTOR | STREAMED | {"refresh"},
+    "OnlineSRDA": WEIGHTED
+    | STREAMED
+    | {
+        "components_", "merge", "predict", "score_", "score_window_", "set_partial_fit_request",
+        "transform_while_learning",
+    },
+}  # fmt: skip
+UNSUPPORTED = [
+    (method, verb)
+    for method in METHODS
+    for verb in ("partial_fit", "merge", "fit_stats", "eigenvalues_")
+    if verb not in PUBLIC[method.__name__] and issubclass(method, Projector)
+]
+
+
+def public(names):
+    return {name for name in names if not name.startswith("_")}
+
+
+@pytest.mark.filterwarnings("ignore:.*gains? margin")
+@pytest.mark.parametrize("method", METHODS)
+def test_dir_shows_what_a_method_supports_and_nothing_else(method):
+    expected = OF_ALL | PUBLIC[method.__name__]
+    assert public(dir(method)) == expected
+    fitted = method().fit(*labelled(sparse=True))
+    given = {*fitted.get_params(), "n_features_in_"}
+    assert public(dir(fitted)) == expected | given
+    assert public(dir(method())) <= expected | given
+
+
+def test_dir_of_a_window():
+    own = {"estimator_"}
+    window = OF_ALL - {"class_count_", "classes_", "n_samples_seen_"} | WEIGHTED | STREAMED
+    window |= {"set_partial_fit_request", "estimator_"}
+    assert public(dir(narrows.Window)) == window
+    given = {"estimator", "samples", "n_features_in_", "n_samples_seen_"}
+    fitted = narrows.Window(narrows.OC()).fit(*labelled())
+    assert public(dir(fitted)) == window | own | given
+
+
+@pytest.mark.parametrize(("method", "verb"), UNSUPPORTED)
+def test_a_verb_that_is_not_supported_names_one_that_is(method, verb):
+    for estimator in (method(), clone(method()), copy.deepcopy(method())):
+        assert not hasattr(estimator, verb)
+        with pytest.raises(
+            AttributeError, match=rf"^{method.__name__} does not support {verb}: "
+        ) as e:
+            getattr(estimator, verb)
+        used = re.search(r" Use .*\.$", str(e.value))[0]
+        assert set(re.findall(r"\w+", used)) & {*narrows.__all__, "PCA"}
+
+
+def test_attributes_that_do_not_exist_are_reported_as_python_does():
+    with pytest.raises(AttributeError, match="'OC' object has no attribute 'fitt'") as error:
+        narrows.OC().fitt  # noqa: B018
+    assert (error.value.name, type(error.value.obj)) == ("fitt", narrows.OC)
+
+
+def test_an_error_inside_an_attribute_is_not_hidden():
+    with pytest.raises(NotFittedError, match="This OC instance is not fitted yet"):
+        narrows.OC().components_  # noqa: B018
+    X, y = labelled()
+    stream = narrows.OC(priors=[0.2] * 5).partial_fit(X, y)
+    with pytest.raises(NotFittedError, match="OC: expected 5 classes"):
+        stream.components_  # noqa: B018
+
+
+# -- errors name the class that the user called --------------------------------------------------
+
+WRONG = {
+    "labels of another type": lambda X, y: (X, np.arange(len(y)) % 3),
+    "labels of no type": lambda X, y: (X, np.array([None, 1.5] * len(y))[: len(y)]),
+    "fractions": lambda X, y: (X, np.linspace(0, 1, len(y))),
+    "mixed labels": lambda X, y: (X, np.array([1, "a"] * len(y), dtype=object)[: len(y)]),
+    "no indicators": lambda X, y: (X, np.full((len(y), 3), 0.5)),
+    "no labels": lambda X, y: (X, None),
+    "another width": lambda X, y: (X[:, :3], y),
+    "huge": lambda X, y: (np.where(X > 0, 1e307, 0.0), y),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*gains? margin|.*no feature has a positive score")
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("method", [*METHODS, narrows.Window])
+def test_errors_name_the_class_that_was_called(method, wrong):
+    X, y = labelled(sparse=True)
+    estimator = narrows.Window(narrows.OCFS()) if method is narrows.Window else method()
+    needs_y = get_tags(estimator).target_tags.required
+    raised = []
+    for verb in ("fit", "partial_fit"):
+        fitted = clone(estimator).fit(X, y)
+        if hasattr(fitted, verb):
+            try:
+                getattr(fitted, verb)(*WRONG[wrong](X, y))
+            except ValueError as error:
+                raised.append(str(error))
+    for message in raised:
+        assert method.__name__ in message or wrong in ("no labels", "another width"), message
+        assert "ClassStats" not in message
+    if wrong == "labels of another type" and hasattr(estimator, "partial_fit"):
+        assert f"{method.__name__}: expected labels of one type" in raised[0]
+    if wrong in ("fractions", "mixed labels", "no indicators", "no labels") and needs_y:
+        assert raised
+        named = (method.__name__, "OCFS requires y")  # by the estimator of the window
+        assert all(message.startswith(named) for message in raised)
+
+
+@pytest.mark.parametrize(
+    "method", [m for m in METHODS if "priors" in m().get_params()], ids=lambda m: m.__name__
+)
+def test_errors_of_priors_and_states_name_the_estimator(method):
+    X, y = labelled(sparse=True)
+    fitted = method().fit(X, y)
+    stats = method(priors="balanced").fit(X, y).stats_
+    for priors in ("even", [1.0], [-1.0, 1.0, 1.0], [["a"]]):
+        for verb in (
+            lambda e: e.fit(X, y),
+            lambda e: e.fit_stats(stats),
+            lambda e: e.partial_fit(X, y).transform(X),
+        ):
+            with pytest.raises(ValueError, match=rf"^{method.__name__}: .*priors"):
+                verb(method(priors=priors))
+    numbers = method().fit(X, np.arange(60) % 3)
+    with pytest.raises(ValueError, match=rf"^{method.__name__}: expected labels of one type"):
+        fitted.merge(numbers)

@@ -31,7 +31,9 @@ def chunks_of(content, name="a.svm", **options):
     """What is read of some bytes, up to an error, and the error."""
     chunks = []
     try:
-        for chunk in svmlight.read(io.BytesIO(content), name, Options(**options)):
+        several = {"several_labels": options.pop("several_labels", None)}
+        options = Options(**options).with_found(several)
+        for chunk in svmlight.read(io.BytesIO(content), name, options):
             chunks.append(chunk)
     except DataError as error:
         return chunks, error
@@ -239,7 +241,8 @@ def test_several_labels(monkeypatch, tmp_path, block, rows):
 )
 def test_a_survey(monkeypatch, block, content, found):
     monkeypatch.setattr("narrows.io.lines.BLOCK", block)
-    assert svmlight.survey(io.BytesIO(content), "a.svm", Options()) == found
+    facts = svmlight.survey(io.BytesIO(content), "a.svm", Options())
+    assert facts == dict(zip(("zero_based", "several_labels"), found, strict=True))
 
 
 @pytest.mark.parametrize("suffix", [".svm", ".svm.gz"])
@@ -280,10 +283,10 @@ def test_of_a_pipe_the_first_rows_decide(tmp_path, monkeypatch):
     for content in (SEVERAL, b"\n # text\n 5:0.2\n1,2 3:1\n", b"1,2 qid:1 3:1 # text\n"):
         assert all(sparse.issparse(y) for y in piped(content))
     late = b"1 2:1\n2 1:1\n1,2 1:1\n"
-    with pytest.raises(DataError, match=r"^standard input:3: one label a row wanted, but 2 came\."):
+    with pytest.raises(DataError, match=r"^standard input:3: expected one label, got 2\."):
         piped(late, chunk_rows=2)
     (tmp_path / "a.svm").write_text("1 1:1\n")
-    with pytest.raises(DataError, match=r"^standard input:3: one label a row wanted"):
+    with pytest.raises(DataError, match=r"^standard input:3: expected one label, got 2"):
         piped(late, str(tmp_path / "a.svm"))
     (tmp_path / "a.svm").write_text("1,2 1:1\n")
     assert piped(b"0 1:1\n", str(tmp_path / "a.svm"))[1].toarray().tolist() == [[1, 0, 0]]
@@ -293,7 +296,7 @@ def test_what_takes_one_label_a_row_says_so(tmp_path, capfd):
     path = tmp_path / "a.svm"
     path.write_bytes(SEVERAL)
     assert cli.main(f"compare {path} --dims 1".split()) == 2
-    assert "one label a row wanted to compare, but it holds several" in capfd.readouterr().err
+    assert "expected one label per sample to compare, got several" in capfd.readouterr().err
     assert cli.main(f"fit {path} --method srda -o {tmp_path / 'm'}".split()) == 1
     assert "SRDA: one label a row wanted" in capfd.readouterr().err
 
@@ -301,51 +304,54 @@ def test_what_takes_one_label_a_row_says_so(tmp_path, capfd):
 # -- what is broken ------------------------------------------------------------------------------
 
 ROW = "not a svmlight row: "
-ENTRY = ROW + "column:value wanted, with a column from 1 on, but "
-WHOLE = "labels must be whole numbers"
+ENTRY = ROW + "expected column:value with a column from 1 on, got "
+WHOLE = "expected an integer label under 2^53, got "
 BROKEN = [
-    (b"1 x:1", ENTRY + "'x:1' came."),
-    (b"1 :1", ENTRY + "':1' came."),
-    (b"1 2", ENTRY + "'2' came."),
-    (b"1 2 1:1", ENTRY + "'2' came."),
-    (b"1 -1:1", ENTRY + "'-1:1' came."),
-    (b"1 0:1", ENTRY + "'0:1' came."),
-    (b"1 1.0:1", ENTRY + "'1.0:1' came."),
-    (b"1 1_0:1", ENTRY + "'1_0:1' came."),
-    (b"1 1:1 \x00", ENTRY + r"'\x00' came."),
-    (b"1 \xff:1", ENTRY + r"'\xff:1' came."),
-    (b"1 qid 1:1", ENTRY + "'qid' came."),
-    (b"1 qid:1 qid:1", ENTRY + "'qid:1' came."),
-    (b"1 1:1\r2 1:1", ENTRY + "'2' came."),
-    (b"1 " + b"z" * 10**6, ENTRY + f"'{'z' * 40}' … came."),
-    (b"1 2:1 1:1", ROW + "columns must increase, but '1:1' came after '2:1'."),
-    (b"1 2:1 2:1", ROW + "columns must increase, but '2:1' came after '2:1'."),
-    (b"1 1000000000000:1", ROW + "columns go up to 2147483647, but '1000000000000:1' came."),
-    (b"1 " + b"9" * 400 + b":1", ROW + "columns go up to 2147483647, but '99999"),
-    (b"1 1:", ROW + "value: a number wanted, but '' came."),
-    (b"1 1: 2:1", ROW + "value: a number wanted, but '' came."),
-    (b"1 1:one", ROW + "value: a number wanted, but 'one' came."),
-    (b"1 1:1:1", ROW + "value: a number wanted, but '1:1' came."),
-    (b"1 1:1,5", ROW + "value: a number wanted, but '1,5' came."),
-    (b"1 1:1_0", ROW + "value: a number wanted, but '1_0' came."),
-    (b"1 1:0x1", ROW + "value: a number wanted, but '0x1' came."),
-    (b"1 1:1e", ROW + "value: a number wanted, but '1e' came."),
-    (b"1 1:.", ROW + "value: a number wanted, but '.' came."),
-    (b"1 1:--1", ROW + "value: a number wanted, but '--1' came."),
-    (b"1 1:0.0000000000000000000.0", ROW + "value: a number wanted, but '0.0000"),
-    (b"1 1:5\x005", ROW + r"value: a number wanted, but '5\x005' came."),
-    (b"one 1:1", ROW + "label: a number wanted, but 'one' came."),
-    (b"1_0 1:1", ROW + "label: a number wanted, but '1_0' came."),
-    (b"1, 1:1", ROW + "label: a number wanted, but '' came."),
-    (b",1 1:1", ROW + "label: a number wanted, but '' came."),
-    (b"1,,1 1:1", ROW + "label: a number wanted, but '' came."),
-    (b"\xef\xbb\xbf1 1:1", ROW + r"label: a number wanted, but '\xef\xbb\xbf1' came."),
-    (b"1,2 1:1", "one label a row wanted, but 2 came. Several are read anywhere in a file,"),
-    (b"1:1", "one label a row wanted, but 0 came."),
-    (b"1.5 1:1", "label 1.5: " + WHOLE),
-    (b"nan 1:1", "label nan: " + WHOLE),
-    (b"1e400 1:1", "label inf: " + WHOLE),
-    (b"9007199254740993 1:1", "label 9007199254740992: " + WHOLE + " under 2^53."),
+    (b"1 x:1", ENTRY + "'x:1'."),
+    (b"1 :1", ENTRY + "':1'."),
+    (b"1 2", ENTRY + "'2'."),
+    (b"1 2 1:1", ENTRY + "'2'."),
+    (b"1 -1:1", ENTRY + "'-1:1'."),
+    (b"1 0:1", ENTRY + "'0:1'."),
+    (b"1 1.0:1", ENTRY + "'1.0:1'."),
+    (b"1 1_0:1", ENTRY + "'1_0:1'."),
+    (b"1 1:1 \x00", ENTRY + r"'\x00'."),
+    (b"1 \xff:1", ENTRY + r"'\xff:1'."),
+    (b"1 qid 1:1", ENTRY + "'qid'."),
+    (b"1 qid:1 qid:1", ENTRY + "'qid:1'."),
+    (b"1 1:1\r2 1:1", ENTRY + "'2'."),
+    (b"1 " + b"z" * 10**6, ENTRY + f"'{'z' * 40}' …."),
+    (b"1 2:1 1:1", ROW + "expected increasing columns, got '1:1' after '2:1'."),
+    (b"1 2:1 2:1", ROW + "expected increasing columns, got '2:1' after '2:1'."),
+    (b"1 1000000000000:1", ROW + "expected columns up to 2147483647, got '1000000000000:1'."),
+    (b"1 " + b"9" * 400 + b":1", ROW + "expected columns up to 2147483647, got '99999"),
+    (b"1 1:", ROW + "value: expected a number, got ''."),
+    (b"1 1: 2:1", ROW + "value: expected a number, got ''."),
+    (b"1 1:one", ROW + "value: expected a number, got 'one'."),
+    (b"1 1:1:1", ROW + "value: expected a number, got '1:1'."),
+    (b"1 1:1,5", ROW + "value: expected a number, got '1,5'."),
+    (b"1 1:1_0", ROW + "value: expected a number, got '1_0'."),
+    (b"1 1:0x1", ROW + "value: expected a number, got '0x1'."),
+    (b"1 1:1e", ROW + "value: expected a number, got '1e'."),
+    (b"1 1:.", ROW + "value: expected a number, got '.'."),
+    (b"1 1:--1", ROW + "value: expected a number, got '--1'."),
+    (b"1 1:0.0000000000000000000.0", ROW + "value: expected a number, got '0.0000"),
+    (b"1 1:5\x005", ROW + r"value: expected a number, got '5\x005'."),
+    (b"one 1:1", ROW + "label: expected a number, got 'one'."),
+    (b"1_0 1:1", ROW + "label: expected a number, got '1_0'."),
+    (b"1, 1:1", ROW + "label: expected a number, got ''."),
+    (b",1 1:1", ROW + "label: expected a number, got ''."),
+    (b"1,,1 1:1", ROW + "label: expected a number, got ''."),
+    (b"\xef\xbb\xbf1 1:1", ROW + r"label: expected a number, got '\xef\xbb\xbf1'."),
+    (
+        b"1,2 1:1",
+        "expected one label, got 2. Several labels per sample are found anywhere in a file,",
+    ),
+    (b"1:1", "expected one label, got none."),
+    (b"1.5 1:1", WHOLE + "1.5."),
+    (b"nan 1:1", WHOLE + "nan."),
+    (b"1e400 1:1", WHOLE + "inf."),
+    (b"9007199254740993 1:1", WHOLE + "9007199254740992."),
 ]
 
 
@@ -362,13 +368,16 @@ def test_a_wrong_row_is_told(monkeypatch, block, row, message):
 @pytest.mark.parametrize("label", ["-1", "1.5", "16777216", "1e12", "nan"])
 def test_a_wrong_label_beside_others(label):
     _, error = chunks_of(f"1,2 1:1\n3,{label} 1:1\n".encode())
-    assert str(error).startswith(f"a.svm:2: label {float(label):.17g}: where rows have several")
+    assert str(error) == (
+        "a.svm:2: expected an integer label from 0 to 16777215, as samples have several labels, "
+        f"got {float(label):.17g}."
+    )
 
 
 def test_a_wide_row_is_one_line_of_error(tmp_path, capfd):
     (tmp_path / "a.svm").write_text("1 1:1\n2 1000000000000:1\n")
     assert cli.main(f"fit {tmp_path / 'a.svm'} --method oc -o {tmp_path / 'm'}".split()) == 1
-    assert "a.svm:2: not a svmlight row: columns go up to" in capfd.readouterr().err
+    assert "a.svm:2: not a svmlight row: expected columns up to" in capfd.readouterr().err
     (tmp_path / "a.svm").write_text("1 1:1\n2 2147483647:1\n" + "3 1:1\n" * 60)
     assert cli.main(f"fit {tmp_path / 'a.svm'} --method oc -o {tmp_path / 'm'}".split()) == 1
     assert "not enough memory" in capfd.readouterr().err
@@ -393,8 +402,9 @@ def test_damage_is_an_error_or_what_scikit_learn_reads(seed, edits, rows, block)
     content = bytes(damaged)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("narrows.io.lines.BLOCK", block)
-        zero_based, several = svmlight.survey(io.BytesIO(content), "a.svm", Options())
-        chunks, error = chunks_of(content, zero_based=zero_based, several_labels=several)
+        facts = svmlight.survey(io.BytesIO(content), "a.svm", Options())
+        zero_based, several = facts["zero_based"], facts["several_labels"]
+        chunks, error = chunks_of(content, **facts)
         if error is None and chunks:
             assert_as_scikit_learn_reads(content, several, zero_based=zero_based, chunk_rows=rows)
     if error is not None:

@@ -1,30 +1,40 @@
 """Supervised dimensionality reduction of large and streaming labelled data.
 
-One criterion, trace(W'AW), and two solution spaces: W picks columns, or W is orthonormal; and two
-schedules: exact, or one step a sample.
+Each method maximises a criterion trace(W'AW), or a ratio of two, over a space of matrices W:
+selectors choose features, projectors find directions. Exact methods compute the optimum;
+incremental methods update W once for each sample.
 
-    criterion    A                   picks columns    orthonormal, exact   one step a sample
-    between      S_b                 OCFS             OC, OCM              IOC, IIS
-    margin       S_b - eps S_w       MMCFS            MMC                  IMMC
-    total        C                   VarianceFS                            CCIPCA
-    Fisher       the pair S_b, S_w   FisherFS         LDA, SRDA, IDRQR     ILDA, IDRQR, OnlineSRDA
-    contingency  counts of presence  IG, CHI, MI, DF
+    criterion                        selectors        exact projectors   incremental projectors
+    between: S_b                     OCFS             OC, OCM            IOC, IIS
+    margin: S_b - eps S_w            MMCFS            MMC                IMMC
+    total: C                         VarianceFS                          CCIPCA
+    Fisher: the ratio S_b to S_w     FisherFS         LDA, SRDA, IDRQR   ILDA, IDRQR, OnlineSRDA
+    contingency: counts of presence  IG, CHI, MI, DF
 
-MMC, LDA and SRDA want all rows at once. The others learn at once (`fit`) or batch by batch
-(`partial_fit`), with the same answer but for IDRQR, and OnlineSRDA, which shuffles; the selectors,
-OC and OCM also from states that add up (`ClassStats`, `fit_stats`, `merge`); these forget by
-`half_life`, or know the last rows alone in a `Window`.
+S_b is the scatter of the class means, S_w the scatter within the classes, C = S_b + S_w the
+covariance of all samples.
+
+MMC, LDA and SRDA need all samples at once (`fit`). All other methods also learn from batches
+(`partial_fit`); the result is that of `fit`, except for IDRQR, whose updates are approximate, and
+for incremental methods that shuffle in `fit`. Selectors, OC and OCM also learn from states that
+add up (`ClassStats`, `fit_stats`, `merge`), forget old samples (`half_life`), and can be restricted
+to the latest samples (`Window`). `save` and `load` store fitted estimators.
 """
 
 import sys
 from importlib.metadata import version
 
-from narrows.families.between import IIS, IOC, OC, OCFS, OCM
-from narrows.families.contingency import CHI, DF, IG, MI
-from narrows.families.fisher import ILDA, LDA, SRDA, FisherFS
+from narrows.families.between import OC, OCFS, OCM
+from narrows.families.between_online import IIS, IOC
+from narrows.families.contingency import CHI, IG, MI
+from narrows.families.document_frequency import DF
+from narrows.families.fisher import ILDA, FisherFS
 from narrows.families.idrqr import IDRQR
-from narrows.families.margin import IMMC, MMC, MMCFS
+from narrows.families.lda import LDA
+from narrows.families.margin import MMC, MMCFS
+from narrows.families.margin_online import IMMC
 from narrows.families.online_srda import OnlineSRDA
+from narrows.families.srda import SRDA
 from narrows.families.total import CCIPCA, VarianceFS
 from narrows.families.window import Window
 from narrows.io import read
@@ -61,5 +71,5 @@ __all__ = [
     "save",
 ]
 
-# their public names, as `os.path` has one
+# public names of modules in other packages, as `os.path`
 sys.modules.update({"narrows.errors": errors, "narrows.read": read})

@@ -1,12 +1,12 @@
-"""``python -m narrows``: the command line."""
+"""Run the command line: ``python -m narrows``."""
 
 import sys
 
 from narrows.command.cli import main
 
-if __name__ == "__main__":  # a worker of a local cluster imports this file
+if __name__ == "__main__":  # the workers of a local cluster import this file
     status = main()
-    # With -m, Python ends by the signal itself when a Ctrl-C, though caught, has come through the
-    # exec of a string, as in imports; the exec of another string makes it forget that one.
+    # After a KeyboardInterrupt inside `exec` of a string, as in imports, python -m ends by the
+    # signal, even if it was caught; running another string resets that.
     exec("")
     sys.exit(status)

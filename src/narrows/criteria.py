@@ -1,4 +1,4 @@
-"""The criterion: three numbers that say what a reduction is to keep."""
+"""The criterion: three numbers that define what a reduction maximises."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import norm  # whose squares do not overflow
 
 from narrows.moments.stats import ClassStats
+from narrows.solve.exact import gram_eigh
 from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
 
 
@@ -16,10 +18,11 @@ from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
 class Criterion:
     """The matrix A = between S_b + total C + shift I of the criterion trace(W'AW).
 
-    S_b = sum_j p_j (m_j - m)(m_j - m)' is the scatter of the class means about the mean,
-    C the covariance of all rows, both divided by n (paper 000, section 2). Selection reads
-    A's diagonal: with W a 0-1 matrix that picks columns, trace(W'AW) is a sum of diagonal
-    entries, so the p largest are the optimum. Extraction reads A's leading eigenvectors.
+    S_b = sum_j p_j (m_j - m)(m_j - m)' is the scatter of the class means about the mean, C the
+    covariance of all samples, both divided by n (Yan et al., 2006, section 2). Selection reads the
+    diagonal of A: with W a 0-1 matrix that picks features, trace(W'AW) is a sum of diagonal
+    entries, so the p largest are the optimum. Extraction reads the leading eigenvectors of A, and
+    the iterations take one step of A per sample.
 
     Parameters
     ----------
@@ -33,6 +36,9 @@ class Criterion:
     >>> stats = ClassStats.of([[0.0, 5.0], [2.0, 5.0]], [0, 1])
     >>> BETWEEN.diagonal(stats).tolist()
     [1.0, 0.0]
+    >>> eigenvalues, W = BETWEEN.leading(stats)
+    >>> eigenvalues.tolist(), abs(W).tolist()
+    ([1.0], [[1.0], [0.0]])
     """
 
     between: float = 0.0
@@ -42,29 +48,79 @@ class Criterion:
     def diagonal(
         self, stats: ClassStats, priors: Any = "empirical", alone: bool = False
     ) -> np.ndarray:
-        """diag A, of shape (d,), at O(c d) time and no memory beyond the answer.
+        """Return the diagonal of A, in O(c d) time.
 
-        RangeError where digits are lost because all features are small; with `alone`, because one
-        is, however large others are.
+        Parameters
+        ----------
+        stats : ClassStats
+            With second moments where `total` is not 0.
+        priors : {"empirical", "sqrt", "balanced"} or array-like of shape (n_classes,)
+            The weights of the classes.
+        alone : bool, default=False
+            Raise where one feature is so small that digits are lost, however large others are;
+            else only where all are.
+
+        Returns
+        -------
+        diagonal : ndarray of shape (n_features,)
         """
         p = stats.priors(priors)
         a = np.full(stats.n_features, self.shift)
         if self.between:
             a += self.between * _spread(stats, p, alone)
         if self.total:
-            with np.errstate(over="ignore"):  # of what is seen next
+            with np.errstate(over="ignore"):  # checked next
                 a += self.total * stats.variances(p)
         if not np.isfinite(a).all():
             k = int((~np.isfinite(a)).argmax())
             raise too_large(f"a criterion below {HUGE:.1e}", k)
         return a
 
+    def leading(
+        self, stats: ClassStats, priors: Any = "empirical", n: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the leading eigenpairs of A, in O(c^2 d) time, without making A.
+
+        Parameters
+        ----------
+        stats : ClassStats
+            The state that S_b is computed from.
+        priors : {"empirical", "sqrt", "balanced"} or array-like of shape (n_classes,)
+            The weights of the classes.
+        n : int, optional
+            The number of eigenvectors; all in the span of the class means if left out.
+
+        Returns
+        -------
+        eigenvalues : ndarray of shape (rank,)
+            All eigenvalues of vectors in the span of the differences of the class means,
+            descending. Those that are only rounding are left out.
+        W : ndarray of shape (n_features, min(rank, n))
+            Orthonormal columns.
+        """
+        if self.total or self.between <= 0:
+            raise ValueError(
+                f"Criterion: expected between > 0 and total=0 for leading eigenvectors, got {self}."
+                " C needs cross products, which a ClassStats does not hold."
+            )
+        p = stats.priors(priors)
+        root = np.sqrt(p[p > 0, None])
+        L, W = gram_eigh(
+            lambda: ((columns, root * D) for columns, D in stats.deviations(p)),
+            stats.n_features,
+            noise=float(norm(stats.rounding(p))),
+            most=n,
+        )
+        if len(L):
+            check_spread(L[:1], lambda: deviations(stats, p))
+        return self.between * L + self.shift, W
+
 
 def _spread(stats: ClassStats, p: np.ndarray, alone: bool) -> np.ndarray:
-    """sum_j p_j (m_j - m)^2, of shape (d,)."""
+    """Return sum_j p_j (m_j - m)^2, of shape (n_features,)."""
     spread, rounding = np.empty(stats.n_features), stats.rounding(p)
     faint = np.zeros(stats.n_features)
-    with np.errstate(over="ignore", invalid="ignore"):  # of what is seen next
+    with np.errstate(over="ignore", invalid="ignore"):  # checked next
         for columns, D in stats.deviations(p):
             spread[columns] = weighted(p[p > 0], D**2)
             if alone:
@@ -82,10 +138,10 @@ def check_spread(spread: np.ndarray, size: Callable[[], np.ndarray]) -> None:
 
     Parameters
     ----------
-    spread : ndarray of shape (d,)
+    spread : ndarray of shape (n_features,)
         Sums of squares, or some of them.
     size : callable
-        Returns what they are of, one number a feature.
+        Returns the largest number that was squared, for each feature.
     """
     if not np.isfinite(spread).all():
         expected = f"class means that differ by less than {HUGE**0.5:.1e}"
@@ -95,7 +151,7 @@ def check_spread(spread: np.ndarray, size: Callable[[], np.ndarray]) -> None:
 
 
 def deviations(stats: ClassStats, p: np.ndarray) -> np.ndarray:
-    """max_j |m_j - m|, of shape (d,), without rounding."""
+    """Return max_j |m_j - m|, of shape (n_features,), 0 where it is only rounding."""
     size, rounding = np.empty(stats.n_features), stats.rounding(p)
     with np.errstate(over="ignore", invalid="ignore"):
         for columns, D in stats.deviations(p):

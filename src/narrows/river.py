@@ -1,7 +1,7 @@
-"""One dict at a time, as River has them: an adapter, and batches for those who can wait.
+"""Samples as dicts, as River has them: an adapter for one at a time, and batches.
 
-River is not imported, and not needed; where it is there, its pipelines take `OneByOne` for one of
-their own transformers.
+River is neither needed nor imported. Where it is installed, its pipelines accept `OneByOne` as one
+of their own transformers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 
-from narrows.families._base import check_whole
+from narrows.families._parameters import check_whole
 from narrows.families._select import Selector
 from narrows.moments.labels import as_array
 from narrows.solve.errors import ParameterError
@@ -29,30 +29,36 @@ Row = Mapping[str, Any]
 
 
 def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
-    """Return dicts as rows, by hashed columns.
+    """Hash dicts into the rows of a sparse matrix.
 
     Parameters
     ----------
     dicts : iterable of mapping
-        From names to numbers, which stay what they are; to text, of which ``name=text`` becomes a
-        column of its own that is 1; or to None, which is left out.
+        From names to values. A number is kept; a text becomes a feature ``name=text`` with value 1;
+        None is left out.
     n_features : int, default=2**18
-        d, at most 2**31 - 1. Names that share a column are added up.
+        At most 2**31 - 1. Values whose names share a feature are added up.
 
     Returns
     -------
-    X : csr_array of shape (n, n_features)
+    X : csr_array of shape (n_samples, n_features)
+        One row for each dict.
 
     Raises
     ------
     ParameterError
-        n_features out of range.
+        n_features is out of range.
     ValueError
-        A name that is no text, or a value that is neither a number nor text nor None.
+        A name is not text, or a value is neither a number nor text nor None.
+
+    See Also
+    --------
+    batches : Batches of a stream of dicts, for `partial_fit`.
+    sklearn.feature_extraction.FeatureHasher : What hashes the names.
 
     Notes
     -----
-    **Cost**: the hashing of every name, in Python; docs/streams.md has what was measured.
+    **Cost**: every name is hashed in Python; docs/streams.md has measurements.
 
     Examples
     --------
@@ -62,19 +68,19 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     ((1, 1024), [1.0, 2.5])
     """
     check_whole("rows_of", "n_features", n_features)
-    if n_features > MOST:  # scikit-learn does not look, and the process ends
-        raise ParameterError(f"rows_of: n_features must be <= {MOST:,}, but {n_features!r} came.")
+    if n_features > MOST:  # scikit-learn does not check, and the process ends
+        raise ParameterError(f"rows_of: n_features must be <= {MOST:,}, got {n_features!r}.")
     hasher = FeatureHasher(n_features=n_features, alternate_sign=False)
     given = [{k: v for k, v in row.items() if v is not None} for row in dicts]
-    # scikit-learn refuses to make no rows
+    # scikit-learn refuses an empty list
     try:
         return sparse.csr_array(hasher.transform(given) if given else (0, n_features))
     except (TypeError, OverflowError) as error:
         odd = next(((k, v) for row in given for k, v in row.items() if not _hashable(k, v)), None)
         raise ValueError(
-            "rows_of: dicts from str to numbers, text or None wanted, but "
+            "rows_of: expected dicts from str to numbers, text or None, got "
             + (str(error) if odd is None else f"{odd[0]!r}: {odd[1]!r:.60}")
-            + " came."
+            + "."
         ) from None
 
 
@@ -88,26 +94,33 @@ def _hashable(key: Any, value: Any) -> bool:
 def batches(
     stream: Iterable[tuple[Row, Any]], rows: int = 1000, n_features: int = 2**18
 ) -> Iterator[tuple[sparse.csr_array, np.ndarray]]:
-    """Yield (X, y) for `partial_fit` of a stream of (dict, label), so many rows at a time.
+    """Yield batches (X, y) for `partial_fit` from a stream of (dict, label).
 
     Parameters
     ----------
     stream : iterable of (mapping, label)
-        What River's data sets are.
+        Such as River's data sets.
     rows : int, default=1000
-        In a batch; the last one may have fewer.
+        The number of samples in a batch; the last one may have fewer.
     n_features : int, default=2**18
         See `rows_of`.
 
     Yields
     ------
-    X : csr_array of shape (n, n_features)
-    y : ndarray of shape (n,)
+    X : csr_array of shape (n_samples, n_features)
+        The samples of a batch.
+    y : ndarray of shape (n_samples,)
+        Their labels.
 
     Raises
     ------
     ParameterError, ValueError
-        Those of `rows_of`, and rows that is no whole number >= 1.
+        As for `rows_of`, or rows is not an integer >= 1.
+
+    See Also
+    --------
+    rows_of : What hashes the dicts.
+    OneByOne : One sample at a time, for River's pipelines.
 
     Notes
     -----
@@ -124,16 +137,16 @@ def batches(
     (1, 16)
     """
     check_whole("batches", "rows", rows)
-    held: list[Row] = []
+    dicts: list[Row] = []
     labels: list[Any] = []
     for row, label in stream:
-        held.append(row)
+        dicts.append(row)
         labels.append(label)
-        if len(held) == rows:
-            yield rows_of(held, n_features), as_array(labels)
-            held, labels = [], []
-    if held:
-        yield rows_of(held, n_features), as_array(labels)
+        if len(dicts) == rows:
+            yield rows_of(dicts, n_features), as_array(labels)
+            dicts, labels = [], []
+    if dicts:
+        yield rows_of(dicts, n_features), as_array(labels)
 
 
 class OneByOne(BaseEstimator):
@@ -142,31 +155,34 @@ class OneByOne(BaseEstimator):
     Parameters
     ----------
     estimator : narrows estimator with partial_fit
-        It is cloned.
+        The estimator that learns; it is cloned.
     n_features : int, default=2**18
-        How many hashed columns.
+        The number of hashed features.
     batch : int, default=1
-        Rows that are held back and learnt together. What is worked out from the state is worked
-        out anew after each batch: with 100 a row of 170 words took a quarter of the time, and what
-        is known is at most 99 rows behind.
+        The number of samples that are collected and learned together. The reduction is recomputed
+        after each batch: with ``batch=100`` a sample of 170 words took a quarter of the time, and
+        the reduction is at most 99 samples behind.
 
     Attributes
     ----------
     estimator_ : estimator
-        What has been learnt; there after the first batch.
+        The fitted estimator; available after the first batch.
 
     Raises
     ------
-    NotFittedError
-        `transform_one`, before a row was learnt.
     ParameterError, ValueError
-        Those of `rows_of` and of the estimator.
+        As for `rows_of` and the estimator.
+
+    See Also
+    --------
+    batches : Batches of a stream of dicts, for `partial_fit`; faster.
+    narrows.OnlineSRDA : A method for streams that also predicts.
 
     Notes
     -----
-    **Cost** of a row: some tenths of a millisecond of Python and hashing, and O(nnz) of what is
-    learnt; after each batch O(c^2 d) for OC, O(c d) for a selector. `batches` takes a tenth of
-    that, and rows of a matrix, without hashing, a hundredth: docs/streams.md has what was measured.
+    **Cost** of a sample: some tenths of a millisecond of Python and hashing, and O(nnz) to learn;
+    after each batch O(c^2 d) for OC, O(c d) for a selector. `batches` takes a tenth of that, and
+    the rows of a matrix, without hashing, a hundredth; docs/streams.md has measurements.
 
     Examples
     --------
@@ -188,8 +204,8 @@ class OneByOne(BaseEstimator):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        # what isinstance looks at, by which River's pipelines ask what learns and transforms: they
-        # are told then, for River may be imported later than this was made or unpickled
+        # isinstance reads this, by which River's pipelines ask what learns and transforms: this
+        # class is registered then, as River may be imported after an instance was made or unpickled
         kind = type(self)
         base = getattr(sys.modules.get("river"), "base", None)
         for name in () if base is None else ("Transformer", "SupervisedTransformer"):
@@ -199,50 +215,50 @@ class OneByOne(BaseEstimator):
     def clone(
         self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False
     ) -> Self:
-        """Return one that has learnt nothing, or a copy with `include_attributes`; for River."""
+        """Return an unfitted clone, or a copy with `include_attributes`, as River's `clone`."""
         new = deepcopy(self) if include_attributes else clone(self)
         return new.set_params(**(new_params or {}))
 
     def learn_one(self, x: Row, y: Any) -> Self:
         """Learn a dict and its label, at once or with its batch; return self.
 
-        Where a batch cannot be learnt it is left out, and the error is raised.
+        A batch that cannot be learned is left out, and the error is raised.
         """
-        if not hasattr(self, "_held"):
+        if not hasattr(self, "_batch"):
             check_whole("OneByOne", "batch", self.batch)
             if not hasattr(self.estimator, "partial_fit"):
                 raise ParameterError(
-                    "OneByOne: an estimator with partial_fit wanted, but "
-                    f"{type(self.estimator).__name__} came. Use OC or OnlineSRDA."
+                    "OneByOne: expected an estimator with partial_fit, got "
+                    f"{type(self.estimator).__name__}. Use OC or OnlineSRDA."
                 )
-            self._held: list[tuple[Row, Any]] = []
-            self._learning = clone(self.estimator)
-        self._held.append((dict(x), y))
-        if len(self._held) >= self.batch:
+            self._batch: list[tuple[Row, Any]] = []
+            self._learner = clone(self.estimator)
+        self._batch.append((dict(x), y))
+        if len(self._batch) >= self.batch:
             try:
-                (X, labels), *_ = batches(self._held, len(self._held), self.n_features)
-                self.estimator_ = self._learning.partial_fit(X, labels)
+                (X, labels), *_ = batches(self._batch, len(self._batch), self.n_features)
+                self.estimator_ = self._learner.partial_fit(X, labels)
             except (ValueError, TypeError):
-                self._held = []
+                self._batch = []
                 raise
             except BaseException:  # an interrupt: the same call can be made again
-                self._held.pop()
+                self._batch.pop()
                 raise
-            self._held = []
+            self._batch = []
         return self
 
     def transform_one(self, x: Row) -> dict[str, Any]:
-        """Return the reduced dict: what is kept of it, or one number a direction.
+        """Return the reduced dict: the selected entries, or one number for each component.
 
-        Empty while there is nothing yet to reduce by.
+        Empty until the estimator can reduce.
         """
         if not hasattr(self, "estimator_"):
             return {}
         try:
             if isinstance(self.estimator_, Selector):
-                kept = self.estimator_.get_support()
+                selected = self.estimator_.get_support()
                 entries = rows_of([{k: v} for k, v in x.items()], self.n_features)
-                found = np.diff(np.append(0, np.cumsum(kept[entries.indices]))[entries.indptr])
+                found = np.diff(np.append(0, np.cumsum(selected[entries.indices]))[entries.indptr])
                 return {k: v for (k, v), n in zip(x.items(), found, strict=True) if n}
             reduced = self.estimator_.transform(rows_of([x], self.n_features))[0]
         except NotFittedError:  # classes are still to come
@@ -251,12 +267,12 @@ class OneByOne(BaseEstimator):
         return dict(zip(names.tolist(), reduced.tolist(), strict=True))
 
     def predict_one(self, x: Row) -> Any:
-        """Return the class of a dict, where the estimator predicts; None while it knows none."""
+        """Return the predicted class of a dict; None before the first batch."""
         if not hasattr(self, "estimator_"):
             return None
         if not hasattr(self.estimator_, "predict"):
             raise AttributeError(
-                f"OneByOne: {type(self.estimator_).__name__} does not predict, it reduces. Use "
+                f"OneByOne: {type(self.estimator_).__name__} does not support predict. Use "
                 "OnlineSRDA, or a classifier after it."
             )
         return self.estimator_.predict(rows_of([x], self.n_features)).tolist()[0]

@@ -1,4 +1,4 @@
-"""TF-IDF whose document frequencies add up: over a vocabulary, or over hashed columns."""
+"""TF-IDF with additive document frequencies (over 400 lines for two public docstrings)."""
 
 from __future__ import annotations
 
@@ -26,26 +26,18 @@ __all__ = ["HashedTfidf", "Tfidf"]
 TOKEN = r"(?u)\b\w+\b"
 StopWords = str | Collection[str] | None
 _ENGLISH = "english"  # the name of scikit-learn's list
-MOST = 2**31 - 1  # columns that can be hashed
+MOST = 2**31 - 1  # hashed features at most
 
 
 class Vectoriser(ABC):
-    """Counts in how many texts each term occurs, and turns texts into rows by that.
+    """Base of the vectorisers: counts the texts that hold each term, and transforms texts.
 
-    Lower case; tokens are runs of word characters, single ones too; a row is
-    (1 + ln tf) (ln((1 + n) / (1 + df)) + 1), scaled to length 1. scikit-learn makes the rows; the
-    counting is here, because its vectorisers cannot be fitted in chunks, or added up.
-
-    Counts add up and can be taken out: ``a + b`` and ``a - b``. Rows do not: each has been scaled
-    by all of its terms, so what was learnt from rows of one idf is nothing to those of another.
-
-    Attributes
-    ----------
-    n_documents : int
-        Texts counted.
+    scikit-learn transforms the texts; its vectorisers support neither fitting in chunks nor
+    merging, so the counting is here. Samples transformed with different document frequencies are
+    not comparable: count all texts first, then transform.
     """
 
-    _told: ClassVar[tuple[str, ...]]
+    _compared: ClassVar[tuple[str, ...]]
     n_documents: int
     stop_words: StopWords
 
@@ -54,7 +46,7 @@ class Vectoriser(ABC):
         texts = _texts(texts)
         self._count(texts)
         self.n_documents += len(texts)
-        self._forget()
+        self._drop_computed()
         return self
 
     def __add__(self, other: Self) -> Self:
@@ -74,36 +66,34 @@ class Vectoriser(ABC):
     __hash__ = None  # type: ignore[assignment]
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_array:
-        """Return one row a text, of shape (n, d); terms that were never counted are left out."""
+        """Return texts as a matrix of shape (n_samples, n_features); unknown terms are ignored."""
         return sparse.csr_array(self._rows(_texts(texts)))
 
     @property
     @abstractmethod
     def names(self) -> np.ndarray | None:
-        """The terms in the order of the columns, as an array of str objects; None if hashed."""
+        """The terms in the order of the features, an array of str objects; None if hashed."""
 
     @property
     @abstractmethod
     def n_terms(self) -> int:
-        """How many columns have a term."""
+        """Number of features that have a term."""
 
     @abstractmethod
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays, for `from_arrays`."""
 
     def check_settings(self, other: object) -> None:
-        """Raise ValueError where another one has other terms for the same texts."""
+        """Raise ValueError if another vectoriser has other settings."""
         name = type(self).__name__
         if type(other) is not type(self):
-            raise ValueError(
-                f"{name}: counts of another {name} wanted, but {type(other).__name__} came."
-            )
-        for setting in self._told:
+            raise ValueError(f"{name}: expected another {name}, got {type(other).__name__}.")
+        for setting in self._compared:
             mine, theirs = getattr(self, setting), getattr(other, setting)
             if mine != theirs:
                 raise ValueError(
-                    f"{name}: only counts of the same settings add up, but {setting} is {mine!r} "
-                    f"here and {theirs!r} there."
+                    f"{name}: expected the same settings, got {setting}={mine!r} and "
+                    f"{setting}={theirs!r}."
                 )
 
     # -- inside -----------------------------------------------------------------------------
@@ -114,65 +104,87 @@ class Vectoriser(ABC):
 
     @abstractmethod
     def _rows(self, texts: Iterable[str]) -> Any:
-        """The rows of texts."""
+        """The transformed texts."""
+
+    def _combined(self, other: Self, sign: int) -> Self:
+        """Return a new vectoriser with the sum or difference of the counts."""
+        self.check_settings(other)
+        new = type(self)(**{name: getattr(self, name) for name in self._compared})
+        new.n_documents = self.n_documents + sign * other.n_documents
+        smallest, largest = new._set_frequencies(self, other, sign)
+        if smallest < 0 or new.n_documents < largest:
+            raise ValueError(
+                f"{type(self).__name__}: expected counts added before, got larger ones."
+            )
+        return new
 
     @abstractmethod
-    def _combined(self, other: Self, sign: int) -> Self:
-        """A new one, of both counts."""
+    def _set_frequencies(self, a: Self, b: Self, sign: int) -> tuple[int, int]:
+        """Set the document frequencies to a + sign b; return the smallest and the largest."""
 
     @property
     def _stop_list(self) -> Any:
-        """As scikit-learn wants them."""
+        """The stop words as scikit-learn takes them."""
         words = self.stop_words
         return words if words is None or isinstance(words, str) else list(words)
 
     def _idf(self, frequency: np.ndarray) -> np.ndarray:
         return np.log((1 + self.n_documents) / (1 + frequency.astype(np.float64))) + 1
 
-    def _forget(self) -> None:
-        """Let go of what was worked out from the counts before."""
+    def _drop_computed(self) -> None:
+        """Drop what was computed from the earlier counts."""
         for cached in ("terms", "_vectorizer"):
             self.__dict__.pop(cached, None)
 
     def _settings(self) -> dict[str, np.ndarray]:
         words = self.stop_words
-        told = {"n_documents": np.array(self.n_documents)}
+        arrays = {"n_documents": np.array(self.n_documents)}
         if words is not None:
-            kept = [words] if isinstance(words, str) else list(words)
-            if words == (_ENGLISH,):  # a list of this one word: twice, for once is the name
-                kept *= 2
-            told["stop_words"] = np.array(kept, dtype=object)
-        return told
+            listed = [words] if isinstance(words, str) else list(words)
+            if words == (_ENGLISH,):  # a list of this word is stored twice; once is the name
+                listed *= 2
+            arrays["stop_words"] = np.array(listed, dtype=object)
+        return arrays
 
 
 class Tfidf(Vectoriser):
-    """A column for each term, in alphabetical order; see `Vectoriser`.
+    """TF-IDF vectoriser with one feature per term and additive document frequencies.
+
+    Texts are lower-cased; tokens are runs of word characters, including single ones; a value is
+    (1 + ln tf) (ln((1 + n) / (1 + df)) + 1), and each sample is scaled to length 1.
 
     Parameters
     ----------
     stop_words : {"english"}, collection of str or None
-        Words that are no terms: scikit-learn's list, or one's own.
+        Words to ignore: scikit-learn's list, or your own.
     min_df : int
-        Terms of fewer texts have no column. They are counted all the same.
+        Terms in fewer texts get no feature. They are counted nevertheless.
 
     Attributes
     ----------
     document_frequency : Counter
-        In how many texts each term occurs.
+        Number of texts that hold each term.
+    n_documents : int
+        Number of texts counted.
 
     Raises
     ------
     ParameterError
-        min_df below 1, stop words that are none.
+        min_df below 1, or invalid stop words.
     ValueError
-        Something else than texts; no term in enough of them; more taken out than was counted.
+        Anything but texts, no term in at least min_df texts, or more subtracted than was counted.
+
+    See Also
+    --------
+    HashedTfidf : TF-IDF with a fixed number of features, for streams.
+    sklearn.feature_extraction.text.TfidfVectorizer : The same transform, fitted to all texts.
 
     Notes
     -----
     **Cost**: one pass over the words of each text, in scikit-learn; memory for each term.
 
-    Columns and their weights are settled only when all texts have been counted: count first, then
-    transform.
+    Features and their weights depend on all texts counted: call `update` with all texts first, and
+    `transform` afterwards. ``a + b`` and ``a - b`` add and subtract counts.
 
     Examples
     --------
@@ -186,17 +198,17 @@ class Tfidf(Vectoriser):
     2
     """
 
-    _told = ("stop_words", "min_df")
+    _compared = ("stop_words", "min_df")
 
     def __init__(self, stop_words: StopWords = None, min_df: int = 1) -> None:
-        _check(stop_words, "min_df", min_df)
+        _check("Tfidf", stop_words, "min_df", min_df)
         self.stop_words, self.min_df = _words(stop_words), int(min_df)
         self.n_documents = 0
         self.document_frequency: Counter[str] = Counter()
 
     @cached_property
     def terms(self) -> np.ndarray:
-        """The terms in the order of the columns, as an array of str objects."""
+        """The terms in the order of the features, an array of str objects."""
         common = (t for t, texts in self.document_frequency.items() if texts >= self.min_df)
         return np.array(sorted(common), dtype=object)
 
@@ -207,7 +219,7 @@ class Tfidf(Vectoriser):
 
     @property
     def n_terms(self) -> int:
-        """How many terms there are."""
+        """Number of terms."""
         return len(self.terms)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -223,7 +235,7 @@ class Tfidf(Vectoriser):
     def _count(self, texts: Sequence[str]) -> None:
         analyzer = CountVectorizer(token_pattern=TOKEN, stop_words=self._stop_list)
         tokens = analyzer.build_analyzer()
-        found: Counter[str] = Counter()  # first: it may raise
+        found: Counter[str] = Counter()  # kept apart until no text raises
         for text in texts:
             found.update(set(tokens(text)))
         self.document_frequency.update(found)
@@ -231,27 +243,20 @@ class Tfidf(Vectoriser):
     def _rows(self, texts: Iterable[str]) -> Any:
         return self._vectorizer.transform(texts)
 
-    def _combined(self, other: Self, sign: int) -> Self:
-        self.check_settings(other)
-        new = type(self)(self.stop_words, self.min_df)
-        new.n_documents = self.n_documents + sign * other.n_documents
-        new.document_frequency = self.document_frequency.copy()
-        for term, texts in other.document_frequency.items():
-            new.document_frequency[term] += sign * texts
-            if new.document_frequency[term] == 0:
-                del new.document_frequency[term]
-        counts = new.document_frequency.values()
-        if min(counts, default=0) < 0 or new.n_documents < max(counts, default=0):
-            raise ValueError("Tfidf: more was to be taken out than was counted.")
-        return new
+    def _set_frequencies(self, a: Self, b: Self, sign: int) -> tuple[int, int]:
+        found = a.document_frequency.copy()
+        for term, texts in b.document_frequency.items():
+            found[term] += sign * texts
+        self.document_frequency = Counter({t: texts for t, texts in found.items() if texts})
+        return min(found.values(), default=0), max(found.values(), default=0)
 
     @cached_property
     def _vectorizer(self) -> TfidfVectorizer:
         terms = self.terms
         if not len(terms):
             raise ValueError(
-                f"Tfidf: at least one term wanted, but none of {self.n_documents} texts is in "
-                f"min_df={self.min_df} of them. Use update with texts first, or a smaller min_df."
+                f"Tfidf: expected at least one term in min_df={self.min_df} texts, got none in "
+                f"{self.n_documents} texts. Call update with texts first, or use a smaller min_df."
             )
         vectorizer = TfidfVectorizer(
             sublinear_tf=True, token_pattern=TOKEN, vocabulary=terms, stop_words=self._stop_list
@@ -261,33 +266,40 @@ class Tfidf(Vectoriser):
 
 
 class HashedTfidf(Vectoriser):
-    """A fixed number of columns, the term's hash saying which; see `Vectoriser`.
+    """TF-IDF vectoriser with hashed features and additive document frequencies.
 
-    For streams whose words nobody knows beforehand: memory is fixed, nothing has a name, and terms
-    that share a column are one.
+    Each term's hash is its feature, for streams with an unknown vocabulary: memory is fixed,
+    features have no names, and terms with the same hash share a feature.
 
     Parameters
     ----------
     n_features : int
-        d, how many columns.
+        Number of features.
     stop_words : {"english"}, collection of str or None
-        Words that are no terms.
+        Words to ignore: scikit-learn's list, or your own.
 
     Attributes
     ----------
-    document_frequency : ndarray of shape (d,)
-        In how many texts a term of each column occurs.
+    document_frequency : ndarray of shape (n_features,)
+        Number of texts that hold a term of each feature.
+    n_documents : int
+        Number of texts counted.
 
     Raises
     ------
     ParameterError
-        n_features out of range, stop words that are none.
+        n_features out of range, or invalid stop words.
     ValueError
-        Something else than texts; more taken out than was counted.
+        Anything but texts, or more subtracted than was counted.
+
+    See Also
+    --------
+    Tfidf : TF-IDF with one named feature per term.
+    sklearn.feature_extraction.text.HashingVectorizer : Hashed counts without idf.
 
     Notes
     -----
-    **Cost**: one pass over the words of each text, in scikit-learn; memory 8 d bytes.
+    **Cost**: one pass over the words of each text, in scikit-learn; memory 8 n_features bytes.
 
     Examples
     --------
@@ -297,22 +309,22 @@ class HashedTfidf(Vectoriser):
     (1, 1024)
     """
 
-    _told = ("n_features", "stop_words")
+    _compared = ("n_features", "stop_words")
 
     def __init__(self, n_features: int = 2**20, stop_words: StopWords = None) -> None:
-        _check(stop_words, "n_features", n_features, MOST)
+        _check("HashedTfidf", stop_words, "n_features", n_features, MOST)
         self.n_features, self.stop_words = int(n_features), _words(stop_words)
         self.n_documents = 0
         self.document_frequency = np.zeros(n_features, dtype=np.int64)
 
     @property
     def names(self) -> None:
-        """A hash cannot be turned back: no names."""
+        """None: hashed features have no names."""
         return None
 
     @property
     def n_terms(self) -> int:
-        """How many columns have a term."""
+        """Number of features that have a term."""
         return int(np.count_nonzero(self.document_frequency))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -320,7 +332,7 @@ class HashedTfidf(Vectoriser):
         return self._settings() | {"hashed_frequency": self.document_frequency}
 
     def _count(self, texts: Sequence[str]) -> None:
-        columns = self._hashed(texts).indices  # of each text once
+        columns = self._hashed(texts).indices  # each feature once per text
         self.document_frequency += np.bincount(columns, minlength=self.n_features)
 
     def _rows(self, texts: Iterable[str]) -> Any:
@@ -332,14 +344,9 @@ class HashedTfidf(Vectoriser):
             stop_words=self._stop_list,
         ).transform(texts)  # fmt: skip
 
-    def _combined(self, other: Self, sign: int) -> Self:
-        self.check_settings(other)
-        new = type(self)(self.n_features, self.stop_words)
-        new.n_documents = self.n_documents + sign * other.n_documents
-        new.document_frequency = self.document_frequency + sign * other.document_frequency
-        if new.document_frequency.min() < 0 or new.n_documents < new.document_frequency.max():
-            raise ValueError("HashedTfidf: more was to be taken out than was counted.")
-        return new
+    def _set_frequencies(self, a: Self, b: Self, sign: int) -> tuple[int, int]:
+        self.document_frequency = a.document_frequency + sign * b.document_frequency
+        return int(self.document_frequency.min()), int(self.document_frequency.max())
 
     @cached_property
     def _vectorizer(self) -> TfidfTransformer:
@@ -360,7 +367,7 @@ _TERMS = {
     "min_df": Field("i8", (), between(1, 2**53), optional=True),
 }
 _HASHED = {"hashed_frequency": Field("i8", ("t",), COUNT)}
-_RULES = (Check("no term in more texts than were counted", _frequencies_fit),)
+_RULES = (Check("document frequencies of at most n_documents", _frequencies_fit),)
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
@@ -386,25 +393,26 @@ def _texts(texts: Iterable[str]) -> list[str]:
     found = list(texts)
     odd = [text for text in found if not isinstance(text, str | bytes)]
     if odd or isinstance(texts, str | bytes):
-        came = repr(odd[0] if odd else texts)
-        raise ValueError(f"a list of texts wanted, each a str, but {came:.60} came.")
+        got = repr(odd[0] if odd else texts)
+        raise ValueError(f"expected a list of texts, each a str, got {got:.60}.")
     return found
 
 
 def _words(stop_words: StopWords) -> StopWords:
-    """As they are compared and stored: in one order, in lower case like the terms."""
+    """Return stop words sorted and in lower case, as they are compared and stored."""
     if stop_words is None or isinstance(stop_words, str):
         return stop_words
     return tuple(sorted({word.lower() for word in stop_words})) or None
 
 
-def _check(stop_words: StopWords, name: str, value: Any, most: float = np.inf) -> None:
+def _check(who: str, stop_words: StopWords, name: str, value: Any, most: float = np.inf) -> None:
     words: Any = () if stop_words is None or stop_words == _ENGLISH else stop_words
     listed = isinstance(words, Collection) and not isinstance(words, str | bytes)
     if not listed or not all(isinstance(word, str) for word in words):
         raise ParameterError(
-            f'stop_words must be "english", a list of words or None, but {stop_words!r} came.'
+            f'{who}: expected stop_words to be "english", a list of words or None, '
+            f"got {stop_words!r}."
         )
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
         limit = "" if most == np.inf else f" and <= {most:,}"
-        raise ParameterError(f"{name} must be a whole number >= 1{limit}, but {value!r} came.")
+        raise ParameterError(f"{who}: expected {name} to be an integer >= 1{limit}, got {value!r}.")

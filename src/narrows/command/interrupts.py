@@ -1,4 +1,4 @@
-"""Ctrl-C at a moment when things are whole."""
+"""Ctrl-C between two steps of a loop, and never in the middle of one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def between(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items, and let Ctrl-C come between two of them: one that is begun is finished.
+def interrupt_between(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items, and delay Ctrl-C until the loop's body has finished with an item.
 
-    While the next one is waited for, it comes at once.
+    While the next item is awaited, Ctrl-C takes effect at once.
     """
     previous = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or previous is None:

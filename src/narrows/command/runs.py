@@ -1,45 +1,43 @@
-"""An estimator learns from files, by chunks, with a checkpoint where one is wanted."""
+"""Fitting and updating an estimator from files, chunk by chunk, with checkpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from narrows.command.console import progress
 from narrows.engines import local
-from narrows.io.checkpoint import Begun, Checkpoint
+from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
 from narrows.solve.errors import DataError, ParameterError, RangeError
 from narrows.text import Tfidf, Vectoriser
 
-Through = Callable[[Dataset, str], Iterator[Chunk]]
-
 
 class Run:
-    """One fit or update.
+    """An estimator and files: a fit, an update, or a transform.
+
+    Iterating over a run yields (X, y) of each chunk; each iteration is a pass over the files.
 
     Parameters
     ----------
     estimator : narrows estimator
-        Unfitted for a fit; what was learnt goes on for an update.
+        Unfitted for a fit; fitted for an update, which continues from its state.
     inputs : sequence of str
         Files of one format, or "-".
     options : Options
         How to read them.
-    source : Source or None
-        What a fitted estimator remembers of its files.
-    through : callable
-        Goes through the chunks of a data set, and shows how far it is.
     checkpoint : Checkpoint, optional
-        Where to keep what is learnt on the way.
-    begun : Begun, optional
-        What to go on from.
-    begins_there : bool
-        Whether the input begins where `begun` stopped, and does not repeat what was read.
+        Where progress is saved.
+    resumed : ResumePoint, optional
+        Where to continue.
+    from_position : bool
+        Whether the input starts at that point, instead of being repeated from its beginning.
     vectoriser : Vectoriser, optional
-        What is to count the terms of texts, where no source says it.
+        Counts the terms of texts; `Tfidf` by default. A fitted estimator has its own.
     sample : int, optional
-        Count the terms of so many texts only, those that come first, and read once.
+        Number of texts, the first ones, whose terms are counted; the input is then read once.
     """
 
     def __init__(
@@ -47,140 +45,128 @@ class Run:
         estimator: Any,
         inputs: Sequence[str],
         options: Options,
-        source: Any,
-        through: Through,
         checkpoint: Checkpoint | None = None,
-        begun: Begun | None = None,
-        begins_there: bool = False,
+        resumed: ResumePoint | None = None,
+        from_position: bool = False,
         vectoriser: Vectoriser | None = None,
         sample: int | None = None,
     ):
-        self.estimator, self.checkpoint, self.begun = estimator, checkpoint, begun
-        self.inputs, self.through = list(inputs), through
-        if begun is not None:
-            source = begun.estimator._source
-            options = _as_before(begun, options, begins_there)
-        self.dataset = Dataset(inputs, options, source)
-        self.tfidf: Vectoriser | None = None if source is None else source.tfidf
-        self._vectoriser, self._sample = vectoriser or Tfidf(), sample
-        if checkpoint is not None and checkpoint.base is None and begun is not None and self.tfidf:
-            _check_vectoriser(self.tfidf, self._vectoriser, checkpoint.path)
-        self.header = None if begun is None else begun.header
+        self.estimator, self.checkpoint, self.inputs = estimator, checkpoint, list(inputs)
+        self._resumed, self._sample = resumed, sample
         self._chunk: Chunk | None = None
-        if begun is not None:
-            self.dataset.go_on_from(begun.at, begins_there)
+        self._new_vectoriser = vectoriser or Tfidf()
+        fitted = estimator if resumed is None else resumed.estimator
+        self._is_update = hasattr(estimator, "n_features_in_")
+        source = fitted._source if self._is_update or resumed is not None else None
+        self.vectoriser: Vectoriser | None = None if source is None else source.tfidf
+        if resumed is not None:
+            options = _options_as_before(resumed, options, from_position)
+            if not self._is_update and self.vectoriser is not None and checkpoint is not None:
+                _check_same_settings(self.vectoriser, self._new_vectoriser, checkpoint.path)
+        self.dataset = Dataset(inputs, options, source)
+        if resumed is not None:
+            self.dataset.resume_from(resumed.at, from_position)
 
     @property
     def at(self) -> Position:
-        """Where the last chunk ended that was learnt or is being learnt."""
+        """Where the last chunk ended that was learned, or is being learned."""
         return Position() if self._chunk is None else self._chunk.at
 
     def fit(self) -> Any:
-        """Fit the estimator, from the start or from where it stopped; return it."""
-        estimator, dataset, begun = self.estimator, self.dataset, self.begun
-        passes = estimator._passes_in_order() - (0 if begun is None else begun.passes)
-        to_count = dataset.is_text and self.tfidf is None and self._sample is None
-        if passes > 1 or to_count:
-            dataset.keep()
-        if to_count:
-            for chunk in self.through(dataset, "counting terms"):
-                self._vectoriser.update(chunk.X)
-            self._let_it_stand()
-        begin = None if begun is None else (begun.state, begun.passes)
-        try:
-            local.fit(estimator, _Pairs(self), begin, self._after)
-        except (DataError, ParameterError):
-            raise
-        except ValueError as error:  # of the data as a whole: one class only, equal means
-            raise DataError(", ".join(self.inputs), self._said(error)) from None
-        return estimator._remember(dataset.source(self.tfidf))
+        """Fit the estimator, from the beginning or from where it was stopped, and return it."""
+        estimator, dataset, resumed = self.estimator, self.dataset, self._resumed
+        passes = estimator._passes_in_order() - (0 if resumed is None else resumed.passes)
+        count_first = dataset.is_text and self.vectoriser is None and self._sample is None
+        if passes > 1 or count_first:
+            dataset.store_stdin()
+        if count_first:
+            for chunk in progress(dataset, "counting terms"):
+                self._new_vectoriser.update(chunk.X)
+            self._use_new_vectoriser()
+        start = None if resumed is None else (resumed.state, resumed.passes)
+        with self._inputs_in_errors():
+            local.fit(estimator, self, start, self._record)
+        return estimator._remember(dataset.source(self.vectoriser))
 
     def update(self) -> Any:
-        """Let the estimator learn the rows as well; return it."""
-        estimator = self.estimator if self.begun is None else self.begun.estimator
+        """Update the estimator with the rows, and return it."""
+        if self._resumed is not None:
+            self.estimator = self._resumed.estimator
+        with self._inputs_in_errors():
+            return local.update(
+                self.estimator, self, lambda: self._record(self.estimator._learnt.state, 0)
+            )
 
-        def after() -> None:
-            self._after(estimator._learnt.state, 0)
+    def rows(self, chunk: Chunk) -> Any:
+        """Return the rows of a chunk; texts are turned into rows by the vectoriser."""
+        return chunk.X if self.vectoriser is None else self.vectoriser.transform(chunk.X)
 
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        for chunk in self._chunks():
+            self._chunk = chunk
+            yield self.rows(chunk), chunk.y
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks to learn; with a sample, its terms are counted first."""
+        chunks = progress(self.dataset, "learning")
+        if self.dataset.is_text and self.vectoriser is None:
+            counted: list[Chunk] = []
+            sample, vectoriser = self._sample or 0, self._new_vectoriser
+            for chunk in chunks:
+                counted.append(chunk)
+                vectoriser.update(chunk.X[: sample - vectoriser.n_documents])
+                if vectoriser.n_documents >= sample:
+                    break
+            self._use_new_vectoriser()
+            yield from counted
+        yield from chunks
+
+    def _use_new_vectoriser(self) -> None:
+        """Turn texts into rows by the terms counted so far; DataError where there are none."""
+        if not self._new_vectoriser.n_terms:
+            min_df = getattr(self._new_vectoriser, "min_df", 1)
+            expected = "words" if min_df == 1 else f"words that occur in {min_df:,} of them"
+            raise DataError(self.inputs[0], f"the texts hold no {expected}.")
+        self.vectoriser = self._new_vectoriser
+
+    def _record(self, state: Any, passes: int) -> None:
+        """Give the checkpoint the state after a chunk."""
+        if self.checkpoint is None or self._chunk is None:
+            return
+        fitted = self._is_update
+        source = self.estimator._source if fitted else self.dataset.source(self.vectoriser)
+        header = self._chunk.header or (None if self._resumed is None else self._resumed.header)
+        self.checkpoint.record(state, source, passes, self._chunk, header)
+
+    @contextmanager
+    def _inputs_in_errors(self) -> Iterator[None]:
+        """Name the inputs in errors of the data as a whole, such as a single class."""
         try:
-            return local.update(estimator, _Pairs(self), after)
+            yield
         except (DataError, ParameterError):
             raise
         except ValueError as error:
-            raise DataError(", ".join(self.inputs), self._said(error)) from None
-
-    def _said(self, error: ValueError) -> str:
-        """What an error says, with the name that a feature has in the files."""
-        source = self.dataset.source(self.tfidf)
-        names = None if source is None else source.names
-        if names is not None and isinstance(error, RangeError) and error.feature is not None:
-            error = error.named(error.who, str(names[error.feature]))
-        return str(error)
-
-    def rows(self, chunk: Chunk) -> Any:
-        """The rows of a chunk, of its texts if it holds these."""
-        return chunk.X if self.tfidf is None else self.tfidf.transform(chunk.X)
-
-    def chunks(self) -> Iterator[Chunk]:
-        """The chunks to learn; those that come first are counted first, if they are the sample."""
-        chunks = self.through(self.dataset, "learning")
-        if self.dataset.is_text and self.tfidf is None:
-            held: list[Chunk] = []
-            sample = self._sample or 0
-            for chunk in chunks:
-                held.append(chunk)
-                self._vectoriser.update(chunk.X[: sample - self._vectoriser.n_documents])
-                if self._vectoriser.n_documents >= sample:
-                    break
-            self._let_it_stand()
-            yield from held
-        yield from chunks
-
-    def _let_it_stand(self) -> None:
-        if not self._vectoriser.n_terms:
-            least = getattr(self._vectoriser, "min_df", 1)
-            no = "no words" if least == 1 else f"no words that {least:,} of them have"
-            raise DataError(self.inputs[0], f"the texts hold {no}.")
-        self.tfidf = self._vectoriser
-
-    def _after(self, state: Any, passes: int) -> None:
-        if self.checkpoint is None or self._chunk is None:
-            return
-        learnt = getattr(self.estimator, "_learnt", None)  # of an update
-        source = self.dataset.source(self.tfidf) if learnt is None else learnt.source
-        header = self._chunk.header or self.header
-        self.checkpoint.after(state, source, passes, self._chunk, header)
+            source = self.dataset.source(self.vectoriser)
+            names = None if source is None else source.names
+            if names is not None and isinstance(error, RangeError) and error.feature is not None:
+                error = error.named(error.who, str(names[error.feature]))
+            raise DataError(", ".join(self.inputs), str(error)) from None
 
 
-def _check_vectoriser(was: Vectoriser, now: Vectoriser, path: str) -> None:
+def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
     try:
-        was.check_settings(now)
+        before.check_settings(now)
     except ValueError as error:
-        raise ParameterError(
-            f"{path}: a checkpoint of another run. {error} Give what was given then, or leave "
-            "--resume out to begin afresh."
-        ) from None
+        raise another_run(path, str(error)) from None
 
 
-def _as_before(begun: Begun, options: Options, begins_there: bool) -> Options:
-    """Options by which rows are read as they were before the stop."""
-    source, classes = begun.estimator._source, begun.state.classes
-    columns = None if source is None else source.columns
-    return options.having(
-        columns=options.columns or columns,
-        header=begun.header if begins_there else None,
-        several_labels=begun.several_labels,
-        number_labels=None if not len(classes) else classes.dtype.kind in "biu",
-    )
-
-
-class _Pairs:
-    """(X, y) of the chunks of a run, from the start each time they are gone through."""
-
-    def __init__(self, run: Run):
-        self.run = run
-
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        for chunk in self.run.chunks():
-            self.run._chunk = chunk
-            yield self.run.rows(chunk), chunk.y
+def _options_as_before(resumed: ResumePoint, options: Options, from_position: bool) -> Options:
+    """Return options by which rows are read as they were before the stop."""
+    source, classes = resumed.estimator._source, resumed.state.classes
+    found = {
+        "header": resumed.header if from_position else None,
+        "several_labels": resumed.several_labels,
+        "number_labels": classes.dtype.kind in "biu" if len(classes) else None,
+    }
+    columns = options.columns or (None if source is None else source.columns)
+    return options.replace(columns=columns).with_found(found)

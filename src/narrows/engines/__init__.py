@@ -1,7 +1,11 @@
-"""Where a fit runs: each engine adds up the states of the parts of a data set.
+"""Where a fit runs: in this process, or on a cluster whose workers learn the parts of a data set.
 
-An engine does three things, and the estimator says what they are: the state of a part
-(`local.learn`, by `update_state` of its chunks), the sum of two (`add_states`), and what is learnt
-from the sum of all (`fit_state`). An engine whose parts are elsewhere gives an object with
-`sum(estimator)`, and for methods of products with the rows `rows(estimator)`, to `fit_parts`.
+`local.py` is one process. A cluster is one file with an `engine.Engine` (map, reduce, broadcast,
+collect) and the public functions ``fit`` and ``transform``; `ENGINES` lists it. All other files are
+for every cluster: `learn.py` is what a worker does with one part, `features.py` what the parts must
+have in common, `parts.py` a data set in parts, `tree.py` the sum of their states, and `rows.py`
+products with samples that stay on the workers.
 """
+
+# the package that a collection is of, and the module whose `fit` and `transform` take it
+ENGINES = {"dask": "narrows.engines.dask"}

@@ -1,4 +1,4 @@
-"""The Dask cluster to work on: one that is there, or one of this machine that is closed again."""
+"""The Dask cluster to work on: one that runs, or one of this machine that is closed at the end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from threading import Lock
 from traceback import clear_frames
 from typing import Any
 
-_BEGINNING = Lock()  # distributed imports parts of itself as a cluster begins: not two at once
+_START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
 _LOGGERS = ("distributed", "asyncio", "bokeh")
-_WAIT = "5 minutes"  # for workers of a cluster of ours to begin, and to come back
+_WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
 _LIMITS = {
     "distributed.scheduler.no-workers-timeout": _WAIT,
     # after which a worker that is being restarted is closed for good: 15 s on a busy machine
@@ -22,54 +22,68 @@ _LIMITS = {
 }
 
 
-def need_distributed() -> Any:
+def import_distributed() -> Any:
     """Return Dask's `distributed`; ImportError where it is not installed."""
     try:
         import distributed
     except ImportError:
-        raise ImportError("clusters need the extra `dask`: pip install narrows[dask]") from None
+        raise ImportError(
+            "narrows.engines.dask needs the extra `dask`: pip install narrows[dask]"
+        ) from None
     return distributed
 
 
 @contextmanager
-def connected(client: Any) -> Iterator[Any]:
-    """The client given, or that of the moment, or one of a local cluster, which is closed."""
-    distributed = need_distributed()
+def connect(client: Any) -> Iterator[Any]:
+    """Give the client passed, or of an address, or the current one, or of a new local cluster."""
+    distributed = import_distributed()
     with ExitStack() as ours:
         if client is None:
-            client = _of_the_moment(distributed, ours)
+            client = _current_client(distributed, ours)
         elif isinstance(client, str):
             try:
                 client = ours.enter_context(distributed.Client(client, set_as_default=False))
             except (OSError, TimeoutError, ValueError) as error:
                 raise ConnectionError(f"no Dask scheduler answers at {client}: {error}") from None
-        with _explained(distributed, client), _letting_go():
+        with _explain_errors(distributed, client):
             yield client
 
 
 @contextmanager
-def _explained(distributed: Any, client: Any) -> Iterator[None]:
-    """Say in our own words what went wrong with the cluster."""
+def _explain_errors(distributed: Any, client: Any) -> Iterator[None]:
+    """Say in our own words what is wrong with the cluster; let nothing stay there after an error.
+
+    The frames of the error hold futures, and these what is on the cluster.
+    """
     address = client.scheduler.address if client.scheduler else "?"
     try:
         yield
-    except distributed.KilledWorker as error:
-        raise ConnectionError(
-            f"workers of the Dask cluster at {address} died again and again on one part, most "
-            f"often for want of memory; give more of it, or smaller parts. {error}"
-        ) from None
-    except (CancelledError, distributed.comm.CommClosedError) as error:
-        raise ConnectionError(
-            f"the Dask scheduler at {address} was lost, and with it what was learnt; start it "
-            f"again, and the fit. ({type(error).__name__}: {error})"
-        ) from None
-    except Exception as error:
-        if type(error).__name__ not in ("NoWorkerError", "NoValidWorkerError"):
+    except BaseException as error:
+        clear_frames(error.__traceback__)
+        problem = _problem(distributed, address, error)
+        if problem is None:
             raise
-        raise ConnectionError(
-            f"the Dask cluster at {address} was without workers for too long; start workers, then "
+        raise ConnectionError(problem) from None
+
+
+def _problem(distributed: Any, address: str, error: BaseException) -> str | None:
+    """Return what is wrong with the cluster, if that is the error."""
+    if isinstance(error, distributed.KilledWorker):
+        return (
+            f"workers of the Dask cluster at {address} died again and again on one part, most "
+            f"often for want of memory. Give them more memory, or smaller parts. {error}"
+        )
+    if isinstance(error, CancelledError | distributed.comm.CommClosedError):
+        return (
+            f"the Dask scheduler at {address} was lost, and the fit with it. Start both again. "
+            f"({type(error).__name__}: {error})"
+        )
+    if type(error).__name__ in ("NoWorkerError", "NoValidWorkerError"):
+        return (
+            f"the Dask cluster at {address} was without workers for too long. Start workers, then "
             f"the fit again. {str(error).splitlines()[0]}"
-        ) from None
+        )
+    return None
 
 
 class _Settings:
@@ -108,8 +122,8 @@ class _Settings:
 _SETTINGS = _Settings()
 
 
-def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
-    """The client of the task that this is in, or the default one, or of a cluster that is ours."""
+def _current_client(distributed: Any, ours: ExitStack) -> Any:
+    """Return the client of the task that this runs in, or the default one, or of a new cluster."""
     try:
         distributed.get_worker()
     except ValueError:
@@ -122,28 +136,28 @@ def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
         pass
     ours.enter_context(_SETTINGS)
 
-    def begun() -> Any:
-        with _BEGINNING, _deaf_to_interrupts():
+    def start() -> Any:
+        with _START, _ignore_interrupts():
             return distributed.LocalCluster(
                 threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL,
                 death_timeout=_WAIT,
             )  # fmt: skip
 
-    def end() -> None:
-        if beginning.exception():
+    def close() -> None:
+        if starting.exception():
             return
         try:
-            beginning.result().close()
-        except KeyboardInterrupt:  # a second one: what is being closed is waited for still
-            beginning.result().close()
+            starting.result().close()
+        except KeyboardInterrupt:  # a second one: wait still for what is being closed
+            starting.result().close()
             raise
 
-    # a thread of its own knows no Ctrl-C, which would leave half a cluster that nobody closes
+    # Ctrl-C reaches the main thread only: here it would leave half a cluster that nobody closes
     with ThreadPoolExecutor(1) as thread:
-        beginning = thread.submit(begun)
-        ours.callback(end)
+        starting = thread.submit(start)
+        ours.callback(close)
         try:
-            cluster = beginning.result()
+            cluster = starting.result()
         except (OSError, RuntimeError) as error:
             raise ConnectionError(
                 f"no Dask cluster could be started on this machine: {str(error) or 'no answer'}"
@@ -153,19 +167,9 @@ def _of_the_moment(distributed: Any, ours: ExitStack) -> Any:
 
 
 @contextmanager
-def _letting_go() -> Iterator[None]:
-    """Let nothing stay on the cluster after an error: its frames hold futures, and these it."""
-    try:
-        yield
-    except BaseException as error:
-        clear_frames(error.__traceback__)
-        raise
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes begin to whom a Ctrl-C says nothing: it is for the one that began them."""
-    resource_tracker.ensure_running()  # which would undo it
+def _ignore_interrupts() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C, which is for the process that started them."""
+    resource_tracker.ensure_running()  # it would undo this
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,4 +1,4 @@
-"""A Dask cluster: parts of a data set are learnt side by side, and their states added up.
+"""Fit and transform on a Dask cluster, whose workers learn the parts of a data set.
 
 Needs the extra ``dask``. In a script, work goes under ``if __name__ == "__main__":``, because a
 local cluster starts processes that import it.
@@ -6,24 +6,89 @@ local cluster starts processes that import it.
 
 from __future__ import annotations
 
-import os
+import functools
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_consistent_length
 
-from narrows.engines.cluster import connected, need_distributed
-from narrows.engines.parts import Parts, has_lists, is_frame, numbers_of, whole_rows
-from narrows.engines.rows import kept
-from narrows.engines.there import reduced_block, reduced_part, write_reduced
+from narrows.engines.cluster import connect, import_distributed
+from narrows.engines.engine import Engine, Function, Piece
+from narrows.engines.learn import reduce_block, reduce_part
+from narrows.engines.parts import Parts, feature_names, has_lists, label_of, list_parts
+from narrows.engines.tree import TreeSum
 from narrows.families._elsewhere import is_dask
-from narrows.io.chunk import Options
+from narrows.io.chunk import Options, feature_columns
 from narrows.io.lines import MAX_LINE_MB
-from narrows.solve.errors import ParameterError
+from narrows.moments.labels import as_array
 from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
+
+_AT_ONCE = 8  # arrays that one task adds up
+
+
+class Dask(Engine):
+    """A Dask cluster; results are futures."""
+
+    name = "narrows.engines.dask"
+
+    def __init__(self, client: Any):
+        self.client = client
+
+    def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
+        """Return the futures of a function of each item."""
+        return [self._start(function, *args) for args in zip(*iterables, strict=False)]
+
+    def reduce(self, add: Function, results: Sequence[Any]) -> Any:
+        """Return the future of the sum, of a few at a time."""
+        while len(results) > 1:
+            few = [results[k : k + _AT_ONCE] for k in range(0, len(results), _AT_ONCE)]
+            results = [self._start(functools.reduce, add, each) for each in few]
+        return results[0]
+
+    def broadcast(self, thing: Any) -> Any:
+        """Return the future of a thing on the workers.
+
+        It is that of a task, which is sent again where its worker dies; what is scattered is lost.
+        """
+        return self._start(_return, thing)
+
+    def collect(self, results: Sequence[Any]) -> list[Any]:
+        """Return the values of futures."""
+        return self.client.gather(list(results))
+
+    def sum(
+        self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]
+    ) -> list[Piece]:
+        """Return the pieces of the sum of states, by a tree of additions."""
+        from distributed import as_completed
+
+        starts = [
+            functools.partial(self._start, function, *a) for a in zip(*iterables, strict=False)
+        ]
+        running = 2 * max(1, sum(self.client.nthreads().values()))
+        tree = TreeSum(self._start, as_completed(loop=self.client.loop), running, add)
+        return tree.of(starts, seen)
+
+    def _start(self, function: Function, *args: Any, **options: Any) -> Any:
+        from dask import delayed
+        from dask.base import unpack_collections
+
+        with warnings.catch_warnings():  # parts in the memory of this process have to be sent
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            if unpack_collections(args)[0]:
+                task = delayed(function, pure=False, traverse=True)(*args)
+                return self.client.compute(task, **options)
+            return self.client.submit(function, *args, pure=False, **options)
+
+
+def _return(thing: Any) -> Any:
+    return thing
 
 
 def fit(
@@ -41,7 +106,7 @@ def fit(
     vectoriser: Vectoriser | None = None,
     progress: bool = False,
 ) -> Any:
-    """Fit an estimator to a data set in parts, each of which a worker reads and learns.
+    """Fit an estimator to a data set in parts, each of which one worker reads and learns.
 
     ::
 
@@ -50,54 +115,66 @@ def fit(
     Parameters
     ----------
     estimator : narrows estimator
-        An exact method that adds up (all selectors, OC, OCM): the answer is that of a local fit.
-        MMC and SRDA: their products with the rows are made where the rows are. OnlineSRDA: by its
-        approximate merge. The others are refused, and the message names what to use.
+        All selectors, OC and OCM give the answer of a local fit, because their states add up. MMC
+        and SRDA give it as well; their samples stay on the workers, which compute the products with
+        them. OnlineSRDA is merged approximately. Other methods are refused with an error that
+        names an alternative.
     partitions : dask collection, tuple, or list
-        - a tuple (X, y) or (X, y, sample_weight) of dask arrays of shape (n, d) and (n,), their
-          blocks dense or scipy sparse; y also a NumPy array, or a 0-1 indicator matrix;
-        - a dask DataFrame, with a label column and a number in each other one, or the lists
-          ``indices`` and ``values``; or a tuple (DataFrame, Series);
-        - a list, of paths or patterns such as ``"shards/*.parquet"`` (each file is read by one
-          worker, which has to find it under that name), of (X, y) or (X, y, sample_weight), of
-          DataFrames of the same columns, or of `dask.delayed` of any of these. Dense parts need the
-          same number of features, named ones the same names; sparse ones may have fewer or more.
+        - A tuple (X, y) or (X, y, sample_weight) of dask arrays of shape (n_samples, n_features)
+          and (n_samples,), with dense or SciPy sparse blocks. y may also be a NumPy array, or a
+          0-1 indicator matrix.
+        - A dask DataFrame with a label column, and either one number in each other column or the
+          lists ``indices`` and ``values``; or a tuple (DataFrame, Series).
+        - A list of paths or patterns such as ``"shards/*.parquet"``, of (X, y) or
+          (X, y, sample_weight), of DataFrames with the same columns, or of `dask.delayed` of any
+          of these. One worker reads each file, and has to find it under that name. Dense parts
+          need the same number of features, and named features the same names. Sparse parts may
+          differ in width.
     client : distributed.Client, optional
-        Of the cluster. If left out, the client of the moment; where there is none a local cluster
-        with one process for each core is started, and closed at the end.
+        The client of a cluster, or the address of its scheduler. By default the current client; if
+        there is none, a local cluster with one process for each core is started, and closed at the
+        end.
     label, text, split, width, zero_based, chunk_rows, max_line_mb
         How to read files and tables; see `narrows.read.iter_chunks`.
     vectoriser : Vectoriser, optional
-        What counts the terms of texts (JSON lines); `Tfidf` if left out. The texts are then read
-        twice.
+        Counts the terms of texts (JSON lines), which are then read twice; `narrows.text.Tfidf` by
+        default.
     progress : bool, default=False
         Show on stderr how many parts are done.
 
     Returns
     -------
-    estimator : the same, fitted
+    estimator : narrows estimator
+        The same estimator, fitted.
 
     Raises
     ------
     ParameterError
-        A method that needs rows in order, or a `half_life`; files of several formats.
+        The method needs samples in order or has a `half_life`, or the files have several formats.
     DataError
-        Something wrong in a file or a part, named with the row; a part whose features differ.
+        A file or a part is damaged, or its features differ from those of other parts. The message
+        names the file or part, and the row.
     ConnectionError
         The scheduler cannot be reached or was lost, or workers died again and again.
 
     Warns
     -----
     UserWarning
-        OnlineSRDA: what is merged is an approximation.
+        OnlineSRDA: the merged result is an approximation.
+
+    See Also
+    --------
+    transform : Reduce the parts of a data set on a cluster.
+    narrows.read.iter_chunks : Read a data set in chunks, in this process.
+    narrows.ClassStats : The state that adds up.
 
     Notes
     -----
-    **Cost**: that of a local fit, divided by the number of workers; over the network goes one state
-    a part, at most 8 c d bytes, and about 12 for each of its non-zeros where that is less. States
-    of more than 100 MB are cut by columns, so that no process holds more than a few such pieces.
-    More than 400 MB in all are not brought home into memory but into temporary files. A worker
-    that dies is replaced by Dask, and its parts are learnt again.
+    **Cost**: that of a local fit, divided by the number of workers. Each part sends one state over
+    the network: at most 8 c d bytes, or about 12 bytes for each of its non-zeros if that is less. A
+    state of more than 100 MB is cut by features, so that no process holds more than a few such
+    pieces. If the sum has more than 400 MB, it is collected in temporary files and not in memory.
+    Dask replaces a worker that dies, and its parts are learned again.
 
     Examples
     --------
@@ -116,11 +193,11 @@ def fit(
         label, text, split, width, zero_based, None, chunk_rows, needed, max_line_mb=max_line_mb
     )
     estimator._check_parameters_alone()
-    with connected(client) as here:
-        parts = Parts(here, partitions, options, progress)
-        parts.look_at_files(vectoriser)
+    with connect(client) as connected:
+        parts = _parts(Dask(connected), partitions, options, progress)
+        parts.survey(vectoriser)
         estimator._fit_parts(parts)
-    return parts.told(estimator)
+    return parts.describe(estimator)
 
 
 def transform(
@@ -130,20 +207,19 @@ def transform(
     client: Any = None,
     **reading: Any,
 ) -> Any:
-    """Reduce the parts of a data set, each where it is.
+    """Reduce the parts of a data set, each on one worker.
 
     Parameters
     ----------
     estimator : narrows estimator
-        Fitted.
+        A fitted estimator.
     partitions : dask collection or list
-        As for `fit`; labels are not needed. For files the options that the estimator was fitted
-        with are remembered, and the columns of files and tables are found by their names where the
-        fit saw any.
+        As for `fit`; labels are not needed. Files are read with the options of the fit. The
+        features of files and tables are found by name if the fit saw names.
     output : str, optional
-        A folder, made if need be: the reduced rows are written there, with their labels, a Parquet
-        file for each part that has rows, ``part-00000.parquet`` and so on, each in its place at
-        once. Other files that are there stay.
+        A folder, created if necessary. The reduced samples and their labels are written there, one
+        Parquet file for each part that has samples, named ``part-00000.parquet`` and so on. Other
+        files in the folder stay.
     client : distributed.Client, optional
         As for `fit`; only used with `output`.
     **reading
@@ -151,23 +227,28 @@ def transform(
 
     Returns
     -------
-    X_r : dask array of shape (n, p)
-        Of nothing computed yet; its blocks are CSR where a selector picks columns of sparse rows.
-        The number of rows is unknown (NaN) where that of the parts is. With `output` the list of
-        the files written.
+    X_r : dask array of shape (n_samples, n_components)
+        A lazy array; its blocks are CSR if a selector picks features of sparse samples. The number
+        of samples is unknown (NaN) if that of the parts is. With `output`, the list of the files
+        written.
 
     Raises
     ------
     ParameterError
-        A file that would take the place of one that is read, or texts where numbers were learnt.
+        An output file is also an input, or the files hold texts and the fit saw numbers.
     DataError
-        Something wrong in a file or a part, when it is computed or written.
+        A file or a part is damaged; raised when it is computed or written.
     ConnectionError
         As for `fit`.
 
+    See Also
+    --------
+    fit : Fit an estimator on a cluster.
+    narrows.load : Read a fitted estimator from a file.
+
     Notes
     -----
-    **Cost**: every worker gets W, 8 p d bytes, or the numbers of the columns picked.
+    **Cost**: each worker receives W, 8 p d bytes, or the numbers of the selected features.
 
     Examples
     --------
@@ -180,62 +261,127 @@ def transform(
     >>> reduced.shape, reduced.compute().shape
     ((150, 2), (150, 2))
     """
-    need_distributed()
+    import_distributed()
     from dask import array, delayed
 
     source, d = estimator._source, estimator.n_features_in_
     given = {name: value for name, value in reading.items() if value is not None}
     options = Options(**{"width": d, "columns": estimator._file_columns(), **given})
-    reduce, p = estimator._reducer(), len(estimator.get_feature_names_out())
+    reduce, names = estimator._reducer(), list(map(str, estimator.get_feature_names_out()))
+    p = len(names)
     if output is not None:
-        with connected(client) as here:
-            alone = is_dask(partitions) and not is_frame(partitions)
-            parts = Parts(here, (partitions, None) if alone else partitions, options)
-            parts.turn_into_columns_by(source)
-            names = [str(name) for name in estimator.get_feature_names_out()]
-            output = os.path.abspath(output)
-            paths = [os.path.join(output, f"part-{k:05}.parquet") for k in range(len(parts.raw))]
-            read = {os.path.realpath(raw) for raw in parts.raw if isinstance(raw, str)}
-            for path in paths:
-                if os.path.realpath(path) in read:
-                    raise ParameterError(f"{path}: this is what is read; write to another folder.")
-            os.makedirs(output, exist_ok=True)
-            reducer = kept(here, reduce)
-            written = here.gather(
-                [
-                    parts.compute(write_reduced, raw, where, reducer, names, path)
-                    for raw, where, path in zip(parts.raw, parts.where, paths, strict=True)
-                ]
-            )
-            return [path for path in written if path is not None]
+        with connect(client) as connected:
+            if is_dask(partitions) and not _is_frame(partitions):
+                partitions = partitions, None
+            parts = _parts(Dask(connected), partitions, options)
+            parts.use_source(source)
+            return parts.write(reduce, names, output)
     if isinstance(partitions, tuple) and is_dask(partitions[0]):
         partitions = partitions[0]
-    if is_frame(partitions) and not has_lists(partitions):
-        partitions = numbers_of(partitions, options).to_dask_array()
+    if _is_frame(partitions) and not has_lists(partitions):
+        columns = {str(name): name for name in partitions.columns}
+        label = label_of(partitions, options)
+        features = feature_columns(list(columns), label, options, "DataFrame")
+        partitions = partitions[[columns[name] for name in features]].to_dask_array()
     if not isinstance(partitions, array.Array):
-        parts = Parts(None, partitions, options)
-        parts.turn_into_columns_by(source)
-        shared, reducer = delayed((options, source)), delayed(reduce)
-        blocks = [
-            delayed(reduced_part)(shared, raw, where, reducer)
-            for raw, where in zip(parts.raw, parts.where, strict=True)
-        ]
+        parts = _parts(Dask(None), partitions, options)
+        parts.use_source(source)
+        shared = delayed((options, source)), delayed(reduce)
+        blocks = [delayed(reduce_part)(part, *shared) for part in parts.parts]
         arrays = [array.from_delayed(b, (np.nan, p), meta=np.empty((0, 0))) for b in blocks]
         return array.concatenate(arrays, allow_unknown_chunksizes=True)
-    X = whole_rows(partitions)
+    X = _whole_samples(partitions)
+    who = type(estimator).__name__
     if X.shape[1] != d:
         raise ValueError(
-            f"{type(estimator).__name__}: {d} columns wanted, but {X.shape[1]} came. "
-            "Give those of the fit."
+            f"{who}: expected {d} features as in the fit, got {X.shape[1]}. "
+            "Give the features of the fit."
         )
     picks = hasattr(estimator, "get_support") and sparse.issparse(X._meta)
     dtype = X.dtype if X.dtype == np.float32 else np.dtype(np.float64)
     meta = sparse.csr_array((0, 0), dtype=dtype) if picks else np.empty((0, 0), dtype)
-    return X.map_blocks(
-        reduced_block,
-        type(estimator).__name__,
-        delayed(reduce),
-        chunks=(X.chunks[0], (p,)),
-        dtype=dtype,
-        meta=meta,
-    )
+    chunks = (X.chunks[0], (p,))
+    return X.map_blocks(reduce_block, who, delayed(reduce), chunks=chunks, dtype=dtype, meta=meta)
+
+
+# -- dask collections as parts ---------------------------------------------------------------------
+
+
+def _parts(engine: Engine, partitions: Any, options: Options, progress: bool = False) -> Parts:
+    """Return the parts of whatever `fit` takes."""
+    from dask import is_dask_collection
+
+    names = None
+    if _is_frame(partitions):
+        names, data = feature_names(partitions, options), list(partitions.to_delayed())
+    elif is_dask(partitions):
+        raise TypeError(
+            f"{engine.name}: expected a tuple (X, y), got one array. Give the labels as well."
+        )
+    elif isinstance(partitions, tuple) and is_dask(partitions[0]):
+        X = partitions[0]
+        if _is_frame(X) and all(isinstance(name, str) for name in X.columns):
+            names = list(X.columns)
+        data = _blocks(*partitions)
+    elif is_dask_collection(partitions):  # one `delayed`
+        data = [partitions]
+    else:
+        data = list_parts(partitions)
+    return Parts(engine, data, options, names, progress)
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether X is a DataFrame of dask."""
+    return is_dask(X) and hasattr(X, "columns")
+
+
+def _blocks(X: Any, y: Any = None, weight: Any = None) -> list[Any]:
+    """Return blocks of samples with their labels and weights."""
+    if _is_frame(X):
+        blocks, sizes = X.to_delayed(), (np.nan,) * X.npartitions
+    else:
+        X = _whole_samples(X)
+        blocks, sizes = X.to_delayed().ravel(), X.chunks[0]
+    more = [] if weight is None else [_blocks_of(weight, "sample_weight", sizes)]
+    return list(zip(blocks, _blocks_of(y, "y", sizes), *more, strict=True))
+
+
+def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...]) -> list[Any]:
+    """Return the labels or weights of each block of samples."""
+    known = not any(np.isnan(size) for size in sizes)
+    if y is None:
+        return [None] * len(sizes)
+    if is_dask(y):
+        if hasattr(y, "chunks"):
+            y = y.rechunk({1: -1}) if y.ndim > 1 else y
+            if known and y.chunks[0] != sizes and not np.isnan(y.shape[0]):
+                check_consistent_length(np.empty(sum(sizes)), np.empty(y.shape[0]))
+                y = y.rechunk({0: sizes})
+        blocks = np.ravel(y.to_delayed()).tolist()
+        if len(blocks) != len(sizes):
+            raise ValueError(
+                f"{Dask.name}: expected {len(sizes)} blocks of {name} as of X, got {len(blocks)}. "
+                "Rechunk both alike, or call compute_chunk_sizes() on both first."
+            )
+        return blocks
+    if not known:
+        raise ValueError(
+            f"{Dask.name}: expected {name} as a dask collection with the blocks of X, whose sizes "
+            f"are unknown, got {type(y).__name__}. Or call X.compute_chunk_sizes() first."
+        )
+    y = y if sparse.issparse(y) else as_array(y)
+    if y.shape[0] != sum(sizes):
+        raise ValueError(
+            f"{Dask.name}: expected {sum(sizes)} samples in {name} as in X, got {y.shape[0]}."
+        )
+    stops = np.cumsum(sizes).tolist()
+    return [y[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)]
+
+
+def _whole_samples(X: Any) -> Any:
+    """Return a dask array that is cut between samples only."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"{Dask.name}: expected X of shape (n_samples, n_features), got shape {X.shape}."
+        )
+    return X.rechunk({1: -1})

@@ -1,4 +1,4 @@
-"""What parts of a data set need to have in common before their states add up."""
+"""What the parts of a data set must have in common before their states add up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMED = 5  # features that a message lists
 
 
 class Features(NamedTuple):
-    """How many features the rows of a part have, of which form they are, and the names if any."""
+    """The number of features of samples, whether these are dense, and the names if any."""
 
     number: int
     dense: bool
@@ -21,15 +21,15 @@ class Features(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, names: Iterable[Any] | None = None) -> Self:
-        """Return those of some rows; only names that are all text count, as in scikit-learn."""
+        """Return those of samples; only names that are all text count, as in scikit-learn."""
         listed = () if names is None else tuple(names)
         named = bool(listed) and all(isinstance(name, str) for name in listed)
         return cls(X.shape[1], not sparse.issparse(X), listed if named else None)
 
     def follow(self, number: int) -> bool:
-        """Whether these rows may come after rows of so many features, or of 0: after none.
+        """Whether these samples may follow others of so many features, or of 0: none.
 
-        Sparse rows may have fewer, or more; what is missing in either is 0. Dense rows may not.
+        Sparse samples may have fewer, or more; what is missing in either is 0. Dense ones may not.
         """
         return not (self.dense and number and self.number != number)
 
@@ -40,7 +40,7 @@ class PartFeatures:
     Parameters
     ----------
     where : sequence of str
-        How each part is called in errors.
+        What errors call each part.
     """
 
     def __init__(self, where: Sequence[str]):
@@ -52,7 +52,7 @@ class PartFeatures:
         self.of_names = ""
 
     def add(self, k: int, features: Features | None) -> None:
-        """Note the features of part k, None of one without rows; parts may come in any order.
+        """Add the features of part k, None if it has no samples; the order of calls is free.
 
         Raises
         ------

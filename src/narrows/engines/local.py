@@ -14,7 +14,7 @@ from narrows.solve.sums import widened
 def fit(
     estimator: Any,
     chunks: Iterable[tuple[Any, Any]],
-    begun: tuple[Any, int] | None = None,
+    start: tuple[Any, int] | None = None,
     after: Callable[[Any, int], None] = lambda state, number: None,
 ) -> Any:
     """Fit an estimator to a data set that comes in chunks, with the checks of `fit`.
@@ -22,12 +22,12 @@ def fit(
     Parameters
     ----------
     estimator : narrows estimator
-        Its parameters say how; what it had learnt before is forgotten.
+        Its parameters say how; what it learned before is forgotten.
     chunks : iterable of (X, y)
-        Gone through once for each pass that the estimator makes. Sparse chunks may have fewer or
-        more features than those before them; what is missing is 0. Dense ones may not.
-    begun : (state, int), optional
-        A state to go on from, and the number of the pass in which it was left; `chunks` are then
+        Iterated once for each pass that the estimator makes. Sparse chunks may have fewer or more
+        features than those before them; what is missing is 0. Dense ones may not.
+    start : (state, int), optional
+        A state to resume from, and the number of the pass in which it was left; `chunks` are then
         at first what is left of that pass.
     after : callable, optional
         Called with the state and the number of the pass after each chunk.
@@ -36,21 +36,21 @@ def fit(
     -------
     estimator : the same, fitted
     """
-    state = learn(estimator, chunks, begun, after)
+    state = learn(estimator, chunks, start, after)
     if state is None:
-        raise ValueError(f"{type(estimator).__name__}: there are no rows to fit to.")
+        raise ValueError(f"{type(estimator).__name__}: expected at least one sample, got none.")
     return estimator._fit_state(state)
 
 
 def learn(
     estimator: Any,
     chunks: Iterable[tuple[Any, ...]],
-    begun: tuple[Any, int] | None = None,
+    start: tuple[Any, int] | None = None,
     after: Callable[[Any, int], None] = lambda state, number: None,
 ) -> Any:
-    """Return the state of a data set that comes in chunks, as `fit` does; None if none came."""
+    """Return the state of a data set that comes in chunks, as for `fit`; None if there are none."""
     estimator._check_parameters_alone()
-    state, first = begun or (None, 0)
+    state, first = start or (None, 0)
     for number in range(first, estimator._passes_in_order()):
         if number > first:
             estimator._next_pass(state)
@@ -59,8 +59,8 @@ def learn(
                 state = estimator._empty_state(X.shape[1])
             elif not Features.of(X).follow(state.n_features):
                 raise ValueError(
-                    f"{type(estimator).__name__}: expected dense rows of {state.n_features} "
-                    f"features as before, got {X.shape[1]}. Give all rows the same features."
+                    f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
+                    f"features as before, got {X.shape[1]}. Give all samples the same features."
                 )
             elif X.shape[1] > state.n_features:
                 state = state.widen(X.shape[1])
@@ -76,7 +76,7 @@ def update(
 ) -> Any:
     """Let a fitted estimator learn a data set that comes in chunks, as `partial_fit` would.
 
-    Sparse rows may be wider than what was learnt, where columns have no names, and narrower.
+    Sparse samples may have fewer features than the estimator, and more if these have no names.
     """
     for X, y in chunks:
         if sparse.issparse(X):

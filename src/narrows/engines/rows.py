@@ -1,99 +1,48 @@
-"""Rows that stay on the workers of a cluster, known by products."""
+"""Samples that stay on the workers of a cluster, known by products with them."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable
 from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import repeat
+from operator import add, attrgetter
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from narrows.engines.features import Features
-from narrows.engines.tree import Part
-from narrows.moments.labels import joined, one_a_row, weights
-from narrows.moments.stats import ClassStats, checked_rows
+from narrows.engines.engine import Engine, Function
+from narrows.engines.learn import Samples
+from narrows.moments.stats import ClassStats
 from narrows.solve.centred import Centred, triangle
 from narrows.solve.lsqr import Product
 from narrows.solve.sums import stacked, widened
 
-_AT_ONCE = 8  # products that one task adds up
-
-
-class Rows(NamedTuple):
-    """Rows with one label each and a weight, and their features."""
-
-    X: Any
-    labels: np.ndarray
-    weight: np.ndarray
-    features: Features
-
-
-def kept(client: Any, thing: Any) -> Any:
-    """Return the future of a thing on the workers, which is sent again where its worker dies.
-
-    What is scattered would be lost.
-    """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        return client.submit(_itself, thing, pure=False)
-
-
-def _itself(thing: Any) -> Any:
-    return thing
-
-
-def rows_of(
-    chunks: Iterable[tuple[Any, ...]], who: str
-) -> tuple[Any, np.ndarray, np.ndarray] | None:
-    """Return (X, one label a row, weights) of all chunks; None if there are none."""
-    parts = []
-    for X, y, *weight in chunks:
-        X = checked_rows(X, who)
-        classes, codes = one_a_row(X, y, who)
-        parts.append((X, classes[codes], weights(weight[0] if weight else None, len(codes), who)))
-    if not parts:
-        return None
-    return (
-        stacked([X for X, _, _ in parts]),
-        joined([labels for _, labels, _ in parts]),
-        np.concatenate([weight for _, _, weight in parts]),
-    )
-
-
-def stats_of_rows(rows: Rows | None) -> Part:
-    """Return the sums of the rows by class."""
-    return Part(ClassStats(0)) if rows is None else Part(ClassStats.of(*rows[:3]), rows.features)
-
 
 class SpreadRows(Centred):
-    """`Centred` of rows that are in parts on the workers.
+    """`Centred` of samples that are in parts on the workers.
 
-    Products are made there; what has an entry for each row, and what has one for each column, is
-    here.
+    Products are made there; what has an entry for each sample, and what has one for each feature,
+    is in this process.
 
     Parameters
     ----------
-    client : distributed.Client
-        Of the cluster.
-    held : list of futures
-        Of `Rows`, or None.
+    engine : Engine
+        The cluster.
+    samples : list of results
+        Of `Samples`, or None.
     stats : ClassStats
-        Their sums.
+        Their class sums.
     """
 
-    def __init__(self, client: Any, held: list[Any], stats: ClassStats):
+    def __init__(self, engine: Engine, samples: list[Any], stats: ClassStats):
         live = stats.counts > 0
-        self.client, self.unit = client, 1.0
+        self.engine, self.unit = engine, 1.0
         self.power = self.weight_power = 0
         classes, mean = stats.classes[live], stats.mean
-        self._between: np.ndarray
-        about = kept(client, (classes, mean))
-        self.parts = [client.submit(_part, rows, about, pure=False) for rows in held]
-        facts = client.gather([client.submit(_facts, part, pure=False) for part in self.parts])
-        codes, root, lengths, largest, is_sparse = zip(*facts, strict=True)
+        about = engine.broadcast((classes, mean))
+        self.parts = engine.map(_centre, samples, repeat(about))
+        codes, root, lengths, largest, is_sparse = zip(*self._of_each(_facts), strict=True)
         kinds = {kind for kind, part in zip(is_sparse, codes, strict=True) if len(part)}
         self.is_sparse, self._alike = True in kinds, len(kinds) < 2
         self.largest = max(largest)
@@ -109,10 +58,9 @@ class SpreadRows(Centred):
             self._between[:, columns] = np.sqrt(self.counts)[:, None] * D
 
     def largest_in(self) -> int:
-        """Return a column that holds the largest magnitude of the part that has it."""
-        sizes = self._of_each(_largest)
-        part = self.parts[int(np.argmax(sizes))]
-        return int(self.client.submit(Centred.largest_in, part, pure=False).result())
+        """Return a feature that holds the largest magnitude of the part that has it."""
+        part = self.parts[int(np.argmax(self._of_each(attrgetter("largest"))))]
+        return int(self.engine.collect(self.engine.map(Centred.largest_in, [part]))[0])
 
     def over(self, unit: float) -> SpreadRows:
         """Return the same divided by a number."""
@@ -121,14 +69,14 @@ class SpreadRows(Centred):
         return new
 
     def between(self) -> np.ndarray:
-        """E'A, of shape (c, d)."""
+        """E'A, of shape (n_classes, n_features)."""
         return self._between / self.unit
 
     @cached_property
     def X(self) -> Any:
-        """The rows themselves, brought here; for few of them."""
+        """The samples themselves, collected in this process; for few of them."""
         self._check_alike()
-        parts = self.client.gather(self.parts)
+        parts = self.engine.collect(self.parts)
         return stacked([part.X for part in parts if len(part.codes)])
 
     def triangle(self) -> np.ndarray:
@@ -137,24 +85,23 @@ class SpreadRows(Centred):
         return triangle(np.vstack(parts)) / self.unit
 
     def square(self) -> np.ndarray:
-        """The weighted X'X, of shape (d, d)."""
+        """The weighted X'X, of shape (n_features, n_features)."""
         self._check_alike()
-        return self._added(self._begun(Centred.square)) / self.unit**2
+        return self._sum(Centred.square) / self.unit**2
 
     def _check_alike(self) -> None:
         if not self._alike:
             raise ValueError(
-                "narrows.engines.dask: some parts are dense and some sparse, of which only "
-                "products can be made. Give all in one form."
+                f"{self.engine.name}: expected all parts dense or all sparse, got some of each. "
+                "Convert them to one form; only SRDA takes both."
             )
 
     def _matmat(self, V: np.ndarray) -> np.ndarray:
-        there = kept(self.client, np.ascontiguousarray(V))
-        rows = self._of_each(Centred._matmat, [there] * len(self.parts))
-        return np.concatenate(rows) / self.unit
+        V = self.engine.broadcast(np.ascontiguousarray(V))
+        return np.concatenate(self._of_each(Centred._matmat, repeat(V))) / self.unit
 
     def _rmatmat(self, Z: np.ndarray) -> np.ndarray:
-        return self._added(self._begun(Centred._rmatmat, np.split(Z, self._stops[:-1]))) / self.unit
+        return self._sum(Centred._rmatmat, np.split(Z, self._stops[:-1])) / self.unit
 
     def _matvec(self, v: np.ndarray) -> np.ndarray:
         return self._matmat(v.reshape(-1, 1))[:, 0]
@@ -169,39 +116,27 @@ class SpreadRows(Centred):
             lambda U, out: np.copyto(out, self._rmatmat(U)),
         )
 
-    def _begun(self, method: Callable[..., Any], *args: list[Any]) -> list[Any]:
-        """The futures of what a method of each part gives."""
-        return [
-            self.client.submit(method, *each, pure=False)
-            for each in zip(self.parts, *args, strict=True)
-        ]
+    def _of_each(self, function: Function, *args: Any) -> list[Any]:
+        """Return what a function gives for each part."""
+        return self.engine.collect(self.engine.map(function, self.parts, *args))
 
-    def _of_each(self, method: Callable[..., Any], *args: list[Any]) -> list[Any]:
-        return self.client.gather(self._begun(method, *args))
-
-    def _added(self, futures: list[Any]) -> np.ndarray:
-        """The sum of what is on the workers, a few at a time."""
-        while len(futures) > 1:
-            few = [futures[k : k + _AT_ONCE] for k in range(0, len(futures), _AT_ONCE)]
-            futures = [self.client.submit(sum, each, pure=False) for each in few]
-        return futures[0].result()
+    def _sum(self, function: Function, *args: Any) -> np.ndarray:
+        """Return the sum of what a function gives for each part."""
+        results = self.engine.map(function, self.parts, *args)
+        return self.engine.collect([self.engine.reduce(add, results)])[0]
 
 
-def _part(rows: Rows | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
+def _centre(samples: Samples | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
     classes, mean = about
-    if rows is None:
+    if samples is None:
         X: Any = sparse.csr_array((0, len(mean)))
         labels, weight = classes[:0], np.empty(0)
     else:
-        X, labels, weight, _ = rows
+        X, labels, weight, _ = samples
         X, labels, weight = X[weight > 0], labels[weight > 0], weight[weight > 0]
     return Centred(widened(X, len(mean)), np.searchsorted(classes, labels), weight, mean)
 
 
-def _largest(part: Centred) -> float:
-    return part.largest
-
-
 def _facts(part: Centred) -> tuple[Any, ...]:
-    """What is known here of the rows of a part."""
+    """Return what this process knows of the samples of a part."""
     return part.codes, part.root, part.length, part.largest, part.is_sparse

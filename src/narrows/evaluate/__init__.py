@@ -1,4 +1,4 @@
-"""What is left of the classes after a reduction: scores, comparisons and pictures."""
+"""Evaluation of reductions: comparisons, convergence, overlap of selections, and plots."""
 
 from narrows.evaluate.comparison import compare
 from narrows.evaluate.convergence import Convergence, ConvergenceDisplay, convergence

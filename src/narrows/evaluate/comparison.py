@@ -1,48 +1,27 @@
-"""How much is left of the classes, by method and number of dimensions."""
+"""Scores of classifiers on reduced data, by method and number of dimensions."""
 
 from __future__ import annotations
 
 import numbers
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.feature_selection import SelectKBest, chi2, f_classif
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.random_projection import SparseRandomProjection
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from narrows import families
-from narrows.families._additive import Additive
-from narrows.families._base import Estimator
-from narrows.families._online import OnlineProjector
-from narrows.families._select import Selector
-from narrows.families.online_srda import OnlineSRDA
+from narrows.evaluate.methods import Ours, Rival, States, method_of
 from narrows.moments.labels import joined, one_a_row
-from narrows.moments.stats import ClassStats, Second, checked_rows
-from narrows.solve.columns import take
+from narrows.moments.stats import checked_rows
 from narrows.solve.errors import ParameterError
-from narrows.solve.threads import CORES
 
 ALL = "all columns"
-RIVALS: dict[str, Callable[[int], Any]] = {
-    "truncatedsvd": lambda p: TruncatedSVD(p, random_state=0),
-    "pca": lambda p: PCA(p, random_state=0),
-    "sparserandomprojection": lambda p: SparseRandomProjection(p, random_state=0),
-    "chi2": lambda p: SelectKBest(chi2, k=p),
-    "f_classif": lambda p: SelectKBest(f_classif, k=p),
-    "lineardiscriminantanalysis": lambda p: LinearDiscriminantAnalysis(n_components=p),
-}
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "svm": lambda: LinearSVC(random_state=0),
     "knn": lambda: KNeighborsClassifier(),
@@ -51,7 +30,6 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
 METHODS = ("ocfs", "oc", "srda", "onlinesrda")
 DIMS = (2, 10, 100)
 Fold = tuple[Any, np.ndarray, Any, np.ndarray]
-_MANY = 500  # components, from which on the threads of a decomposition hardly wait
 _SCORES = ("precision", "recall", "micro_f1", "macro_f1", "error")
 _SECONDS = ("learn", "transform", "train")
 
@@ -63,21 +41,22 @@ class Line:
     Parameters
     ----------
     method, classifier : str
+        Names of the reduction and of the classifier.
     asked : int or None
-        Dimensions asked for; None for all columns.
+        Number of dimensions requested; None for all features.
     dimensions : int
-        Those that there were, fewer where the method has fewer.
+        Number of dimensions of the reduced data; smaller if the method has fewer.
     learn, transform, train : float
-        CPU seconds: to learn the reduction, without reading; to reduce the rows to learn from;
-        to train the classifier on them.
+        CPU seconds to fit the reduction, without reading; to reduce the training samples; and to
+        train the classifier on them.
     precision, recall, macro_f1 : float
-        Means over the classes, each counting the same.
+        Unweighted means over the classes.
     micro_f1, error : float
-        With one label a row micro-F1 is the share predicted correctly, and error the rest.
+        Micro-F1, which is the accuracy since each sample has one label, and 1 - accuracy.
     spread : dict
-        The standard deviation of each score over the folds, where there are several.
+        Standard deviation of each score over the folds, if there are several.
     skipped : str
-        Why there are no figures, if there are none.
+        Why the method was skipped; empty if it was not.
     """
 
     method: str
@@ -115,50 +94,57 @@ def compare(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> list[Line]:
-    """Learn each reduction, reduce, train classifiers, and score them on rows held out.
+    """Compare reductions by the scores of classifiers on held-out samples.
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n, d)
-        The rows.
-    y : array-like of shape (n,)
-        One label a row.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Samples.
+    y : array-like of shape (n_samples,)
+        One label per sample.
     methods : sequence of str or estimator
-        Names of methods of narrows in lower case, of rivals (`RIVALS`), or estimators of narrows.
+        Names of methods of narrows in lower case, names of scikit-learn's reductions
+        ("truncatedsvd", "pca", "sparserandomprojection", "chi2", "f_classif",
+        "lineardiscriminantanalysis"), or estimators of narrows.
     dims : sequence of int
-        How many columns to keep, or directions.
+        Numbers of features to select, or of components.
     classifiers : sequence of {"svm", "knn", "smo"}
-        scikit-learn's LinearSVC, five nearest neighbours, and SVC with a linear kernel (SMO, as
-        in the papers; its time grows with the square of the rows).
+        scikit-learn's LinearSVC, 5 nearest neighbours, and SVC with a linear kernel (SMO, as in
+        the papers; its time grows with the square of n_samples).
     test : (X, y), optional
-        Rows held out. A stratified fifth of the rows, by `seed`, if this and cv are left out.
+        Held-out samples. If neither test nor cv is given, a stratified fifth of the samples.
     cv : int, optional
-        So many stratified folds, shuffled by `seed`, each held out in turn.
-    seed : int
-        Of the rows held out.
+        Number of stratified, shuffled folds, each held out in turn.
+    seed : int, default=0
+        Seed of the split.
     progress : callable, optional
-        Called with what comes next, once for each method, dimension, classifier and fold.
+        Called with a description of the next step, once per method, dimension, classifier and
+        fold.
 
     Returns
     -------
     list of Line
-        All columns first, then the methods as given, by dimensions and classifiers. `table` makes
-        text of it.
+        All features first, then the methods in the given order, by dimensions and classifiers.
 
     Raises
     ------
     ParameterError
-        A method or a classifier that there is not, dims that are no whole numbers >= 1, cv and
-        test together.
+        An unknown method or classifier, dims that are not integers >= 1, or both cv and test.
+
+    See Also
+    --------
+    narrows.evaluate.ComparisonDisplay : Plots of the result.
+    narrows.evaluate.selection_overlap : Features that several selectors share.
+    sklearn.model_selection.cross_validate : Scores of one pipeline.
 
     Notes
     -----
     **Cost**: that of the methods and, mostly, of the classifiers, once for each size and fold.
 
-    Methods whose state adds up learn from one state a fold, and all of narrows learn once for all
-    dimensions; `Line.learn` is what each would have taken alone. Names as text: terms of texts
-    have to be counted on the rows to learn from alone, so make rows of texts before, and pass
-    `test`; the command line does so for each fold.
+    Methods with an additive state are fitted to one shared state per fold, and every method of
+    narrows is fitted once for all dimensions; `Line.learn` is the time that the method would have
+    taken alone. For texts, fit the vectoriser to the training samples only and pass `test`; the
+    command line does so for each fold.
 
     Examples
     --------
@@ -169,17 +155,17 @@ def compare(
     >>> [(line.method, line.dimensions, round(line.micro_f1, 1)) for line in lines]
     [('all columns', 64, 1.0), ('oc', 5, 0.9), ('ocfs', 5, 0.7)]
     """
-    X, y = checked_rows(X, "compare"), one_label_a_row(X, y)
+    X, y = checked_rows(X, "compare"), checked_labels(X, y)
     if test is not None and cv is not None:
-        raise ParameterError("compare: test and cv exclude each other. Leave one of them out.")
+        raise ParameterError("compare: expected test or cv, got both. Leave one of them out.")
     if test is None:
         return over(list(split(X, y, cv, seed)), methods, dims, classifiers, progress)
-    held_out = checked_rows(test[0], "compare"), one_label_a_row(*test)
+    held_out = checked_rows(test[0], "compare"), checked_labels(*test)
     return over([(X, y, *held_out)], methods, dims, classifiers, progress)
 
 
-def one_label_a_row(X: Any, y: Any) -> np.ndarray:
-    """Labels as an array, checked."""
+def checked_labels(X: Any, y: Any) -> np.ndarray:
+    """Return the labels as an array, one per sample."""
     classes, codes = one_a_row(X, y, "compare")
     return classes[codes]
 
@@ -192,16 +178,16 @@ def over(
     progress: Callable[[str], None] | None = None,
     found: dict[Any, list[Line]] | None = None,
 ) -> list[Line]:
-    """`compare` over folds (X, y, X_test, y_test); `found` holds what is done, if it is stopped.
+    """`compare` over folds (X, y, X_test, y_test); `found` keeps the lines if it is interrupted.
 
-    Methods may be those that `check` made ready, which then keep what the last fold taught them.
+    Methods may come from `check`; they then stay fitted to the last fold.
     """
     for _, y, _, y_test in folds:
         joined([y, y_test])  # labels of another type would all be predicted wrong
     made, say = check(methods, dims, classifiers), progress or (lambda what: None)
     found = {} if found is None else found
     classifiers = list(dict.fromkeys(classifiers))
-    with threadpool_limits(1):  # or CPU seconds would count threads that wait
+    with threadpool_limits(1):  # CPU seconds would count waiting threads
         for X, y, X_test, y_test in folds:
             fold = (_narrow(X), y, _narrow(X_test), y_test)
             states = States(fold[0], fold[1], made)
@@ -212,10 +198,7 @@ def over(
 
 
 def _narrow(X: Any) -> Any:
-    """Sparse rows with indices of 32 bits, where those do: scikit-learn's linear models want them.
-
-    The entries are shared.
-    """
+    """Return sparse samples with 32-bit indices, which scikit-learn's linear models need."""
     most = np.iinfo(np.int32).max
     if not sparse.issparse(X) or max(X.nnz, *X.shape) > most:
         return X
@@ -226,26 +209,26 @@ def _narrow(X: Any) -> Any:
 def check(
     methods: Sequence[Any], dims: Sequence[int], classifiers: Sequence[str]
 ) -> list[Ours | Rival]:
-    """The methods, ready; ParameterError where something asked for is not there."""
+    """Return the methods, each once; raise ParameterError for an unknown or invalid argument."""
     for classifier in classifiers:
         if classifier not in CLASSIFIERS:
             raise ParameterError(
-                f"compare: classifiers are {', '.join(CLASSIFIERS)}, but {classifier!r} came."
+                f"compare: expected classifiers of {', '.join(CLASSIFIERS)}, got {classifier!r}."
             )
     whole = [isinstance(p, numbers.Integral) and not isinstance(p, bool) and p >= 1 for p in dims]
     if not whole or not all(whole):
-        raise ParameterError(f"compare: dims must be whole numbers >= 1, but {dims!r} came.")
-    made = [_method(method) for method in methods]
+        raise ParameterError(f"compare: expected dims to be integers >= 1, got {dims!r}.")
+    made = [method_of(method) for method in methods]
     return list({method.name: method for method in made}.values())  # each once
 
 
 def mean(found: dict[Any, list[Line]]) -> list[Line]:
-    """One line for those of all folds."""
+    """Return one line per method, size and classifier: means over the folds."""
     return [_mean(lines) for lines in found.values()]
 
 
 def split(X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0) -> Iterator[Fold]:
-    """Yield (X, y, X_test, y_test): a stratified fifth held out, or each of cv folds in turn."""
+    """Yield (X, y, X_test, y_test): one stratified split, 4 to 1, or each of cv folds."""
     rows = np.arange(len(y))
     if cv is None:
         pairs = [train_test_split(rows, test_size=0.2, stratify=y, random_state=seed)]
@@ -253,117 +236,6 @@ def split(X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0) -> Iterat
         pairs = list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(rows, y))
     for train, test in pairs:
         yield X[train], y[train], X[test], y[test]
-
-
-class States:
-    """One state of a fold's rows for all methods whose states add up, of each kind once."""
-
-    def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
-        self._rows, self._made = (X, y), dict[bool, tuple[ClassStats, float]]()
-        kinds: dict[bool, list[Any]] = {}
-        for method in methods:
-            if isinstance(method, Ours) and method.adds_up:
-                state = method.estimator._empty_state(X.shape[1])
-                kinds.setdefault(state.presence, []).append(state.second)
-        self._second: dict[bool, Second] = {
-            presence: "class" if "class" in seconds else "total" if "total" in seconds else None
-            for presence, seconds in kinds.items()
-        }
-
-    def of(self, estimator: Additive) -> tuple[ClassStats, float]:
-        """The state that this estimator can learn from, and the CPU seconds it took to make."""
-        presence = estimator._empty_state(self._rows[0].shape[1]).presence
-        if presence not in self._made:
-            started = time.process_time()
-            second = self._second[presence]
-            stats = ClassStats.of(*self._rows, second=second, presence=presence)
-            self._made[presence] = stats, time.process_time() - started
-        return self._made[presence]
-
-
-class Ours:
-    """A method of narrows: learnt once, read at any number of dimensions."""
-
-    def __init__(self, name: str, estimator: Estimator):
-        self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
-        # one state for all: not where the order of the rows matters
-        self.adds_up = isinstance(estimator, Additive) and estimator.half_life is None
-
-    def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
-        """Learn for up to so many dimensions; return the CPU seconds that it took."""
-        classes, first = np.unique(y, return_index=True)
-        self.fitted = clone(self.estimator)
-        if isinstance(self.fitted, OnlineProjector):
-            self.fitted.set_params(n_components=min(most, len(classes), X.shape[1]))
-        few = np.unique(np.append(first, np.arange(min(64, len(y)))))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            clone(self.fitted).fit(X[few], y[few])  # what is compiled, is compiled before
-        started, before = time.process_time(), 0.0
-        if self.adds_up:
-            stats, before = states.of(self.fitted)
-            started = time.process_time()
-            self.fitted.fit_stats(stats)
-        else:
-            self.fitted.fit(X, y)
-            _ = self.fitted._solution  # what is worked out when first read
-        return before + time.process_time() - started
-
-    def at(self, p: int, X: Any) -> Callable[[Any], Any]:
-        """Return what reduces rows to p dimensions, or to as many as there are."""
-        if isinstance(self.fitted, Selector):
-            sizes = {"n_features": min(p, X.shape[1]), "energy": None, "threshold": None}
-            if "per_class" in self.fitted.get_params():
-                sizes["per_class"] = None
-            columns = self.fitted.set_params(**sizes).get_support(indices=True)
-            return lambda rows: take(rows, columns)
-        if isinstance(self.fitted, OnlineSRDA):
-            few = p < len(self.fitted.classes_)
-            self.fitted.set_params(n_components=p if few else None)
-        W = self.fitted.components_[:p].T
-        return lambda rows: rows @ W
-
-
-class Rival:
-    """A method of scikit-learn, learnt anew for each number of dimensions.
-
-    Where there are many it may use all cores; CPU seconds count them all.
-    """
-
-    def __init__(self, name: str, make: Callable[[int], Any]):
-        self.name, self.make = name, make
-
-    def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
-        """Keep the rows, for `at`."""
-        self.rows = X, y
-        return 0.0
-
-    def at(self, p: int, X: Any) -> Callable[[Any], Any]:
-        """Learn p dimensions, or as many as there can be."""
-        X, y = self.rows
-        limit = min(X.shape)
-        if self.name == "lineardiscriminantanalysis":
-            limit = min(limit, len(np.unique(y)) - 1)
-        few = min(p, limit)
-        with threadpool_limits(1 if few < _MANY else CORES):
-            return self.make(few).fit(X, y).transform
-
-
-def _method(method: Any) -> Ours | Rival:
-    if isinstance(method, Ours | Rival):
-        return method
-    if isinstance(method, Estimator):
-        return Ours(repr(method), method)
-    name = str(method).lower()
-    ours = {known.lower(): kind for known, kind in families.METHODS.items()}
-    if name in ours:
-        return Ours(name, ours[name]())
-    if name in RIVALS:
-        return Rival(name, RIVALS[name])
-    raise ParameterError(
-        f"compare: there is no method {method!r}. Those of narrows go by their names, "
-        f"beside them {', '.join(RIVALS)}."
-    )
 
 
 def _of_method(
@@ -374,7 +246,7 @@ def _of_method(
     classifiers: Sequence[str],
     progress: Callable[[str], None],
 ) -> Iterator[Line]:
-    """The lines of a method for one fold; of all columns, if it is None."""
+    """Yield the lines of a method for one fold; None stands for all features."""
     X, y, X_test, y_test = fold
     if method is None:
         for classifier in classifiers:
@@ -398,7 +270,7 @@ def _of_method(
         started = time.process_time()
         try:
             reduce = method.at(asked, X)
-            learnt = time.process_time()
+            fitted = time.process_time()
             Z, Z_test = reduce(X), None
         except (ValueError, TypeError) as error:
             yield from skipped(asked, error)
@@ -414,8 +286,8 @@ def _of_method(
                     classifier,
                     asked,
                     Z.shape[1],
-                    shared + learnt - started,
-                    reduced - learnt,
+                    shared + fitted - started,
+                    reduced - fitted,
                     **_scores(classifier, Z, y, Z_test, y_test),
                 )
             yield replace(done[key], asked=asked)
@@ -440,7 +312,7 @@ def _scores(classifier: str, Z: Any, y: Any, Z_test: Any, y_test: Any) -> dict[s
 
 
 def _mean(lines: list[Line]) -> Line:
-    """One line of those of several folds."""
+    """Return the mean of the lines of several folds."""
     first = lines[0]
     if len(lines) == 1 or any(line.skipped for line in lines):
         return next((line for line in lines if line.skipped), first)
@@ -459,7 +331,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def table(lines: Sequence[Line]) -> str:
-    """Return a comparison as lines of text, a header first."""
+    """Return a comparison as a text table with a header."""
     width = max((len(line.method) for line in lines), default=6)
     header = (
         f"{'method':<{width}}  {'dimensions':>14}  {'by':<4}  {'micro-F1':>13}  {'macro-F1':>8}  "
@@ -473,10 +345,10 @@ def _text(line: Line, width: int) -> str:
     if line.skipped:
         return f"{start}  {line.asked or '':>14}  {line.classifier:<4}  skipped: {line.skipped}"
     fewer = line.asked is not None and line.dimensions < line.asked
-    had = f"{line.dimensions:,}" + (f" of {line.asked:,}" if fewer else "")
+    size = f"{line.dimensions:,}" + (f" of {line.asked:,}" if fewer else "")
     f1 = f"{line.micro_f1:.3f}" + (f" +-{line.spread['micro_f1']:.3f}" if line.spread else "")
     return (
-        f"{start}  {had:>14}  {line.classifier:<4}  {f1:>13}  {line.macro_f1:>8.3f}  "
+        f"{start}  {size:>14}  {line.classifier:<4}  {f1:>13}  {line.macro_f1:>8.3f}  "
         f"{line.precision:>9.3f}  {line.recall:>6.3f}  {line.learn:>8.3f}  "
         f"{line.transform:>8.3f}  {line.train:>8.3f}"
     )

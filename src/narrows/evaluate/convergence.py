@@ -1,4 +1,4 @@
-"""How near the iterates of a stream come to the exact solution, and after how many samples."""
+"""Convergence of the iterates of a stream to the exact solution."""
 
 from __future__ import annotations
 
@@ -18,30 +18,36 @@ from narrows.families.between import OC
 from narrows.moments.stats import checked_rows
 from narrows.solve.errors import ParameterError
 
-_DEPENDENT = 1e-12  # of the largest: an eigenvalue below this is rounding
+_DEPENDENT = 1e-12  # relative to the largest: a smaller eigenvalue is rounding error
 _STYLES = ("-", "--", "-.", ":")
-_POINTS = 60  # samples that are looked at, evenly on a log scale, where none are named
+_POINTS = 60  # default number of measurements, evenly on a log scale
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """What a method had reached after n samples, for several n.
+    """Distance of a method to its target after n samples, for several n.
 
     Parameters
     ----------
     method : str
-        Its name and parameters.
-    n : ndarray of int of shape (k,)
-        Samples that had come, over all passes.
-    cosines : ndarray of shape (k, p)
-        `|u_j't_j|`, the inner product of component j with direction j of the target; 0 where
-        either is not there yet.
-    share : ndarray of shape (k,)
-        Of the target's optimum, what the span of the components has: `sum_k l_k |U't_k|^2` over
-        the sum of the p largest l_k, with U an orthonormal basis of the span and l_k the target's
-        eigenvalues (1, if it has none). NaN while there is no target, or no component.
-    exact : ndarray of shape (k,) or None
-        For methods of the between criterion, the share that exact OC has from the same sums.
+        Name and parameters of the method.
+    n : ndarray of int of shape (n_points,)
+        Numbers of samples at which the method was measured, counted over all passes.
+    cosines : ndarray of shape (n_points, n_components)
+        `|u_j't_j|`, the inner product of component j with direction j of the target; 0 if either
+        does not exist yet.
+    share : ndarray of shape (n_points,)
+        Share of the target's optimum that the span of the components reaches:
+        `sum_k l_k |U't_k|^2` over the sum of the p largest l_k, with U an orthonormal basis of the
+        span, p = n_components and l_k the target's eigenvalues (1 if it has none). NaN while there
+        is no target or no component.
+    exact : ndarray of shape (n_points,) or None
+        For methods of the between criterion, the share that exact OC reaches from the same sums.
+
+    See Also
+    --------
+    convergence : Returns this.
+    ConvergenceDisplay : Plots it.
 
     Examples
     --------
@@ -61,23 +67,24 @@ class Convergence:
 
 
 def convergence(estimator: Any, X: Any, y: Any, target: Any, at: Any = None) -> Convergence:
-    """Learn rows one at a time, and compare with a target on the way.
+    """Fit an estimator sample by sample and measure its distance to a target.
 
     Parameters
     ----------
     estimator : projector with `partial_fit`
-        A clone of it learns the rows in their order, as many `passes` as it makes (with `shuffle`
-        in its own seeded orders).
-    X : {array-like, sparse matrix} of shape (n, d)
-        The rows.
-    y : array-like of shape (n,), or None
+        A clone is fitted to the samples in order, in its number of `passes` (with `shuffle`, in
+        its own seeded orders).
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Samples.
+    y : array-like of shape (n_samples,), or None
         Labels.
-    target : fitted estimator, ndarray of shape (q, d), or an OC that is not fitted
-        What it should come to: the `components_` of a fitted estimator, and its `eigenvalues_` or
-        `explained_variance_`, usually the exact solution of all rows; orthonormal directions; or,
-        if it is an unfitted OC, the exact solution of the rows learnt so far, at each moment.
+    target : fitted estimator, ndarray of shape (n_directions, n_features), or unfitted OC
+        The limit to compare with: `components_` of a fitted estimator with its `eigenvalues_` or
+        `explained_variance_`, usually the exact solution for all samples; orthonormal directions;
+        or an unfitted OC for the exact solution of the samples seen so far, at each point.
     at : "every", or array-like of int, optional
-        After which samples to look, counted over all passes; about 60 on a log scale if left out.
+        Numbers of samples at which to measure, counted over all passes. Default: about 60 on a log
+        scale.
 
     Returns
     -------
@@ -86,13 +93,19 @@ def convergence(estimator: Any, X: Any, y: Any, target: Any, at: Any = None) -> 
     Raises
     ------
     ParameterError
-        A target that is none of these, or sample numbers that are not in the stream.
+        Another target, or sample numbers outside the stream.
+
+    See Also
+    --------
+    ConvergenceDisplay : Plot of the result.
+    narrows.evaluate.compare : Scores of classifiers on reduced data.
 
     Notes
     -----
-    **Cost** of one look at an online projector: O(nnz q + q p (p + c) + c^3) for the rows since the
-    last one, without reference to d for sparse rows, so that every sample can be looked at; for
-    other estimators that of `components_` and O(d p q).
+    **Cost** of one measurement: for an online projector O(nnz q + q p (p + c) + c^3), with nnz
+    the non-zeros since the previous one, q directions of the target, p components and c classes.
+    For sparse samples this is independent of n_features, so that every sample can be measured. For
+    other estimators the cost is that of `components_` plus O(d p q).
 
     Examples
     --------
@@ -109,29 +122,29 @@ def convergence(estimator: Any, X: Any, y: Any, target: Any, at: Any = None) -> 
     points = _points(at, len(order))
     known = isinstance(estimator, OnlineProjector) and not estimator.orthonormalize
     if _is_moving(target) and repr(target) != repr(OC()):
-        known = False  # of other priors, or fewer directions: not from inner products alone
-    watch = (_OnSpan if known else _Outside)(clone(estimator), target, X.shape[1])
-    looks = []
+        known = False  # other priors or fewer directions need more than inner products
+    measure = (_OnSpan if known else _Outside)(clone(estimator), target, X.shape[1])
+    measured = []
     for start, end in zip(np.append(0, points[:-1]), points, strict=True):
         rows = order[start:end]
-        watch.learn(X[rows], None if y is None else y[rows])
-        looks.append(watch.look())
-    p = max(len(cosines) for cosines, *_ in looks)
-    exact = [part for *_, part in looks if part is not None]
+        measure.fit(X[rows], None if y is None else y[rows])
+        measured.append(measure.distance())
+    p = max(len(cosines) for cosines, *_ in measured)
+    exact = [part for *_, part in measured if part is not None]
     return Convergence(
         method=repr(estimator),
         n=points,
-        cosines=np.array([np.pad(cosines, (0, p - len(cosines))) for cosines, *_ in looks]),
-        share=np.array([share for _, share, _ in looks]),
+        cosines=np.array([np.pad(cosines, (0, p - len(cosines))) for cosines, *_ in measured]),
+        share=np.array([share for _, share, _ in measured]),
         exact=np.array(exact) if exact else None,
     )
 
 
-Look = tuple[np.ndarray, float, float | None]
+Distance = tuple[np.ndarray, float, float | None]
 
 
 def _stream(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray | None, np.ndarray]:
-    """The rows, their labels, and in which order they are learnt."""
+    """Return the samples, their labels, and the order in which they are learned."""
     X = checked_rows(X, "convergence")
     y = None if y is None else column_or_1d(y)
     check_consistent_length(X, y)
@@ -148,20 +161,20 @@ def _points(at: Any, n: int) -> np.ndarray:
     points = np.arange(1, n + 1) if isinstance(at, str) and at == "every" else np.unique(at)
     if not (len(points) and points.dtype.kind in "iu" and points[0] >= 1 and points[-1] <= n):
         raise ParameterError(
-            f'convergence: at must be "every" or sample numbers from 1 to {n}, but {at!r} came.'
+            f'convergence: expected at to be "every" or sample numbers from 1 to {n}, got {at!r}.'
         )
     return points
 
 
 def _fixed(target: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """(T (q, d), eigenvalues (q,)) of a fitted estimator or of an array."""
+    """Return the directions and eigenvalues of a fitted estimator or an array."""
     if hasattr(target, "fit"):
         check_is_fitted(target)
     T = np.asarray(getattr(target, "components_", target), dtype=np.float64)
     if T.ndim != 2 or T.shape[1] != n_features:
         raise ParameterError(
-            f"convergence: the target must have directions in {n_features} columns, but "
-            f"{type(target).__name__} of shape {T.shape} came."
+            f"convergence: expected a target with directions of {n_features} features, got "
+            f"{type(target).__name__} of shape {T.shape}."
         )
     for name in ("eigenvalues_", "explained_variance_"):
         if hasattr(target, name):
@@ -172,7 +185,7 @@ def _fixed(target: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
 def _compare(
     M: np.ndarray, G: np.ndarray, eigenvalues: np.ndarray, p: int
 ) -> tuple[np.ndarray, float]:
-    """Cosines and share from M = U'T and G = U'U, of those of p unit vectors that are there."""
+    """Return cosines and share from M = U'T and G = U'U, for those of p components that exist."""
     cosines = np.zeros(len(M))
     common = min(M.shape)
     if not common:
@@ -180,70 +193,70 @@ def _compare(
     cosines[:common] = np.abs(np.diag(M))[:common]
     L, Z = linalg.eigh(G)
     kept = L > _DEPENDENT
-    within = (Z[:, kept] / np.sqrt(L[kept])).T @ M  # of an orthonormal basis of their span
+    within = (Z[:, kept] / np.sqrt(L[kept])).T @ M  # in an orthonormal basis of their span
     optimum = np.sort(eigenvalues)[::-1][:p].sum()
     share = (within**2 @ eigenvalues).sum() / optimum if optimum > 0 else np.nan
     return cosines, float(share)
 
 
 class _Outside:
-    """Watches any estimator by its `components_`."""
+    """Measures any estimator by its `components_`."""
 
-    def __init__(self, learner: Any, target: Any, n_features: int):
-        self.learner = learner
+    def __init__(self, estimator: Any, target: Any, n_features: int):
+        self.estimator = estimator
         self.moving = clone(target) if _is_moving(target) else None
         if self.moving is None:
             self.T, self.eigenvalues = _fixed(target, n_features)
 
-    def learn(self, X: Any, y: np.ndarray | None) -> None:
-        self.learner.partial_fit(X, y)
+    def fit(self, X: Any, y: np.ndarray | None) -> None:
+        self.estimator.partial_fit(X, y)
         if self.moving is not None:
             self.moving.partial_fit(X, y)
 
-    def look(self) -> Look:
+    def distance(self) -> Distance:
         if self.moving is not None:
             self.T, self.eigenvalues = self.moving.components_, self.moving.eigenvalues_
-        W = self.learner.components_
+        W = self.estimator.components_
         return *_compare(W @ self.T.T, W @ W.T, self.eigenvalues, len(W)), None
 
 
 class _OnSpan:
-    """Watches an online projector in the coordinates of its span, whatever d is."""
+    """Measures an online projector in the coordinates of its span, independently of d."""
 
-    def __init__(self, learner: OnlineProjector, target: Any, n_features: int):
-        self.learner, self.moving = learner, _is_moving(target)
-        self.between = learner._criterion() == BETWEEN
+    def __init__(self, estimator: OnlineProjector, target: Any, n_features: int):
+        self.estimator, self.moving = estimator, _is_moving(target)
+        self.between = estimator._criterion() == BETWEEN
         if self.moving and not self.between:
             raise ParameterError(
-                f"convergence: {type(learner).__name__} does not tend to OC; a fitted target is "
-                "wanted."
+                "convergence: expected a fitted target, got an unfitted OC, which "
+                f"{type(estimator).__name__} does not converge to."
             )
         if not self.moving:
             self.T, self.eigenvalues = _fixed(target, n_features)
         self.Q = self.TQ = np.zeros((0, 0))  # the basis, and T'Q
 
-    def learn(self, X: Any, y: np.ndarray | None) -> None:
+    def fit(self, X: Any, y: np.ndarray | None) -> None:
         if self.moving:
-            self.learner.partial_fit(X, y)
+            self.estimator.partial_fit(X, y)
             return
-        # where the basis stays, only the rows of Q that X touches change
+        # if the basis is kept, only the rows of Q for the features in X change
         few = sparse.issparse(X) and X.nnz < X.shape[1]
-        touched = np.unique(X.indices) if few else np.empty(0, dtype=np.int64)
+        changed = np.unique(X.indices) if few else np.empty(0, dtype=np.int64)
         kept, started = self.Q, self._started()
-        before = kept[touched] if len(kept) else kept
-        self.learner.partial_fit(X, y)
-        Q = self.learner._state.core.Q
+        before = kept[changed] if len(kept) else kept
+        self.estimator.partial_fit(X, y)
+        Q = self.estimator._state.core.Q
         if few and Q is kept and self._started() == started:
-            self.TQ += self.T[:, touched] @ (Q[touched] - before)
+            self.TQ += self.T[:, changed] @ (Q[changed] - before)
         else:
             self.TQ = self.T @ Q
         self.Q = Q
 
     def _started(self) -> int:
-        return 0 if not len(self.Q) else int((self.learner._state.core.lengths > 0).sum())
+        return 0 if not len(self.Q) else int((self.estimator._state.core.lengths > 0).sum())
 
-    def look(self) -> Look:
-        span = self.learner._state.core
+    def distance(self) -> Distance:
+        span = self.estimator._state.core
         p, state = span.p, span.state
         live = np.flatnonzero(span.lengths)
         length = span.lengths[live]
@@ -266,12 +279,12 @@ class _OnSpan:
 
 
 def _is_moving(target: Any) -> bool:
-    """Whether the target is the exact solution of the moment."""
+    """Whether the target is the exact solution of the samples so far."""
     return isinstance(target, OC) and not hasattr(target, "classes_")
 
 
 def _centroid_directions(SS: np.ndarray, N: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Exact OC from inner products alone: its eigenvalues, and E with directions S E."""
+    """Return the eigenvalues of OC and E, with directions S E, from inner products alone."""
     live = np.flatnonzero(N)
     n = N.sum()
     D = np.zeros((len(N), len(live)))  # S D = [sqrt(p_j) (m_j - m)]_j
@@ -283,17 +296,23 @@ def _centroid_directions(SS: np.ndarray, N: np.ndarray) -> tuple[np.ndarray, np.
 
 
 class ConvergenceDisplay:
-    """Curves of convergence: the cosine of each component, and the share of the optimum.
+    """Plots of convergence: the cosine of each component, and the share of the optimum.
 
     Parameters
     ----------
     *found : Convergence
-        What `convergence` returned, for one method or several.
+        Results of `convergence`, for one or several methods.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
+        The figure.
     axes_ : pair of matplotlib Axes
+        The axes of the cosines and of the share.
+
+    See Also
+    --------
+    convergence : Makes what is plotted.
 
     Examples
     --------
@@ -309,14 +328,14 @@ class ConvergenceDisplay:
         self.found = found
 
     def plot(self, axes: Any = None, title: str = "") -> ConvergenceDisplay:
-        """Draw, on two axes of one's own or in a new figure.
+        """Plot on two given axes or in a new figure.
 
         Parameters
         ----------
         axes : pair of matplotlib Axes, optional
-            For the cosines and for the share.
+            Axes for the cosines and for the share.
         title : str
-            Above the figure.
+            Title of the figure.
 
         Returns
         -------

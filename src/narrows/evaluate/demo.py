@@ -1,4 +1,4 @@
-"""The main job on scikit-learn's handwritten digits: a table and a picture."""
+"""A demonstration on scikit-learn's handwritten digits: a table and a picture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from narrows.families.between import OC, OCFS
 
 
 def digits() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Return 1,347 rows to learn from and 450 held out: 64 grey pixels in [0, 1], 10 classes."""
+    """Return 1,347 training and 450 held-out samples: 64 pixels in [0, 1], 10 classes."""
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(
         X / 16, y, test_size=0.25, stratify=y, random_state=0
@@ -24,7 +24,7 @@ def digits() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarra
 
 
 def run() -> list[Score]:
-    """Score all columns, OCFS and OC on the digits held out."""
+    """Score all features, OCFS and OC on the held-out digits."""
     train, test = digits()
     return [
         score("all columns", None, train, test),
@@ -36,17 +36,17 @@ def run() -> list[Score]:
 
 
 def picture(path: str | os.PathLike[str]) -> None:
-    """Draw what OCFS keeps, what OC sees, and how F1 grows with the number of dimensions.
+    """Draw the features of OCFS, the projection of OC, and F1 by number of dimensions.
 
     Parameters
     ----------
     path : str or path-like
-        Ends in .png, .pdf or .svg.
+        A .png, .pdf or .svg file.
 
     Raises
     ------
     ImportError
-        Without matplotlib; it names the extra.
+        matplotlib is not installed.
     """
     figure = new_figure(figsize=(13, 4.1))
     train, test = digits()
@@ -76,7 +76,7 @@ def _square(x: int, y: int) -> Any:
 def _first_two(ax: Any, oc: OC, test: tuple[np.ndarray, np.ndarray]) -> None:
     Z, y = oc.transform(test[0]), test[1]
     for digit, colour in enumerate(COLOURS):
-        # each point is its own digit, so that colour is not needed to read it
+        # the markers are the digits, so that colour is not needed to read the plot
         ax.scatter(*Z[y == digit, :2].T, s=26, color=colour, marker=f"${digit}$", lw=0.3)
     ax.set_title("OC: held-out digits in the first\ntwo of nine directions")
     ax.set_xlabel("direction 1")

@@ -1,4 +1,4 @@
-"""What a model has learnt, as plain data and as lines of text."""
+"""Descriptions of fitted models, as plain data and as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from narrows.solve.errors import ParameterError
 
 
 def summary(estimator: Any) -> dict[str, Any]:
-    """Return the method, its parameters, and what it was fitted to, ready for JSON."""
+    """Return the method, its parameters and the data it was fitted to, as plain data for JSON."""
     return _json({
         "method": type(estimator).__name__,
         "parameters": estimator.get_params(),
@@ -27,10 +27,10 @@ def summary(estimator: Any) -> dict[str, Any]:
 
 
 def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
-    """Return the best columns, or each direction's, and those of each class, ready for JSON."""
+    """Return the best features, overall or per component, and per class, as data for JSON."""
     if per_class and not isinstance(estimator, PerClassSelector):
         raise ParameterError(
-            f"{type(estimator).__name__} has no scores per class to show; OCFS, IG, CHI and MI do."
+            f"{type(estimator).__name__} does not support class scores. Use OCFS, IG, CHI or MI."
         )
     more = {"per_class": _per_class(estimator, top)} if per_class else {}
     return _json({"top": _top(estimator, top), **more})
@@ -43,29 +43,29 @@ def _json(value: Any) -> Any:
         return {name: _json(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_json(entry) for entry in value]
-    # JSON has no infinity, and no NaN
+    # JSON has neither infinity nor NaN
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _top(estimator: Any, top: int) -> list[Any]:
-    """Columns by score, or for each direction the columns of largest weight."""
+    """Return features by score, or for each component the features of largest weight."""
     if isinstance(estimator, Selector):
         return _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
     assert isinstance(estimator, Projector)
     return [
-        {**told, "columns": _ranked(estimator, w, _largest(np.abs(w), top))}
-        for told, w in zip(_directions(estimator), estimator.components_, strict=True)
+        {**direction, "columns": _ranked(estimator, w, _largest(np.abs(w), top))}
+        for direction, w in zip(_directions(estimator), estimator.components_, strict=True)
     ]
 
 
 def _directions(estimator: Any) -> list[dict[str, Any]]:
-    """What there is to say of each direction: its eigenvalue, or the class that it is of."""
+    """Return the eigenvalue of each direction, or its class."""
     if hasattr(estimator, "eigenvalues_"):
         return [{"eigenvalue": float(eigenvalue)} for eigenvalue in estimator.eigenvalues_]
     if len(estimator.components_) < len(estimator.classes_):
         return [{}] * len(estimator.components_)
-    told = [{"class": label} for label in estimator.classes_.tolist()]
-    return told + [{}] * (len(estimator.components_) - len(told))  # those that are 0 yet
+    classes = [{"class": label} for label in estimator.classes_.tolist()]
+    return classes + [{}] * (len(estimator.components_) - len(classes))  # components still 0
 
 
 def _largest(values: np.ndarray, top: int) -> np.ndarray:
@@ -86,7 +86,7 @@ def _ranked(estimator: Any, values: np.ndarray, order: np.ndarray) -> list[dict[
 
 
 def _per_class(estimator: Any, top: int) -> dict[str, Any]:
-    """The best columns of each class, and whether it has more or less of them than the rest."""
+    """Return the best features of each class, and whether its mean is above the overall mean."""
     stats = estimator.stats_
     live, sums, mean = np.flatnonzero(stats.counts > 0), stats.sums, stats.mean
     answer = {}
@@ -100,19 +100,19 @@ def _per_class(estimator: Any, top: int) -> dict[str, Any]:
 
 
 def printable(name: Any) -> str:
-    """Return a name as it may be printed: without line ends and control characters."""
+    """Return a name without line ends and control characters, for printing."""
     return str(name) if str(name).isprintable() else repr(str(name))
 
 
 def escaped(text: str) -> str:
-    """Return a line as a terminal may show it: control characters as Python writes them."""
+    """Return a line with control characters escaped, for a terminal."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def described(summary: dict[str, Any]) -> str:
-    """Return what `summary` and `details` say as lines of text."""
+    """Return the results of `summary` and `details` as text."""
     counts = zip(summary["classes"], summary["class_count"], strict=True)
     settings = ", ".join(f"{k}={v!r}" for k, v in summary["parameters"].items())
     classes = f"{len(summary['classes'])} classes: " + ", ".join(
@@ -131,12 +131,12 @@ def described(summary: dict[str, Any]) -> str:
     ]
     if summary["top"] and "columns" in summary["top"][0]:
         for number, direction in enumerate(summary["top"], 1):
-            told = [
+            notes = [
                 f", {name} {value:.6g}" if isinstance(value, float) else f", {name} {value}"
                 for name, value in direction.items()
                 if name != "columns"
             ]
-            lines.append(f"direction {number}" + "".join(map(printable, told)))
+            lines.append(f"direction {number}" + "".join(map(printable, notes)))
             lines += _listed(direction["columns"])
     else:
         lines += ["columns by score (* kept)", *_listed(summary["top"])]

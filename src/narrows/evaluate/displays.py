@@ -1,4 +1,4 @@
-"""Pictures: classes in two dimensions, scores and energy, scores and time by dimensions."""
+"""Plots: classes in two dimensions, scores and energy, scores and time by dimensions."""
 
 from __future__ import annotations
 
@@ -15,36 +15,43 @@ from narrows.solve.errors import ParameterError
 Place = Literal["right", "below"]
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _STYLES = ("-", "--", "-.", ":")
-_NAMED = 20  # classes that have a place in the legend; each a colour and marker of its own
-_LONGEST = 24  # characters of a name
+_NAMED = 20  # classes in the legend, each with its own colour and marker
+_LONGEST = 24  # characters of a name in a plot
 _WORDS = {
     "micro_f1": "micro-F1",
     "macro_f1": "macro-F1",
     "precision": "precision (macro)",
     "recall": "recall (macro)",
     "error": "share predicted wrongly",
-    "learn": "CPU seconds to learn",
+    "learn": "CPU seconds to fit",
     "transform": "CPU seconds to reduce",
     "train": "CPU seconds to train the classifier",
 }
 
 
 class ScatterDisplay:
-    """Rows in the first two dimensions of a reduction, by class.
+    """Scatter plot of samples in the first two dimensions of a reduction, by class.
 
     Parameters
     ----------
-    Z : ndarray of shape (n, 2)
-        The rows, reduced.
-    y : ndarray of shape (n,)
-        Their labels.
+    Z : ndarray of shape (n_samples, 2)
+        Reduced samples.
+    y : ndarray of shape (n_samples,)
+        Labels.
     names : sequence of str
-        Of the two dimensions.
+        Names of the two dimensions.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        The axes.
     figure_ : matplotlib Figure
+        The figure.
+
+    See Also
+    --------
+    ComparisonDisplay : Scores by number of dimensions.
+    EnergyDisplay : Scores of a selection.
 
     Examples
     --------
@@ -61,38 +68,41 @@ class ScatterDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, ax: Any = None) -> ScatterDisplay:
-        """Reduce rows by a fitted estimator, and draw them.
+        """Reduce samples with a fitted estimator and plot them.
 
         Parameters
         ----------
         estimator : fitted estimator with transform
-            Of two dimensions or more.
-        X : {array-like, sparse matrix} of shape (n, d)
-        y : array-like of shape (n,)
+            A reduction to at least two dimensions.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
         ax : matplotlib Axes, optional
+            Axes to plot on; a new figure by default.
 
         Raises
         ------
         ParameterError
-            A reduction to one dimension only.
+            A reduction to one dimension.
         ImportError
             matplotlib is not installed.
         """
         Z = estimator.transform(X)
         if Z.shape[1] < 2:
             raise ParameterError(
-                f"ScatterDisplay: two dimensions wanted, but {type(estimator).__name__} has "
-                f"{Z.shape[1]}. Use one with more components, or a histogram."
+                f"ScatterDisplay: expected at least two dimensions, got {Z.shape[1]} from "
+                f"{type(estimator).__name__}. Use more components, or a histogram."
             )
         Z = Z[:, :2]
         names = estimator.get_feature_names_out()[:2]
         return cls(Z if isinstance(Z, np.ndarray) else Z.toarray(), np.asarray(y), names).plot(ax)
 
     def plot(self, ax: Any = None, legend: Place = "right") -> ScatterDisplay:
-        """Draw, on axes of one's own or in a new figure; return self.
+        """Plot on given axes or in a new figure; return self.
 
-        The legend is to the right of the axes, or below them. The twenty largest classes have a
-        colour and a marker each, so that neither is needed alone; the others are grey.
+        The legend is to the right of the axes or below them. The twenty largest classes have their
+        own colour and marker; the other classes are grey.
         """
         self.ax_, self.figure_ = _axes(ax, (7, 5))
         classes, counts = np.unique(self.y, return_counts=True)
@@ -119,21 +129,28 @@ class ScatterDisplay:
 
 
 class EnergyDisplay:
-    """The scores of a selection, best first, and the share of their sum that the best p have.
+    """Plot of the scores of a selection, best first, and of their cumulative share.
 
     Parameters
     ----------
-    scores : ndarray of shape (d,)
-        Of the columns, best first.
-    energy : ndarray of shape (d,)
-        E(p), as `energy_` of a selector.
+    scores : ndarray of shape (n_features,)
+        Scores of the features, best first.
+    energy : ndarray of shape (n_features,)
+        Share of the total score in the p best features, `energy_` of a selector.
     chosen : int
-        How many are kept.
+        Number of selected features.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        The axes.
     figure_ : matplotlib Figure
+        The figure.
+
+    See Also
+    --------
+    ScatterDisplay : Samples in two dimensions.
+    selection_overlap : Features that several selectors share.
 
     Examples
     --------
@@ -152,27 +169,27 @@ class EnergyDisplay:
     def from_estimator(
         cls, estimator: Any, ax: Any = None, legend: Place = "right"
     ) -> EnergyDisplay:
-        """Draw what a fitted selector found, as `plot` does; ParameterError for what is none."""
+        """Plot the scores of a fitted selector."""
         if not isinstance(estimator, Selector):
             raise ParameterError(
-                f"EnergyDisplay: a selector wanted, but {type(estimator).__name__} came. "
-                "Use OCFS, IG or another."
+                f"EnergyDisplay: expected a selector, got {type(estimator).__name__}. "
+                "Use OCFS, IG or another selector."
             )
         scores = estimator.scores_[estimator.ranking_]
         return cls(scores, estimator.energy_, estimator.n_features_).plot(ax, legend)
 
     def plot(self, ax: Any = None, legend: Place = "right") -> EnergyDisplay:
-        """Draw, on axes of one's own or in a new figure; return self.
+        """Plot on given axes or in a new figure; return self.
 
-        The legend is to the right of the axes, or below them.
+        The legend is to the right of the axes or below them.
         """
         self.ax_, self.figure_ = _axes(ax, (7, 4))
         p = np.arange(1, len(self.energy) + 1)
         finite = self.scores[np.isfinite(self.scores)]
         best = finite.max(initial=0.0) or 1.0
         share = np.clip(np.where(np.isfinite(self.scores), self.scores, best) / best, 0, 1)
-        self.ax_.plot(p, self.energy, color=COLOURS[0], lw=1.8, label="share of all scores, E(p)")
-        self.ax_.plot(p, share, "--", color=COLOURS[5], lw=1.4, label="score, of the best")
+        self.ax_.plot(p, self.energy, color=COLOURS[0], lw=1.8, label="share of the total score")
+        self.ax_.plot(p, share, "--", color=COLOURS[5], lw=1.4, label="score / best score")
         height = float(self.energy[self.chosen - 1])
         self.ax_.plot([self.chosen], [height], "o", color="black")
         self.ax_.axvline(self.chosen, color="black", lw=0.8, ls=":")
@@ -186,24 +203,30 @@ class EnergyDisplay:
         )
         self.ax_.set_xscale("log")
         self.ax_.set_ylim(0, 1.03)
-        self.ax_.set_xlabel("columns, best first")
+        self.ax_.set_xlabel("features, best first")
         self.ax_.grid(alpha=0.25)
         _legend(self.ax_, legend)
         return self
 
 
 class ComparisonDisplay:
-    """Scores or seconds against the number of dimensions, a line a method.
+    """Plot of scores or times against the number of dimensions, one line per method.
 
     Parameters
     ----------
     lines : sequence of Line
-        What `compare` returned.
+        Result of `compare`.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        The axes.
     figure_ : matplotlib Figure
+        The figure.
+
+    See Also
+    --------
+    compare : Makes what is plotted.
 
     Examples
     --------
@@ -223,22 +246,23 @@ class ComparisonDisplay:
         classifier: str | None = None,
         legend: Place = "right",
     ) -> ComparisonDisplay:
-        """Draw, on axes of one's own or in a new figure; return self.
+        """Plot on given axes or in a new figure; return self.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
+            Axes to plot on; a new figure by default.
         what : str
-            A field of `Line`: micro_f1, macro_f1, precision, recall, error, learn, transform,
-            train.
+            A field of the result: micro_f1, macro_f1, precision, recall, error, learn, transform
+            or train.
         classifier : str, optional
-            Whose scores; the first if left out.
+            The classifier; the first by default.
         legend : {"right", "below"}
-            Where the legend is.
+            Position of the legend.
         """
         if what not in _WORDS:
             raise ParameterError(
-                f"ComparisonDisplay: what is one of {', '.join(_WORDS)}, but {what!r} came."
+                f"ComparisonDisplay: expected what to be one of {', '.join(_WORDS)}, got {what!r}."
             )
         self.ax_, self.figure_ = _axes(ax, (7, 4.4))
         judge = classifier or next((line.classifier for line in self.lines), "")
@@ -284,7 +308,7 @@ def _axes(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
 
 
 def _legend(ax: Any, where: Place, **more: Any) -> None:
-    """Outside the axes, where it covers nothing."""
+    """Put the legend outside the axes."""
     places: dict[Place, dict[str, Any]] = {
         "right": {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)},
         "below": {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2},
@@ -293,6 +317,6 @@ def _legend(ax: Any, where: Place, **more: Any) -> None:
 
 
 def _printed(name: Any) -> str:
-    """A name as it may stand in a picture: no formula, no control character, not too long."""
+    """Return a name for a plot: no formula, no control characters, shortened."""
     text = "".join(c if c.isprintable() else " " for c in str(name)).replace("$", r"\$")
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,4 +1,4 @@
-"""Which columns selections share, and which only one of them makes."""
+"""Overlap of feature selections."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ from narrows.solve.errors import ParameterError
 
 @dataclass(frozen=True)
 class Overlap:
-    """What selections of the same number of columns have in common.
+    """Overlap of several selections of the same number of features.
 
     Parameters
     ----------
     p : int
-        How many columns each selection takes.
+        Number of features in each selection.
     names : list of str
-        The selectors.
-    shared : ndarray of int of shape (k, k)
-        How many columns each two of them share; p on the diagonal.
+        Names of the selectors.
+    shared : ndarray of int of shape (n_selectors, n_selectors)
+        Number of features that each pair shares; p on the diagonal.
     only : dict of str to list of str
-        For each selector the names of the columns that it alone takes, its best first.
+        For each selector, the names of the features that no other selects, best first.
+
+    See Also
+    --------
+    selection_overlap : Returns this.
 
     Examples
     --------
@@ -59,15 +63,15 @@ class Overlap:
 def selection_overlap(
     selectors: Sequence[Any] | Mapping[str, Any], p: int | Sequence[int]
 ) -> Overlap | list[Overlap]:
-    """Compare the p best columns of several fitted selectors.
+    """Compare the p best features of several fitted selectors.
 
     Parameters
     ----------
     selectors : sequence of selectors, or mapping of names to selectors
-        Fitted to the same columns; how many columns each of them keeps plays no part. Names are
-        those of the methods if left out, and have to differ.
+        Fitted to the same features. The number of features that each one keeps is ignored. The
+        names default to the class names and must differ.
     p : int, or sequence of int
-        How many columns to take of each, at most d.
+        Number of best features to compare, at most n_features.
 
     Returns
     -------
@@ -77,17 +81,21 @@ def selection_overlap(
     Raises
     ------
     ParameterError
-        Fewer than two selectors, names twice, other columns, p out of range.
+        Fewer than two selectors, duplicate names, different features, or p out of range.
+
+    See Also
+    --------
+    narrows.evaluate.compare : Scores of classifiers on reduced data.
 
     Notes
     -----
-    **Cost**: O(d log d) a selector, to rank its columns.
+    **Cost**: O(d log d) per selector for d features.
 
     References
     ----------
-    Paper 001: J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
-    Categorization", SIGIR 2005, Table 2 (how many columns are shared) and Table 3 (which are
-    not), doi:10.1145/1076034.1076058.
+    J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text Categorization",
+    SIGIR 2005, Table 2 (number of shared features) and Table 3 (features selected by one method
+    only), doi:10.1145/1076034.1076058.
 
     Examples
     --------
@@ -109,25 +117,27 @@ def selection_overlap(
     names = [name for name, _ in named]
     if len(names) < 2 or len(set(names)) < len(names):
         raise ParameterError(
-            f"selection_overlap: two selectors or more of different names wanted, but "
-            f"{', '.join(names) or 'none'} came. Pass a mapping of names to selectors."
+            "selection_overlap: expected at least two selectors with different names, got "
+            f"{', '.join(names) or 'none'}. Pass a mapping of names to selectors."
         )
     for name, selector in named:
         if not isinstance(selector, Selector):
-            raise ParameterError(f"selection_overlap: {name} is no selector of narrows.")
+            raise ParameterError(
+                f"selection_overlap: expected selectors of narrows, got {name}: {type(selector)}."
+            )
         check_is_fitted(selector)
     widths = {selector.n_features_in_ for _, selector in named}
     if len(widths) > 1:
         raise ParameterError(
-            "selection_overlap: selectors fitted to the same columns wanted, but these have "
-            f"{' and '.join(map(str, sorted(widths)))} columns."
+            "selection_overlap: expected selectors fitted to the same features, got "
+            f"{' and '.join(map(str, sorted(widths)))} features."
         )
     names_of_columns = [selector._column_names() for _, selector in named]
     known = [names for names in names_of_columns if names is not None]
     if any(not np.array_equal(names, known[0]) for names in known):
         raise ParameterError(
-            "selection_overlap: selectors fitted to the same columns wanted, but their columns "
-            "have other names, or another order."
+            "selection_overlap: expected selectors fitted to the same features, got other names or "
+            "another order."
         )
     [d] = widths
     if np.ndim(p):
@@ -138,8 +148,7 @@ def selection_overlap(
 def _overlap(selectors: Mapping[str, Selector], p: int, d: int) -> Overlap:
     if isinstance(p, bool) or not isinstance(p, Integral) or not 1 <= p <= d:
         raise ParameterError(
-            f"selection_overlap: p a whole number from 1 to {d}, the number of columns, wanted, "
-            f"but {p!r} came."
+            f"selection_overlap: expected p to be an integer from 1 to n_features={d}, got {p!r}."
         )
     best = {name: selector.ranking_[:p] for name, selector in selectors.items()}
     taken = Counter(int(k) for columns in best.values() for k in columns)

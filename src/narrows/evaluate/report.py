@@ -1,4 +1,4 @@
-"""A comparison as one HTML file that needs nothing else, and the same as JSON."""
+"""Reports of comparisons: one self-contained HTML file, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.evaluate.comparison import ALL, Line, Ours, Rival
+from narrows.evaluate.comparison import ALL, Line
 from narrows.evaluate.describe import details, printable, summary
 from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay, ScatterDisplay
 from narrows.evaluate.figure import as_svg, new_figure
-from narrows.evaluate.gathered import Gathered
+from narrows.evaluate.folds import Folds
+from narrows.evaluate.methods import Ours, Rival
 from narrows.families._select import PerClassSelector, Selector
 from narrows.io.atomic import replacing
 from narrows.solve.errors import ParameterError
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
-_KEPT = 1000  # chosen columns that are listed
-_TERMS = 10  # columns of a class or of a direction
-_POINTS = 200  # of a curve
-_DRAWN = 3000  # rows of a picture
+_KEPT = 1000  # selected features that are listed
+_TERMS = 10  # features listed per class or component
+_POINTS = 200  # points of a curve
+_DRAWN = 3000  # samples in a picture
 _LONGEST = 80  # characters of a name on the page; report.json has it whole
 
 
 def twin_of(path: str) -> str:
-    """Return the name of the JSON file beside a report; ParameterError if it is no HTML file.
+    """Return the path of the JSON file that belongs to a report.
 
-    ImportError names the extra, where what a report needs is not installed.
+    Raise ParameterError if the report is not an HTML file, and ImportError if a library that
+    reports need is not installed.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise ParameterError(f"{path}: a report ends in .html.")
+        raise ParameterError(f"{path}: expected a report that ends in .html, got another suffix.")
     new_figure((1, 1))
     _template()
     return str(Path(path).with_suffix(".json"))
@@ -46,13 +48,13 @@ def twin_of(path: str) -> str:
 
 def gather(
     lines: Sequence[Line],
-    data: Gathered,
+    data: Folds,
     methods: Sequence[Ours | Rival],
     inputs: Sequence[str],
     command: str,
     stopped: bool = False,
 ) -> dict[str, Any]:
-    """Return all that a report says, ready for JSON."""
+    """Return the contents of a report as plain data for JSON."""
     models = [_model(method, data) for method in _fitted(methods)]
     return {
         "command": command,
@@ -71,10 +73,10 @@ def write(
     path: str | os.PathLike[str],
     found: dict[str, Any],
     lines: Sequence[Line],
-    data: Gathered,
+    data: Folds,
     methods: Sequence[Ours | Rival],
 ) -> None:
-    """Write what `gather` returned, with pictures, to `path` and as JSON beside it."""
+    """Write the contents and pictures to `path`, and the contents as JSON beside it."""
     page = _template().render(
         found=found,
         scores=_scores(lines),
@@ -87,16 +89,16 @@ def write(
             Path(temporary).write_text(text, encoding="utf-8")
 
 
-# -- what it says --------------------------------------------------------------------------------
+# -- contents --------------------------------------------------------------------------------
 
 
 def _fitted(methods: Sequence[Ours | Rival]) -> list[Ours]:
-    """Those of narrows that have learnt: not the one that was stopped, or could not."""
+    """Return the methods of narrows that are fitted; an interrupted or failed one is not."""
     ours = [method for method in methods if isinstance(method, Ours)]
     return [method for method in ours if hasattr(method.fitted, "n_samples_seen_")]
 
 
-def _data(data: Gathered, inputs: Sequence[str]) -> dict[str, Any]:
+def _data(data: Folds, inputs: Sequence[str]) -> dict[str, Any]:
     X, y, _, y_test = data.folds[0]
     classes = np.union1d(y, y_test)
     return {
@@ -117,7 +119,7 @@ def _data(data: Gathered, inputs: Sequence[str]) -> dict[str, Any]:
 
 
 def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """For each method and classifier, its figures by number of dimensions."""
+    """Return the figures of each method and classifier by number of dimensions."""
     curves: dict[tuple[str, str], dict[int, Line]] = {}
     for line in lines:
         if not line.skipped and line.method != ALL:
@@ -134,8 +136,8 @@ def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
     ]
 
 
-def _model(method: Ours, data: Gathered) -> dict[str, Any]:
-    """What a method learnt of the last fold, and the columns that it chose, by class."""
+def _model(method: Ours, data: Folds) -> dict[str, Any]:
+    """Describe a method fitted to the last fold: its components, or the selected features."""
     fitted = method.fitted
     if data.source is not None:
         fitted._remember(data.source)
@@ -156,7 +158,7 @@ def _energy(selector: Selector) -> dict[str, Any]:
     return {"columns": points.tolist(), "energy": energy[points - 1].tolist()}
 
 
-# -- how it looks --------------------------------------------------------------------------------
+# -- page --------------------------------------------------------------------------------
 
 
 def _template() -> Any:
@@ -173,13 +175,13 @@ def _template() -> Any:
 
 
 def _name(value: Any) -> str:
-    """A name of the data as the page shows it; the template escapes it."""
+    """Shorten a name from the data; the template escapes it."""
     text = printable(value)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _scores(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """For each classifier, micro-F1 of each method (rows) at each size asked for (columns)."""
+    """Return, per classifier, the micro-F1 of each method (row) at each size (column)."""
     grids = []
     for judge in dict.fromkeys(line.classifier for line in lines):
         mine = [line for line in lines if line.classifier == judge]
@@ -201,7 +203,7 @@ def _scores(lines: Sequence[Line]) -> list[dict[str, Any]]:
 
 
 def _pictures(
-    lines: Sequence[Line], data: Gathered, methods: Sequence[Ours | Rival]
+    lines: Sequence[Line], data: Folds, methods: Sequence[Ours | Rival]
 ) -> list[dict[str, str]]:
     done = [line for line in lines if not line.skipped and line.method != ALL]
     pictures = []
@@ -215,7 +217,7 @@ def _pictures(
     for judge in dict.fromkeys(line.classifier for line in done):
         add(
             f"micro-F1 by dimensions, {judge}",
-            "Of held-out rows, the share predicted correctly. Dotted: all columns, not reduced.",
+            "Share of the held-out samples predicted correctly. Dotted: all features.",
             lambda ax, judge=judge: ComparisonDisplay(lines).plot(
                 ax, classifier=judge, legend="below"
             ),
@@ -223,7 +225,7 @@ def _pictures(
     if done:
         add(
             "time to learn by dimensions",
-            "CPU seconds to learn the reduction, without reading the data.",
+            "CPU seconds to fit the reduction, without reading the data.",
             lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
         )
     fitted = _fitted(methods)
@@ -231,8 +233,7 @@ def _pictures(
     if selector is not None:
         add(
             f"scores and energy, {selector.name}",
-            "Columns best first: what share of all scores the first p have, and how the score "
-            "itself falls.",
+            "Share of the total score in the best p features, and the score of each, best first.",
             lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
         )
     projector = next((m for m in fitted if _has_two_directions(m)), None)
@@ -243,8 +244,8 @@ def _pictures(
         names = projector.fitted.get_feature_names_out()[:2]
         shown = min(21, len(np.unique(y_test[few])))
         add(
-            f"held-out rows in two dimensions, {projector.name}",
-            f"{len(few):,} of {len(y_test):,} rows held out, by class.",
+            f"held-out samples in two dimensions, {projector.name}",
+            f"{len(few):,} of {len(y_test):,} held-out samples, by class.",
             lambda ax: ScatterDisplay(Z, y_test[few], names).plot(ax, legend="below"),
             4.2 + 0.1 * shown,
         )

@@ -1,4 +1,4 @@
-"""How well classifiers do on reduced rows that were held out."""
+"""Scores of two classifiers on reduced held-out samples."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Score:
     Parameters
     ----------
     method : str
-        What reduced the rows.
+        Name of the reduction.
     dimensions : int
-        Columns that are left.
+        Number of dimensions of the reduced data.
     svm, knn : float
-        Micro-F1 of a linear support vector machine and of 5 nearest neighbours, on rows held
-        out. With one label a row this is accuracy.
+        Micro-F1 of a linear support vector machine and of 5 nearest neighbours on held-out
+        samples, which is the accuracy since each sample has one label.
     seconds : float
-        Time to learn the reduction; 0 where there is none.
+        Time to fit the reduction; 0 without one.
     """
 
     method: str
@@ -43,16 +43,16 @@ class Score:
 def score(
     method: str, reducer: Any, train: tuple[Any, np.ndarray], test: tuple[Any, np.ndarray]
 ) -> Score:
-    """Learn a reduction and two classifiers from one part, and score them on the other.
+    """Fit a reduction and two classifiers to training samples, and score held-out samples.
 
     Parameters
     ----------
     method : str
-        Name in the answer.
+        Name of the reduction.
     reducer : estimator with fit and transform, or None
-        None keeps all columns.
+        None keeps all features.
     train, test : (X, y)
-        X of shape (n, d), y of shape (n,).
+        X of shape (n_samples, n_features), y of shape (n_samples,).
 
     Returns
     -------
@@ -74,7 +74,7 @@ def score(
 
 
 def table(scores: list[Score]) -> str:
-    """Return scores as lines of text, a header first."""
+    """Return scores as a text table with a header."""
     width = max(len("method"), *(len(s.method) for s in scores))
     lines = [f"{'method':<{width}}  dimensions  SVM F1  k-NN F1  seconds"]
     lines += [

@@ -1,11 +1,16 @@
-"""The methods, one file a criterion; `METHODS` names all of them."""
+"""The methods, one file for each criterion; `METHODS` maps their names to their classes."""
 
-from narrows.families.between import IIS, IOC, OC, OCFS, OCM
-from narrows.families.contingency import CHI, DF, IG, MI
-from narrows.families.fisher import ILDA, LDA, SRDA, FisherFS
+from narrows.families.between import OC, OCFS, OCM
+from narrows.families.between_online import IIS, IOC
+from narrows.families.contingency import CHI, IG, MI
+from narrows.families.document_frequency import DF
+from narrows.families.fisher import ILDA, FisherFS
 from narrows.families.idrqr import IDRQR
-from narrows.families.margin import IMMC, MMC, MMCFS
+from narrows.families.lda import LDA
+from narrows.families.margin import MMC, MMCFS
+from narrows.families.margin_online import IMMC
 from narrows.families.online_srda import OnlineSRDA
+from narrows.families.srda import SRDA
 from narrows.families.total import CCIPCA, VarianceFS
 
 METHODS = {

@@ -1,4 +1,4 @@
-"""Estimators whose state adds up: fit, partial_fit, merge and fit_stats, written once."""
+"""Estimators whose states add up: fit, partial_fit, merge and fit_stats for all of them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from narrows.families._base import (
-    Estimator,
-    Learnt,
-    check_half_life,
-    check_parts,
-    merge_into,
-    naming,
-    take_state,
-    whole,
-)
-from narrows.families._elsewhere import also_dask
+from narrows.families._atomic import atomic
+from narrows.families._base import Estimator, Fitted
+from narrows.families._engines import accepts_collections
+from narrows.families._errors import errors_named_after
+from narrows.families._merge import merge_into
+from narrows.families._parameters import check_half_life, check_parts
 from narrows.moments.labels import SMALLEST_WEIGHT, weights
 from narrows.moments.priors import check_word
 from narrows.moments.stats import ClassStats, Second, checked_rows
@@ -27,33 +22,33 @@ from narrows.solve.errors import RangeError
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
 
-_SHORTEST = 1e-6  # rows: of a shorter half-life, too, nothing is left one row later
+_SHORTEST = 1e-6  # samples: after one sample, nothing is left for shorter half-lives either
 
 
 class Additive(Estimator):
-    """An estimator whose answer is a function of a `ClassStats` and its parameters."""
+    """An estimator whose solution is a function of a `ClassStats` and its parameters."""
 
     _state_type = ClassStats
     _presence: ClassVar[bool] = False
     half_life: float | None
     priors: Any
 
-    # -- learning ---------------------------------------------------------------------------
+    # -- fitting --------------------------------------------------------------------------------
 
-    @also_dask
-    @whole
+    @accepts_collections
+    @atomic
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from all rows at once.
+        """Fit to all samples at once.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            The rows; sparse matrices are never made dense.
-        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
-            Labels; or a 0-1 indicator matrix, where every (row, class) pair counts as a row.
-            Only methods whose criterion knows no classes do without.
-        sample_weight : array-like of shape (n,), optional
-            Weights, 0 or from 1e-100 to 1e100; a weight of 2 is a row that came twice.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples; sparse matrices are never converted to dense arrays.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels; or a 0-1 indicator matrix, where every pair of a sample and a class counts as a
+            sample. Optional only for methods that use no labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, 0 or from 1e-100 to 1e100; a weight of 2 stands for two equal samples.
 
         Returns
         -------
@@ -63,31 +58,22 @@ class Additive(Estimator):
         ------
         ValueError
             Fewer than two classes of positive weight, all weights zero, NaN or infinity, or a
-            parameter that does not fit the data. The estimator is then as it was before.
+            parameter that does not fit the data. The estimator is then unchanged.
         """
-        late = self._sums_tell(X, y, sample_weight)
-        X = self._check_X(X, reset=True, **({"ensure_all_finite": False} if late else {}))
-        self._check_parameters(X.shape[1])
-        stats = self._empty_state(X.shape[1])
-        try:
-            self._update_state(stats, X, y, sample_weight, check_input=False)
-        except RangeError:
-            if late:
-                self._check_X(X, reset=True)  # says what is not finite, if it is not the sum
-            raise
-        return self._finish(stats)
+        late = self._sums_show_nan(X, y, sample_weight)
+        return self._finish(self._add(None, X, y, sample_weight, late, reset=True))
 
-    @whole
+    @atomic
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; the answer is that of `fit` on all rows so far.
+        """Update with more samples; the result is that of `fit` on all samples so far.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            Any number of rows, 0 and 1 too.
-        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
-            Labels as for `fit`; new classes may come at any time.
-        sample_weight : array-like of shape (n,), optional
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Any number of samples, also 0 or 1.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels as for `fit`; new classes may appear at any time.
+        sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
 
         Returns
@@ -97,36 +83,26 @@ class Additive(Estimator):
         Raises
         ------
         ValueError
-            NaN or infinity, another number of columns, labels of another type. The estimator
-            is then as it was before.
+            NaN or infinity, another number of features, labels of another type. The estimator is
+            then unchanged.
         """
         fitted = self.__sklearn_is_fitted__()
-        late = sparse.issparse(X) and self._sums_tell(X, y, sample_weight)
-        options = {"ensure_all_finite": False} if late else {}
-        X = self._check_X(X, reset=not fitted, ensure_min_samples=0, **options)
-        self._check_parameters(X.shape[1])
+        late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
         if fitted:
-            stats = self._learnt.state
-        else:
-            stats = self._empty_state(X.shape[1])
-            self._learnt = Learnt(stats)
-        self._learnt.solution = None  # first: an interrupt may come once the rows are counted
-        try:
-            self._update_state(stats, X, y, sample_weight, check_input=False)
-        except RangeError:
-            if late:
-                self._check_X(X, reset=False)  # says what is not finite, if anything
-            raise
+            self._learnt.solution = None  # first, since an interrupt may come after the update
+        stats = self._learnt.state if fitted else None
+        stats = self._add(stats, X, y, sample_weight, late, reset=not fitted, ensure_min_samples=0)
+        if not fitted:
+            self._learnt = Fitted(stats)
         return self
 
     def fit_stats(self, stats: ClassStats) -> Self:
-        """Learn from a state instead of rows: `fit` of the rows it was made of.
+        """Fit to a state instead of samples: `fit` of the samples it was made of.
 
         Parameters
         ----------
         stats : ClassStats
-            Of this method's kind (`empty_state` makes one); it is copied. One that also holds
-            second moments will do.
+            Of this method's kind; it is copied. It may hold more second moments than needed.
 
         Returns
         -------
@@ -138,27 +114,28 @@ class Additive(Estimator):
             A state of another kind, or one that `fit` would refuse.
         """
         self._check_kind(stats)
-        return self._fit_state(stats.reduced(self._second()))
-
-    def _fit_state(self, state: ClassStats) -> Self:
-        """Take a state of the very kind for what was learnt, as `fit_stats` does with a copy."""
-        return take_state(self, state)
+        with errors_named_after(self):
+            stats = stats.reduced(self._second())
+        return self._fit_state(stats)
 
     def _fit_parts(self, parts: Any) -> Self:
-        """Learn from the parts of a data set, wherever they are; their states add up."""
+        """Fit to the parts of a data set, wherever they are; their states add up."""
         check_parts(type(self).__name__, self.half_life)
-        return self._fit_state(parts.sum(self))
+        with errors_named_after(self):
+            stats = parts.sum(self)
+        return self._fit_state(stats)
 
     def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
-        """Return the state of the rows of both, which are left as they are."""
-        return a + b
+        """Return the state of the samples of both, which stay as they are."""
+        with errors_named_after(self):
+            return a + b
 
     def merge(self, *others: Self) -> Self:
-        """Add what other estimators of the same method and parameters have learnt, in place.
+        """Merge other estimators of the same method and parameters into this one.
 
-        The answer is that of one estimator that saw all their rows; with a `half_life`, of
-        streams that ran side by side, of which none fades for the others' rows. Nothing is shared
-        with the others afterwards. O(c d) for each.
+        The result is that of one estimator that saw all their samples; with a `half_life`, that
+        of streams in parallel, each of which decays by its own samples only. Nothing is shared
+        with the others afterwards. O(c d) for each of them.
 
         Parameters
         ----------
@@ -172,12 +149,12 @@ class Additive(Estimator):
         Raises
         ------
         ValueError
-            Another method, other parameters (named), columns or kind of state.
+            Another method, other parameters (named), features or kind of state.
         """
         return merge_into(self, others, ClassStats.summed)
 
     def _empty_state(self, n_features: int) -> ClassStats:
-        """Return a state of the kind that `fit_stats` wants, with nothing in it yet."""
+        """Return an empty state of the kind that `fit_stats` expects."""
         return ClassStats(n_features, second=self._second(), presence=self._presence)
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> ClassStats:
@@ -187,93 +164,108 @@ class Additive(Estimator):
             raise SchemaError(f"presence: expected {self._presence}, got {state.presence}.")
         return state
 
-    # -- reading ----------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------
 
     @property
     def stats_(self) -> ClassStats:
-        """The state, of which all answers are a function; to be read, and copied to be changed."""
+        """The state, a `ClassStats`, of which all results are a function; copy it to change it."""
         return self._state
 
     @property
     def _solution(self) -> Any:
         if self._waits(self._state):
             raise NotFittedError(
-                f"{type(self).__name__}: priors are for {np.size(self.priors)} classes, of which "
-                f"{len(self.classes_)} came so far. Go on with partial_fit."
+                f"{type(self).__name__}: expected {np.size(self.priors)} classes, one for each of "
+                f"the priors, got {len(self.classes_)} so far. Continue with partial_fit."
             )
         return super()._solution
 
-    # -- inside -----------------------------------------------------------------------------
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _priors(self) -> Any:
+        """The parameter `priors`, which not all methods have."""
+        return getattr(self, "priors", "empirical")
 
     def _lacks_classes(self, stats: ClassStats) -> bool:
-        """Whether priors are for more classes than were seen so far."""
-        priors = self.get_params(deep=False).get("priors")
-        return not isinstance(priors, str | None) and np.size(priors) > (stats.counts > 0).sum()
+        """Whether there are priors for more classes than were seen so far."""
+        priors = self._priors()
+        return not isinstance(priors, str) and np.size(priors) > (stats.counts > 0).sum()
 
     def _waits(self, stats: ClassStats) -> bool:
-        """Whether there is no answer before more classes come."""
+        """Whether there is no solution before more classes are seen."""
         return self._lacks_classes(stats)
 
-    def _sums_tell(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        """Whether NaN and infinity will be seen in what is added, so that rows are read once."""
+    def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Whether the sums show NaN and infinity, so that X need not be read for them before."""
         if sparse.issparse(X):
             return not self._presence and self.half_life is None
         every_row = getattr(y, "ndim", 0) == 1 and sample_weight is None and self.half_life is None
         return every_row and not self._presence and are_many(X)
 
     def _second(self) -> Second:
-        """Which second moments the state has to hold."""
+        """Return which second moments the state has to hold."""
         return None
 
     @abstractmethod
     def _check_solution(self, solution: Any, stats: ClassStats) -> None:
-        """Raise where the answer is not the one asked for: `fit` does, a stream waits."""
+        """Raise in `fit` where the solution is not the one asked for; a stream waits instead."""
 
     def _check_parameters(self, n_features: int) -> None:
-        priors = self.get_params(deep=False).get("priors")
+        priors = self._priors()
         if isinstance(priors, str):
-            check_word(priors)
+            with errors_named_after(self):
+                check_word(priors)
         check_half_life(type(self).__name__, self.half_life)
 
     def _finish(self, stats: ClassStats) -> Self:
-        if stats.n_samples and not stats.n:
-            raise ValueError(
-                f"{type(self).__name__}: every sample has zero weight, or no label. "
-                "Some rows need a label and a positive sample_weight."
-            )
         self._check_two_classes(stats)
-        priors = self.get_params(deep=False).get("priors")
-        if priors is not None:
-            stats.priors(priors)  # on a stream they may wait for classes; here none will come
-        self._learnt = Learnt(stats)
+        stats.priors(self._priors())  # a stream waits for classes; here no more will come
+        self._learnt = Fitted(stats)
         self._check_solution(self._solution, stats)
         return self
+
+    def _add(
+        self, stats: ClassStats | None, X: Any, y: Any, weight: Any, late: bool, **checks: Any
+    ) -> ClassStats:
+        """Check samples and add them to a state, which is new if None.
+
+        With `late`, NaN and infinity are found in the sums, so that X is read only once.
+        """
+        finite = {"ensure_all_finite": False} if late else {}
+        X = self._check_X(X, **checks, **finite)
+        self._check_parameters(X.shape[1])
+        stats = self._empty_state(X.shape[1]) if stats is None else stats
+        try:
+            return self._update_state(stats, X, y, weight, check_input=False)
+        except RangeError:
+            if late:
+                self._check_X(X, **checks)  # names what is not finite, unless it is the sum
+            raise
 
     def _update_state(
         self, state: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any
     ) -> ClassStats:
-        """Add rows to a state, as `ClassStats.update` does.
+        """Add samples to a state, as `ClassStats.update` does.
 
-        Where labels play no part y may be None; all rows are then of the one class 0. With a
-        `half_life` what was learnt before fades first, and the rows weigh less the older they are.
+        Where labels are not used, y may be None; all samples are then of the one class 0. With a
+        `half_life` the state decays first, and older samples weigh less than newer ones.
         """
-        with naming(self):
-            return self._add_rows(state, X, self._labels(X, y), sample_weight, **options)
+        with errors_named_after(self):
+            y = self._labels(X, y)
+            if self.half_life is None:
+                return state.update(X, y, sample_weight, **options)
+            return self._decayed(state, checked_rows(X, type(self).__name__), y, sample_weight)
 
-    def _add_rows(
-        self, state: ClassStats, X: Any, y: Any, sample_weight: Any, **options: Any
-    ) -> ClassStats:
-        if self.half_life is None:
-            return state.update(X, y, sample_weight, **options)
-        X = checked_rows(X, type(self).__name__)
+    def _decayed(self, state: ClassStats, X: Any, y: Any, sample_weight: Any) -> ClassStats:
+        """Let a state decay by these samples, and add them, the newest with the weight 1."""
         age = np.arange(X.shape[0])[::-1]
-        half_life = max(float(self.half_life), _SHORTEST)
+        half_life = max(float(self.half_life or 0.0), _SHORTEST)
         weight, unit = 0.5 ** (age / half_life), 1.0
         if sample_weight is not None:
             given = weights(sample_weight, len(weight), type(self).__name__)
             unit = 2.0 ** np.frexp(given.max(initial=0.0))[1]
             weight = weight * (given / unit)
-        weight[weight < SMALLEST_WEIGHT] = 0.0  # beside the newest rows nothing
+        weight[weight < SMALLEST_WEIGHT] = 0.0  # nothing beside the newest samples
         fresh = self._empty_state(state.n_features).update(X, y, weight, check_input=False)
         return state.fade(0.5 ** (len(age) / half_life), fresh if unit == 1 else fresh * unit)
 
@@ -281,14 +273,13 @@ class Additive(Estimator):
         name = type(self).__name__
         if not isinstance(stats, ClassStats):
             raise TypeError(
-                f"{name}: fit_stats wants a ClassStats, but {type(stats).__name__} came. "
-                "Use fit for rows."
+                f"{name}: expected a ClassStats for fit_stats, got {type(stats).__name__}. "
+                "Use fit for samples."
             )
         second, kinds = self._second(), (None, "total", "class")
         if stats.presence != self._presence or kinds.index(stats.second) < kinds.index(second):
             raise ValueError(
-                f"{name}: a state with second={second!r} and presence={self._presence} "
-                f"wanted, but second={stats.second!r} and presence={stats.presence} came. "
-                f"Make it with ClassStats.of(X, y, second={second!r}, "
-                f"presence={self._presence})."
+                f"{name}: expected a state with second={second!r} and presence={self._presence}, "
+                f"got one with second={stats.second!r} and presence={stats.presence}. "
+                f"Make it with ClassStats.of(X, y, second={second!r}, presence={self._presence})."
             )

@@ -1,59 +1,69 @@
-"""Projectors that learn one sample at a time, on the engine of `narrows.solve.span`."""
+"""Projectors that take one step of an iteration per sample, by `narrows.solve.span`."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from narrows.criteria import Criterion
-from narrows.families._base import check_whole, is_number, whole
-from narrows.families._elsewhere import also_dask
-from narrows.families._project import Directions
-from narrows.families._sequential import Sequential, Stream
+from narrows.families._atomic import atomic
+from narrows.families._engines import accepts_collections
+from narrows.families._parameters import check, check_flags, check_whole, is_number
+from narrows.families._project import Directions, RankedProjector
+from narrows.families._sequential import Sequential
+from narrows.families._streams import Stream
 from narrows.solve.errors import ParameterError
 from narrows.solve.exact import set_signs
 from narrows.solve.schema import SchemaError
 from narrows.solve.span import ILDARule, Rule, Span, Start
-from narrows.solve.sums import blocks
-
-_SHUFFLED_ROWS = 1 << 16  # so many rows at a time are put into their order of a pass
 
 
-class OnlineProjector(Sequential):
-    """One step of an iteration for each sample. Subclasses give `_criterion`.
+class OnlineProjector(RankedProjector, Sequential):
+    """One step of an iteration per sample. Subclasses give `_criterion`.
 
-    The iterates are those of the papers' tables, in the order of the rows, and do not depend on
-    how the rows come in batches.
+    The iterates are those of the papers' tables, in the order of the samples, and do not depend
+    on the batches.
     """
 
-    _by_class: ClassVar[bool] = True  # False for a criterion that knows no classes
+    _state_type = Stream
+    _by_class: ClassVar[bool] = True  # False for a criterion that uses no classes
     _start: ClassVar[Start] = "centred"
 
-    tol: float | None
-    patience: int
-    early_stopping: bool
-    orthonormalize: bool
-    passes: int
-    shuffle: bool
-    random_state: Any
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        tol: float | None = None,
+        patience: int = 100,
+        early_stopping: bool = False,
+        orthonormalize: bool = False,
+        passes: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.tol = tol
+        self.patience = patience
+        self.early_stopping = early_stopping
+        self.orthonormalize = orthonormalize
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
 
-    # -- learning ---------------------------------------------------------------------------
+    # -- fitting --------------------------------------------------------------------------------
 
-    @also_dask
-    @whole
+    @accepts_collections
+    @atomic
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from the rows, one at a time: `passes` times in their order, or shuffled.
+        """Fit to the samples, one at a time: `passes` times, in their order or shuffled.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            The rows; sparse matrices are never made dense.
-        y : array-like of shape (n,)
-            One label a row. Only methods whose criterion knows no classes do without.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples; sparse matrices are never converted to dense arrays.
+        y : array-like of shape (n_samples,)
+            One label per sample. Optional only for methods that use no labels.
 
         Returns
         -------
@@ -62,89 +72,79 @@ class OnlineProjector(Sequential):
         Raises
         ------
         ValueError
-            Fewer than two classes, several labels a row, NaN or infinity, or a parameter that
-            does not fit the data. The estimator is then as it was before.
+            Fewer than two classes, several labels per sample, NaN or infinity, or a parameter that
+            does not fit the data. The estimator is then unchanged.
         """
-        X = self._check_X(X, reset=True)
-        self._check_parameters(X.shape[1])
-        stream = self._new_stream(X.shape[1])
-        classes, codes = self._one_label_a_row(X, y)
-        rng = check_random_state(self.random_state)
-        for _ in range(self.passes):
-            for X_part, part in self._in_order(X, codes, rng):
-                stream.learn(X_part, classes, part, *self._how(stream))
-        return self._finish(stream)
+        return self._fit(X, y, passes=self.passes, shuffle=self.shuffle)
 
     def transform_while_learning(self, X: Any, y: Any = None) -> np.ndarray:
-        """Learn as `partial_fit` does, and reduce each row by what was learnt up to and with it.
+        """Update as `partial_fit` does, and reduce each sample by the directions after it.
 
         Parameters
         ----------
-        X, y
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            As for `partial_fit`.
+        y : array-like of shape (n_samples,)
             As for `partial_fit`.
 
         Returns
         -------
-        X_r : ndarray of shape (n, p)
-            Row i is W(i)'x(i), with the columns of W(i) those of the moment, `v_j(i) / |v_j(i)|`,
-            and 0 for a component that has not started. Their signs are the iteration's own, which
-            do not jump from row to row; `components_` and `transform` set signs by a rule.
+        X_r : ndarray of shape (n_samples, n_components)
+            Row i is W(i)'x(i), with the columns `v_j(i) / |v_j(i)|` of W(i) after sample i, and 0
+            for a component that has not started. Their signs are those of the iteration, which do
+            not jump from sample to sample; `components_` and `transform` set signs by a rule.
 
         Notes
         -----
-        **Cost** a row: that of `partial_fit` and O(p (p + c)), O(p^3) with `orthonormalize`.
+        **Cost** per sample: that of `partial_fit` and O(p (p + c)), O(p^3) with `orthonormalize`.
         """
-        reduced = self._learn(X, y, reducing=True)
-        assert reduced is not None
+        reduced: np.ndarray = self._learn(X, y, reducing=True)
         return reduced
 
-    def _new_stream(self, n_features: int) -> Stream:
+    def _new_stream(self, n_features: int, dtype: Any) -> Stream:
         return Stream(Span(n_features, self._p(n_features)), self._by_class)
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Stream:
-        """Return the state that gave these arrays; it has to have the sums of this method."""
+        """Return the state that gave these arrays; it has to hold the sums of this method."""
         state: Stream = super()._state_from(arrays)
         if state.by_class != self._by_class:
             raise SchemaError(f"by_class: expected {self._by_class}, got {state.by_class}.")
         return state
 
     def _passes_in_order(self) -> int:
-        """How often `fit` goes through the rows, if it takes them in the order of a file."""
+        """Return how often `fit` goes through the samples in the order of a file."""
         if self.shuffle:
             raise ParameterError(
-                f"{type(self).__name__}: shuffle=True, but a file is learnt in its own order. "
-                "Shuffle the file, or use fit in Python."
+                f"{type(self).__name__}: expected shuffle=False, since a file is read in its own "
+                "order, got True. Shuffle the file, or use fit in Python."
             )
         return self.passes
 
-    # -- reading ----------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------
 
     @property
     def n_samples_still_(self) -> int | None:
-        """The n at which `tol` had held for `patience` samples in a row for the first time.
-
-        None as long as it has not.
-        """
+        """The first n at which `tol` had held for `patience` samples in a row; None before."""
         return self._state.core.still
 
-    # -- inside -----------------------------------------------------------------------------
+    # -- inside ---------------------------------------------------------------------------------
 
     @abstractmethod
     def _criterion(self) -> Criterion:
-        """What is maximised."""
+        """Return the criterion to maximise."""
 
     def _particulars(self, p: int, n_features: int) -> dict[str, Any]:
-        """What else `Rule` has to say of this method."""
+        """Return other fields of `Rule` for this method."""
         return {}
 
     def _rule(self, stream: Stream) -> Rule | ILDARule:
-        """The iteration, by the parameters of now."""
+        """Return the iteration, by the present parameters."""
         criterion, p = self._criterion(), stream.core.p
         rule = Rule(criterion.between, criterion.total, np.zeros(p), **self._rule_options())
         return rule._replace(**self._particulars(p, stream.n_features))
 
     def _rule_options(self) -> dict[str, Any]:
-        """Return the options that every rule has."""
+        """Return the fields that every rule has."""
         return {
             "tol": float(self.tol or 0.0),
             "patience": float(self.patience),
@@ -153,12 +153,12 @@ class OnlineProjector(Sequential):
             "orthonormal": bool(self.orthonormalize),
         }
 
-    def _how(self, stream: Stream) -> tuple[Any, ...]:
+    def _how(self, stream: Stream, y: Any) -> tuple[Any, ...]:
         p = self._p(stream.n_features)
         if stream.core.p != p:
             raise ParameterError(
-                f"{type(self).__name__}: n_components={p}, but {stream.core.p} were begun with. "
-                "Use fit to begin anew."
+                f"{type(self).__name__}: expected n_components={stream.core.p} as at the start, "
+                f"got {p}. Use fit to start again."
             )
         return self._rule(stream), self._start
 
@@ -172,17 +172,6 @@ class OnlineProjector(Sequential):
         W = state.core.directions(self.orthonormalize)
         return Directions(set_signs(W), self._eigenvalues(state.core), available=W.shape[1])
 
-    def _in_order(
-        self, X: Any, codes: np.ndarray, rng: np.random.RandomState
-    ) -> Iterator[tuple[Any, np.ndarray]]:
-        """The rows and labels of one pass, a part at a time."""
-        if not self.shuffle:
-            yield X, codes
-            return
-        order = rng.permutation(len(codes))
-        for part in blocks(len(codes), _SHUFFLED_ROWS):
-            yield X[order[part]], codes[order[part]]
-
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         name, p = type(self).__name__, self.n_components
@@ -193,13 +182,10 @@ class OnlineProjector(Sequential):
             )
         for key in ("patience", "passes"):
             check_whole(name, key, getattr(self, key))
-        if self.tol is not None and not is_number(self.tol, 0, above=True):
-            raise ParameterError(
-                f"{name}: tol must be a number > 0 or None, but {self.tol!r} came."
-            )
-        for key in ("early_stopping", "orthonormalize", "shuffle"):
-            value = getattr(self, key)
-            if not isinstance(value, bool | np.bool_):
-                raise ParameterError(f"{name}: {key} must be True or False, but {value!r} came.")
+        valid = self.tol is None or is_number(self.tol, 0, above=True)
+        check(name, "tol", self.tol, valid, "a number > 0 or None")
+        check_flags(self, ("early_stopping", "orthonormalize", "shuffle"))
         if self.early_stopping and self.tol is None:
-            raise ParameterError(f"{name}: early_stopping needs a tol; 0.06 is the papers'.")
+            raise ParameterError(
+                f"{name}: early_stopping=True expects a tol, got None. Use tol=0.06, for example."
+            )

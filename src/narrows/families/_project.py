@@ -1,4 +1,4 @@
-"""Projection: the solution space of real, orthonormal W."""
+"""Projection: the solution space of real W."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import NotFittedError
 
+from narrows.criteria import Criterion
 from narrows.families._additive import Additive
-from narrows.families._base import Estimator, check_whole, read_only
-from narrows.families._elsewhere import also_dask
+from narrows.families._base import Estimator, read_only
+from narrows.families._engines import accepts_collections
+from narrows.families._parameters import check_whole
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import ParameterError
 from narrows.solve.exact import set_signs
@@ -22,9 +24,9 @@ from narrows.solve.products import product
 
 @dataclass
 class Directions:
-    """W with one direction a column, best first, and what the criterion gives each.
+    """W with one direction per column, best first, and the value of the criterion for each.
 
-    `size` is how many were asked for, if not all: those that are not there (yet) are 0.
+    `size` is the number of components to return, if not all; missing ones are zeros.
     """
 
     W: np.ndarray
@@ -35,23 +37,23 @@ class Directions:
 
     @classmethod
     def best(cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None) -> Self:
-        """The first p of these directions, with signs by the rule."""
-        kept = set_signs(np.ascontiguousarray(W[:, :p]))
-        return cls(kept, eigenvalues[:p], available=len(eigenvalues), size=p)
+        """Return the first p of these directions, with signs by the rule."""
+        best = set_signs(np.ascontiguousarray(W[:, :p]))
+        return cls(best, eigenvalues[:p], available=len(eigenvalues), size=p)
 
     @property
     def width(self) -> int:
-        """p, with those that are 0."""
+        """The number of components, with those that are zeros."""
         return self.W.shape[1] if self.size is None else self.size
 
     def padded(self, columns: np.ndarray) -> np.ndarray:
-        """Columns, one a direction, with zeros for those that are not there."""
+        """Return columns, one per direction, with zeros for missing directions."""
         missing = self.width - columns.shape[-1]
         shape = *columns.shape[:-1], missing
         return np.append(columns, np.zeros(shape, columns.dtype), axis=-1) if missing else columns
 
     def reduce(self, X: Any) -> Any:
-        """X W, in X's float type."""
+        """Return X W, in the float type of X."""
         return self.padded(product(X, self.of_type(X.dtype)))
 
     def of_type(self, dtype: Any) -> np.ndarray:
@@ -61,36 +63,31 @@ class Directions:
 
 
 class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
-    """Projects onto a few directions: W is real. The answer is `Directions`."""
+    """Projects onto a few directions: W is real. The solution is `Directions`."""
 
     n_components: int | None
 
     @property
     def components_(self) -> np.ndarray:
-        """The directions, W', of shape (p, d)."""
+        """The directions W', of shape (n_components, n_features)."""
         solution = self._solution
         return read_only(solution.padded(solution.W).T)
 
-    @property
-    def eigenvalues_(self) -> np.ndarray:
-        """What the criterion gives each direction, of shape (p,)."""
-        solution = self._solution
-        return read_only(solution.padded(solution.eigenvalues))
-
-    @also_dask
+    @accepts_collections
     def transform(self, X: Any) -> Any:
         """Project X: X W, not centred.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
 
         Returns
         -------
-        X_r : ndarray of shape (n, p)
-            In X's float type (float64 for others). On a stream an explicit ``n_components`` is p
-            from the first batch on: columns for which there are too few classes yet are 0.
+        X_r : ndarray of shape (n_samples, n_components)
+            In the float type of X (float64 for others). On a stream an explicit ``n_components``
+            gives that many columns from the first batch on; they are 0 while there are too few
+            classes.
         """
         solution = self._solution
         X = self._check_X(X, reset=False)
@@ -98,17 +95,18 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         return solution.reduce(X)
 
     def _reducer(self) -> Callable[[Any], Any]:
-        """Return what `transform` does with rows that were checked, and nothing else."""
+        """Return a function that does what `transform` does, for samples that were checked."""
         solution = self._solution
         self._check_any(solution)
-        of_now = solution.W, solution.eigenvalues, solution.available, solution.size
-        return Directions(*of_now).reduce
+        present = solution.W, solution.eigenvalues, solution.available, solution.size
+        return Directions(*present).reduce
 
     def _check_any(self, solution: Directions) -> None:
         if not solution.width:
             raise NotFittedError(
-                f"{type(self).__name__}: there is no direction yet: {len(self.classes_)} "
-                "class(es) seen, with equal means if more than one. Go on with partial_fit."
+                f"{type(self).__name__}: expected classes with different means, got "
+                f"{len(self.classes_)} class(es) without a direction so far. "
+                "Continue with partial_fit."
             )
 
     @property
@@ -121,17 +119,27 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         if self.n_components is not None:
             check_whole(type(self).__name__, "n_components", self.n_components, " or None")
 
+
+class RankedProjector(Projector):
+    """Projects onto directions that are ordered by their eigenvalues."""
+
+    @property
+    def eigenvalues_(self) -> np.ndarray:
+        """The value of the criterion for each direction, of shape (n_components,)."""
+        solution = self._solution
+        return read_only(solution.padded(solution.eigenvalues))
+
     def _limit(self, classes: int) -> tuple[int, str]:
-        """The most directions that so many classes can have, and what to use for more."""
+        """Return the most directions of so many classes, and what to use for more."""
         return classes - 1, f"OCM for {classes}"
 
     def _check_rank(self, rank: int, classes: int) -> None:
-        """Raise where there is no direction, or not as many as asked for and no rows to come."""
+        """Raise where there is no direction, or fewer than n_components and no more to come."""
         name, p = type(self).__name__, self.n_components
         if not rank:
             raise ValueError(
-                f"{name}: the classes have equal means, so no direction tells them apart. "
-                "Check that the rows and the labels belong together."
+                f"{name}: expected classes with different means, got equal means, so no direction "
+                "distinguishes them. Check that the samples and the labels belong together."
             )
         if p is None or p <= rank:
             return
@@ -139,7 +147,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         reason = (
             f"{classes} classes have at most {most} direction{'s' if most > 1 else ''}"
             if rank == most
-            else f"the means of these {classes} classes in {self.n_features_in_} columns span "
+            else f"the means of these {classes} classes in {self.n_features_in_} features span "
             f"only {rank}"
         )
         raise ParameterError(
@@ -148,12 +156,19 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         )
 
 
-class ExactProjector(Projector, Additive):
-    """The best directions for a state that adds up. Subclasses give `_directions`."""
+class ExactProjector(RankedProjector, Additive):
+    """The leading eigenvectors of a criterion's matrix. Subclasses give `_criterion`."""
 
     @abstractmethod
+    def _criterion(self) -> Criterion:
+        """Return the criterion to maximise."""
+
     def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
-        """All eigenvalues, descending, and W (d, p) orthonormal, all there are or as asked for."""
+        """Return all eigenvalues, descending, and W (n_features, k), orthonormal.
+
+        k is at least the smaller of n_components and the number of eigenvalues.
+        """
+        return self._criterion().leading(stats, self._priors(), self.n_components)
 
     def _solve(self, stats: ClassStats) -> Directions:
         if self._lacks_classes(stats):

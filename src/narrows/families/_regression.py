@@ -1,16 +1,24 @@
-"""What OnlineSRDA has learnt: a regression, and the labels that its columns stand for."""
+"""The state of OnlineSRDA: a regression, and the labels of its outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
+from narrows.families._project import Directions
+from narrows.families._streams import Arrivals
 from narrows.moments.labels import arrivals
+from narrows.solve.errors import RangeError
 from narrows.solve.rls import DiagonalRLS, Rule, merged
 from narrows.solve.schema import COUNT, LABELS, NUMBERING, Check, Field, between, checked
+from narrows.solve.sums import canonical
 from narrows.solve.undo import Undo
 
+_ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
 _SCHEMA = {
     "classes": LABELS,
     "column": Field("i8", ("c",), NUMBERING),
@@ -20,12 +28,12 @@ _SCHEMA = {
 
 
 def _labels_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    several, kept = int(arrays["several"]), arrays["slots"][: arrays["use"][0]]
-    if several == 1:  # the classes are the columns of an indicator
+    several, stored = int(arrays["several"]), arrays["slots"][: arrays["use"][0]]
+    if several == 1:  # the classes are the columns of an indicator matrix
         numbered = np.array_equal(arrays["classes"], np.arange(sizes["c"]))
         return bool(numbered and arrays["classes"].dtype.kind == "i" and arrays["n_samples"] > 0)
-    begun = bool(arrays["n_samples"] > 0)
-    return (several == 0) == begun and bool((kept[:, 2] == 1).all())
+    started = bool(arrays["n_samples"] > 0)
+    return (several == 0) == started and bool((stored[:, 2] == 1).all())
 
 
 _RULES = (
@@ -34,32 +42,23 @@ _RULES = (
 )
 
 
-class Regression:
-    """A `DiagonalRLS`, and the labels that its columns stand for.
+class Regression(Arrivals):
+    """A `DiagonalRLS`, and the labels of its outputs, which are in order of arrival.
 
     Attributes
     ----------
-    core : DiagonalRLS
-        Classes by order of arrival.
-    classes, column : ndarray of shape (c,)
-        Labels, sorted, and the column of each in `core`.
     n_samples : int
-        Rows learnt from, those of weight 0 too.
+        The number of samples learned, also those of weight 0.
     several : bool or None
-        Whether rows have several labels; None before the first.
+        Whether samples have several labels; None before the first.
     """
 
+    core: DiagonalRLS
+
     def __init__(self, core: DiagonalRLS):
-        self.core = core
-        self.classes = np.empty(0, np.int64)
-        self.column = np.empty(0, np.int64)
+        super().__init__(core)
         self.n_samples = 0
         self.several: bool | None = None
-
-    @property
-    def n_features(self) -> int:
-        """d."""
-        return self.core.n_features
 
     @property
     def counts(self) -> np.ndarray:
@@ -68,37 +67,50 @@ class Regression:
 
     @property
     def live(self) -> np.ndarray:
-        """The columns of the classes of positive weight, in the order of `classes`."""
+        """The outputs of the classes of positive weight, in the order of `classes`."""
         return self.column[self.counts > 0]
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """The size in memory."""
         return sum(array.nbytes for array in self.to_arrays().values())
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
 
-    def columns(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """The columns of these labels, with room for those that are new."""
-        self.classes, self.column = arrivals(self.classes, self.column, classes, codes)
-        more = len(self.classes) - len(self.core.b)
-        if more:
-            self.core.add_classes(more)
-        return self.column[np.searchsorted(self.classes, classes[codes])]
+    def learn(
+        self,
+        X: Any,
+        labels: tuple[np.ndarray, sparse.csr_array, np.ndarray],
+        how: Rule,
+        reducing: bool = False,
+        undo: Undo | None = None,
+    ) -> np.ndarray | None:
+        """Learn samples in order; the labels are `labels.indicator`'s, with sample weights."""
+        classes, Y, weight = labels
+        if undo is not None:
+            undo.attributes(self)
+            self.core.note(undo)
+        if not self.n_samples and X.shape[0]:
+            self.several = how.several
+        if X.dtype == np.float64 and self.core.W.dtype != np.float64 and X.shape[0]:
+            self.core.promote(np.float64)
+        if sparse.issparse(X):
+            X = canonical(X)
+        if how.several:  # columns without a sample too, so that the width is known
+            self.places(classes, np.arange(len(classes)))
+        places = self.places(classes, Y.indices)
+        columns = self.column[places]
+        reduced = np.zeros((X.shape[0], len(self.core.b))) if reducing else None
+        self.core.learn(X, (Y.indptr, columns, weight), how, reduced, undo)
+        self.n_samples += X.shape[0]
+        return None if reduced is None else reduced[:, self.live].astype(X.dtype)
 
-    def note(self, undo: Undo) -> None:
-        """Let `undo` put everything back as it is now, but W and Q, to which `learn` sees."""
-        undo.attributes(self)
-        self.core.note(undo)
-
-    def widen(self, n_features: int) -> Regression:
-        """Append columns that were 0 so far, in place."""
-        self.core.widen(n_features)
-        return self
+    def _make_room(self, known: np.ndarray) -> None:
+        self.core.add_classes(len(known) - len(self.core.b))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`; numbers are kept to the bit."""
+        """Return the state as named arrays, for `from_arrays`, without rounding."""
         return {
             "classes": self.classes,
             "column": self.column,
@@ -108,7 +120,7 @@ class Regression:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Regression:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the state that `to_arrays` described."""
         new = cls(DiagonalRLS.from_arrays(arrays))
         checked(arrays, _SCHEMA, _RULES)
@@ -118,30 +130,57 @@ class Regression:
         return new
 
 
-def united(states: list[Regression], rule: Rule) -> Regression:
-    """What several states know, as one that shares nothing with them."""
-    begun = [state for state in states if state.n_samples] or states[:1]
-    if len(begun) == 1:
-        return Regression.from_arrays(begun[0].to_arrays())
-    if len({state.several for state in begun}) > 1:
+def merged_states(states: list[Regression], rule: Rule) -> Regression:
+    """Return the approximate sum of states, as one that shares nothing with them."""
+    started = [state for state in states if state.n_samples] or states[:1]
+    if len(started) == 1:
+        return Regression.from_arrays(started[0].to_arrays())
+    if len({state.several for state in started}) > 1:
         raise ValueError(
-            "OnlineSRDA: some learnt from one label a row, others from an indicator matrix. Merge "
-            "only what was learnt from rows in one form."
+            "OnlineSRDA: expected labels of one form to merge, got one label per sample in some "
+            "and indicator matrices in others. Fit all to labels of one form."
         )
-    if len({len(state.core.reservoir) for state in begun}) > 1:
-        raise ValueError("OnlineSRDA: reservoirs of one size wanted, but several sizes came.")
-    classes, column = begun[0].classes[:0], begun[0].column[:0]
-    for state in begun:
+    sizes = {len(state.core.reservoir) for state in started}
+    if len(sizes) > 1:
+        raise ValueError(
+            f"OnlineSRDA: expected reservoirs of one size to merge, got {sorted(sizes)}. "
+            "Fit all with the same reservoir."
+        )
+    classes, column = started[0].classes[:0], started[0].column[:0]
+    for state in started:
         classes, column = arrivals(classes, column, state.classes, np.argsort(state.column))
     columns = []
-    for state in begun:
+    for state in started:
         place = np.empty(len(state.column), np.int64)
         place[state.column] = column[np.searchsorted(classes, state.classes)]
         columns.append(place)
-    several = bool(begun[0].several)
-    new = Regression(
-        merged([s.core for s in begun], columns, len(classes), rule._replace(several=several))
-    )
+    several = bool(started[0].several)
+    rule = rule._replace(several=several)
+    new = Regression(merged([s.core for s in started], columns, len(classes), rule))
     new.classes, new.column, new.several = classes, column, several
-    new.n_samples = sum(state.n_samples for state in begun)
+    new.n_samples = sum(state.n_samples for state in started)
     return new
+
+
+def check_range(X: Any) -> None:
+    """Raise RangeError where the numbers of X are too large or too small for a regression."""
+    values = X.data if sparse.issparse(X) else X
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    most = float(np.finfo(X.dtype).max) ** _ROOM
+    # squares are of double precision; W, which is inverse to the samples, is of their type
+    least = max(float(np.finfo(np.float64).tiny) ** _ROOM, float(np.finfo(X.dtype).tiny) ** 0.8)
+    if largest and not least < largest < most:
+        sizes = abs(X).max(axis=0)
+        raise RangeError(
+            f"numbers of which the largest is between {least:.1e} and {most:.1e}",
+            f"{largest:.1e}",
+            int((sizes.toarray() if sparse.issparse(X) else sizes).argmax()),
+        )
+
+
+@dataclass
+class RegressionDirections(Directions):
+    """The directions, and the regression that `predict` uses."""
+
+    model: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    bias: np.ndarray = field(default_factory=lambda: np.zeros(0))

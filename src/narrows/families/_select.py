@@ -1,19 +1,21 @@
-"""Selection: the solution space of 0-1 matrices W that pick columns."""
+"""Selection: the solution space of 0-1 matrices W that pick features."""
 
 from __future__ import annotations
 
-import numbers
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
+from narrows.criteria import Criterion
 from narrows.families._additive import Additive
 from narrows.families._base import read_only
-from narrows.families._elsewhere import also_dask
+from narrows.families._engines import accepts_collections
+from narrows.families._parameters import check, is_integer
 from narrows.moments.stats import ClassStats
 from narrows.solve import columns
 from narrows.solve.errors import ParameterError, warn
@@ -22,16 +24,16 @@ _SIZES = ("n_features", "energy", "threshold", "per_class")
 
 
 class Scores(NamedTuple):
-    """What a criterion says of each column.
+    """The scores that a criterion gives the features.
 
     Parameters
     ----------
-    values : ndarray of shape (d,)
-        The scores that columns are ranked by.
-    varies : ndarray of bool of shape (d,), optional
-        Columns that do not vary rank last, whatever their score; all vary if left out.
-    gain : ndarray of shape (d,), optional
-        What energy is the share of; the scores if left out.
+    values : ndarray of shape (n_features,)
+        The scores that features are ranked by.
+    varies : ndarray of bool of shape (n_features,), optional
+        Constant features rank last, whatever their score; all vary if left out.
+    gain : ndarray of shape (n_features,), optional
+        The quantity that energy is the share of; the scores if left out.
     """
 
     values: np.ndarray
@@ -40,12 +42,12 @@ class Scores(NamedTuple):
 
     @classmethod
     def of_spread(cls, values: np.ndarray, varies: np.ndarray) -> Self:
-        """Scores of a criterion that is 0, but for rounding, where a column does not vary."""
+        """Return scores of a criterion that is 0, but for rounding, for constant features."""
         return cls(np.where(varies, values, 0.0), varies)
 
 
 class Selection:
-    """Columns by rank, and the best of them, each part worked out when it is first read."""
+    """Ranked features and the best of them; each part is computed when it is first read."""
 
     def __init__(self, scores: Scores, sizes: dict[str, Any], class_scores: Any):
         self.scores, self.varies, gain = scores
@@ -64,7 +66,7 @@ class Selection:
 
     @cached_property
     def mask(self) -> np.ndarray:
-        """The columns that are kept, by the one size that was asked for."""
+        """The selected features, by the one size that was given."""
         given = (item for item in self._sizes.items() if item[1] is not None)
         kind, size = next(given, ("energy", 0.8))
         if kind == "threshold":
@@ -85,54 +87,54 @@ class Selection:
 
 
 class Selector(SelectorMixin, Additive):
-    """Picks columns by score. Subclasses give `_score`."""
+    """Picks features by score. Subclasses give `_score`."""
 
     @abstractmethod
     def _score(self, stats: ClassStats) -> Scores:
-        """The scores of all columns."""
+        """Return the scores of all features."""
 
     def _class_scores(self, stats: ClassStats) -> np.ndarray:
-        """Scores of shape (c, d) for the classes with p_j > 0, where the criterion has any."""
-        raise TypeError(f"{type(self).__name__} has no scores for each class.")
+        """Return the scores for each class with p_j > 0, of shape (n_classes, n_features)."""
+        raise TypeError(f"{type(self).__name__} does not support scores for each class.")
 
     @property
     def scores_(self) -> np.ndarray:
-        """The score of each column, of shape (d,)."""
+        """The score of each feature, of shape (n_features,)."""
         return read_only(self._solution.scores)
 
     @property
     def energy_(self) -> np.ndarray:
-        """E(p) for p = 1..d: the share of all positive score in the p best columns."""
+        """E(p) for p = 1..n_features: the share of all positive scores in the p best features."""
         return read_only(self._solution.energy)
 
     @property
     def n_features_(self) -> int:
-        """How many columns are kept."""
+        """The number of selected features."""
         return self._solution.size
 
     @property
     def n_positive_(self) -> int:
-        """How many columns have a positive score."""
+        """The number of features with a positive score."""
         return self._solution.n_positive
 
     @property
     def ranking_(self) -> np.ndarray:
-        """The columns from the best to the worst, of shape (d,)."""
+        """The features from the best to the worst, of shape (n_features,)."""
         return read_only(self._solution.order)
 
-    @also_dask
+    @accepts_collections
     def transform(self, X: Any) -> Any:
-        """Keep the selected columns of X, in their order.
+        """Keep the selected features of X, in their order.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
 
         Returns
         -------
-        X_r : {ndarray, sparse matrix} of shape (n, p), p = `n_features_`
-            In X's float type (float64 for others); CSR for sparse X.
+        X_r : {ndarray, sparse matrix} of shape (n_samples, n_features_)
+            In the float type of X (float64 for others); CSR for sparse X.
         """
         chosen = self.get_support(indices=True)
         X = self._check_X(X, reset=False)
@@ -140,21 +142,21 @@ class Selector(SelectorMixin, Additive):
         return columns.take(X, chosen)
 
     def _reducer(self) -> Callable[[Any], Any]:
-        """Return what `transform` does with rows that were checked, and nothing else."""
+        """Return a function that does what `transform` does, for samples that were checked."""
         self._check_solution(self._solution, self._state)
         return partial(columns.take, chosen=self.get_support(indices=True))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the kept columns.
+        """Return the names of the selected features.
 
         Parameters
         ----------
-        input_features : array-like of str of shape (d,), optional
-            Names of all columns; those seen in `fit`, or x0, x1, … where left out.
+        input_features : array-like of str of shape (n_features,), optional
+            Names of all features; those seen in `fit`, or x0, x1, … if left out.
 
         Returns
         -------
-        names : ndarray of shape (p,), of str objects, p = `n_features_`
+        names : ndarray of str objects of shape (n_features_,)
         """
         if input_features is None:
             input_features = self._column_names()
@@ -164,7 +166,7 @@ class Selector(SelectorMixin, Additive):
         return read_only(self._solution.mask)
 
     def _sizes(self) -> dict[str, Any]:
-        """The sizes that can be asked for; all but one have to be None."""
+        """Return the parameters that set the size; at most one is not None."""
         params = self.get_params(deep=False)
         return {name: params[name] for name in _SIZES if name in params}
 
@@ -174,13 +176,13 @@ class Selector(SelectorMixin, Additive):
         given = {key: value for key, value in sizes.items() if value is not None}
         if len(given) > 1:
             raise ParameterError(
-                f"{name}: at most one of {', '.join(sizes)} wanted, but "
+                f"{name}: expected at most one of {', '.join(sizes)}, got "
                 + " and ".join(f"{key}={value!r}" for key, value in given.items())
-                + " came. Leave all but one out."
+                + ". Leave out all but one."
             )
         for key, value in given.items():
-            if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-                raise ParameterError(f"{name}: {key} must be a number, but {value!r} came.")
+            is_real = isinstance(value, Real) and not isinstance(value, bool)
+            check(name, key, value, is_real, "a number")
             _check_size(name, key, value, n_features)
 
     def _solve(self, stats: ClassStats) -> Selection:
@@ -191,35 +193,65 @@ class Selector(SelectorMixin, Additive):
         return selection
 
     def _advice(self, selection: Selection) -> str:
-        """What to warn of, if anything."""
+        """Return a warning, or an empty string."""
         if selection.n_positive or (not selection.by_energy and selection.scores.any()):
             return ""
         return (
-            "no column has a positive score"
-            + (", so none tells the classes apart; " if self._needs_y else "; ")
-            + f"{selection.size} of {len(selection.scores)} columns are kept."
+            "no feature has a positive score"
+            + (", so none distinguishes the classes; " if self._needs_y else "; ")
+            + f"{selection.size} of {len(selection.scores)} features are selected."
         )
 
     def _check_solution(self, solution: Selection, stats: ClassStats) -> None:
         if not solution.size:
             raise ValueError(
-                f"{type(self).__name__}: no score reaches threshold="
-                f"{solution._sizes['threshold']}; the largest is {solution.scores.max():g}. "
+                f"{type(self).__name__}: expected scores of at least threshold="
+                f"{solution._sizes['threshold']}, got scores up to {solution.scores.max():g}. "
                 "Use a lower threshold."
             )
 
 
+class CriterionSelector(Selector):
+    """The largest entries of the diagonal of a criterion's matrix. Subclasses give `_criterion`."""
+
+    @abstractmethod
+    def _criterion(self) -> Criterion:
+        """Return the criterion to maximise."""
+
+    def _score(self, stats: ClassStats) -> Scores:
+        scores, priors = self._criterion().diagonal(stats, self._priors()), self._priors()
+        if self._second() is None:  # then the diagonal is exactly 0 for constant features
+            return Scores(scores)
+        return Scores.of_spread(scores, stats.varying(stats.priors(priors)))
+
+
 class PerClassSelector(Selector):
-    """A selector whose score is made of one for each class. Subclasses give `_class_blocks`."""
+    """A selector whose score combines one for each class. Subclasses give `_class_blocks`."""
+
+    def __init__(
+        self,
+        n_features: int | float | None = None,
+        energy: float | None = None,
+        threshold: float | None = None,
+        priors: Any = "empirical",
+        per_class: int | None = None,
+        half_life: float | None = None,
+    ):
+        self.n_features = n_features
+        self.energy = energy
+        self.threshold = threshold
+        self.priors = priors
+        self.per_class = per_class
+        self.half_life = half_life
 
     @abstractmethod
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield (columns, scores of shape (c, columns)) for the classes with p_j > 0."""
+        """Yield (columns, scores of shape (n_classes, columns)) for the classes with p_j > 0."""
 
     @property
     def class_scores_(self) -> np.ndarray:
-        """The score of each column for each class, of shape (c, d), in the order of `classes_`."""
-        stats, _ = self._state, self._solution  # which says what is too large
+        """The scores for each class, of shape (n_classes, n_features), ordered as `classes_`."""
+        stats, _ = self._state, self._solution  # which raises where scores overflow
         p = stats.priors(self.priors)
         scores = np.zeros((len(self.classes_), stats.n_features))
         scores[p[stats.counts > 0] > 0] = self._class_scores(stats)
@@ -234,21 +266,19 @@ class PerClassSelector(Selector):
 
 
 def _check_size(name: str, key: str, value: Any, d: int) -> None:
-    whole = isinstance(value, numbers.Integral)
-    wanted = {
+    whole = is_integer(value, 1)
+    valid, expected = {
         "n_features": (
-            value >= 1 if whole else 0 < value <= 1,
-            "a whole number >= 1, or a fraction in (0, 1] of the columns",
+            whole or (0 < value <= 1 and not isinstance(value, Integral)),
+            "an integer >= 1, or a fraction in (0, 1] of the features",
         ),
         "energy": (0 < value <= 1, "in (0, 1]"),
         "threshold": (bool(np.isfinite(value)), "finite"),
-        "per_class": (whole and value >= 1, "a whole number >= 1"),
-    }
-    right, what = wanted[key]
-    if not right:
-        raise ParameterError(f"{name}: {key} must be {what}, but {value!r} came.")
+        "per_class": (whole, "an integer >= 1"),
+    }[key]
+    check(name, key, value, valid, expected)
     if key in ("n_features", "per_class") and whole and value > d:
         raise ParameterError(
-            f"{name}: {key}={value}, but there are only {d} columns. Use {key}<={d}"
+            f"{name}: {key}={value}, but the data have only {d} features. Use {key}<={d}"
             + (", or a fraction such as 0.1." if key == "n_features" else ".")
         )

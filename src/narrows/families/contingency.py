@@ -1,53 +1,36 @@
-"""Counts of presence: in how many rows of each class a column is not zero."""
+"""Contingency tables: the number of samples of each class in which a feature is not zero."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from scipy.special import rel_entr
 
-from narrows.families._select import PerClassSelector, Scores, Selector
+from narrows.families._select import PerClassSelector, Scores
 from narrows.moments.stats import ClassStats
 from narrows.solve.sums import weighted
 from narrows.solve.threads import each
 
-_ROUNDING = 1e-13  # a share of what is compared, or bits: no more than this is nothing
+_ROUNDING = 1e-13  # relative, or in bits: smaller differences are rounding
 
 
 class _Contingency(PerClassSelector):
-    """A score of the 2 x 2 tables of each column and each class.
+    """A score of the 2 x 2 tables of each feature and each class.
 
-    Subclasses give `_per_class`; all of them take P of shape (c, columns), the probability that
-    a row has the column and is of the class, the priors p of shape (c, 1), and n.
+    Subclasses define `_per_class`. P of shape (n_classes, n_features) is the probability that a
+    sample has the feature and is of the class, p of shape (n_classes, 1) are the priors.
     """
 
     _presence = True
 
-    def __init__(
-        self,
-        n_features: int | float | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        per_class: int | None = None,
-        half_life: float | None = None,
-    ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
-        self.priors = priors
-        self.per_class = per_class
-        self.half_life = half_life
-
     @abstractmethod
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
-        """Scores of shape (c, columns)."""
+        """Return the scores, of the shape of P."""
 
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
-        """Scores of shape (columns,): those of the classes, weighted by their priors."""
+        """Return the mean of the class scores, weighted by the priors."""
         return weighted(p[:, 0], self._per_class(P, p, n))
 
     def _score(self, stats: ClassStats) -> Scores:
@@ -67,68 +50,80 @@ class _Contingency(PerClassSelector):
 
 
 class IG(_Contingency):
-    """Information Gain.
+    """Information gain feature selection.
 
     ::
 
-        criterion   H(c) - P(t) H(c | t present) - P(t absent) H(c | t absent), column by column
-        space       W picks columns: a 0-1 matrix with a single 1 in each column
-        schedule    exact, at once or at every moment of a stream
+        criterion   H(c) - P(t) H(c | t present) - P(t absent) H(c | t absent) of each feature t
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    exact, from all samples at once or batch by batch
 
-    A column t is present in a row where it is not 0; how large it is plays no part. As a choice
-    of several columns the ranking is greedy: what they tell together is not the sum.
+    where H(c) is the entropy of the classes. A feature is present in a sample if its value is not
+    0; the size of the value is ignored. For several features the ranking is greedy: their joint
+    information is not the sum.
 
     Parameters
     ----------
     n_features : int or float, optional
-        How many columns to keep, or which fraction of them (rounded down, at least 1).
+        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
     energy : float, optional
-        Keep the fewest columns that hold this share of the sum of positive scores, in (0, 1].
-        This is what happens, with 0.8, where no size is given.
+        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
+        default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
     threshold : float, optional
-        Keep the columns with a score of at least this, in bits.
-    priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
-        p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
+        Select the features with a score of at least `threshold`, in bits.
+    priors : str or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`.
     per_class : int, optional
-        Keep so many columns for each class, those with its best `class_scores_`; their union.
+        Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
-    scores_ : ndarray of shape (d,)
-        In bits, from 0 to the entropy of the classes: one score for all classes together.
-    class_scores_ : ndarray of shape (c, d)
-        In bits, for each class against all others. They do not add up to `scores_`.
-    energy_ : ndarray of shape (d,)
-        E(p) for p = 1..d, the share of the p best scores in the sum of max(score, 0).
-    ranking_ : ndarray of shape (d,)
-        The columns from the best to the worst. Ties go to the lower column; columns that are
-        present in no row or in all come last.
+    scores_ : ndarray of shape (n_features,)
+        The information gain in bits, from 0 to the entropy of the classes.
+    class_scores_ : ndarray of shape (n_classes, n_features)
+        The information gain in bits of each class against all others. The rows do not add up to
+        `scores_`.
+    energy_ : ndarray of shape (n_features,)
+        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices, best first. Ties go to the lower index; features that are present in no
+        sample or in all come last.
     n_features_, n_positive_ : int
-        How many columns are kept, and how many have a positive score.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each.
+        Number of selected features, and of features with a positive score.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, n_features over d, more than one size.
+        See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
+        of features, or more than one size is given.
+
+    See Also
+    --------
+    CHI : Selection by the chi-squared statistic.
+    MI : Selection by pointwise mutual information.
+    OCFS : Selection by class means, which uses the values of X.
+    sklearn.feature_selection.mutual_info_classif : Mutual information, also of real values.
 
     Notes
     -----
-    **Cost**: O(nnz) a batch, O(c d) a merge, O(c d + d log d) when read; memory 8 c d bytes.
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
+    when attributes are read; memory 8 c d bytes.
 
     References
     ----------
-    Paper 001: J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
-    Categorization", SIGIR 2005, section 3.1, doi:10.1145/1076034.1076058; and paper 000, section
-    2.3.1. The last term is misprinted in both: it is P(t absent) sum_j P(c_j | t absent) log
-    P(c_j | t absent), as in Y. Yang and J. O. Pedersen, "A Comparative Study on Feature
-    Selection in Text Categorization", ICML 1997.
+    Yan et al. (2005): J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
+    Categorization", SIGIR 2005, section 3.1, doi:10.1145/1076034.1076058, and Yan et al. (2006),
+    IEEE TKDE 18(3), section 2.3.1. Both misprint the last term: it is P(t absent) sum_j
+    P(c_j | t absent) log P(c_j | t absent), as in Y. Yang and J. O. Pedersen, "A Comparative Study
+    on Feature Selection in Text Categorization", ICML 1997.
 
     Examples
     --------
@@ -140,11 +135,11 @@ class IG(_Contingency):
 
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
-        return _or_nothing((_information(P, p) + _information(absent, p)).sum(axis=0))
+        return _without_rounding((_information(P, p) + _information(absent, p)).sum(axis=0))
 
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
-        return _or_nothing(
+        return _without_rounding(
             sum(
                 _bits(part, p * every) + _bits(np.maximum(every - part, 0.0), (1 - p) * every)
                 for part, every in ((P, P.sum(axis=0)), (absent, absent.sum(axis=0)))
@@ -153,68 +148,78 @@ class IG(_Contingency):
 
 
 class CHI(_Contingency):
-    """Chi-squared statistic.
+    """Chi-squared feature selection.
 
     ::
 
-        criterion   sum_j p_j chi2(t, c_j), of the 2 x 2 table of column t and class j
-        space       W picks columns: a 0-1 matrix with a single 1 in each column
-        schedule    exact, at once or at every moment of a stream
+        criterion   sum_j p_j chi2(t, c_j), of the 2 x 2 table of feature t and class j
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    exact, from all samples at once or batch by batch
 
-    chi2 = n (AD - CB)^2 / ((A + C)(B + D)(A + B)(C + D)) without a correction for continuity,
-    with A rows of the class that have the column, B others that have it, C rows of the class
-    that lack it, D others that lack it. It counts presence, unlike scikit-learn's ``chi2``,
-    which adds values up.
+    where p_j is the prior of class j. A feature is present in a sample if its value is not 0. chi2
+    = n (A D - C B)^2 / ((A + C)(B + D)(A + B)(C + D)), without continuity correction: the feature
+    is present in A samples of the class and in B others, and absent from C samples of the class and
+    from D others. CHI counts presence, whereas scikit-learn's ``chi2`` adds values up.
 
     Parameters
     ----------
     n_features : int or float, optional
-        How many columns to keep, or which fraction of them (rounded down, at least 1).
+        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
     energy : float, optional
-        Keep the fewest columns that hold this share of the sum of positive scores, in (0, 1].
-        This is what happens, with 0.8, where no size is given.
+        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
+        default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
     threshold : float, optional
-        Keep the columns with a score of at least this.
-    priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
-        p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
+        Select the features with a score of at least `threshold`.
+    priors : str or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`.
     per_class : int, optional
-        Keep so many columns for each class, those with its best `class_scores_`; their union.
+        Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
-    scores_ : ndarray of shape (d,)
-        The statistics of the classes weighted by p_j, without unit, from 0 to n.
-    class_scores_ : ndarray of shape (c, d)
-        chi2(t, c_j).
-    energy_ : ndarray of shape (d,)
-        E(p) for p = 1..d, the share of the p best scores in the sum of max(score, 0).
-    ranking_ : ndarray of shape (d,)
-        The columns from the best to the worst. Ties go to the lower column; columns that are
-        present in no row or in all come last.
+    scores_ : ndarray of shape (n_features,)
+        The mean of the statistics of the classes with weights p_j, without unit, from 0 to n.
+    class_scores_ : ndarray of shape (n_classes, n_features)
+        The statistics chi2(t, c_j).
+    energy_ : ndarray of shape (n_features,)
+        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices, best first. Ties go to the lower index; features that are present in no
+        sample or in all come last.
     n_features_, n_positive_ : int
-        How many columns are kept, and how many have a positive score.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each.
+        Number of selected features, and of features with a positive score.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, n_features over d, more than one size.
+        See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
+        of features, or more than one size is given.
+
+    See Also
+    --------
+    IG : Selection by information gain.
+    MI : Selection by pointwise mutual information.
+    OCFS : Selection by class means, which uses the values of X.
+    sklearn.feature_selection.chi2 : The statistic of sums of values.
 
     Notes
     -----
-    **Cost**: O(nnz) a batch, O(c d) a merge, O(c d + d log d) when read; memory 8 c d bytes.
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
+    when attributes are read; memory 8 c d bytes.
 
     References
     ----------
-    Paper 001: J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
-    Categorization", SIGIR 2005, section 3.2, doi:10.1145/1076034.1076058; and paper 000, section
-    2.3.2.
+    Yan et al. (2005): J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
+    Categorization", SIGIR 2005, section 3.2, doi:10.1145/1076034.1076058, and Yan et al. (2006),
+    IEEE TKDE 18(3), section 2.3.2.
 
     Examples
     --------
@@ -234,66 +239,75 @@ class CHI(_Contingency):
 
 
 class MI(_Contingency):
-    """Mutual Information of a term and a class, averaged over the classes.
+    """Mutual information feature selection, averaged over the classes.
 
     ::
 
-        criterion   sum_j p_j log2(P(t, c_j) / (P(t) P(c_j)))
-        space       W picks columns: a 0-1 matrix with a single 1 in each column
-        schedule    exact, at once or at every moment of a stream
+        criterion   sum_j p_j log2(P(t, c_j) / (P(t) P(c_j))) of each feature t
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    exact, from all samples at once or batch by batch
 
-    The pointwise mutual information of column t (present where it is not 0) and class j; a
-    class that lacks the column adds 0. It favours rare columns, and is here because the papers
-    compare with it: prefer `IG`.
+    where p_j is the prior of class j. This is the pointwise mutual information of feature t
+    (present in a sample if its value is not 0) and class j; a class without the feature adds 0. MI
+    favours rare features and is provided because the papers compare with it: prefer `IG`.
 
     Parameters
     ----------
     n_features : int or float, optional
-        How many columns to keep, or which fraction of them (rounded down, at least 1).
+        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
     energy : float, optional
-        Keep the fewest columns that hold this share of the sum of positive scores, in (0, 1].
-        This is what happens, with 0.8, where no size is given.
+        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
+        default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
     threshold : float, optional
-        Keep the columns with a score of at least this, in bits.
-    priors : {"empirical", "sqrt", "balanced"} or array-like of shape (c,), default="empirical"
-        p_j proportional to N_j, N_j^(1/2), 1, or the numbers given, in the order of `classes_`.
+        Select the features with a score of at least `threshold`, in bits.
+    priors : str or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`.
     per_class : int, optional
-        Keep so many columns for each class, those with its best `class_scores_`; their union.
+        Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
-    scores_ : ndarray of shape (d,)
-        The terms of the classes weighted by p_j, in bits; they may be negative.
-    class_scores_ : ndarray of shape (c, d)
-        log2(P(t, c_j) / (P(t) P(c_j))), in bits; 0 where the class lacks the column.
-    energy_ : ndarray of shape (d,)
-        E(p) for p = 1..d, the share of the p best scores in the sum of max(score, 0).
-    ranking_ : ndarray of shape (d,)
-        The columns from the best to the worst. Ties go to the lower column; columns that are
-        present in no row or in all come last.
+    scores_ : ndarray of shape (n_features,)
+        The mean of the class scores with weights p_j, in bits; may be negative.
+    class_scores_ : ndarray of shape (n_classes, n_features)
+        log2(P(t, c_j) / (P(t) P(c_j))), in bits; 0 if no sample of the class has the feature.
+    energy_ : ndarray of shape (n_features,)
+        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices, best first. Ties go to the lower index; features that are present in no
+        sample or in all come last.
     n_features_, n_positive_ : int
-        How many columns are kept, and how many have a positive score.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each.
+        Number of selected features, and of features with a positive score.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, n_features over d, more than one size.
+        See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
+        of features, or more than one size is given.
+
+    See Also
+    --------
+    IG : Selection by information gain, which does not favour rare features.
+    CHI : Selection by the chi-squared statistic.
+    sklearn.feature_selection.mutual_info_classif : Mutual information, also of real values.
 
     Notes
     -----
-    **Cost**: O(nnz) a batch, O(c d) a merge, O(c d + d log d) when read; memory 8 c d bytes.
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
+    when attributes are read; memory 8 c d bytes.
 
     References
     ----------
-    Y. Yang and J. O. Pedersen, "A Comparative Study on Feature Selection in Text
-    Categorization", ICML 1997, which papers 000 and 001 follow.
+    Y. Yang and J. O. Pedersen, "A Comparative Study on Feature Selection in Text Categorization",
+    ICML 1997, which Yan et al. (2005) and Yan et al. (2006) follow.
 
     Examples
     --------
@@ -310,98 +324,16 @@ class MI(_Contingency):
         return np.log2(ratio)
 
 
-class DF(Selector):
-    """Document Frequency.
-
-    ::
-
-        criterion   the number of rows in which a column is not 0
-        space       W picks columns: a 0-1 matrix with a single 1 in each column
-        schedule    exact, at once or at every moment of a stream
-
-    Labels play no part in it, but for this: with an indicator matrix for y a row counts once
-    for each of its labels, as everywhere. Leave y out where that is not wanted.
-
-    Parameters
-    ----------
-    n_features : int or float, optional
-        How many columns to keep, or which fraction of them (rounded down, at least 1).
-    energy : float, optional
-        Keep the fewest columns that hold this share of the sum of scores, in (0, 1]. This is
-        what happens, with 0.8, where no size is given.
-    threshold : float, optional
-        Keep the columns that are present in at least so many rows.
-    half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
-
-    Attributes
-    ----------
-    scores_ : ndarray of shape (d,)
-        Rows (the sum of their weights) in which the column is not 0.
-    energy_ : ndarray of shape (d,)
-        E(p) for p = 1..d, the share of the p best scores in their sum.
-    ranking_ : ndarray of shape (d,)
-        The columns from the best to the worst. Ties go to the lower column; columns that are
-        present in no row or in all come last.
-    n_features_, n_positive_ : int
-        How many columns are kept, and how many have a positive score.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each; the one label 0 where y was None.
-    n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
-
-    Raises
-    ------
-    ValueError
-        See `fit`; NaN, n_features over d, more than one size.
-
-    Notes
-    -----
-    **Cost**: O(nnz) a batch, O(c d) a merge, O(c d + d log d) when read; memory 8 c d bytes, 8 d
-    where y is None.
-
-    References
-    ----------
-    Y. Yang and J. O. Pedersen, "A Comparative Study on Feature Selection in Text
-    Categorization", ICML 1997, which papers 000 and 001 follow.
-
-    Examples
-    --------
-    >>> from narrows import DF
-    >>> DF(n_features=1).fit([[1, 1, 0], [2, 0, 0], [0, 5, 3], [7, 0, 1]]).scores_.tolist()
-    [3.0, 2.0, 2.0]
-    """
-
-    _presence = True
-    _needs_y = False
-
-    def __init__(
-        self,
-        n_features: int | float | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        half_life: float | None = None,
-    ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
-        self.half_life = half_life
-
-    def _score(self, stats: ClassStats) -> Scores:
-        return Scores(stats.total, stats.varying(stats.priors()))
-
-
 def _information(P: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """P log2(P / (p sum_j P_j)), of the shape (c, columns) of P."""
+    """Return P log2(P / (p sum_j P_j))."""
     return _bits(P, p * P.sum(axis=0))
 
 
-def _or_nothing(bits: np.ndarray) -> np.ndarray:
-    """Information is never negative, and rounding is none."""
+def _without_rounding(bits: np.ndarray) -> np.ndarray:
+    """Return the information, which is never negative, without rounding."""
     return np.where(bits > _ROUNDING, bits, 0.0)
 
 
 def _bits(part: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    """part log2(part / chance), 0 where part is."""
+    """Return part log2(part / chance), 0 where part is 0."""
     return rel_entr(part, chance) / np.log(2)

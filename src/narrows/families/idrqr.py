@@ -1,4 +1,4 @@
-"""IDR/QR: LDA in the span of the class means (paper 002)."""
+"""IDR/QR: discriminant analysis in the span of the class means (Ye et al. 2005)."""
 
 from __future__ import annotations
 
@@ -7,55 +7,58 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.families._base import Learnt, is_number, naming, whole
-from narrows.families._elsewhere import also_dask
-from narrows.families._project import Directions
-from narrows.families._sequential import Sequential, Stream
+from narrows.families._atomic import atomic
+from narrows.families._base import Fitted
+from narrows.families._engines import accepts_collections
+from narrows.families._errors import errors_named_after
+from narrows.families._parameters import check, is_number
+from narrows.families._project import Directions, RankedProjector
+from narrows.families._sequential import Sequential
+from narrows.families._streams import Stream
 from narrows.moments.stats import checked_rows
-from narrows.solve.errors import ParameterError
 from narrows.solve.idr_qr import CentroidQR
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
 
 
 class CentroidStream(Stream):
-    """The class means in order of arrival, and the scatter in their span."""
+    """The class means in the order of arrival, and the scatter in their span."""
 
     _core = CentroidQR
 
 
 class TwoPasses:
-    """Batch IDR/QR: the first pass makes the class means, the second the scatter about them."""
+    """Batch IDR/QR: the first pass computes the class means, the second the scatter about them."""
 
     def __init__(self, stream: Stream):
         self.stream = stream
-        self.Q: np.ndarray | None = None  # of the means, once they are all there
+        self.Q: np.ndarray | None = None  # the basis of the means, after the first pass
 
     @property
     def n_features(self) -> int:
-        """d."""
+        """The number of features."""
         return self.stream.n_features
 
     def widen(self, n_features: int) -> TwoPasses:
-        """Append columns that were 0 so far, in place."""
+        """Append features that are 0 in all samples so far, in place."""
         self.stream.widen(n_features)
         return self
 
     @property
     def classes(self) -> np.ndarray:
-        """The labels that came."""
+        """The sorted class labels so far."""
         return self.stream.classes
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `IDRQR.state_from`."""
+        """Return the state as named arrays, for `IDRQR._state_from`."""
         Q = np.zeros((self.n_features, 0)) if self.Q is None else self.Q
         return {**self.stream.to_arrays(), "basis": Q}
 
     def _next_pass(self) -> None:
-        """Let the means be what they are."""
+        """Fix the class means, and start the second pass."""
         self.Q = self.stream.core.settle()
 
     def update(self, X: Any, classes: np.ndarray, codes: np.ndarray) -> None:
-        """Take rows into account in the way of the present pass."""
+        """Add samples to the means in the first pass, and to the scatter in the second."""
         stream = self.stream
         places = stream.places(classes, codes)
         if self.Q is None:
@@ -65,72 +68,83 @@ class TwoPasses:
             stream.core.spread(X, stream.column[places], self.Q)
 
 
-class IDRQR(Sequential):
-    """Incremental Dimension Reduction via QR Decomposition.
+class IDRQR(RankedProjector, Sequential):
+    """Incremental dimension reduction via QR decomposition (IDR/QR).
 
     ::
 
         criterion   maximise trace((M'(W + mu I) M)^-1 M'B M), with W = Q'(n S_w)Q, B = Q'(n S_b)Q,
                     and C = [m_1 .. m_c] = Q R
         space       G = Q M in the span of the class means
-        schedule    exact at once; a sample at a time with an approximation of W
+        schedule    exact from all samples at once; one sample at a time with approximate W
 
-    Regularised LDA in c dimensions: M holds the eigenvectors of (W + mu I)^-1 B. `transform` is
-    X G, not centred.
+    where S_b is the scatter of the class means m_1, ..., m_c and S_w the scatter within the
+    classes. This is regularised LDA in c dimensions: M holds the eigenvectors of (W + mu I)^-1 B.
+    `transform` returns X G, not centred.
 
-    `fit` is the batch algorithm (1). `partial_fit` goes on from it, or begins, by algorithms 2 and
-    3, a sample at a time, however the rows are cut into batches. C and B are then exact, W is not:
-    what a sample scatters is seen in the span of the means of its moment, and stays so while they
-    move on. What that comes to depends on the order of the rows and, because Q does, on the order
-    in which the classes came (the diagonal of R is positive, so that signs are settled).
-    `update="transport"` carries W into each new basis, so that it depends on neither the signs nor
-    the order of the classes; the directions mostly end nearer to those of `fit`. `refresh` makes
-    W exact again from the rows themselves.
+    `fit` is the batch algorithm (Algorithm 1). `partial_fit` continues from it, or starts a stream,
+    by Algorithms 2 and 3, one sample at a time, so that batches do not matter. C and B are then
+    exact, W is approximate: the scatter of a sample is projected onto the span of the means at that
+    time, and is not corrected when the means move. The result depends on the order of the samples
+    and, through Q, on the order in which the classes appear (the diagonal of R is positive, which
+    determines the signs). `update="transport"` transforms W into each new basis. The result then
+    depends neither on the signs nor on the order of the classes, and the directions are mostly
+    closer to those of `fit`. `refresh` recomputes the exact W from the samples.
 
     Parameters
     ----------
     n_components : int, optional
-        p, how many directions to keep; all, c (fewer if the means are of lower rank), if left out.
-        On a stream there are p from the first batch on, zeros as long as the classes are too few.
+        p, the number of directions. By default n_classes (fewer if the rank is lower). A given
+        number is the width on a stream from the first batch on; directions that are not available
+        yet are zero.
     mu : float, default=0.5
-        Added to the diagonal of W, a scatter that is a sum over the rows and not a mean: in units
-        of X squared. >= 0; with 0, directions without scatter are left out.
+        Added to the diagonal of W, >= 0, in the squared units of X. W is a sum (not a mean) over
+        the samples. With 0, directions without scatter are omitted.
     update : {"paper", "transport"}, default="paper"
-        What `partial_fit` makes of W.
+        How `partial_fit` updates W.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        G', the most discriminating first, g'(n S_w + mu I)g = 1 in terms of W; not orthogonal. The
-        entry of largest magnitude in each row is positive. Rows of zeros stand for directions
-        that were asked for and are not there (yet).
-    eigenvalues_ : ndarray of shape (p,)
-        Of (W + mu I)^-1 B, descending; the c-th is 0: in that direction the means do not differ.
-        0 for rows of zeros.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and how many rows of each.
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of G, most discriminative direction first, with g'(n S_w + mu I)g = 1 in terms
+        of W; not orthogonal. The entry of largest magnitude in each direction is positive.
+        Directions that are not available (yet) are zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of (W + mu I)^-1 B, descending. The c-th is 0, since the means do not differ
+        in that direction; 0 for zero directions.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, more components than there are directions.
+        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
+        number of available directions.
+
+    See Also
+    --------
+    OCM : The span of the class means without the scatter within the classes; supports merging.
+    LDA : Discriminant analysis in the span of all samples.
+    OnlineSRDA : More accurate learning from single samples.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Discriminant analysis for n > d.
 
     Notes
     -----
-    **Cost**: `fit` O(nnz c + c^2 d); `partial_fit` O(nnz c) and O(c^3) a row, for what costs
-    O(d c + c^3) as written, and O(c^2 d) while a mean is within 1e-4 of the span of others;
-    O(c^2 d) when read. Memory 16 d c bytes, and twice that while fitting. The updates are those of
-    the paper to rounding, 1e-8 and better, also where a mean nearly depends on others; within 1e-10
-    of its length it does. It is defined through means that are not centred, so an offset of the
-    data changes the answer.
+    **Cost**, for c classes and d features: `fit` O(nnz c + c^2 d); `partial_fit` O(nnz c) and
+    O(c^3) per sample, instead of O(d c + c^3) as printed, and O(c^2 d) while a mean is within 1e-4
+    of the span of others; O(c^2 d) when attributes are read. Memory 16 d c bytes, and twice that
+    during `fit`. The updates equal those of the paper up to rounding, 1e-8 or better, also if a
+    mean nearly depends on others; a mean within 1e-10 of its length counts as dependent. The means
+    are not centred, so that an offset of the data changes the result.
 
     References
     ----------
-    Paper 002: J. Ye, Q. Li, H. Xiong, H. Park, R. Janardan, V. Kumar, "IDR/QR: An Incremental
-    Dimension Reduction Algorithm via QR Decomposition", IEEE TKDE 17(9), 2005, Algorithms 1 to 3,
-    doi:10.1109/TKDE.2005.148. `update="transport"` and `refresh` are narrows' own.
+    Ye et al. (2005): J. Ye, Q. Li, H. Xiong, H. Park, R. Janardan, V. Kumar, "IDR/QR: An
+    Incremental Dimension Reduction Algorithm via QR Decomposition", IEEE TKDE 17(9), 2005,
+    Algorithms 1 to 3, doi:10.1109/TKDE.2005.148. `update="transport"` and `refresh` are specific to
+    narrows.
 
     Examples
     --------
@@ -142,140 +156,151 @@ class IDRQR(Sequential):
     """
 
     _state_type = CentroidStream
-    _instead = "OCM, the same span without the scatter, which is exact on a stream and merges"
+    _instead = "OCM, which has the same span, is exact on a stream and supports merge"
 
     def __init__(self, n_components: int | None = None, mu: float = 0.5, update: str = "paper"):
         self.n_components = n_components
         self.mu = mu
         self.update = update
 
-    @also_dask
-    @whole
+    @accepts_collections
+    @atomic
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from all rows at once, by the batch algorithm.
+        """Fit to all samples at once, by the batch algorithm.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            The rows; sparse matrices are never made dense.
-        y : array-like of shape (n,)
-            One label a row.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples; sparse matrices are never converted to dense arrays.
+        y : array-like of shape (n_samples,)
+            One label for each sample.
 
         Returns
         -------
         self : object
+            The fitted estimator.
 
         Raises
         ------
         ValueError
-            Fewer than two classes, several labels a row, NaN or infinity, or a parameter that
-            does not fit the data. The estimator is then as it was before.
+            There are fewer than two classes or several labels for a sample, X contains NaN or
+            infinity, or a parameter does not fit the data. The estimator is then unchanged.
+
+        See Also
+        --------
+        partial_fit : Learn from a batch, with approximate scatter within the classes.
         """
         X = self._check_X(X, reset=True)
         self._check_parameters(X.shape[1])
-        classes, codes = self._one_label_a_row(X, y)
+        classes, codes = self._encode(X, y)
         state = self._empty_state(X.shape[1])
         state.update(X, classes, codes)
         state._next_pass()
         state.update(X, classes, codes)
         return self._finish(state.stream)
 
-    @whole
+    @atomic
     def refresh(self, X: Any, y: Any) -> Self:
-        """Make W exact again: the scatter of these rows about the class means as they are now.
+        """Recompute the exact W: the scatter of samples about the current class means.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            Rows that were learnt, all of them or some. Where there are fewer of a class than were
-            learnt, each counts for so many more.
-        y : array-like of shape (n,)
-            One label a row.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            All or some of the samples that the estimator was fitted to. If some samples of a class
+            are missing, the others are weighted accordingly.
+        y : array-like of shape (n_samples,)
+            One label for each sample.
 
         Returns
         -------
         self : object
-            With all rows the answer is that of `fit`.
+            The estimator; with all samples its result is that of `fit`.
 
         Raises
         ------
         NotFittedError
-            Nothing learnt yet.
+            The estimator is not fitted.
         ValueError
-            A class that was not learnt, or of which none, or more rows than were learnt, came;
-            NaN, another number of columns. The estimator is then as it was before.
+            There are samples of another class, no samples of a fitted class, or more than it was
+            fitted to; X contains NaN or has another number of features. The estimator is then
+            unchanged.
+
+        See Also
+        --------
+        fit : Fit to all samples at once, by the batch algorithm.
 
         Notes
         -----
-        **Cost**: O(nnz c + c^2 d).
+        **Cost**, for c classes and d features: O(nnz c + c^2 d).
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        with naming(self):
-            classes, codes = self._one_label_a_row(X, y)
+        with errors_named_after(self):
+            classes, codes = self._encode(X, y)
         stream = self._learnt.state
-        came = np.bincount(codes, minlength=len(classes))
-        given = dict(zip(classes.tolist(), came.tolist(), strict=True))
-        learnt = dict(zip(stream.classes.tolist(), stream.counts.tolist(), strict=True))
-        for label in {**learnt, **given}:
-            rows, most = given.get(label, 0), learnt.get(label, 0)
-            if not 0 < rows <= most:
+        counts = np.bincount(codes, minlength=len(classes))
+        given = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+        fitted = dict(zip(stream.classes.tolist(), stream.counts.tolist(), strict=True))
+        for label in {**fitted, **given}:
+            got, most = given.get(label, 0), fitted.get(label, 0)
+            if not 0 < got <= most:
+                expected = f"1 to {most:g}" if most else "no"
                 raise ValueError(
-                    f"IDRQR: of class {label!r} {most:g} rows were learnt, but {rows} came to "
-                    "refresh from. Give rows of every class that were learnt, each once."
+                    f"IDRQR: expected {expected} samples of class {label!r}, got {got}. Pass "
+                    "samples of every class that the estimator was fitted to, each at most once."
                 )
         columns = stream.column[stream.places(classes, codes)]
         weight = stream.core.N / np.bincount(columns, minlength=len(stream.core.N))
         fresh = CentroidStream.from_arrays(stream.to_arrays())
         fresh.core.spread(X, columns, fresh.core.settle(), weight)
-        self._learnt = Learnt(fresh, self._learnt.source)
+        self._learnt = Fitted(fresh, self._learnt.source)
         return self
 
     # -- files ------------------------------------------------------------------------------
 
     def _empty_state(self, n_features: int) -> TwoPasses:
-        """Return what `fit` goes through a data set in chunks with."""
-        return TwoPasses(self._new_stream(n_features))
+        """Return an empty state for the passes of `fit` over a data set in chunks."""
+        return TwoPasses(self._new_stream(n_features, np.float64))
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
-        """Return the state that gave these arrays; with a basis, one between the passes."""
+        """Return the state of these arrays; with a basis, one between the two passes."""
         Q = arrays.pop("basis", None)
         stream = super()._state_from(arrays)
         if Q is None:
             return stream
         checked({"basis": Q}, {"basis": Field("f8", ("d", "c"), FINITE)})
         if len(Q) != stream.n_features or Q.shape[1] not in (0, len(stream.classes)):
-            raise SchemaError(f"basis: expected a column for each class, got shape {Q.shape}.")
+            raise SchemaError(f"basis: expected one column for each class, got shape {Q.shape}.")
         passes = TwoPasses(stream)
         passes.Q = Q if Q.shape[1] else None
         return passes
 
     def _passes_in_order(self) -> int:
-        """Two: one for the means, one for the scatter about them."""
+        """Return 2: a pass for the means, and one for the scatter about them."""
         return 2
 
     def _next_pass(self, state: TwoPasses) -> None:
-        """Begin the second pass."""
-        with naming(self):
+        """Start the second pass."""
+        with errors_named_after(self):
             state._next_pass()
 
     def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
-        """Take more rows into account, in place, as the present pass does."""
+        """Add samples, in place, as the current pass requires."""
         X = checked_rows(X, "IDRQR")
-        with naming(self):
-            state.update(X, *self._one_label_a_row(X, y))
+        with errors_named_after(self):
+            state.update(X, *self._encode(X, y))
         return state
 
     def _fit_state(self, state: TwoPasses) -> Self:
-        """Take the state after both passes for what was learnt."""
+        """Fit to the state after both passes."""
         return super()._fit_state(state.stream)
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _new_stream(self, n_features: int) -> Stream:
+    def _new_stream(self, n_features: int, dtype: Any) -> Stream:
         return CentroidStream(CentroidQR(n_features))
 
-    def _how(self, stream: Stream) -> tuple[Any, ...]:
+    def _how(self, stream: Stream, y: Any) -> tuple[Any, ...]:
         return (self.update == "transport",)
 
     def _finish(self, stream: Stream) -> Self:
@@ -286,8 +311,8 @@ class IDRQR(Sequential):
                 "IDRQR: expected scatter within the classes for mu=0, got none in the span of the "
                 "class means. Use mu > 0."
             )
-        telling = found.available if (found.eigenvalues > 0).any() else 0
-        self._check_rank(telling, len(stream.classes))
+        separating = found.available if (found.eigenvalues > 0).any() else 0
+        self._check_rank(separating, len(stream.classes))
         return self
 
     def _limit(self, classes: int) -> tuple[int, str]:
@@ -299,9 +324,6 @@ class IDRQR(Sequential):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        if not is_number(self.mu, 0):
-            raise ParameterError(f"IDRQR: mu must be finite and >= 0, but {self.mu!r} came.")
-        if self.update not in ("paper", "transport"):
-            raise ParameterError(
-                f'IDRQR: update must be "paper" or "transport", but {self.update!r} came.'
-            )
+        check("IDRQR", "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
+        valid = self.update in ("paper", "transport")
+        check("IDRQR", "update", self.update, valid, '"paper" or "transport"')

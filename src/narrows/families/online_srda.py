@@ -1,121 +1,130 @@
-"""OnlineSRDA: discriminant analysis by regression, in one pass over the rows."""
+"""OnlineSRDA: discriminant analysis by regression, in one pass over the samples."""
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from narrows.families._base import (
-    Learnt,
-    absent,
+from narrows.families._atomic import atomic
+from narrows.families._engines import accepts_collections
+from narrows.families._errors import errors_named_after
+from narrows.families._merge import merge_into
+from narrows.families._parameters import (
+    check,
+    check_flags,
     check_half_life,
     check_parts,
-    merge_into,
-    naming,
-    take_state,
-    whole,
+    is_integer,
 )
-from narrows.families._elsewhere import also_dask
-from narrows.families._project import Directions, Projector
-from narrows.families._regression import Regression, united
-from narrows.moments.labels import indicator, is_matrix, union, weights
-from narrows.moments.stats import checked_rows
-from narrows.solve.errors import ParameterError, RangeError, warn
+from narrows.families._regression import (
+    Regression,
+    RegressionDirections,
+    check_range,
+    merged_states,
+)
+from narrows.families._sequential import Sequential
+from narrows.moments.labels import indicator, is_matrix, weights
+from narrows.solve.errors import ParameterError, warn
 from narrows.solve.exact import set_signs
 from narrows.solve.products import product
 from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule
-from narrows.solve.sums import blocks, canonical
-from narrows.solve.undo import Undo
-
-_ROOM = 0.3  # the power of the largest number up to which squares, and sums of those, are numbers
-_SHUFFLED_ROWS = 1 << 16  # so many rows at a time are put into the order of the pass
 
 
-class OnlineSRDA(Projector):
-    """Discriminant analysis of a stream: SRDA in one pass, c numbers a row.
+class OnlineSRDA(Sequential):
+    """Online Spectral Regression Discriminant Analysis: SRDA in one pass, c numbers per sample.
 
     ::
 
         criterion   trace((W'(C + D) W)^-1 W'S_b W), D diagonal, by least squares on indicators
-        space       W real, one direction a class
-        schedule    one step a sample
+        space       W real, one direction per class
+        schedule    one step per sample
 
-    For a row x of class k, with t its indicator and Q_k the energy sum w x_k^2 that each column has
-    brought, s2 the running mean of `|x|^2` and qb the weight of all rows,
+    Let x be a sample of class k, t the indicator of its class, Q_k the energy sum w x_k^2 of each
+    feature so far, s2 the running mean of `|x|^2` and qb the weight of all samples. The step is
 
         p = x / (s2 + Q),    e = (t - xW - b) / (1 + x'p + 1/(1 + qb)),
         W += p e',    b += e/(1 + qb),    Q += x^2,    qb += 1.
 
-    The step is preconditioned by the energy and implicit, so nothing has to be chosen and nothing
-    overshoots; rescaling the data changes nothing. New classes may come at any time, and are then
-    what they would have been from the start. `transform` is X W, not centred.
+    The step is implicit and preconditioned by the energy. So there is no step size to choose, no
+    step overshoots, and rescaling the data changes nothing. New classes may appear at any time, and
+    then have the weights that they would have had from the start. `transform` is X W, not centred.
 
-    **Order matters.** `fit` shuffles. On a stream that comes in the order of its labels the rows
-    of the `reservoir` are repeated: kappa = (agree - chance)/(1 - chance), with agree the share,
-    over about 100 rows, of rows of the class of the one before; over .2, a row of the reservoir is
-    learnt again with probability kappa. On a well mixed stream that hardly happens.
+    **Order matters.** `fit` shuffles. On a stream that is sorted by label, samples of the
+    `reservoir` are repeated: kappa = (agree - chance)/(1 - chance), where agree is the share, over
+    about 100 samples, of samples of the same class as the one before. If kappa is above 0.2, a
+    sample of the reservoir is learned again with probability kappa. On a well mixed stream that
+    hardly ever happens.
 
     Parameters
     ----------
     n_components : int, optional
-        p, how many directions; one a class, in the order of `classes_`, if left out. Fewer are
-        the leading singular directions of W, s_k u_k. On a stream there are p from the first batch
-        on: one a class and zeros, as long as there are no more than p classes.
+        p, the number of directions. If left out, one per class, in the order of `classes_`. Fewer
+        are the leading singular directions of W, s_k u_k. On a stream there are p from the first
+        batch on: one per class and zeros, while there are no more than p classes.
     half_life : float, optional
-        Rows after which what was counted weighs half: Q, qb, the mean of `|x|^2`, the class weights
-        and the rows kept. W itself does not shrink; it turns faster. For data that change.
+        The number of samples after which what was counted weighs half: Q, qb, the mean of `|x|^2`,
+        the class weights and the samples of the reservoir. W itself does not shrink; it turns
+        faster. For data that change.
     reservoir : int, default=2000
-        Rows that are kept, balanced by class, against bad order and for the polish. 0: none.
+        The number of samples to store, balanced by class, against bad order and for the polish. 0:
+        none.
     polish : bool, default=True
-        Fit W once more to the rows of the reservoir when it is read, if that does better on a
-        fifth of them that is held out. For few rows, and dense columns that go together; not for
-        data that change without a `half_life`, since it looks back. The state does not change.
+        Fit W once more to the samples of the reservoir when it is read, if that does better on a
+        fifth of them that is held out. For few samples, and for dense features that are correlated;
+        not for data that change without a `half_life`, since it uses old samples. The state does
+        not change.
     loss : {"squared", "softmax"}, default="squared"
-        Whose residuals: those of xW + b, or of its softmax, for classes that bend around each
-        other. "softmax" has no polish, and one label a row.
+        The residuals: those of xW + b, or of its softmax, for classes that bend around each other.
+        "softmax" has no polish, and one label per sample.
     shuffle : bool, default=True
-        Whether `fit` takes the rows in a random order. `partial_fit` takes them as they come.
+        Whether `fit` takes the samples in a random order. `partial_fit` takes them in theirs.
     random_state : int, RandomState or None, default=None
-        Of that order; and, if an int, of the choice of rows to keep and repeat.
+        For that order; and, if an int, for the choice of samples to store and repeat.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        W', polished if so chosen, neither scaled nor signed. Of fewer than one a class the entry
-        of largest magnitude in each row is positive. Rows of zeros stand for directions that were
-        asked for and are not there (yet).
-    classes_, class_count_ : ndarray of shape (c,)
+    components_ : ndarray of shape (n_components, n_features)
+        W', polished if so chosen, neither scaled nor signed. With fewer than one per class, the
+        entry of largest magnitude in each row is positive. Rows of zeros stand for components that
+        do not exist (yet).
+    classes_, class_count_ : ndarray of shape (n_classes,)
         Labels, sorted, and the weight of each (decayed, with a half-life).
     score_ : float
-        The share of rows whose class was predicted before they were learnt. With several labels,
-        of rows whose best label was one of theirs. NaN before the first row.
+        The share of samples whose class was predicted before they were learned. With several
+        labels, the share of samples whose best label was one of theirs. NaN before the first
+        sample.
     score_window_ : float
-        The same over the last 1,000 rows; after `merge` it begins anew.
+        The same over the last 1,000 samples; it starts again after `merge`.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        The number of samples learned, and of features.
 
     Raises
     ------
     ValueError
         See `fit`; NaN, fewer than two classes, more components than classes.
 
+    See Also
+    --------
+    SRDA : The batch method, exact for data in memory.
+    OC : A simpler criterion whose states add up exactly.
+    IDRQR : Incremental LDA in the span of the class means.
+
     Notes
     -----
-    **Cost** a row: 2 nnz c operations. Memory: d c numbers of the type of the first rows, float32
-    or float64, d doubles, and the rows of the reservoir. When read, with polish: O(m^3) for m rows.
+    **Cost** per sample: 2 nnz c operations. Memory: d c numbers of the type of the first samples,
+    float32 or float64, d doubles, and the samples of the reservoir. When read, with polish: O(m^3)
+    for m samples in the reservoir.
 
-    With loss="softmax" e = t - softmax(xW + b) over the classes that came, `h = |e|^2/10`, and
+    With loss="softmax" e = t - softmax(xW + b) over the classes so far, `h = |e|^2/10`, and
     `p = x / (s2/10 + Q)`, `e /= 1 + h (x'p + 1/(1/10 + qb))`, `b += e/(1/10 + qb)`,
-    `Q += h x^2`, `qb += h`. A weight w is no repetition but one longer step:
-    `e *= w/(1 + w h (...))`, with h = 1 for squared loss, and w h in the place of h in what is
-    added up. `merge` is approximate, good for up to about 8 parts.
+    `Q += h x^2`, `qb += h`. A weight w is not a repetition but one longer step:
+    `e *= w/(1 + w h (...))`, with h = 1 for squared loss, and w h instead of h in the sums.
+    `merge` is approximate, good for up to about 8 parts.
 
     References
     ----------
@@ -136,6 +145,11 @@ class OnlineSRDA(Projector):
 
     _state_type = Regression
     _instead = "merge, or OC, whose sums add up exactly"
+    _unsupported: ClassVar[dict[str, str]] = {
+        "fit_stats": "a regression is not a function of class sums",
+        "eigenvalues_": "it has one direction per class, in the order of the classes. Use SRDA for "
+        "directions in the order of their eigenvalues.",
+    }
 
     def __init__(
         self,
@@ -155,20 +169,20 @@ class OnlineSRDA(Projector):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    # -- learning ---------------------------------------------------------------------------
+    # -- fitting --------------------------------------------------------------------------------
 
-    @also_dask
-    @whole
+    @accepts_collections
+    @atomic
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from the rows in one pass, in a random order unless `shuffle` is off.
+        """Fit to the samples in one pass, in a random order unless `shuffle` is off.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            The rows; sparse matrices are never made dense.
-        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
-            Labels; or a 0-1 indicator matrix of several labels a row.
-        sample_weight : array-like of shape (n,), optional
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples; sparse matrices are never converted to dense arrays.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels; or a 0-1 indicator matrix of several labels per sample.
+        sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
 
         Returns
@@ -178,32 +192,21 @@ class OnlineSRDA(Projector):
         Raises
         ------
         ValueError
-            Fewer than two classes, all weights zero, NaN or infinity, or a parameter that does
-            not fit the data. The estimator is then as it was before.
+            Fewer than two classes, all weights zero, NaN or infinity, or a parameter that does not
+            fit the data. The estimator is then unchanged.
         """
-        X = self._check_X(X, reset=True)
-        self._check_parameters(X.shape[1])
-        classes, Y, weight = self._targets(X, y, sample_weight)
-        if not weight.any():
-            raise ValueError(
-                "OnlineSRDA: every sample has zero weight. Some rows need a positive sample_weight."
-            )
-        state = self._new_state(X.shape[1], X.dtype)
-        several = is_matrix(y)
-        for rows in self._in_order(len(weight)):
-            self._learn_rows(state, X[rows], classes, Y[rows], weight[rows], several)
-        return self._finish(state)
+        return self._fit(X, y, sample_weight, shuffle=self.shuffle)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows, in their order; what is learnt does not depend on the batches.
+        """Update with more samples, in their order; the result does not depend on the batches.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            Any number of rows, 0 and 1 too.
-        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
-            Labels as for `fit`; new classes may come at any time.
-        sample_weight : array-like of shape (n,), optional
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Any number of samples, also 0 or 1.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels as for `fit`; new classes may appear at any time.
+        sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
 
         Returns
@@ -213,65 +216,44 @@ class OnlineSRDA(Projector):
         Raises
         ------
         ValueError
-            NaN or infinity, another number of columns, labels of another type, one label a row
-            after several or the other way round. The estimator is then as it was before.
+            NaN or infinity, another number of features, labels of another type, one label per
+            sample after several or the other way round. The estimator is then unchanged.
         """
-        self._partial_fit(X, y, sample_weight)
+        self._learn(X, y, sample_weight)
         return self
 
     def transform_while_learning(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Learn as `partial_fit` does, and reduce each row by what was learnt up to and with it.
+        """Update as `partial_fit` does, and reduce each sample by the directions after it.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            As for `partial_fit`.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            As for `partial_fit`.
+        sample_weight : array-like of shape (n_samples,), optional
             As for `partial_fit`.
 
         Returns
         -------
-        X_r : ndarray of shape (n, c)
-            Row i is x(i)W(i), not polished; one column for each of `classes_` after the last row.
-            `n_components` has no part in it.
+        X_r : ndarray of shape (n_samples, n_classes)
+            Row i is x(i)W(i), not polished; one column for each of `classes_` after the last
+            sample, whatever `n_components`.
         """
-        return self._partial_fit(X, y, sample_weight, reducing=True)
-
-    @whole
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, reducing: bool = False) -> Any:
-        fitted = self.__sklearn_is_fitted__()
-        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
-        self._check_parameters(X.shape[1])
-        classes, Y, weight = self._targets(X, y, sample_weight)
-        begun = fitted and self._learnt.state.n_samples > 0
-        state = self._learnt.state if begun else self._new_state(X.shape[1], X.dtype)
-        self._check_begun(state, is_matrix(y), classes)
-        learnt = self._learnt if begun else Learnt(state)
-        if fitted:
-            learnt.source = self._learnt.source
-        undo = Undo()
-
-        def learn() -> Any:
-            if begun:
-                state.note(undo)
-            several, note = is_matrix(y), undo if begun else None
-            reduced = self._learn_rows(state, X, classes, Y, weight, several, reducing, note)
-            learnt.solution = None
-            self._learnt = learnt
-            return reduced
-
-        return undo.guard(learn)
+        return self._learn(X, y, sample_weight, reducing=True)
 
     def merge(self, *others: Self) -> Self:
-        """Add what others have learnt, in place: the sum of what each knows, by its energy.
+        """Merge other estimators into this one, approximately: W weighted by the energy.
 
-        W becomes sum (s2_k + Q_k) W_k / (s2 + Q), column by column of the data: what was learnt
-        from many rows counts for more. It is not what one estimator would have learnt from all
-        rows (on 20 Newsgroups 2, 4 and 8 parts lose nothing, .003 and .007 of micro-F1), and a
-        matter of up to about 8 parts. Scores are added up, reservoirs united and balanced again.
+        W becomes sum (s2_k + Q_k) W_k / (s2 + Q), feature by feature, so that weights from many
+        samples count more. The result is not that of one estimator that saw all samples, and good
+        for up to about 8 parts: on 20 Newsgroups, 2, 4 and 8 parts lose nothing, 0.003 and 0.007 of
+        micro-F1. Scores are added up; reservoirs are united and balanced again.
 
         Parameters
         ----------
         *others : OnlineSRDA
-            Fitted, of the same parameters and columns. This one may be unfitted.
+            Fitted, with the same parameters and features. This one may be unfitted.
 
         Returns
         -------
@@ -280,65 +262,36 @@ class OnlineSRDA(Projector):
         Raises
         ------
         ValueError
-            Another method, other parameters (named) or columns, one label a row and several.
+            Another method, other parameters (named) or features, or one label per sample and
+            several.
         """
-        return merge_into(self, others, lambda states: united(states, self._rule(False)))
-
-    fit_stats = absent("fit_stats", "for sums of classes do not tell what a regression learns")
-
-    # -- files, and parts -------------------------------------------------------------------
+        return merge_into(self, others, lambda states: merged_states(states, self._rule(False)))
 
     def _fit_parts(self, parts: Any) -> Self:
-        """Learn parts side by side, each in its order, and merge what they know."""
+        """Fit parts in parallel, each in its order, and merge their states."""
         check_parts("OnlineSRDA", self.half_life)
         warn(
-            "OnlineSRDA: what the parts have learnt is merged approximately, and best for a few "
+            "OnlineSRDA: the fits of the parts are merged approximately, which is best for a few "
             "large parts. Use SRDA, or OC, whose merge is exact."
         )
-        return self._fit_state(united([parts.sum(self)], self._rule(False)))
+        return self._fit_state(self._add_states(parts.sum(self)))
 
-    def _add_states(self, a: Regression, b: Regression) -> Regression:
-        """Return what both know, which are left as they are."""
-        return united([a, b], self._rule(False))
+    def _add_states(self, *states: Regression) -> Regression:
+        """Return the approximate sum of states, which stay as they are."""
+        with errors_named_after(self):
+            return merged_states(list(states), self._rule(False))
 
-    def _empty_state(self, n_features: int) -> Regression:
-        """Return a state with nothing in it yet."""
-        return self._new_state(n_features, np.float64)
-
-    def _update_state(
-        self, state: Regression, X: Any, y: Any, sample_weight: Any = None
-    ) -> Regression:
-        """Learn rows in order, in place."""
-        X = checked_rows(X, "OnlineSRDA")
-        with naming(self):
-            classes, Y, weight = self._targets(X, y, sample_weight)
-        self._check_begun(state, is_matrix(y), classes)
-        self._learn_rows(state, X, classes, Y, weight, is_matrix(y))
-        return state
-
-    def _fit_state(self, state: Regression) -> Self:
-        """Take this state for what was learnt."""
-        return take_state(self, state)
-
-    # -- reading ----------------------------------------------------------------------------
-
-    @property
-    def eigenvalues_(self) -> Any:
-        """Not to be had: directions are one a class."""
-        raise AttributeError(
-            "OnlineSRDA has no eigenvalues_, for its directions are one a class, in their order. "
-            "Use SRDA for directions in the order of what they tell."
-        )
+    # -- reading --------------------------------------------------------------------------------
 
     @property
     def score_(self) -> float:
-        """The share of rows whose class was predicted before they were learnt."""
+        """The share of samples whose class was predicted before they were learned."""
         clock = self._state.core.clock
         return float(clock[HITS] / clock[SEEN]) if clock[SEEN] else float("nan")
 
     @property
     def score_window_(self) -> float:
-        """The same over the last 1,000 rows."""
+        """The same over the last 1,000 samples."""
         core = self._state.core
         window = core.window[: int(core.clock[RECENT])]
         return float(window.mean()) if len(window) else float("nan")
@@ -348,13 +301,13 @@ class OnlineSRDA(Projector):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
 
         Returns
         -------
-        y : ndarray of shape (n,), or (n, c)
-            With several labels a row an indicator matrix, of x W + b > 1/2.
+        y : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With several labels per sample an indicator matrix, of x W + b > 1/2.
         """
         solution = self._solution
         X = self._check_X(X, reset=False)
@@ -365,155 +318,93 @@ class OnlineSRDA(Projector):
             full[:, self.classes_] = outputs > 0.5
             return full
         if not outputs.shape[1]:
-            raise NotFittedError("OnlineSRDA: no class has been seen yet. Go on with partial_fit.")
+            raise NotFittedError(
+                "OnlineSRDA: expected at least one class to predict, got none so far. "
+                "Continue with partial_fit."
+            )
         return self.classes_[outputs.argmax(axis=1)]
 
-    # -- inside -----------------------------------------------------------------------------
+    # -- inside ---------------------------------------------------------------------------------
 
-    def _targets(
-        self, X: Any, y: Any, sample_weight: Any
+    def _encode(
+        self, X: Any, y: Any, sample_weight: Any = None
     ) -> tuple[np.ndarray, sparse.csr_array, np.ndarray]:
-        """Labels, sorted, the indicator matrix of the rows, and their weights."""
+        """Return the labels, sorted, the indicator matrix of the samples, and their weights."""
         classes, Y = indicator(X, y, None, "OnlineSRDA")
-        values = X.data if sparse.issparse(X) else X
-        largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-        most = float(np.finfo(X.dtype).max) ** _ROOM
-        # squares are of double precision, W, which is inverse to the rows, of theirs
-        least = max(float(np.finfo(np.float64).tiny) ** _ROOM, float(np.finfo(X.dtype).tiny) ** 0.8)
-        if largest and not least < largest < most:
-            sizes = abs(X).max(axis=0)
-            raise RangeError(
-                f"numbers of which the largest is between {least:.1e} and {most:.1e}",
-                f"{largest:.1e}",
-                int((sizes.toarray() if sparse.issparse(X) else sizes).argmax()),
-            )
+        check_range(X)
         return classes, Y, weights(sample_weight, X.shape[0], "OnlineSRDA")
 
-    def _check_begun(self, state: Regression, several: bool, classes: np.ndarray) -> None:
-        """Raise where the state was begun otherwise; before anything changes."""
+    def _how(self, state: Regression, y: Any) -> Rule:
         if len(state.core.reservoir) != self.reservoir:
             raise ParameterError(
-                f"OnlineSRDA: reservoir={self.reservoir}, but {len(state.core.reservoir)} was "
-                "begun with. Use fit to begin anew."
+                f"OnlineSRDA: expected reservoir={len(state.core.reservoir)} as at the start, got "
+                f"{self.reservoir}. Use fit to start again."
             )
+        several = is_matrix(y)
         if state.several is not None and state.several != several:
-            kinds = ("one label a row", "an indicator matrix")
+            kinds = ("one label per sample", "an indicator matrix")
             raise ValueError(
-                f"OnlineSRDA: {kinds[state.several]} wanted, as before, but {kinds[several]} came. "
-                "Give all rows in one form."
+                f"OnlineSRDA: expected {kinds[state.several]} as before, got {kinds[several]}. "
+                "Give all labels in one form."
             )
-        self._rule(several)
-        union(state.classes, classes)
-
-    def _learn_rows(
-        self,
-        state: Regression,
-        X: Any,
-        classes: np.ndarray,
-        Y: sparse.csr_array,
-        weight: np.ndarray,
-        several: bool,
-        reducing: bool = False,
-        undo: Undo | None = None,
-    ) -> np.ndarray | None:
-        rule = self._rule(several)
-        if not state.n_samples and X.shape[0]:
-            state.several = several
-        if X.dtype == np.float64 and state.core.W.dtype != np.float64 and X.shape[0]:
-            state.core.promote(np.float64)
-        if sparse.issparse(X):
-            X = canonical(X)
-        if several:  # columns without a row are there too, so that the width is known
-            state.columns(classes, np.arange(len(classes)))
-        columns = state.columns(classes, Y.indices)
-        reduced = np.zeros((X.shape[0], len(state.core.b))) if reducing else None
-        state.core.learn(X, (Y.indptr, columns, weight), rule, reduced, undo)
-        state.n_samples += X.shape[0]
-        return None if reduced is None else reduced[:, state.live].astype(X.dtype)
+        return self._rule(several)
 
     def _rule(self, several: bool) -> Rule:
         if several and self.loss == "softmax":
             raise ParameterError(
-                'OnlineSRDA: loss="softmax" is for one label a row. Use loss="squared".'
+                'OnlineSRDA: loss="softmax" expects one label per sample, got an indicator matrix. '
+                'Use loss="squared".'
             )
         keep = 1.0 if self.half_life is None else 0.5 ** (1 / float(self.half_life))
         return Rule(keep, self.loss == "softmax", several)
 
-    def _new_state(self, n_features: int, dtype: Any) -> Regression:
-        seed = self.random_state if isinstance(self.random_state, numbers.Integral) else 0
+    def _new_stream(self, n_features: int, dtype: Any) -> Regression:
+        seed = self.random_state if isinstance(self.random_state, Integral) else 0
         return Regression(DiagonalRLS(n_features, self.reservoir, int(seed), dtype))
 
-    def _in_order(self, n: int) -> Iterator[Any]:
-        if not self.shuffle:
-            yield slice(0, n)
-            return
-        order = check_random_state(self.random_state).permutation(n)
-        for part in blocks(n, _SHUFFLED_ROWS):
-            yield order[part]
-
-    def _finish(self, state: Regression) -> Self:
-        self._check_two_classes(state)
-        classes = len(state.live)
+    def _finish(self, stream: Regression) -> Self:
+        super()._finish(stream)
+        classes = len(stream.live)
         if self.n_components is not None and self.n_components > classes:
             raise ParameterError(
-                f"OnlineSRDA: n_components={self.n_components}, but there are {classes} classes, "
-                f"and one direction for each. Use n_components<={classes}."
+                f"OnlineSRDA: n_components={self.n_components}, but {classes} classes have "
+                f"{classes} directions. Use n_components<={classes}."
             )
-        self._learnt = Learnt(state)
         return self
 
     @property
     def _n_features_out(self) -> int:
-        """One a class, or as many as were asked for; known without the polish."""
+        """One per class, or `n_components`; known without the polish."""
         return len(self._state.live) if self.n_components is None else self.n_components
 
-    def _solve(self, state: Regression) -> Answer:
+    def _solve(self, state: Regression) -> RegressionDirections:
         core = state.core
         polished = self.polish and self.loss == "squared"
         W, b = core.polished() if polished else (core.W, core.b)
         W, b, p = W[:, state.live], b[state.live], self.n_components
-        kept = W
+        best = W
         if p is not None and p < W.shape[1]:
             scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
-            kept = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
-        answer = Answer(np.ascontiguousarray(kept), np.zeros(0), available=W.shape[1], size=p)
-        answer.model, answer.bias = W, b
-        return answer
+            best = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
+        return RegressionDirections(
+            np.ascontiguousarray(best), np.zeros(0), W.shape[1], size=p, model=W, bias=b
+        )
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         check_half_life("OnlineSRDA", self.half_life)
-        m = self.reservoir
-        if isinstance(m, bool) or not isinstance(m, numbers.Integral) or m < 0:
-            raise ParameterError(
-                f"OnlineSRDA: reservoir must be a whole number >= 0, but {m!r} came."
-            )
+        valid = is_integer(self.reservoir, 0)
+        check("OnlineSRDA", "reservoir", self.reservoir, valid, "an integer >= 0")
         try:
             check_random_state(self.random_state)
         except ValueError:
-            raise ParameterError(
-                "OnlineSRDA: random_state must be None, a RandomState, or a whole number from 0 to "
-                f"2**32 - 1, but {self.random_state!r} came."
-            ) from None
-        for name in ("polish", "shuffle"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ParameterError(
-                    f"OnlineSRDA: {name} must be True or False, but {getattr(self, name)!r} came."
-                )
-        if self.loss not in ("squared", "softmax"):
-            raise ParameterError(
-                f'OnlineSRDA: loss must be "squared" or "softmax", but {self.loss!r} came.'
-            )
+            expected = "None, a RandomState, or an integer from 0 to 2**32 - 1"
+            check("OnlineSRDA", "random_state", self.random_state, False, expected)
+        check_flags(self, ("polish", "shuffle"))
+        valid = self.loss in ("squared", "softmax")
+        check("OnlineSRDA", "loss", self.loss, valid, '"squared" or "softmax"')
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-@dataclass
-class Answer(Directions):
-    """The directions, and the regression they are of, for `predict`."""
-
-    model: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-    bias: np.ndarray = field(default_factory=lambda: np.zeros(0))

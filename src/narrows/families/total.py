@@ -1,74 +1,80 @@
-"""The criterion trace(W'C W): the spread of all rows, whatever their labels."""
+"""The criterion trace(W'C W): the covariance of all samples, without labels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from narrows.criteria import TOTAL, Criterion
-from narrows.families._base import is_number
 from narrows.families._online import OnlineProjector
-from narrows.families._select import Scores, Selector
-from narrows.moments.stats import ClassStats, Second
-from narrows.solve.errors import ParameterError
+from narrows.families._parameters import check, is_number
+from narrows.families._select import CriterionSelector
+from narrows.moments.stats import Second
 
 
-class VarianceFS(Selector):
-    """Variance Feature Selection.
+class VarianceFS(CriterionSelector):
+    """Variance feature selection.
 
     ::
 
         criterion   maximise trace(W'C W),  C = E (x - m)(x - m)'
-        space       W picks columns: a 0-1 matrix with a single 1 in each column
-        schedule    exact, at once or at every moment of a stream
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    exact, from all samples at once or batch by batch
 
-    The optimum is the columns of largest variance. Labels play no part in it, but for this: with
-    an indicator matrix for y a row counts once for each of its labels, as everywhere. Leave y out
-    where that is not wanted.
+    where m is the mean of all samples x, and C their covariance. The optimum is the set of features
+    with the largest variances. Labels are ignored, with one exception: for an indicator matrix y a
+    sample counts once for each of its labels, as in all methods. Omit y to count each sample once.
 
     Parameters
     ----------
     n_features : int or float, optional
-        How many columns to keep, or which fraction of them (rounded down, at least 1).
+        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
     energy : float, optional
-        Keep the fewest columns that hold this share of the sum of positive scores, in (0, 1].
-        This is what happens, with 0.8, where no size is given.
+        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
+        default 0.8 if neither `n_features` nor `threshold` is given.
     threshold : float, optional
-        Keep the columns with a score of at least this.
+        Select the features with a score of at least `threshold`.
     half_life : float, optional
-        Rows after which a row weighs half: each is weighted .5^((rows after it)/half_life), so
-        that what is old is forgotten. Left out, nothing is.
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
-    scores_ : ndarray of shape (d,)
-        The variance of each column (the 1/n scale), in the squared units of X.
-    energy_ : ndarray of shape (d,)
-        E(p) for p = 1..d, the share of the p best scores in the sum of max(score, 0).
-    ranking_ : ndarray of shape (d,)
-        The columns from the best to the worst. Ties go to the lower column; columns that do not
-        vary come last, whatever their score.
+    scores_ : ndarray of shape (n_features,)
+        The variance of each feature (normalised by 1/n), in the squared units of X.
+    energy_ : ndarray of shape (n_features,)
+        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices, best first. Ties go to the lower index; constant features come last,
+        whatever their score.
     n_features_, n_positive_ : int
-        How many columns are kept, and how many have a positive score.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and the weight of each; the one label 0 where y was None.
+        Number of selected features, and of features with a positive score.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class; the single label 0 if y was None.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, and d.
+        Number of samples learned from, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, n_features over d, more than one size.
+        See `fit`. X contains NaN, n_features exceeds the number of features, or more than one size
+        is given.
+
+    See Also
+    --------
+    OCFS : Selection by the scatter of the class means.
+    CCIPCA : Projection by the same criterion.
+    sklearn.feature_selection.VarianceThreshold : Selection by a threshold on the variance.
 
     Notes
     -----
-    **Cost**: O(nnz) a batch, O(c d) a merge, O(c d + d log d) when read; memory 8 d (c + 1)
-    bytes, 16 d where y is None.
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
+    when attributes are read; memory 8 d (c + 1) bytes, 16 d if y is None.
 
     References
     ----------
-    Paper 000: J. Yan et al., "Effective and Efficient Dimensionality Reduction for Large-Scale
-    and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, sections 2.2.1 and 2.4: what PCA
-    maximises, in the discrete space.
+    Yan et al. (2006): J. Yan et al., "Effective and Efficient Dimensionality Reduction for
+    Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, sections 2.2.1 and 2.4:
+    the criterion of PCA in the space of feature selections.
 
     Examples
     --------
@@ -96,84 +102,93 @@ class VarianceFS(Selector):
     def _second(self) -> Second:
         return "total"
 
-    def _score(self, stats: ClassStats) -> Scores:
-        return Scores.of_spread(TOTAL.diagonal(stats), stats.varying(stats.priors()))
+    def _criterion(self) -> Criterion:
+        return TOTAL
 
 
 class CCIPCA(OnlineProjector):
-    """Candid Covariance-free Incremental Principal Component Analysis.
+    """Candid covariance-free incremental principal component analysis.
 
     ::
 
         criterion   maximise trace(W'C W),  C = E (x - m)(x - m)'
         space       W real, W'W = I in the limit
-        schedule    one step a sample
+        schedule    one update per sample
 
-    `v_j <- (n-1-a)/n v_j + (1+a)/n u u'v_j / |v_j|` at sample n, for j = 1..p in turn, with
-    u = x - m(n) deflated by the new v_1 .. v_{j-1}, and a the amnesic parameter. v_1(1) = x(1), and
-    for j > 1 v_j(j) = u. `transform` is X W with the columns of W `v_j/|v_j|`, not centred.
+    where m is the mean of all samples x, and C their covariance. Sample n updates `v_j <- (n-1-a)/n
+    v_j + (1+a)/n u u'v_j/|v_j|` for j = 1, ..., p in turn, with u = x - m(n) deflated by the new
+    v_1, ..., v_{j-1}, and a the amnesic parameter. v_1 starts from the first sample, and v_j for j
+    > 1 from u at sample j. `transform` returns X W with the columns `v_j/|v_j|` of W, not centred.
 
-    Labels play no part in it, and y may be None. Against scikit-learn's IncrementalPCA: sparse rows
-    stay sparse, any batch will do, and a row costs its non-zeros; but the directions are iterates
-    and no truncated decomposition.
+    Labels are ignored, and y may be None. In contrast to scikit-learn's IncrementalPCA, sparse
+    samples stay sparse, batches may have any size, and the cost of a sample depends on its
+    non-zeros; however, the directions are iterates and not a truncated decomposition.
 
     Parameters
     ----------
     n_components : int, default=2
-        p, how many directions to learn, at most d.
+        p, the number of directions, at most n_features.
     amnesic : float, default=0.0
-        a, >= 0: how much more than its share a new sample weighs, so that old ones fade; 2 to 4
-        where the first samples are not typical. It comes into force at n > 1 + a, before which
-        the weight of the past would not be positive.
+        a, >= 0: the additional weight of new samples, which lets old samples decay; 2 to 4 if the
+        first samples are not typical. Applied for n > 1 + a: before, the weight of the past would
+        not be positive.
     tol : float, optional
-        Watch for stillness: the sum over components of `|u_j(n) - u_j(n-1)|`, `u = v/|v|`, below
-        this (the papers: 0.06). It is a lack of motion, for steps shrink like 1/n whatever the
-        truth, and no sign of convergence.
+        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
+        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
+        movement does not indicate convergence.
     patience : int, default=100
-        How many samples in a row have to be still, counted from when p
-        samples have been seen.
+        Number of consecutive samples with a movement below `tol`, counted once p samples have been
+        seen.
     early_stopping : bool, default=False
-        Learn no more rows once still.
+        Ignore further samples once the movement was below `tol` for `patience` samples.
     orthonormalize : bool, default=False
-        Make the directions orthonormal when they are read, the first ones first. As iterates
-        they are so only in the limit.
+        Orthonormalise `components_`, first one first. The iterates themselves are orthonormal only
+        in the limit.
     passes : int, default=1
-        How often `fit` goes through the rows.
+        Number of passes of `fit` over the samples.
     shuffle : bool, default=False
-        Whether `fit` takes them in a new random order for each pass.
-    random_state : int, RandomState or None, default=None
-        Of the order.
+        Whether `fit` shuffles the samples before each pass.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling.
 
     Attributes
     ----------
-    components_ : ndarray of shape (p, d)
-        `v_j/|v_j|`, in the order j = 1..p. The entry of largest magnitude in each row is positive;
-        a component that has not started, before n = p samples, is a row of zeros.
-    eigenvalues_ : ndarray of shape (p,)
-        `|v_j|`, which tends to the variance along the direction (the 1/n scale).
+    components_ : ndarray of shape (n_components, n_features)
+        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
+        direction is positive; a component that has not started, before n = p samples, is zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        `|v_j|`, which converges to the variance along the direction (normalised by 1/n).
     n_samples_still_ : int or None
-        The n at which `tol` had held for `patience` samples in a row for the first time.
-    classes_, class_count_ : ndarray of shape (c,)
-        Labels, sorted, and how many rows of each; the one label 0
-        where y was None.
+        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the number of samples of each class; the single label 0 if y
+        was None.
     n_samples_seen_, n_features_in_ : int
-        Rows learnt from, once for each pass, and d.
+        Number of samples learned from, counted once per pass, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, n_components over d, a parameter out of range.
+        See `fit`. X contains NaN, n_components exceeds the number of features, or a parameter is
+        out of range.
+
+    See Also
+    --------
+    VarianceFS : Selection of features by the same criterion.
+    IOC : The iteration for the scatter of the class means.
+    sklearn.decomposition.IncrementalPCA : Principal components of dense batches.
+    sklearn.decomposition.TruncatedSVD : Decomposition of sparse data, from all samples at once.
 
     Notes
     -----
-    **Cost** a row: O(nnz (p + 1)) and O(p^3) operations that do not depend on d; memory
-    8 d (p + 1) bytes.
+    **Cost** per sample, for d features: O(nnz (p + 1)) and O(p^3) operations independent of d;
+    memory 8 d (p + 1) bytes.
 
     References
     ----------
     J. Weng, Y. Zhang, W.-S. Hwang, "Candid Covariance-Free Incremental Principal Component
-    Analysis", IEEE TPAMI 25(8), 2003, section 3, doi:10.1109/TPAMI.2003.1217609. Papers 000 and 004
-    compare with it.
+    Analysis", IEEE TPAMI 25(8), 2003, section 3, doi:10.1109/TPAMI.2003.1217609. Yan et al. (2006),
+    IEEE TKDE 18(3) and Information Sciences 176, compare with it.
 
     Examples
     --------
@@ -186,7 +201,7 @@ class CCIPCA(OnlineProjector):
 
     _needs_y = False
     _by_class = False
-    _instead = "scikit-learn's PCA or TruncatedSVD, or VarianceFS for columns, which merges"
+    _instead = "scikit-learn's PCA or TruncatedSVD, or VarianceFS to select features and to merge"
 
     def __init__(
         self,
@@ -200,15 +215,11 @@ class CCIPCA(OnlineProjector):
         shuffle: bool = False,
         random_state: Any = None,
     ):
-        self.n_components = n_components
+        super().__init__(
+            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
+            random_state,
+        )  # fmt: skip
         self.amnesic = amnesic
-        self.tol = tol
-        self.patience = patience
-        self.early_stopping = early_stopping
-        self.orthonormalize = orthonormalize
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def _criterion(self) -> Criterion:
         return TOTAL
@@ -218,7 +229,5 @@ class CCIPCA(OnlineProjector):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        if not is_number(self.amnesic, 0):
-            raise ParameterError(
-                f"CCIPCA: amnesic must be a finite number >= 0, but {self.amnesic!r} came."
-            )
+        valid = is_number(self.amnesic, 0)
+        check("CCIPCA", "amnesic", self.amnesic, valid, "a finite number >= 0")

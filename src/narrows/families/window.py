@@ -1,4 +1,4 @@
-"""The last N rows of a stream, exactly, for every method whose state adds up."""
+"""The last N samples of a stream, exactly, for every method whose states add up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, cl
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from narrows.families._additive import Additive
-from narrows.families._base import Learnt, check_whole, held, naming, same, whole
+from narrows.families._atomic import atomic
+from narrows.families._base import Fitted
+from narrows.families._errors import errors_named_after
+from narrows.families._parameters import check_whole, copied, same
 from narrows.moments.labels import as_array, union, weights
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import ParameterError
@@ -24,9 +27,9 @@ _NO_CLASSES = np.empty(0, dtype=np.int64)
 
 @dataclass
 class _Piece:
-    """Rows that came one after the other, and their state."""
+    """Samples in their order, and their state."""
 
-    rows: list[tuple[Any, ...]]  # (X, y, sample_weight), as they came
+    rows: list[tuple[Any, ...]]  # (X, y, sample_weight), batch by batch
     n: int
     stats: ClassStats
 
@@ -34,7 +37,7 @@ class _Piece:
         return _Piece(self.rows + later.rows, self.n + later.n, self.stats + later.stats)
 
     def last(self, estimator: Additive, n: int) -> ClassStats:
-        """The state of its last n rows."""
+        """Return the state of the last n samples."""
         if n == self.n:
             return self.stats
         state = estimator._empty_state(self.stats.n_features)
@@ -55,45 +58,49 @@ def _sliceable(a: Any) -> Any:
 
 
 class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
-    """An estimator that knows the last N rows of a stream, and nothing of those before.
+    """A sliding window: an estimator of the last N samples of a stream.
 
     ::
 
-        criterion   that of the estimator, over the last N rows
+        criterion   that of the estimator, over the last N samples
         space       that of the estimator
         schedule    exact at every moment of a stream
 
-    The answer is that of `fit` on the last `samples` rows, whatever the batches. It is added up
-    from states of pieces of the window, never by subtracting what leaves it, so no rounding piles
-    up.
+    The result is that of `fit` on the last `samples` samples, whatever the batches. It is the sum
+    of the states of pieces of the window. Samples that leave the window are never subtracted, so
+    rounding errors do not accumulate.
 
     Parameters
     ----------
-    estimator : narrows estimator whose state adds up
+    estimator : narrows estimator whose states add up
         OC, OCM or a selector, without a `half_life`; it is not changed itself.
     samples : int, default=1000
-        N, how many rows the window holds.
+        N, the number of samples in the window.
 
     Attributes
     ----------
     estimator_ : estimator
-        Fitted to the rows of the window; made when it is first read.
+        Fitted to the samples of the window, when it is first read.
     n_samples_seen_ : int
-        Rows that have come, those that have left the window too.
+        The number of samples seen, also those that have left the window.
     n_features_in_ : int
-        d, the number of columns of X, of shape (n, d).
+        The number of features of X, of shape (n_samples, n_features).
 
     Raises
     ------
     ParameterError
-        An estimator of another kind, one with a half_life, or samples that are no whole number
-        >= 1.
+        An estimator of another kind, one with a half_life, or samples that is not an integer >= 1.
+
+    See Also
+    --------
+    OC : Supports `half_life`, with which old samples decay instead of leaving.
+    ClassStats : The states that are added up.
 
     Notes
     -----
-    **Cost**: O(nnz + c d) for each batch; O(c d) for each of about 16 pieces, and a re-sum of the
-    piece that is leaving, when the answer is read. Memory: the rows of the window, copied, and 16
-    to 32 states.
+    **Cost**: O(nnz + c d) for each batch; when the result is read, O(c d) for each of about 16
+    pieces and a new sum of the piece that is leaving. Memory: a copy of the samples of the window,
+    and 16 to 32 states.
 
     References
     ----------
@@ -115,26 +122,17 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.estimator = estimator
         self.samples = samples
 
-    @whole
+    @atomic
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget everything, and learn the last rows of these; the parameters are `fit`'s."""
-        for name in ("_pieces", "_answer"):
-            self.__dict__.pop(name, None)
-        self._learn(X, y, sample_weight, 1)
-        self.estimator_._finish(self.estimator_.stats_)
-        return self
-
-    @whole
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows, and let as many leave as are too many.
+        """Forget all samples, and fit to the last of these.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, d)
-            Any number of rows, in their order.
-        y : array-like of shape (n,), or {array, sparse matrix} of shape (n, c)
-            Labels, as the estimator takes them.
-        sample_weight : array-like of shape (n,), optional
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Any number of samples >= 1, in their order.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels, as the estimator expects them.
+        sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
 
         Returns
@@ -144,7 +142,35 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            What the estimator would raise. The window is then as it was before.
+            What the estimator would raise. The window is then unchanged.
+        """
+        for name in ("_pieces", "_answer"):
+            self.__dict__.pop(name, None)
+        self._learn(X, y, sample_weight, 1)
+        self.estimator_._finish(self.estimator_.stats_)
+        return self
+
+    @atomic
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Update with more samples; the oldest leave when the window is full.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Any number of samples, in their order.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels, as the estimator expects them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, 0 or from 1e-100 to 1e100.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            What the estimator would raise. The window is then unchanged.
         """
         return self._learn(X, y, sample_weight, 0)
 
@@ -163,8 +189,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         for rows in blocks(X.shape[0], self._size):
             state = self._state_of(X, parts, rows)
             if X.shape[0] - rows.stop < self.samples:
-                kept = tuple(None if a is None else a[rows].copy() for a in (X, *parts))
-                pieces.append(_Piece([kept], rows.stop - rows.start, state))
+                copies = tuple(None if a is None else a[rows].copy() for a in (X, *parts))
+                pieces.append(_Piece([copies], rows.stop - rows.start, state))
         if not fitted:
             self._pieces: list[_Piece] = []
             self.n_samples_seen_ = 0
@@ -179,13 +205,24 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Reduce rows by what the window knows; see the estimator."""
+        """Reduce samples by the estimator of the window.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        X_r : {ndarray, sparse matrix}
+            What `transform` of the estimator returns.
+        """
         check_is_fitted(self)
         return self.estimator_.transform(X)
 
     @property
     def estimator_(self) -> Any:
-        """The estimator, fitted to the rows of the window."""
+        """The estimator, fitted to the samples of the window."""
         check_is_fitted(self)
         now = {"": (type(self.estimator), self.samples)} | self.estimator.get_params()
         if self._answer is None or not all(same(self._answered.get(k), now[k]) for k in now):
@@ -195,27 +232,37 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             for piece in reversed(self._pieces):
                 states.append(piece.last(answer, min(left, piece.n)))
                 left -= min(left, piece.n)
-            with naming(self):
+            with errors_named_after(self):
                 state = ClassStats.summed(states)
-            answer._learnt, answer.n_features_in_ = Learnt(state), self.n_features_in_
+            answer._learnt, answer.n_features_in_ = Fitted(state), self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 answer.feature_names_in_ = self.feature_names_in_
-            self._answer, self._answered = answer, held(now)
+            self._answer, self._answered = answer, copied(now)
         return self._answer
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of what `transform` returns; see the estimator."""
+        """Return the names of the features that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features,), optional
+            Names of all features; those seen in `fit`, or x0, x1, … if left out.
+
+        Returns
+        -------
+        names : ndarray of str objects
+        """
         return self.estimator_.get_feature_names_out(input_features)
 
-    # -- inside -----------------------------------------------------------------------------
+    # -- inside ---------------------------------------------------------------------------------
 
     @property
     def _size(self) -> int:
-        """Rows of a piece."""
+        """The number of samples of a piece."""
         return -(-self.samples // _PIECES)
 
     def _with(self, pieces: list[_Piece], new: _Piece) -> list[_Piece]:
-        """The pieces with a new one behind them, or in the last, and without those that leave."""
+        """Return the pieces with a new one at the end, without those that leave the window."""
         if pieces and pieces[-1].n + new.n <= self._size:
             pieces = [*pieces[:-1], pieces[-1] + new]
         else:
@@ -232,12 +279,13 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if not isinstance(self.estimator, Additive):
             raise ParameterError(
-                "Window: an estimator whose state adds up wanted (OC, OCM, a selector), but "
-                f"{type(self.estimator).__name__} came. Use half_life where it has one."
+                "Window: expected an estimator whose states add up (OC, OCM, a selector), got "
+                f"{type(self.estimator).__name__}. Use its half_life if it has one."
             )
         if self.estimator.half_life is not None:
             raise ParameterError(
-                "Window: an estimator without half_life wanted; in a window no row fades."
+                "Window: expected an estimator without a half_life, got "
+                f"half_life={self.estimator.half_life!r}. Use one or the other."
             )
         check_whole("Window", "samples", self.samples)
 

@@ -1,4 +1,8 @@
-"""Named arrays as safetensors takes them: text as bytes, everything C-contiguous."""
+"""Named arrays for safetensors: C-contiguous, and text as bytes.
+
+An array of text ``name`` is stored as ``name.text``, its UTF-8 bytes, and ``name.ends``, the end of
+each piece.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,14 @@ import numpy as np
 
 from narrows.solve.schema import Field, SchemaError, checked
 
-_UTF8 = "utf-8", "surrogatepass"  # half a pair is no Unicode, but may be a label all the same
+_UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
 _TEXT, _ENDS = Field("u1", ("t",)), Field("i8", ("n",))
 
 
 def put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray]) -> None:
-    """Add arrays under `group`; text as bytes and ends, everything C-contiguous.
+    """Add arrays, with names that begin with `group`.
 
-    safetensors writes the memory of a strided or Fortran-ordered array as if it were in C order.
+    They are made C-contiguous: safetensors writes the memory of any array as if it were.
     """
     for name, array in more.items():
         key = f"{group}.{name}"
@@ -29,7 +33,7 @@ def put(arrays: dict[str, np.ndarray], group: str, more: Mapping[str, np.ndarray
 
 
 def get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
-    """Return the arrays of `group`, by the names they had before `put`; text as objects."""
+    """Return the arrays of `group` by the names that `put` was given; text as str objects."""
     found: dict[str, np.ndarray] = {}
     for key, array in arrays.items():
         name = key.removeprefix(f"{group}.")
@@ -41,7 +45,9 @@ def get(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
             ends = arrays[f"{group}.{name}.ends"]
             starts, text = np.append(0, ends), array.tobytes()
             if (starts[1:] < starts[:-1]).any() or starts[-1] != len(text):
-                raise SchemaError(f"{group}.{name}.ends: expected ends of its text, got others.")
+                raise SchemaError(
+                    f"{group}.{name}.ends: expected the ends of its text, got others."
+                )
             try:
                 pieces = [text[a:b].decode(*_UTF8) for a, b in pairwise(starts.tolist())]
             except UnicodeDecodeError:

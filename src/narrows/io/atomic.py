@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic replacement: a file is written completely, or not at all."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LOCK = "lock"
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give the name of a new file that takes the place of `path` when the block succeeds.
+    """Yield the name of a new file that replaces `path` if the block succeeds.
 
-    It is in the same folder, synced before it is renamed, and removed if the block fails. A
-    path that is there and is no regular file (a pipe, a device) is never replaced: what was
-    written is copied into it. What killed writers left in the same folder is removed first.
+    The new file is in the same folder; it is synced and then renamed, or removed if the block
+    fails. An existing path that is not a regular file (a pipe, a device) is not replaced: the new
+    file is copied into it. Files of killed processes in the same folder are removed first.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -41,11 +41,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
             temporary.touch()
             mode = (target if target.exists() else temporary).stat().st_mode
             yield str(temporary)
-            temporary.chmod(mode)  # whoever wrote it may have made it private
+            temporary.chmod(mode)  # the block may have made it private
             _sync(temporary)
             os.replace(temporary, target)
     except OSError as error:
-        if error.filename is None and error.errno is not None:  # a full disk, say
+        if error.filename is None and error.errno is not None:  # for instance a full disk
             error.filename = os.fspath(path)
         raise
     _sync(target.parent)
@@ -53,22 +53,22 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
 @contextmanager
 def room(parent: str | os.PathLike[str], name: str) -> Iterator[Path]:
-    """Give a hidden folder in `parent`, for what is written on behalf of `name`; remove it after.
+    """Yield a hidden folder in `parent` to write a file called `name` in, and remove it afterwards.
 
-    Libraries may write to yet another file beside the one that they were told. While the folder
-    is in use a file in it is locked, and the lock ends with the process, however that ends. So
-    a folder without a lock is what a killed process left; such ones in `parent` are removed first.
+    A folder also holds the further files that libraries write beside the one they are given. A
+    file in the folder is locked while it is in use, and the lock ends with the process. Folders
+    without a lock were left by killed processes; those in `parent` are removed first.
     """
     clear_unfinished(parent)
 
-    def unused() -> Path:  # names have 255 bytes at most, and a character up to 4
+    def unused() -> Path:  # at most 255 bytes, up to 4 a character
         return Path(parent, f".{name[:40]}.{secrets.token_hex(8)}.part")
 
     made, lock = unused(), None
     try:
         while lock is None:
             made.mkdir(0o700)
-            with suppress(FileNotFoundError):  # removed as one that was left, before it was locked
+            with suppress(FileNotFoundError):  # another process removed it, not yet locked
                 lock = os.open(made / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
                 if _locked(lock) is False or not os.fstat(lock).st_nlink:
                     os.close(lock)
@@ -82,7 +82,7 @@ def room(parent: str | os.PathLike[str], name: str) -> Iterator[Path]:
 
 
 def clear_unfinished(parent: str | os.PathLike[str]) -> None:
-    """Remove the hidden folders of `room` whose processes are gone; what fails is left."""
+    """Remove the hidden folders of `room` whose processes have ended, as far as possible."""
     with suppress(OSError), os.scandir(parent) as entries:
         for left in [Path(entry) for entry in entries if _ROOM.fullmatch(entry.name)]:
             with suppress(OSError):
@@ -94,7 +94,7 @@ def _clear(left: Path) -> None:
     try:
         lock = os.open(left / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
-        left.rmdir()  # if it is empty: its process was killed before it made the lock
+        left.rmdir()  # only if empty: its process was killed before it made the lock
         return
     try:
         if _locked(lock):
@@ -104,7 +104,7 @@ def _clear(left: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, its lock last: if this is killed, the rest is known by it."""
+    """Remove a folder, its lock last, so that an interrupted removal can be repeated."""
     with suppress(OSError):
         for entry in folder.iterdir():
             if entry.name != _LOCK:
@@ -113,7 +113,7 @@ def _remove(folder: Path) -> None:
 
 
 def _locked(descriptor: int) -> bool | None:
-    """Lock a file if nobody else has; None where the file system has no locks."""
+    """Return whether a file could be locked; None where the file system has no locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

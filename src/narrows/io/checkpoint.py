@@ -1,4 +1,8 @@
-"""Fits that may be stopped at any moment, and go on as if never stopped."""
+"""Checkpoints: a run can be stopped at any moment, and resumed with the same result.
+
+A checkpoint is a model file whose header has an entry ``progress``, of the form `_PROGRESS`: what
+identifies the run, and the position in its input.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +15,25 @@ from typing import Any, NamedTuple
 
 from scipy import sparse
 
-from narrows.families._base import same
+from narrows.families._parameters import same
 from narrows.io.atomic import clear_unfinished
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.store import identity, load_checkpoint, save_checkpoint
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.schema import SchemaError, check_plain
 
-_HEAD = 4096  # bytes of a file that have to be the same when a fit goes on
+_HEAD_BYTES = 4096  # the beginning of an input, which must not change between two runs
+_HEAD_ENTRIES = 2, 3  # size, checksum, time of change; 0.1.0 did not store the time
 _PROGRESS = {
     "base": (str, None), "inputs": [str], "heads": [([int], None)], "options": dict,
     "passes": int, "at": [int], "header": ([str], None), "several_labels": bool,
 }  # fmt: skip
-_HEADS = 2, 3  # entries of a head; 0.1.0 did not keep when a file was changed
-_AFRESH = "Leave --resume out to begin afresh."
-_TOLD = ("label", "text", "split", "width", "zero_based", "chunk_rows")
+_OPTIONS = ("label", "text", "split", "width", "zero_based", "chunk_rows")
+_START_OVER = "Leave out --resume to start from the beginning."
 
 
-class Begun(NamedTuple):
-    """What was learnt before a stop, and where in its input it stopped."""
+class ResumePoint(NamedTuple):
+    """What was learned before a stop, and the position in the input."""
 
     estimator: Any
     state: Any
@@ -40,29 +44,29 @@ class Begun(NamedTuple):
 
 
 class Checkpoint:
-    """Keeps state and place of a fit in one file, at borders of chunks, replaced atomically.
+    """A file with the state of a run and its position, replaced atomically between two chunks.
 
     Parameters
     ----------
     path : str
-        The file, a model that can be loaded, but with the place in the input.
+        The file. It can be loaded as a model, unless the fit makes several passes.
     every : int
-        It is written at the first border of a chunk after so many rows.
+        Number of rows after which the file is replaced, at the end of a chunk.
     estimator : narrows estimator
-        What is fitted, or updated.
+        The estimator that is fitted or updated.
     inputs : sequence of str
-        What is read.
+        The files that are read.
     options : Options
-        How it is read. All of this has to be the same when the fit goes on.
+        How they are read. Estimator, inputs and options must be the same when the run is resumed.
     base : str, optional
-        The model that is updated; none for a fit. This has to be the same, too.
+        The model that is updated; None for a fit. It must be the same when the run is resumed.
     in_place : bool
-        Whether the updated model takes the place of `base`.
+        Whether the updated model replaces `base`.
 
     Attributes
     ----------
     run : dict
-        What makes this run another than others, as plain data.
+        What identifies this run, ready for JSON.
     """
 
     def __init__(
@@ -76,26 +80,24 @@ class Checkpoint:
         in_place: bool = False,
     ):
         self.path, self.every, self.estimator = path, every, estimator
-        self.inputs, self.base = list(inputs), base
-        told = asdict(options)
-        self.options = {name: told[name] for name in _TOLD}
         self.in_place = in_place
-        crc32: int | None = None
-        self._was: dict[str, Any] | None = None
+        base_crc32: int | None = None
+        self._last_run: dict[str, Any] | None = None
         if base is not None:
-            crc32, self._was = identity(base)
+            base_crc32, self._last_run = identity(base)
+        all_options = asdict(options)
         self.run: dict[str, Any] = {
             "base": base,
-            "base_crc32": crc32,
-            "inputs": self.inputs,
-            "heads": [_head(path) for path in self.inputs],
-            "options": self.options,
+            "base_crc32": base_crc32,
+            "inputs": list(inputs),
+            "heads": [_head(path) for path in inputs],
+            "options": {name: all_options[name] for name in _OPTIONS},
         }
         self._rows = 0
         self._write: Callable[[], None] = lambda: None
 
-    def after(self, state: Any, source: Any, passes: int, chunk: Chunk, header: Any) -> None:
-        """Take note of what is learnt after a chunk; write it if it is time."""
+    def record(self, state: Any, source: Any, passes: int, chunk: Chunk, header: Any) -> None:
+        """Note the state after a chunk, and write it where `every` rows have been learned."""
 
         def write() -> None:
             progress = {
@@ -113,20 +115,28 @@ class Checkpoint:
             self.save()
 
     def save(self) -> None:
-        """Write what was learnt up to the last border."""
+        """Write the state that was recorded last."""
         self._write()
         self._rows = 0
 
-    def begun(self) -> Begun | None:
-        """Return what is there to go on from, or None; ParameterError if it is of another fit."""
+    def remove(self) -> None:
+        """Remove the file, once the model is saved."""
+        Path(self.path).unlink(missing_ok=True)
+
+    def resume(self) -> ResumePoint | None:
+        """Return where to continue; None where there is no file.
+
+        ParameterError where the file belongs to another run.
+        """
         clear_unfinished(os.path.dirname(os.path.realpath(self.path)))
         if not os.path.exists(self.path):
             return None
-        estimator, state, progress = self._left()
-        self._check_same(estimator, progress)
-        self._check_place(estimator, state, progress)
+        estimator, state, progress = self._load()
+        self._check_run(estimator, progress)
+        self._check_inputs(progress["heads"])
+        self._check_position(estimator, state, progress)
         header = progress["header"]
-        return Begun(
+        return ResumePoint(
             estimator,
             state,
             progress["passes"],
@@ -136,100 +146,104 @@ class Checkpoint:
         )
 
     def is_finished(self) -> bool:
-        """Whether the model to be updated is what this very run has made of it.
+        """Whether the model to be updated is already the result of this run.
 
-        A checkpoint that was left of it is then removed. Standard input and pipes cannot be
-        compared, and are taken for new ones if there is no such checkpoint.
+        If so, a checkpoint that is left of the run is removed. Standard input and pipes cannot be
+        compared: without such a checkpoint they count as new.
         """
-        was = self._was
-        if was is None:
+        last, run = self._last_run, self.run
+        if last is None:
             return False
-        left = self._left()[2] if os.path.exists(self.path) else {}
-        if left.get("base_crc32") == self.run["base_crc32"]:  # the run was started once more
+        left = self._load()[2] if os.path.exists(self.path) else {}
+        if left.get("base_crc32") == run["base_crc32"]:  # the run was started once more
             return False
         names = ("base", "base_crc32", "inputs", "options")
-        is_of_it = all(left.get(name) == was.get(name) for name in names)
-        if None in self.run["heads"] and not is_of_it:
+        left_by_last = all(left.get(name) == last.get(name) for name in names)
+        if None in run["heads"] and not left_by_last:
             return False
-        if was != {**self.run, "base_crc32": was.get("base_crc32")}:
+        if last != {**run, "base_crc32": last.get("base_crc32")}:
             return False
-        if is_of_it:
-            self.done()
+        if left_by_last:
+            self.remove()
         return True
 
-    def done(self) -> None:
-        """Remove the file: the model is saved."""
-        Path(self.path).unlink(missing_ok=True)
-
-    def _left(self) -> tuple[Any, Any, dict[str, Any]]:
-        """The estimator, state and progress of the file that is there."""
+    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
+        """Return the estimator, state and progress of the file."""
         estimator, state, progress = load_checkpoint(self.path)
         try:
             check_plain(progress, _PROGRESS, "progress")
         except SchemaError as error:
-            raise DataError(self.path, f"{error} {_AFRESH}") from None
+            raise DataError(self.path, f"{error} {_START_OVER}") from None
         return estimator, state, progress
 
-    def _check_place(self, estimator: Any, state: Any, progress: dict[str, Any]) -> None:
-        """Raise DataError where a fit of this estimator cannot be at such a place."""
-        update = self.base is not None
-        kind = estimator._state_type if update else type(self.estimator._empty_state(1))
-        passes = 1 if update else estimator._passes_in_order()
+    def _check_run(self, estimator: Any, progress: dict[str, Any]) -> None:
+        """Raise ParameterError where the checkpoint belongs to another run."""
+        run, before = self.run, estimator.get_params()
+        changes = [
+            (name, before.get(name), now)
+            for name, now in self.estimator.get_params().items()
+            if name not in before or not same(now, before[name])
+        ]
+        if type(estimator) is not type(self.estimator):
+            changes = [("method", type(estimator).__name__, type(self.estimator).__name__)]
+        others = [
+            ("inputs", progress["inputs"], run["inputs"]),
+            ("model", progress["base"], run["base"]),
+            *((name, progress["options"].get(name), run["options"][name]) for name in _OPTIONS),
+        ]
+        changes += [(name, was, now) for name, was, now in others if was != now]
+        problems = [f"{name} was {was!r}, now {now!r}" for name, was, now in changes]
+        if progress.get("base_crc32", run["base_crc32"]) != run["base_crc32"]:
+            problems.append(f"{run['base']} has changed")
+        if problems:
+            raise another_run(self.path, "; ".join(problems) + ".")
+
+    def _check_inputs(self, heads: list[Any]) -> None:
+        """Raise DataError where an input is no longer the file that was read."""
+        inputs = self.run["inputs"]
+        if len(heads) != len(inputs) or any(
+            head is not None and (len(head) not in _HEAD_ENTRIES or min(head) < 0) for head in heads
+        ):
+            raise DataError(self.path, f"progress: expected heads of all inputs. {_START_OVER}")
+        for path, was in zip(inputs, heads, strict=True):
+            now = _head(path, None if was is None else was[0])
+            if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
+                raise DataError(path, f"has changed since {self.path} was written. {_START_OVER}")
+
+    def _check_position(self, estimator: Any, state: Any, progress: dict[str, Any]) -> None:
+        """Raise DataError where this run cannot have been at such a position."""
+        if self.run["base"] is None:
+            kind, passes = type(self.estimator._empty_state(1)), estimator._passes_in_order()
+        else:
+            kind, passes = estimator._state_type, 1
         at = progress["at"]
         if not (
             type(state) is kind
             and 0 <= progress["passes"] < passes
             and len(at) == len(Position())
             and min(at) >= 0
-            and at[0] < len(self.inputs)
+            and at[0] < len(self.run["inputs"])
         ):
-            raise DataError(self.path, f"progress: expected a place in this run. {_AFRESH}")
+            problem = f"progress: expected a position in this run. {_START_OVER}"
+            raise DataError(self.path, problem)
 
-    def _check_same(self, estimator: Any, progress: dict[str, Any]) -> None:
-        mine, its = self.estimator.get_params(), estimator.get_params()
-        unlike = [
-            f"{name} was {its.get(name)!r} and is {value!r}"
-            for name, value in mine.items()
-            if name not in its or not same(value, its[name])
-        ]
-        if type(estimator) is not type(self.estimator):
-            unlike = [
-                f"it is of {type(estimator).__name__}, this is {type(self.estimator).__name__}"
-            ]
-        for name, was, now in (
-            ("the inputs", progress["inputs"], self.inputs),
-            ("models updated", progress["base"], self.base),
-            *((name, progress["options"].get(name), self.options[name]) for name in _TOLD),
-        ):
-            if was != now:
-                unlike.append(f"{name} were {was!r} and are {now!r}")
-        if progress.get("base_crc32", self.run["base_crc32"]) != self.run["base_crc32"]:
-            unlike.append(f"{self.base} is not the model any more that it was")
-        if unlike:
-            raise ParameterError(
-                f"{self.path}: a checkpoint of another run: {'; '.join(unlike)}. Give what was "
-                "given then, or leave --resume out to begin afresh."
-            )
-        heads = progress["heads"]
-        if len(heads) != len(self.inputs) or any(
-            was is not None and (len(was) not in _HEADS or min(was) < 0) for was in heads
-        ):
-            raise DataError(self.path, f"progress: expected heads of all inputs. {_AFRESH}")
-        for path, was in zip(self.inputs, heads, strict=True):
-            now = _head(path, None if was is None else was[0])
-            if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
-                raise DataError(
-                    path,
-                    f"not the file any more that {self.path} was made from. Leave --resume out to "
-                    "begin afresh.",
-                )
+
+def another_run(path: str, difference: str) -> ParameterError:
+    """Return the error for a checkpoint of another run."""
+    return ParameterError(
+        f"{path}: this checkpoint belongs to another run. {difference} Repeat that command, or "
+        "leave out --resume to start from the beginning."
+    )
 
 
 def _head(path: str, size: int | None = None) -> list[int] | None:
-    """The size of a regular file, a checksum of how it begins, and when it was changed."""
+    """Return size, checksum of the beginning, and time of change of a regular file, else None.
+
+    With `size`, the beginning is that of a file of so many bytes.
+    """
     if not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
-        head = file.read(_HEAD if size is None else min(_HEAD, size))
+        head = file.read(_HEAD_BYTES if size is None else min(_HEAD_BYTES, size))
         found = os.fstat(file.fileno())
     return [found.st_size, zlib.crc32(head), found.st_mtime_ns]

@@ -1,12 +1,13 @@
-"""What goes into a reader, and what comes out of one."""
+"""The options that a reader gets, and the chunks that it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 
 from narrows.io.lines import MAX_LINE_MB
 from narrows.solve.errors import DataError, ParameterError
@@ -14,38 +15,46 @@ from narrows.solve.errors import DataError, ParameterError
 
 @dataclass(frozen=True)
 class Options:
-    """How to read; each reader takes what concerns it. See `narrows.read.iter_chunks`."""
+    """How to read files; each format uses what concerns it. See `narrows.read.iter_chunks`."""
 
     label: str | None = None
     text: str | None = None
     split: str | None = None
     width: int | None = None
     zero_based: bool | None = None
-    columns: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None  # the features of a fit
     chunk_rows: int = 10_000
     labels_required: bool = False
-    number_labels: bool | None = None  # of CSV; None: the first label decides
-    header: tuple[str, ...] | None = None  # of CSV; None: the first row is it
-    after: int = 0  # lines, or rows of arrays, that are passed over
-    several_labels: bool | None = None  # a row, of svmlight; None: the first chunk decides
+    after: int = 0  # lines, or rows of arrays, to skip
     may_be_empty: bool = False  # a file, as one of many may be
     max_line_mb: int = MAX_LINE_MB  # of text
+    facts: Mapping[str, Any] = field(default_factory=dict)  # a format's own; see `with_found`
 
     def __post_init__(self) -> None:
-        if self.chunk_rows < 1 or (self.width is not None and self.width < 1):
-            raise ParameterError("chunk_rows and width must be whole numbers >= 1.")
-        if self.max_line_mb < 1:
-            raise ParameterError(
-                f"max_line_mb: expected a whole number >= 1, got {self.max_line_mb!r}."
-            )
+        for name in ("chunk_rows", "width", "max_line_mb"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ParameterError(f"{name}: expected an integer >= 1, got {value!r}.")
 
-    def having(self, **known: Any) -> Self:
-        """Return the same with more known."""
-        return replace(self, **known)
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other values."""
+        return replace(self, **changes)
+
+    def with_found(self, found: Mapping[str, Any]) -> Self:
+        """Return a copy with facts about the files; options that the caller has set stay."""
+        names = {option.name for option in fields(self)}
+        found = {name: value for name, value in found.items() if value is not None}
+        options = {name: found[name] for name in found if name in names and self.get(name) is None}
+        facts = {name: found[name] for name in found if name not in names}
+        return replace(self, **options, facts={**self.facts, **facts})
+
+    def get(self, name: str) -> Any:
+        """Return an option or a fact, None if it is unknown."""
+        return self.facts.get(name, getattr(self, name, None))
 
 
 class Position(NamedTuple):
-    """Where a chunk ends: in which file, at which line (or row) of it, after how many rows."""
+    """Where a chunk ends: the file, its line (or row), and the number of rows so far."""
 
     file: int = 0
     line: int = 0
@@ -53,10 +62,10 @@ class Position(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some rows, their labels if any, and the line each row came from.
+    """Some samples, their labels if any, and the line that each sample came from.
 
-    `columns` names the columns, `header` all there is in a CSV file; `cut` is whether a number may
-    have lost digits, as the last line has no end; `at` is put there by the data set.
+    `columns` names the features, `header` all columns of a CSV file; `is_truncated` is whether the
+    last line has no end, so that a number may have lost digits; the data set sets `at`.
     """
 
     X: Any
@@ -64,56 +73,81 @@ class Chunk(NamedTuple):
     lines: Sequence[int] | np.ndarray
     columns: tuple[str, ...] | None = None
     header: tuple[str, ...] | None = None
-    cut: bool = False
+    is_truncated: bool = False
     at: Position = Position()
 
 
+def row_of(entry: int, indptr: np.ndarray) -> int:
+    """Return the row of an entry of a CSR matrix."""
+    return int(np.searchsorted(indptr, entry, side="right")) - 1
+
+
+def check_finite(chunk: Chunk, name: str) -> None:
+    """Raise DataError, with the row, where a number is not finite."""
+    X = chunk.X
+    values = X.data if sparse.issparse(X) else X
+    if not np.isfinite(values).all():
+        bad = ~np.isfinite(values)
+        first = np.flatnonzero(bad)[0]
+        row = row_of(first, X.indptr) if sparse.issparse(X) else first // X.shape[1]
+        raise DataError(name, "expected finite values, got NaN or infinity.", chunk.lines[row])
+
+
 LABELS = ("class", "label")  # the label column, where none is named
-CLASSES = 1 << 24  # with several labels a row they number the columns of y, which all count
+CLASSES = 1 << 24  # with several labels per sample they number the columns of y, which all count
 
 
 def label_column(
     header: Sequence[str], options: Options, name: str, line: int | None = None
 ) -> str | None:
     """Return the name of the column that holds the labels, if there is one."""
+    if len(set(header)) < len(header):
+        twice = next(column for column in header if header.count(column) > 1)
+        raise DataError(name, f"expected columns of different names, got two {twice!r}.", line)
     candidates = [options.label] if options.label else list(LABELS)
     found = [column for column in candidates if column in header]
     if len(found) > 1:
-        raise DataError(name, "a column `class` and one `label`: name the one with --label.", line)
+        problem = "expected one label column, got 'class' and 'label'. Set label (--label)."
+        raise DataError(name, problem, line)
     if not found and options.labels_required:
-        raise DataError(
-            name,
-            f"no label column {' or '.join(map(repr, candidates))}; there are "
-            f"{', '.join(header[:10])}{', …' if len(header) > 10 else ''}. "
-            "Name it with --label.",
-            line,
-        )
+        problem = f"expected a label column {' or '.join(map(repr, candidates))}, got the columns"
+        raise DataError(name, f"{problem} {_first(header, 10)}. Set label (--label).", line)
     return found[0] if found else None
 
 
-def wanted_columns(
+def feature_columns(
     header: Sequence[str],
     label: str | None,
     options: Options,
     name: str,
     line: int | None = None,
 ) -> list[str]:
-    """Return the columns of a row in their order: those of a fit where `options` name them."""
+    """Return the columns of the features: those of a fit where `options` name them."""
     present = [column for column in header if column != label]
     if options.columns is None:
+        if not present:
+            raise DataError(name, f"expected features, got no column beside {label!r}.", line)
         return present
-    there, known = set(present), set(options.columns)
-    missing = [column for column in options.columns if column not in there]
+    found, known = set(present), set(options.columns)
+    missing = [column for column in options.columns if column not in found]
     extra = [column for column in present if column not in known]
-    for what, which in (("lacks", missing), ("has, beside those wanted,", extra)):
+    for what, which in (("all but", missing), ("them and", extra)):
         if which:
-            raise DataError(
-                name,
-                f"{len(options.columns)} columns wanted, as in the fit; it {what} "
-                f"{', '.join(which[:5])}{', …' if len(which) > 5 else ''}.",
-                line,
-            )
+            problem = f"expected the {len(options.columns)} columns of the fit, got {what}"
+            raise DataError(name, f"{problem} {_first(which, 5)}.", line)
     return list(options.columns)
+
+
+def _first(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + ", …" * (len(names) > most)
+
+
+def indicator(labels: np.ndarray, indptr: np.ndarray, n_classes: int) -> sparse.csr_array:
+    """Return several labels per sample as a 0-1 matrix of shape (n_samples, n_classes)."""
+    y = sparse.csr_array((np.ones(len(labels)), labels, indptr), (len(indptr) - 1, n_classes))
+    y.sum_duplicates()
+    y.data[:] = 1
+    return y
 
 
 def check_text(label: str, name: str, line: int) -> None:
@@ -121,34 +155,34 @@ def check_text(label: str, name: str, line: int) -> None:
     try:
         label.encode()
     except UnicodeEncodeError:
-        raise DataError(name, f"label {label!r} is not text in Unicode.", line) from None
+        raise DataError(name, f"expected a label in Unicode, got {label!r}.", line) from None
     if "\0" in label:
-        raise DataError(name, f"label {label!r}: text without NUL characters wanted.", line)
+        raise DataError(name, f"expected a label without NUL characters, got {label!r}.", line)
 
 
 def check_numbers(labels: np.ndarray, name: str, lines: Sequence[int]) -> None:
     """Raise where one of the labels, which are floats, would be no integer of 64 bits."""
     odd = np.flatnonzero(~(np.abs(labels) < 2.0**63))
     if len(odd):
-        problem = f"label {labels[odd[0]]}: expected text or a whole number under 2^63."
+        problem = f"expected a label that is text or an integer under 2^63, got {labels[odd[0]]}."
         raise DataError(name, problem, lines[odd[0]])
 
 
 class Labels:
-    """Collects the labels of a file whose rows have all of them one, or none.
+    """Collects the labels of a file: every sample has one, or none has.
 
     Parameters
     ----------
     name : str
         The file, for errors.
     required : bool
-        Whether rows without a label are an error.
-    wanted : str
+        Whether samples without a label are an error.
+    what : str
         What holds the labels, for errors.
     """
 
-    def __init__(self, name: str, required: bool, wanted: str):
-        self.name, self.required, self.wanted = name, required, wanted
+    def __init__(self, name: str, required: bool, what: str):
+        self.name, self.required, self.what = name, required, what
         self.present: bool | None = None
         self.kind: str | None = None
 
@@ -156,32 +190,30 @@ class Labels:
         """Return `label`; DataError where it is unlike those before."""
         if self.present is None:
             self.present = label is not None
-        if (label is not None) != self.present or (label is None and self.required):
-            raise DataError(
-                self.name,
-                f"no {self.wanted}, though every row has to have a label"
-                + ("." if self.required else ", or none of them.")
-                if label is None
-                else f"a {self.wanted}, though rows before this one had none.",
-                line,
-            )
-        if label is not None:
-            kind = "text" if isinstance(label, str) else "a number"
-            if self.kind not in (None, kind):
-                raise DataError(
-                    self.name, f"label {label!r} is {kind}, labels before it were not.", line
-                )
-            self.kind = kind
-            if isinstance(label, str):
-                check_text(label, self.name, line)
-            if isinstance(label, float):
-                if not label.is_integer():
-                    raise DataError(self.name, f"label {label}: a whole number wanted.", line)
-                label = int(label)
-            if isinstance(label, int) and not -(2**63) <= label < 2**63:
-                raise DataError(self.name, f"label {label}: too large; use text.", line)
+        if label is None:
+            if self.required or self.present:
+                raise DataError(self.name, f"{self.what}: expected a label, got none.", line)
+            return None
+        if not self.present:
+            before = f"{self.what}: expected no label, as in the rows before"
+            raise DataError(self.name, f"{before}, got {label!r}.", line)
+        kind = "text" if isinstance(label, str) else "a number"
+        if self.kind not in (None, kind):
+            before = f"expected a label that is {self.kind}, as in the rows before"
+            raise DataError(self.name, f"{before}, got {label!r}.", line)
+        self.kind = kind
+        if isinstance(label, str):
+            check_text(label, self.name, line)
+            return label
+        if isinstance(label, float):
+            if not label.is_integer():
+                raise DataError(self.name, f"expected an integer label, got {label}.", line)
+            label = int(label)
+        if not -(2**63) <= label < 2**63:
+            problem = f"expected a label under 2^63, got {label}. Write it as text."
+            raise DataError(self.name, problem, line)
         return label
 
     def array(self, labels: list[Any]) -> np.ndarray | None:
-        """Return what has been checked as an array, or None where there are no labels."""
+        """Return checked labels as an array, or None where there are none."""
         return np.array(labels) if self.present else None

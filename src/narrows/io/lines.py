@@ -1,4 +1,4 @@
-"""The lines of text files, none of them longer than a limit: so memory is limited, too."""
+"""The lines of text files, none longer than a limit, which bounds the memory, too."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from narrows.solve.errors import DataError
 
 BLOCK = 1 << 22  # bytes at a time
 MAX_LINE_MB = 256
-_LONG = 1 << 22  # bytes of a line whose entries count, too
-_ENTRY = 16  # bytes that an entry counts for more: as an object it takes several times that
+_LONG = 1 << 22  # bytes of a line whose entries are counted, too
+_ENTRY = 16  # bytes that an entry counts for beside its length, as every object takes memory
 
 
 class Lines:
-    """The lines of a stream in blocks of whole lines; a byte order mark is left out.
+    """The lines of a stream in blocks of whole lines, without a byte order mark.
 
     Parameters
     ----------
@@ -31,18 +31,18 @@ class Lines:
     longest, long : int
         The longest line, and one whose commas and brackets `weight` counts, in bytes.
     line : int
-        The number of the next line. Who iterates over blocks has to count it.
-    cut : bool
-        Whether the last line, which has come, has no end. It is given one.
+        The number of the next line, which the code that iterates over blocks counts.
+    is_truncated : bool
+        Whether the last line has been read and has no end. It gets one.
     """
 
     def __init__(self, stream: Any, name: str, max_line_mb: int = MAX_LINE_MB):
         self.stream, self.name, self.longest = stream, name, max_line_mb * 1_000_000
         self.long = min(_LONG, self.longest)
-        self.line, self.cut = 1, False
+        self.line, self.is_truncated = 1, False
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield blocks; of a pipe what has come, without waiting for more."""
+        """Yield blocks; of a pipe the data so far, without waiting for more."""
         take = self.stream.read if self.stream.seekable() else self.stream.read1
         held = [self.stream.read(3).removeprefix(b"\xef\xbb\xbf")]
         length = len(held[0])
@@ -60,7 +60,7 @@ class Lines:
             held.append(piece[end:])
         rest = b"".join(held)
         if rest:
-            self.cut = bool(rest.strip()) and not rest.endswith(b"\n")  # which few bytes may do
+            self.is_truncated = bool(rest.strip()) and not rest.endswith(b"\n")
             yield rest if rest.endswith(b"\n") else rest + b"\n"
 
     def numbered(self) -> Iterator[tuple[int, bytes]]:
@@ -75,7 +75,7 @@ class Lines:
         raise DataError(
             self.name,
             f"expected a line of at most {self.longest // 1_000_000} MB, got a longer one, or one "
-            "of too many entries. Set max_line_mb (--max-line-mb) if it has to be read.",
+            "of too many entries. Set max_line_mb (--max-line-mb) to read it.",
             self.line,
         )
 

@@ -1,4 +1,4 @@
-"""Reading ahead, so that parsing goes on while what was read is learnt."""
+"""Reading ahead: a thread parses the next chunks while the estimator learns."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_DEPTH = 1  # items that wait, while another is being made
+_DEPTH = 1  # items that wait while another is being made
 
 
 def prefetch(items: Iterable[T]) -> Iterator[T]:
-    """Yield what `items` yields, made by a thread of its own that is at most two items ahead.
+    """Yield the items, which a thread makes, at most two of them ahead.
 
-    One waits while the next is being made. What goes wrong there is raised here, in its turn. The
-    thread ends with the generator; it never holds the process up.
+    One item waits while the next is being made. An error of the thread is raised here, after the
+    items before it. The thread ends with the generator, and never keeps the process alive.
     """
     waiting: queue.Queue[Any] = queue.Queue(_DEPTH)
     stopped = threading.Event()
     end = object()
 
-    def put(what: Any) -> bool:
+    def put(item: Any) -> bool:
         while not stopped.is_set():
             try:
-                waiting.put(what, timeout=0.1)
+                waiting.put(item, timeout=0.1)
             except queue.Full:
                 continue
             return True
@@ -35,7 +35,7 @@ def prefetch(items: Iterable[T]) -> Iterator[T]:
             for item in items:
                 if not put((item, None)):
                     return
-        except BaseException as error:  # whatever it is, it is for whoever waits
+        except BaseException as error:  # any error is raised where the items are used
             put((end, error))
         else:
             put((end, None))

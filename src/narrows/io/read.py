@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from narrows.io.chunk import Options
-from narrows.io.dataset import Dataset, check_finite
-from narrows.io.formats import arrow
+from narrows.io.chunk import Options, check_finite
+from narrows.io.dataset import Dataset
+from narrows.io.formats import parquet
 from narrows.io.lines import MAX_LINE_MB
 from narrows.io.source import Source
 
@@ -26,32 +26,32 @@ def iter_chunks(
     chunk_rows: int = 10_000,
     max_line_mb: int = MAX_LINE_MB,
 ) -> Iterator[tuple[Any, Any]]:
-    r"""Read files, or a table, as (X, y), a number of rows at a time.
+    r"""Read labelled samples from files, or a table, in chunks.
 
     Parameters
     ----------
     inputs : path, sequence of paths, or table
-        Files of one format, known by its suffix: ``.svm .svmlight .libsvm .csv .jsonl`` (with
-        ``.gz`` too), ``.npz``, ``.parquet``; several are one data set. ``"-"`` is standard input,
-        its format known by its first line. Or anything with ``__arrow_c_stream__``: a table of
-        polars, pandas, pyarrow, duckdb. Parquet and tables have one number in each column, or the
-        lists ``indices`` and ``values``.
+        Files of one format, which the suffix names: ``.svm``, ``.svmlight``, ``.libsvm``,
+        ``.csv``, ``.jsonl`` (``.gz`` may follow these), ``.npz``, ``.parquet``. Several files are
+        one data set. ``"-"`` is standard input, whose first line shows its format. Also any object
+        with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb. Parquet files
+        and tables have one number in each column, or the lists ``indices`` and ``values``.
     label : str, optional
-        The column, JSON key or npz array with the labels. In CSV, Parquet and tables ``class``
-        or ``label``, in JSON ``label``, in npz ``y`` (or the parts of an indicator matrix) if left
-        out.
+        The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
+        CSV, Parquet and tables, ``label`` in JSON, and ``y`` (or the parts of an indicator matrix)
+        in npz.
     text : str, optional
-        The JSON key with the text, ``text`` if left out.
+        The JSON key with the text, ``text`` by default.
     split : str, optional
-        Keep only the JSON lines whose ``split`` is this.
+        Read only the JSON lines whose ``split`` is this.
     width : int, optional
-        d, the number of columns. Without it svmlight rows are as wide as the largest column
+        The number of features. By default svmlight samples are as wide as the largest column
         number so far, so later chunks may be wider.
     zero_based : bool, optional
-        Whether svmlight columns count from 0. If left out, the files are searched for a
-        column 0 first.
+        Whether svmlight columns count from 0. By default the files are searched for a column 0
+        first.
     chunk_rows : int, default=10_000
-        Rows in a chunk, at most.
+        The maximal number of samples in a chunk.
     max_line_mb : int, default=256
         The longest line of a text file, in millions of bytes; a longer one is an error. In CSV the
         longest row, where quoted cells hold several lines. In lines of more than 4 MB each comma
@@ -59,28 +59,34 @@ def iter_chunks(
 
     Yields
     ------
-    X : csr_array or ndarray of shape (n, d), or list of str
+    X : csr_array or ndarray of shape (n_samples, n_features), or list of str
         A list for JSON lines of text.
-    y : ndarray of shape (n,), csr_array of shape (n, c), or None
+    y : ndarray of shape (n_samples,), csr_array of shape (n_samples, n_classes), or None
         None where the data hold no labels.
 
     Raises
     ------
     ParameterError
-        An unknown suffix, mixed formats, a pipe that would have to be read twice.
+        A suffix is not supported, files have different formats, or a pipe has to be read twice.
     DataError
-        Something wrong inside a file, named with the line.
+        A file holds an error; the message names the file and the line.
     FileNotFoundError
-        No such file.
+        A file does not exist.
 
     Warns
     -----
     UserWarning
         The last line of a svmlight or CSV file has no end: its last number may lack digits.
 
+    See Also
+    --------
+    Dataset : Files of one format as one data set, with the line of each sample.
+    Source : How files became features, as models remember it.
+    narrows.load : Load a model that reads later files in the same way.
+
     Notes
     -----
-    **Cost**: one pass, and a fast search before it for svmlight; the memory of one chunk.
+    **Cost**: one pass, after a fast search of svmlight and CSV files; the memory of one chunk.
 
     Examples
     --------
@@ -102,7 +108,7 @@ def iter_chunks(
     )
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__
-        for chunk in arrow.read_table(inputs, name, options):
+        for chunk in parquet.read_table(inputs, name, options):
             check_finite(chunk, name)
             yield chunk.X, chunk.y
         return

@@ -16,18 +16,23 @@ _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, Non
 
 @dataclass(frozen=True)
 class Source:
-    """How files became columns, so that later files become the same ones.
+    """How files became features, so that later files become the same ones.
 
     Parameters
     ----------
     zero_based : bool, optional
         Whether svmlight files count columns from 0.
     label, text : str, optional
-        Names of the label (CSV column, JSON key) and of the text (JSON key), where given.
+        Names of the label (column or key) and of the text (JSON key), where these were set.
     columns : tuple of str, optional
-        The names of a CSV file's columns.
+        The feature names of files that have some.
     tfidf : Vectoriser, optional
-        What turns texts into rows.
+        Turns texts into samples.
+
+    See Also
+    --------
+    Dataset : Files of one format as one data set.
+    iter_chunks : Read files, or a table, in chunks.
 
     Examples
     --------
@@ -44,13 +49,13 @@ class Source:
 
     @property
     def names(self) -> np.ndarray | None:
-        """Names of the columns, as an array of str objects, where they have any."""
+        """Return the feature names as an array of str objects, where there are any."""
         if self.tfidf is not None:
             return self.tfidf.names
         return None if self.columns is None else np.array(self.columns, dtype=object)
 
     def settings(self) -> dict[str, Any]:
-        """Return what goes into a JSON header."""
+        """Return the settings for a JSON header."""
         return {"zero_based": self.zero_based, "label": self.label, "text": self.text}
 
     def to_arrays(self) -> dict[str, np.ndarray]:

@@ -1,15 +1,9 @@
-"""One file format for models: a JSON header and plain arrays in a safetensors container.
+"""Model files: a JSON header and plain arrays in one safetensors container.
 
-A `.narrows` file is a safetensors file. Its metadata hold ``narrows``, the header as JSON::
-
-    {"format": 1, "library": "0.1.0", "estimator": "OCFS", "parameters": {…},
-     "labels": "<i8", "source": {…} or null, "checksums": {array: crc32},
-     "progress": {…} in checkpoints only, "finished": {…} after some updates,
-     "crc32": of all this}
-
-The arrays are those of the state (``state.counts``, ``state.sums``, …), of the feature names
-and of the vectoriser. Text is kept as UTF-8 bytes (``name.text``) and the ends of the pieces
-(``name.ends``). Nothing is ever pickled. The same model makes the same bytes.
+The metadata of the container have one entry, ``narrows``: the header, a JSON object of the form
+`_HEADER`. The arrays are those of the state (``state.counts``, ``state.sums``, …), of the feature
+names and of the vectoriser; `narrows.io.arrays` says how text is stored. Nothing is pickled, and
+the same model gives the same bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +23,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.families import METHODS
-from narrows.families._base import Estimator, Learnt, lock_of
+from narrows.families._atomic import lock_of
+from narrows.families._base import Estimator, Fitted
 from narrows.io.arrays import get, put
 from narrows.io.atomic import replacing
 from narrows.io.source import Source
@@ -37,40 +32,57 @@ from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 
 FORMAT = 1
+_FIRST_KEYS = {"format": int, "library": str, "crc32": int}  # in every format; crc32 of the others
 _HEADER = {
-    "library": str, "estimator": str, "parameters": dict, "labels": str, "source": (dict, None),
-    "checksums": dict,
-}  # fmt: skip
-_ODD = ValueError, TypeError, ArithmeticError, RecursionError  # of a parameter of any kind
-_WIDE = 1 << 27  # characters that labels may take besides those they have
+    "library": str,  # version of narrows that wrote the file
+    "estimator": str,  # name of its class
+    "parameters": dict,  # those of its constructor
+    "labels": str,  # type of the class labels, as NumPy writes it
+    "source": (dict, None),  # how files became columns: `Source.settings`
+    "checksums": dict,  # crc32 of each array
+    # "progress": in checkpoints only, see `narrows.io.checkpoint`
+    # "finished": the run that made a model of an update in place, see `save_finished`
+}
+_PARAMETER_ERRORS = ValueError, TypeError, ArithmeticError, RecursionError
+_SPARE_CHARACTERS = 1 << 27  # that the type of labels may have beyond the longest label, in all
+
+
+# -- public --------------------------------------------------------------------------------------
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator to a file, replacing it only when the new one is complete.
+    """Save a fitted estimator to a file.
+
+    An existing file is replaced only when the new one is complete.
 
     Parameters
     ----------
     estimator : narrows estimator
-        Fitted. All it has learnt is kept, so that the loaded one goes on as if never stopped.
+        A fitted estimator. Its whole state is saved, so that a loaded estimator continues to
+        learn as if it had never been saved.
     path : str or path-like
-        Usually ends in ``.narrows``.
+        The file, usually with the suffix ``.narrows``.
 
     Raises
     ------
     TypeError
-        Not an estimator of this library, or a parameter that has no plain form.
+        If the estimator is not one of this library, or has a parameter that cannot be stored.
     NotFittedError
-        Nothing learnt yet.
+        If the estimator is not fitted.
     OSError
-        The file cannot be written; what was there before is untouched.
+        If the file cannot be written; an existing file is left unchanged.
+
+    See Also
+    --------
+    load : Load an estimator from a file.
 
     Notes
     -----
-    **Cost**: the size of the state, 8 c d bytes, written once; no copy in memory.
+    **Cost**: the size of the state, 8 c d bytes, written once, without a copy in memory.
 
     References
     ----------
-    A safetensors file, whose header docs/model_files.md describes.
+    The file is a safetensors file, whose header is described in docs/model_files.md.
 
     Examples
     --------
@@ -82,119 +94,41 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     ...     print(os.listdir(folder))
     ['iris.narrows']
     """
-    _save(estimator, path, {})
-
-
-def save_checkpoint(
-    estimator: Any, state: Any, source: Any, path: str | os.PathLike[str], progress: dict[str, Any]
-) -> None:
-    """Write a state in the middle of a fit, and `progress`, plain data that says where."""
-    shell = clone(estimator)
-    if hasattr(estimator, "feature_names_in_"):
-        shell.feature_names_in_ = estimator.feature_names_in_
-    shell._learnt = Learnt(state, source)
-    _save(shell, path, {"progress": progress})
-
-
-def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the estimator, the state that was being made, and the progress of a checkpoint."""
-    estimator, header = _load(path)
-    if "progress" not in header:
-        raise DataError(path, "a finished model, not a checkpoint: there is nothing to resume.")
-    return estimator, estimator._learnt.state, header["progress"]
-
-
-def save_finished(estimator: Any, path: str | os.PathLike[str], run: dict[str, Any]) -> None:
-    """Write a model that replaces the one it was made from, and `run`, which tells what of."""
-    _save(estimator, path, {"finished": run})
-
-
-def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:
-    """Return a checksum of a model, and what `save_finished` told of the run that made it."""
-    with safe_open(os.fspath(path), framework="numpy") as file:
-        metadata = file.metadata() or {}
-    return _crc_of_text(metadata["narrows"]), _header(path, metadata).get("finished")
-
-
-def is_checkpoint(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a checkpoint, by its header alone: it may be damaged."""
-    try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            return "progress" in _header(path, file.metadata() or {})
-    except (SafetensorError, DataError):
-        return False
-
-
-def _save(estimator: Any, path: str | os.PathLike[str], more: dict[str, Any]) -> None:
-    if not isinstance(estimator, Estimator):
-        raise TypeError(
-            f"save: an estimator of narrows wanted, but {type(estimator).__name__} came. "
-            "Save the step of a pipeline that is one."
-        )
-    check_is_fitted(estimator)
-    with lock_of(estimator):  # the numbers are those of one moment
-        _write(estimator, path, more)
-
-
-def _write(estimator: Any, path: str | os.PathLike[str], more: dict[str, Any]) -> None:
-    state, source = estimator._learnt.state, estimator._learnt.source
-    arrays: dict[str, np.ndarray] = {}
-    put(arrays, "state", state.to_arrays())
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None:
-        put(arrays, "input", {"names": names})
-    if source is not None:
-        put(arrays, "source", source.to_arrays())
-    header = {
-        "format": FORMAT,
-        "library": version("narrows"),
-        "estimator": type(estimator).__name__,
-        "parameters": {
-            name: _plain(estimator, name, value)
-            for name, value in estimator.get_params(deep=False).items()
-        },
-        "labels": state.classes.dtype.str,
-        "source": None if source is None else source.settings(),
-        "checksums": {name: _crc(array) for name, array in arrays.items()},
-        **more,
-    }
-    header["crc32"] = _crc_of_text(json.dumps(header))
-    metadata = {"narrows": json.dumps(header)}  # a second entry would make their order random
-    with replacing(path) as temporary:
-        try:
-            save_file(arrays, temporary, metadata=metadata)
-        except SafetensorError as error:
-            raise OSError(f"{os.fspath(path)}: cannot be written ({error}).") from None
+    _write(estimator, path)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read an estimator that `save` or the command line wrote.
+    """Load an estimator from a file.
 
     Parameters
     ----------
     path : str or path-like
-        The file.
+        A file that `save` or the command line wrote.
 
     Returns
     -------
     estimator : narrows estimator
-        Ready to transform, to be merged, and to go on learning.
+        The fitted estimator, which can transform, merge and continue to learn.
 
     Raises
     ------
     DataError
-        Not a model, a damaged one, one of a newer format, or one whose arrays or parameters are
-        none that a fit leaves.
+        If the file is not a model, is damaged, has a newer format, or holds arrays or parameters
+        that no fit produces.
     OSError
-        The file cannot be read.
+        If the file cannot be read.
+
+    See Also
+    --------
+    save : Save a fitted estimator to a file.
 
     Notes
     -----
-    **Cost**: the file is read once; what is worked out from the state waits until it is asked for.
+    **Cost**: the file is read once; attributes are computed from the state on first access.
 
     References
     ----------
-    The format is that of `save`. Nothing is unpickled, so reading a file runs no code of it.
+    The format is that of `save`. Nothing is unpickled, so loading a file runs no code from it.
 
     Examples
     --------
@@ -209,92 +143,149 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> oc.partial_fit(X[1::2], y[1::2]).n_samples_seen_
     150
     """
-    estimator, _ = _load(path)
+    estimator, _ = _read(path)
     if not isinstance(estimator._learnt.state, estimator._state_type):
-        raise DataError(path, "a checkpoint before the fit was done; resume it first.")
-    return estimator
-
-
-def _load(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
-    with open(path, "rb"):
-        pass  # a missing or unreadable file is an OSError that says so
-    try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            metadata = file.metadata() or {}
-            header = _header(path, metadata)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise DataError(path, f"not a narrows model, or a damaged one ({error}).") from None
-    if set(arrays) != set(header["checksums"]) or any(
-        _crc(array) != header["checksums"][name] for name, array in arrays.items()
-    ):
-        raise DataError(path, "damaged: its contents do not match their checksums.")
-    try:
-        return _made(_estimator_class(path, header["estimator"]), header, arrays), header
-    except (SchemaError, ParameterError) as error:
         raise DataError(
-            path, f"damaged, or of another version: {error} Save the model again."
-        ) from None
-
-
-def _made(kind: Any, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
-    """Return the estimator that a header and arrays describe; SchemaError where they do not."""
-    parameters = {name: _unplain(name, value) for name, value in header["parameters"].items()}
-    check_known("parameters", parameters, kind._get_param_names())
-    estimator = kind(**parameters)
-    state = get(arrays, "state")
-    checked(state, {"classes": Field("b i u f O", ("c",))})
-    state["classes"] = _labels(state["classes"], header["labels"])
-    given = set(state)
-    learnt = Learnt(estimator._state_from(state))
-    check_known("state", given, learnt.state.to_arrays())
-    _check_parameters(estimator, learnt.state.n_features)
-    estimator.n_features_in_ = learnt.state.n_features
-    if header["source"] is not None:
-        learnt.source = Source.of(header["source"], get(arrays, "source"))
-    named = get(arrays, "input")
-    if named:
-        checked(named, {"names": Field("O", ("d",))})
-        estimator.feature_names_in_ = named["names"]
-    estimator._learnt = learnt
-    names = estimator._column_names()
-    if names is not None and len(names) != estimator.n_features_in_:
-        raise SchemaError(
-            f"names: expected those of {estimator.n_features_in_} columns, got {len(names)}."
+            path, "expected a model, got a checkpoint of an unfinished fit. Resume the fit first."
         )
     return estimator
 
 
-def _check_parameters(estimator: Any, n_features: int) -> None:
-    """Raise where a parameter is out of range for the columns so far, and whatever may come."""
+# -- for the command line ------------------------------------------------------------------------
+
+
+def save_checkpoint(
+    estimator: Any, state: Any, source: Any, path: str | os.PathLike[str], progress: dict[str, Any]
+) -> None:
+    """Save a state in the middle of a fit, and `progress`, ready for JSON."""
+    copy = clone(estimator)
+    if hasattr(estimator, "feature_names_in_"):
+        copy.feature_names_in_ = estimator.feature_names_in_
+    copy._learnt = Fitted(state, source)
+    _write(copy, path, progress=progress)
+
+
+def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the estimator, the state in the middle of a fit, and the progress."""
+    estimator, header = _read(path)
+    if "progress" not in header:
+        problem = "expected a checkpoint, got a finished model. There is nothing to resume."
+        raise DataError(path, problem)
+    return estimator, estimator._learnt.state, header["progress"]
+
+
+def save_finished(estimator: Any, path: str | os.PathLike[str], run: dict[str, Any]) -> None:
+    """Save a model that replaces the one it was made from, and `run`, which identifies the run."""
+    _write(estimator, path, finished=run)
+
+
+def identity(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any] | None]:
+    """Return a checksum of a model, and the run that `save_finished` stored in it."""
+    with safe_open(os.fspath(path), framework="numpy") as file:
+        metadata = file.metadata() or {}
+    return _crc_of_text(metadata["narrows"]), _header(path, metadata).get("finished")
+
+
+def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Return whether the header of a file is that of a checkpoint; its arrays may be damaged."""
     try:
-        estimator._check_parameters(n_features)
-    except _ODD:
-        try:
-            estimator._check_parameters_alone()
-        except _ODD as error:
-            raise SchemaError(f"parameters: {error!s:.300}") from None
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            return "progress" in _header(path, file.metadata() or {})
+    except (SafetensorError, DataError):
+        return False
 
 
-def _labels(classes: np.ndarray, told: str) -> np.ndarray:
-    """Return labels in the type that they had."""
-    if classes.dtype.kind == "O":
-        width = re.fullmatch(r"[<>]U(\d{1,9})", told)
-        longest = max(map(len, classes), default=0)
-        most = longest + _WIDE // (len(classes) or 1)
-        if told == "|O" or (width and longest <= int(width[1]) <= most):
-            return classes.astype(told)
-    elif told == classes.dtype.str:
-        return classes
-    raise SchemaError(f"labels: expected the type of {classes.dtype} in classes, got {told!r:.20}.")
+# -- writing -------------------------------------------------------------------------------------
+
+
+def _write(estimator: Any, path: str | os.PathLike[str], **more: Any) -> None:
+    """Write an estimator, with more entries of the header."""
+    if not isinstance(estimator, Estimator):
+        raise TypeError(
+            f"save: expected an estimator of narrows, got {type(estimator).__name__}. "
+            "For a pipeline, save the narrows step."
+        )
+    check_is_fitted(estimator)
+    with lock_of(estimator):  # no other thread changes the state meanwhile
+        fitted = estimator._learnt
+        arrays: dict[str, np.ndarray] = {}
+        put(arrays, "state", fitted.state.to_arrays())
+        if hasattr(estimator, "feature_names_in_"):
+            put(arrays, "input", {"names": estimator.feature_names_in_})
+        if fitted.source is not None:
+            put(arrays, "source", fitted.source.to_arrays())
+        header = {
+            "format": FORMAT,
+            "library": version("narrows"),
+            "estimator": type(estimator).__name__,
+            "parameters": {
+                name: _plain(estimator, name, value)
+                for name, value in estimator.get_params(deep=False).items()
+            },
+            "labels": fitted.state.classes.dtype.str,
+            "source": None if fitted.source is None else fitted.source.settings(),
+            "checksums": {name: _crc(array) for name, array in arrays.items()},
+            **more,
+        }
+        header["crc32"] = _crc_of_text(json.dumps(header))
+        metadata = {"narrows": json.dumps(header)}  # safetensors has no order for several entries
+        with replacing(path) as temporary:
+            try:
+                save_file(arrays, temporary, metadata=metadata)
+            except SafetensorError as error:
+                raise OSError(f"{os.fspath(path)}: cannot be written ({error}).") from None
+
+
+def _plain(estimator: Any, name: str, value: Any) -> Any:
+    """Return the value of a parameter as JSON has it."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return {"array": value.tolist(), "dtype": value.dtype.str}
+    if isinstance(value, list | tuple):
+        return [_plain(estimator, name, entry) for entry in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(
+        f"{type(estimator).__name__}: expected {name} to be numbers, text, None or an array, which "
+        f"a model file can store, got {value!r}."
+    )
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """Return an estimator and its header."""
+    with open(path, "rb"):
+        pass  # OSError where the file is missing or unreadable
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            header = _header(path, file.metadata() or {})
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise DataError(path, f"not a narrows model, or a damaged one ({error}).") from None
+    checksums = header["checksums"]
+    if set(arrays) != set(checksums) or any(
+        _crc(arrays[name]) != checksums[name] for name in arrays
+    ):
+        raise DataError(path, "damaged: its contents do not match their checksums.")
+    name = header["estimator"]
+    if name not in METHODS:
+        raise DataError(path, f"expected a method of this version, got {name!r}. Update narrows.")
+    try:
+        return _estimator(METHODS[name], header, arrays), header
+    except (SchemaError, ParameterError) as error:
+        problem = f"damaged, or of another version: {error} Save the model again."
+        raise DataError(path, problem) from None
 
 
 def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[str, Any]:
+    """Return the header that is stored in the metadata of a file, checked."""
     if "narrows" not in metadata:
-        raise DataError(path, "not a narrows model: it has no header of one.")
+        raise DataError(path, "not a narrows model: the narrows header is missing.")
     try:
         header = json.loads(metadata["narrows"])
-        check_plain(header, {"format": int, "library": str, "crc32": int}, "header")
+        check_plain(header, _FIRST_KEYS, "header")
         checksum = header.pop("crc32")
         written = json.dumps(header)
     except (ValueError, RecursionError):
@@ -302,8 +293,8 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
     if header["format"] > FORMAT:
         raise DataError(
             path,
-            f"format {header['format']} of narrows {header['library']}, but this version "
-            f"reads up to format {FORMAT}. Use a newer narrows.",
+            f"expected format {FORMAT} or lower, got format {header['format']} of narrows "
+            f"{header['library']}. Update narrows.",
         )
     if checksum != _crc_of_text(written):
         raise DataError(path, "damaged: its header does not match its checksum.")
@@ -314,28 +305,58 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
     return header
 
 
-def _estimator_class(path: str | os.PathLike[str], name: str) -> Any:
-    found = METHODS.get(name)
-    if found is None:
-        raise DataError(path, f"a model of {name!r}, a method this version does not have.")
-    return found
+def _estimator(kind: Any, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+    """Return the estimator that a header and arrays describe; SchemaError where they do not."""
+    parameters = {name: _from_plain(name, value) for name, value in header["parameters"].items()}
+    check_known("parameters", parameters, kind._get_param_names())
+    estimator = kind(**parameters)
+    state = get(arrays, "state")
+    checked(state, {"classes": Field("b i u f O", ("c",))})
+    state["classes"] = _as_type(state["classes"], header["labels"])
+    names_in_file = set(state)
+    fitted = Fitted(estimator._state_from(state))
+    check_known("state", names_in_file, fitted.state.to_arrays())
+    _check_parameters(estimator, fitted.state.n_features)
+    estimator.n_features_in_ = fitted.state.n_features
+    if header["source"] is not None:
+        fitted.source = Source.of(header["source"], get(arrays, "source"))
+    given = get(arrays, "input")
+    if given:
+        checked(given, {"names": Field("O", ("d",))})
+        estimator.feature_names_in_ = given["names"]
+    estimator._learnt = fitted
+    names, d = estimator._column_names(), estimator.n_features_in_
+    if names is not None and len(names) != d:
+        raise SchemaError(f"names: expected those of {d} features, got {len(names)}.")
+    return estimator
 
 
-def _plain(estimator: Any, name: str, value: Any) -> Any:
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return {"array": value.tolist(), "dtype": value.dtype.str}
-    if isinstance(value, list | tuple):
-        return [_plain(estimator, name, entry) for entry in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(
-        f"save: {type(estimator).__name__}.{name} is {value!r}, which has no plain form in a "
-        "file. Use numbers, text, None or an array."
-    )
+def _check_parameters(estimator: Any, n_features: int) -> None:
+    """Raise SchemaError where a parameter is out of range for any number of features."""
+    try:
+        estimator._check_parameters(n_features)
+    except _PARAMETER_ERRORS:  # more features may come
+        try:
+            estimator._check_parameters_alone()
+        except _PARAMETER_ERRORS as error:
+            raise SchemaError(f"parameters: {error!s:.300}") from None
 
 
-def _unplain(name: str, value: Any) -> Any:
+def _as_type(labels: np.ndarray, dtype: str) -> np.ndarray:
+    """Return labels in the type that they had when they were saved."""
+    if labels.dtype.kind == "O":
+        width = re.fullmatch(r"[<>]U(\d{1,9})", dtype)
+        longest = max(map(len, labels), default=0)
+        widest = longest + _SPARE_CHARACTERS // (len(labels) or 1)
+        if dtype == "|O" or (width and longest <= int(width[1]) <= widest):
+            return labels.astype(dtype)
+    elif dtype == labels.dtype.str:
+        return labels
+    raise SchemaError(f"labels: expected the type of {labels.dtype} in classes, got {dtype!r:.20}.")
+
+
+def _from_plain(name: str, value: Any) -> Any:
+    """Return the value of a parameter that `_plain` wrote."""
     if not isinstance(value, dict):
         return value
     name = f"parameters.{name}"

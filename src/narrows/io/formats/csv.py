@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
 from itertools import dropwhile, islice
 from typing import IO, Any
 
 import numpy as np
+from scipy import sparse
 
-from narrows.io.chunk import Chunk, Labels, Options, label_column, wanted_columns
+from narrows.io.chunk import Chunk, Labels, Options, feature_columns, label_column
+from narrows.io.formats.base import Format, column_names, label_name, whole
 from narrows.io.lines import Lines, weight
-from narrows.solve.errors import DataError
+from narrows.solve.errors import DataError, ParameterError
 
 _CELLS = 1_000_000  # in a chunk, at most
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
-    """Yield chunks of dense rows, in the order of `options.columns` where it is given."""
+    """Yield chunks of dense samples, the features in the order of `options.columns` if given."""
     lines_in = Lines(stream, name, options.max_line_mb)
     rows, header, label = _open(lines_in, name, options)
-    wanted = wanted_columns(header, label, options, name, 1)
+    features = feature_columns(header, label, options, name, 1)
     places = {column: k for k, column in enumerate(header)}
-    at = np.array([places[column] for column in wanted])
+    at = np.array([places[column] for column in features])
     labels = Labels(name, options.labels_required, f"{label!r}")
     # a cell takes fifteen times as much room as text as it does as a number
     size = max(1, min(options.chunk_rows, _CELLS // len(header)))
-    numbers = options.number_labels
+    numbers = options.get("number_labels")  # None: the first label decides
     while block := list(islice(rows, size)):
         lines = [line for line, _ in block]
         for line, cells in block:
             if len(cells) != len(header):
-                raise DataError(name, f"{len(header)} cells wanted, but {len(cells)} came.", line)
+                raise DataError(name, f"expected {len(header)} cells, got {len(cells)}.", line)
         table = np.array([cells for _, cells in block], dtype=object)
         y = None
         if label is not None:
@@ -40,17 +44,16 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
                 numbers = _is_number(cells[0])
             found = [_as_label(cell, numbers) for cell in cells]
             y = labels.array([labels.check(*pair) for pair in zip(found, lines, strict=True)])
-        X = _as_numbers(table[:, at], lines, wanted, name)
-        yield Chunk(X, y, lines, tuple(wanted), tuple(header), lines_in.cut)
+        X = _as_numbers(table[:, at], lines, features, name)
+        yield Chunk(X, y, lines, tuple(features), tuple(header), lines_in.is_truncated)
 
 
-def labels_are_numbers(stream: IO[bytes], name: str, options: Options) -> bool:
-    """Whether all labels are whole numbers; the others decide together, so all have to be seen."""
+def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
+    """Find whether all labels are integers: one that is not makes the others text, too."""
     rows, header, label = _open(Lines(stream, name, options.max_line_mb), name, options)
-    if label is None:
-        return False
-    at = header.index(label)
-    return all(_is_number(cells[at]) for _, cells in rows if len(cells) > at)
+    at = None if label is None else header.index(label)
+    are_numbers = at is not None and all(_is_number(row[at]) for _, row in rows if len(row) > at)
+    return {"number_labels": are_numbers}
 
 
 def _open(
@@ -58,15 +61,10 @@ def _open(
 ) -> tuple[Iterator[tuple[int, list[str]]], list[str], str | None]:
     """Return the rows with their line numbers, the header, and the label column's name."""
     rows = _rows(lines, name)
-    header = list(options.header) if options.header else next(rows, (0, []))[1]
+    header = list(options.get("header") or next(rows, (0, []))[1])  # known where a pipe goes on
     if not header:
-        raise DataError(name, "holds no rows; a header and at least one row are wanted.")
-    if len(set(header)) < len(header):
-        twice = next(column for column in header if header.count(column) > 1)
-        raise DataError(name, f"two columns are named {twice!r}; names must differ.", 1)
+        raise DataError(name, "expected a header and at least one row, got none.")
     label = label_column(header, options, name, 1)
-    if header == [label]:
-        raise DataError(name, f"no column but the label's, {label!r}.", 1)
     fresh = dropwhile(lambda row: row[0] <= options.after, rows)
     return fresh, header, label
 
@@ -98,7 +96,7 @@ def _rows(lines: Lines, name: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a label is a whole number, and written as one would write it: not 01, not 1_0."""
+    """Whether a label is an integer, and written as one would write it: not 01, not 1_0."""
     try:
         return str(int(cell)) == cell and abs(int(cell)) < 2**63
     except ValueError:
@@ -106,21 +104,77 @@ def _is_number(cell: str) -> bool:
 
 
 def _as_label(cell: str, numbers: bool) -> Any:
-    """A whole number where all labels are; else text. An empty cell is no label."""
+    """Return a label: an integer where all labels are; else text. An empty cell is no label."""
     return int(cell) if numbers and _is_number(cell) else cell or None
 
 
-def _as_numbers(table: np.ndarray, lines: list[int], wanted: list[str], name: str) -> np.ndarray:
+def _as_numbers(table: np.ndarray, lines: list[int], features: list[str], name: str) -> np.ndarray:
     try:
-        if not any("_" in cell for cell in table.flat):  # Python's 1_000 is none of ours
+        if not any("_" in cell for cell in table.flat):  # Python takes 1_000, too
             return table.astype(np.float64)
     except ValueError:
         pass
     for line, cells in zip(lines, table, strict=True):
-        for column, cell in zip(wanted, cells, strict=True):
+        for column, cell in zip(features, cells, strict=True):
             try:
                 float(cell.replace("_", "?"))
             except ValueError:
-                problem = f"column {column!r}: {cell!r} is not a number."
+                problem = f"column {column!r}: expected a number, got {cell!r}."
                 raise DataError(name, problem, line) from None
-    raise AssertionError("a cell is no number, and none was found")
+    raise AssertionError("a cell that is no number was not found")
+
+
+def _no_formula(text: str) -> str:
+    """Return the text so that no spreadsheet computes it."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+class _Ends:
+    """Shortens the line ends of `csv`, which quotes only such characters as it ends lines with."""
+
+    def __init__(self, text: IO[str]):
+        self.text = text
+
+    def write(self, line: str) -> None:
+        self.text.write(line.removesuffix("\r\n") + "\n")
+
+
+class _Writer:
+    """Writes a header, and the label in the last column where there is one."""
+
+    typed = False
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None, csv_safe: bool = False):
+        self.text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+        self.rows = csv.writer(_Ends(self.text), lineterminator="\r\n")
+        self.names, self.width = names, 0
+        self.words: Callable[[str], str] = _no_formula if csv_safe else str
+
+    def write(self, X: Any, y: Any) -> None:
+        if sparse.issparse(y):
+            problem = "CSV files: expected one label per sample, got several."
+            raise ParameterError(f"{problem} Write to .npz or .svm instead.")
+        if not self.width:
+            names = column_names(self.names, X.shape[1])
+            header = list(map(self.words, names))
+            self.rows.writerow(header if y is None else [*header, label_name(header)])
+            self.width = len(names)
+        if X.shape[1] != self.width:
+            before = f"CSV files: expected {self.width} columns, as in the rows before, got"
+            advice = "Set width (--width), or write to .parquet."
+            raise ParameterError(f"{before} {X.shape[1]}. {advice}")
+        labels = [] if y is None else whole(y)
+        labels = [[self.words(label) if isinstance(label, str) else label] for label in labels]
+        labels = labels or [[]] * X.shape[0]
+        for at in range(X.shape[0]):
+            row = X[[at]].toarray()[0] if sparse.issparse(X) else X[at]
+            self.rows.writerow(row.tolist() + labels[at])
+
+    def finish(self) -> None:
+        self.text.detach()
+
+
+FORMAT = Format(
+    "CSV", (".csv",), read, _Writer, options=("label", "csv_safe"),
+    survey=survey, surveyed={"number_labels": all}, first_row=re.compile(rb".*,.*"),
+)  # fmt: skip

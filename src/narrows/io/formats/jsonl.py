@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from narrows.io.chunk import Chunk, Labels, Options
+from narrows.io.formats.base import Format
 from narrows.io.lines import Lines
 from narrows.solve.errors import DataError
 
@@ -26,7 +28,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     texts: list[str] = []
     found: list[Any] = []
     lines: list[int] = []
-    kept = False
+    any_read = False
     for number, line in Lines(stream, name, options.max_line_mb).numbered():
         if number <= options.after or not line.strip():
             continue
@@ -36,43 +38,64 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             continue
         text = row.get(text_key)
         if not isinstance(text, str):
-            raise DataError(name, f"{text_key!r} must be text, but {_kind(text)} came.", number)
+            raise DataError(name, f"{text_key!r}: expected text, got {_kind(text)}.", number)
         label = row.get(label_key)
         if not isinstance(label, str | int | float | None):
-            raise DataError(
-                name, f"{label_key!r} must be text or a number, but {_kind(label)} came.", number
-            )
+            problem = f"{label_key!r}: expected text or a number, got {_kind(label)}."
+            raise DataError(name, problem, number)
         found.append(labels.check(label, number))
         texts.append(text)
         lines.append(number)
-        kept = True
+        any_read = True
         if len(texts) == options.chunk_rows:
             yield Chunk(texts, labels.array(found), lines)
             texts, found, lines = [], [], []
     if texts:
         yield Chunk(texts, labels.array(found), lines)
-    if splits and not kept:
-        raise DataError(
-            name,
-            f"no line whose split is {options.split!r}; "
-            f"there {'is' if len(splits) == 1 else 'are'} {', '.join(sorted(splits)[:10])}.",
-        )
+    if splits and not any_read:
+        got = ", ".join(sorted(splits)[:10])
+        raise DataError(name, f"expected lines whose split is {options.split!r}, got only {got}.")
 
 
 def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
     try:
         row = _JSON.decode(line.decode())
     except json.JSONDecodeError as error:
-        raise DataError(
-            name, f"not a line of JSON: {error.msg} at column {error.colno}.", number
-        ) from None
+        problem = f"not a line of JSON: {error.msg} at column {error.colno}."
+        raise DataError(name, problem, number) from None
     except (ValueError, RecursionError) as error:  # no UTF-8, a NaN, a number of 5,000 digits
         raise DataError(name, f"not a line of JSON: {error}.", number) from None
     if not isinstance(row, dict):
-        raise DataError(name, f"a JSON object wanted, but {_kind(row)} came.", number)
+        raise DataError(name, f"expected a JSON object, got {_kind(row)}.", number)
     return row
 
 
 def _kind(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "text", type(None): "nothing"}
     return names.get(type(value), f"{value!r}")
+
+
+class _Writer:
+    """Writes texts: `label` where there is one, and `text`."""
+
+    typed = False
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        self.stream = stream
+
+    def write(self, X: Any, y: Any) -> None:
+        labels = [None] * len(X) if y is None else y.tolist()
+        for text, label in zip(X, labels, strict=True):
+            row = {"text": text} if label is None else {"label": label, "text": text}
+            line = json.dumps(row, ensure_ascii=False)
+            # half a pair of surrogates is written as the escape that it was read from
+            self.stream.write(line.encode(errors="backslashreplace") + b"\n")
+
+    def finish(self) -> None:
+        pass
+
+
+FORMAT = Format(
+    "JSON lines", (".jsonl",), read, _Writer, options=("label", "text", "split"),
+    first_row=re.compile(rb"\{.*"), holds_texts=True,
+)  # fmt: skip

@@ -1,21 +1,23 @@
-"""svmlight files: `label column:value column:value … # comment`, a row a line.
+"""svmlight files: `label column:value column:value … # comment`, one sample per line.
 
-Several labels of a row have commas between them. What scikit-learn's `load_svmlight_file` reads
-is read as the same numbers, to the last bit, or is an error; as there, `qid:…` is passed over.
+Several labels of a sample have commas between them. Every file is read to the same numbers as by
+scikit-learn's `load_svmlight_file`, to the last bit, or is an error; both ignore `qid:…`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import IO, NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from narrows.io.chunk import CLASSES, Chunk, Options
+from narrows.io.chunk import CLASSES, Chunk, Options, indicator, row_of
+from narrows.io.formats.base import Format, whole
 from narrows.io.lines import Lines
-from narrows.solve.errors import DataError
+from narrows.solve.errors import DataError, ParameterError
 
 _TOKEN = re.compile(rb"[^\s#]*")
 _EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
@@ -45,32 +47,29 @@ class _Rows(NamedTuple):
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
-    """Yield chunks of `options.chunk_rows` sparse rows; empty lines and comments are no rows."""
-    several = options.several_labels
+    """Yield chunks of `options.chunk_rows` sparse samples; empty lines and comments are none."""
+    several, width = options.get("several_labels"), options.width
     first = 0 if options.zero_based else 1
     lines = Lines(stream, name, options.max_line_mb)
     for rows, fault in _read(lines, first, options.chunk_rows, options.after):
-        if several is None:
+        if several is None:  # the first chunk decides
             several = bool((rows.label_counts > 1).any())
         y = _several(rows, name) if several else _one_each(rows, name)
-        shape = len(rows.lines), int(rows.columns.max(initial=0)) + 1
-        X = sparse.csr_array((rows.values, rows.columns, _starts(rows.counts)), shape=shape)
-        width = options.width
-        if width is not None and shape[1] > width:
-            row = _row_of(np.flatnonzero(rows.columns >= width)[0], rows.counts)
-            raise DataError(
-                name,
-                f"column {X[[row]].indices.max() + first} came, but columns go from {first} to "
-                f"{width - 1 + first}.",
-                int(rows.lines[row]),
-            )
+        last, starts = int(rows.columns.max(initial=0)), _starts(rows.counts)
+        if width is not None and last >= width:
+            row = row_of(np.flatnonzero(rows.columns >= width)[0], starts)
+            got = rows.columns[starts[row] : starts[row + 1]].max() + first
+            problem = f"expected columns from {first} to {width - 1 + first}, got column {got}."
+            raise DataError(name, problem, int(rows.lines[row]))
+        shape = len(rows.lines), width or last + 1
+        X = sparse.csr_array((rows.values, rows.columns, starts), shape=shape)
         if fault is not None:
             raise fault
-        yield Chunk(X, y, rows.lines, cut=lines.cut)
+        yield Chunk(X, y, rows.lines, is_truncated=lines.is_truncated)
 
 
-def survey(stream: IO[bytes], name: str, options: Options) -> tuple[bool, bool]:
-    """Whether any row has a column 0, so that columns count from 0; and whether several labels."""
+def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
+    """Find whether a sample has a column 0, so that columns count from 0, or several labels."""
     from narrows.io.formats.svmlight_steps import COLUMN_ZERO, SEVERAL_LABELS, heads
 
     seen, lines = 0, Lines(stream, name, options.max_line_mb)
@@ -79,21 +78,21 @@ def survey(stream: IO[bytes], name: str, options: Options) -> tuple[bool, bool]:
         seen |= found
         if seen == COLUMN_ZERO | SEVERAL_LABELS:
             break
-    return bool(seen & COLUMN_ZERO), bool(seen & SEVERAL_LABELS)
+    return {"zero_based": bool(seen & COLUMN_ZERO), "several_labels": bool(seen & SEVERAL_LABELS)}
 
 
 def _read(
-    lines: Lines, base: int, size: int, passed: int
+    lines: Lines, base: int, size: int, skipped: int
 ) -> Iterator[tuple[_Rows, DataError | None]]:
-    """Yield `size` rows at a time, and with the last ones what is wrong with the row after them.
+    """Yield `size` rows at a time, the last ones with the error in the row after them, if any.
 
-    So many lines are passed over first.
+    The first `skipped` lines are left out.
     """
     held: list[_Rows] = []
     for block in lines:
-        if lines.line <= passed:
+        if lines.line <= skipped:
             ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-            few = min(len(ends), passed + 1 - lines.line)
+            few = min(len(ends), skipped + 1 - lines.line)
             lines.line, block = lines.line + few, block[ends[few - 1] + 1 :]
             if not block:
                 continue
@@ -118,7 +117,7 @@ def _joined(held: list[_Rows]) -> _Rows:
 
 
 def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, DataError | None]:
-    """Return the rows of a block, the number of the line after it, and what was wrong, if so."""
+    """Return the rows of a block, the number of the line after it, and the error, if any."""
     from narrows.io.formats import svmlight_steps as steps
 
     text = np.frombuffer(block, np.uint8)
@@ -128,37 +127,37 @@ def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, 
     out = _Rows(lines, label_counts, counts, labels, np.empty(colons, dtype=np.int32), values)
     odd = np.empty((n + commas + colons, 3), dtype=np.int64)
     n, n_labels, n_entries, n_odd, after, fault, at = steps.rows(text, base, line, tuple(out), odd)
-    problem = _told(block, at, base, fault) if fault else None
+    problem = _problem(block, at, base, fault) if fault else None
     for which, start, stop in odd[:n_odd].tolist():
         token = block[start:stop]
         try:
-            value = float(token.replace(b"_", b"?"))  # Python's 1_000 is none of ours
+            value = float(token.replace(b"_", b"?"))  # Python takes 1_000, too
         except ValueError:
             kind = "value" if which >= 0 else "label"
-            problem, at = f"{kind}: a number wanted, but {_shown(token)} came.", start
+            problem, at = f"{kind}: expected a number, got {_shown(token)}.", start
             break
         if which >= 0:
             values[which] = value
         else:
             labels[~which] = value
     if problem is not None:
-        whole = block[: block.rfind(b"\n", 0, at) + 1]
-        rows, line, _ = _parsed(whole, line, name, base)
+        before = block[: block.rfind(b"\n", 0, at) + 1]
+        rows, line, _ = _parsed(before, line, name, base)
         return rows, line, DataError(name, f"not a svmlight row: {problem}", line)
     sizes = n, n, n, n_labels, n_entries, n_entries
     return _Rows(*(a[:size] for a, size in zip(out, sizes, strict=True))), after, None
 
 
-def _told(block: bytes, at: int, base: int, fault: int) -> str:
+def _problem(block: bytes, at: int, base: int, fault: int) -> str:
     from narrows.io.formats.svmlight_steps import LARGEST, NO_ORDER, TOO_LARGE
 
     token = _shown(_TOKEN.match(block, at)[0])  # type: ignore[index]
     if fault == NO_ORDER:
         before = _shown(block[:at].rsplit(None, 1)[-1])
-        return f"columns must increase, but {token} came after {before}."
+        return f"expected increasing columns, got {token} after {before}."
     if fault == TOO_LARGE:
-        return f"columns go up to {LARGEST + base}, but {token} came."
-    return f"column:value wanted, with a column from {base} on, but {token} came."
+        return f"expected columns up to {LARGEST + base}, got {token}."
+    return f"expected column:value with a column from {base} on, got {token}."
 
 
 def _shown(token: bytes) -> str:
@@ -170,46 +169,79 @@ def _starts(counts: np.ndarray) -> np.ndarray:
     return starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
 
 
-def _row_of(entry: int, counts: np.ndarray) -> int:
-    """Return which row an entry is in."""
-    return int(np.searchsorted(np.cumsum(counts), entry, side="right"))
-
-
 def _one_each(rows: _Rows, name: str) -> np.ndarray:
     odd = np.flatnonzero(rows.label_counts != 1)
     if len(odd):
         count = int(rows.label_counts[odd[0]])
-        raise DataError(
-            name,
-            f"one label a row wanted, but {count} came."
-            + " Several are read anywhere in a file, but have to be in a pipe's first rows."
-            * (count > 1),
-            int(rows.lines[odd[0]]),
-        )
-    _refuse(~(np.abs(rows.labels) < _EXACT), rows, name, "labels must be whole numbers under 2^53.")
+        several = " Several labels per sample are found anywhere in a file, but in a pipe only "
+        advice = f"{several}among its first rows." if count > 1 else ""
+        problem = f"expected one label, got {count or 'none'}.{advice}"
+        raise DataError(name, problem, int(rows.lines[odd[0]]))
+    _refuse(~(np.abs(rows.labels) < _EXACT), rows, name, "an integer label under 2^53")
     return rows.labels.astype(np.int64)
 
 
 def _several(rows: _Rows, name: str) -> sparse.csr_array:
-    _refuse(
-        ~((rows.labels >= 0) & (rows.labels < CLASSES)),
-        rows,
-        name,
-        "where rows have several, labels must be whole numbers from 0 on, under 2^24.",
-    )
+    wrong = ~((rows.labels >= 0) & (rows.labels < CLASSES))
+    expected = f"an integer label from 0 to {CLASSES - 1}, as samples have several labels"
+    _refuse(wrong, rows, name, expected)
     labels = rows.labels.astype(np.int32)
-    y = sparse.csr_array(
-        (np.ones(len(labels)), labels, _starts(rows.label_counts)),
-        shape=(len(rows.lines), int(labels.max(initial=0)) + 1),
-    )
-    y.sum_duplicates()
-    y.data[:] = 1
-    return y
+    return indicator(labels, _starts(rows.label_counts), int(labels.max(initial=0)) + 1)
 
 
-def _refuse(wrong: np.ndarray, rows: _Rows, name: str, wanted: str) -> None:
-    """Raise where a label is wrong, or not whole."""
+def _refuse(wrong: np.ndarray, rows: _Rows, name: str, expected: str) -> None:
+    """Raise where a label is wrong, or no integer."""
     odd = np.flatnonzero(wrong | (rows.labels != np.floor(rows.labels)))
     if len(odd):
-        row = _row_of(odd[0], rows.label_counts)
-        raise DataError(name, f"label {rows.labels[odd[0]]:.17g}: {wanted}", int(rows.lines[row]))
+        row = row_of(odd[0], _starts(rows.label_counts))
+        problem = f"expected {expected}, got {rows.labels[odd[0]]:.17g}."
+        raise DataError(name, problem, int(rows.lines[row]))
+
+
+class _Writer:
+    """Writes columns that count from 1; without labels every sample gets the label 0."""
+
+    typed = False
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        self.stream = stream
+
+    def write(self, X: Any, y: Any) -> None:
+        y = np.zeros(X.shape[0], dtype=np.int64) if y is None else y
+        if not sparse.issparse(y) and y.dtype.kind not in "biuf":
+            problem = f"svmlight files: expected labels that are numbers, got {str(y[0])!r}."
+            raise ParameterError(f"{problem} Write to .npz or .csv instead.")
+        X = sparse.csr_array(X, copy=True)
+        X.sum_duplicates()  # which puts them in order, too
+        # repr is the shortest number that is read as the same one
+        entries = [
+            f"{column}:{repr(value).removesuffix('.0')}"
+            for column, value in zip((X.indices + 1).tolist(), X.data.tolist(), strict=True)
+        ]
+        if sparse.issparse(y):
+            y = sparse.csr_array(y)
+            heads = [",".join(map(str, row)) for row in _by_row(y, y.indices.tolist())]
+        else:
+            heads = list(map(str, whole(y)))
+        for head, row in zip(heads, _by_row(X, entries), strict=True):
+            line = " ".join([head, *row]) or " 1:0"  # where an empty line would be no row
+            self.stream.write(line.encode() + b"\n")
+
+    def finish(self) -> None:
+        pass
+
+
+def _by_row(rows: sparse.csr_array, entries: list) -> Iterator[list]:
+    """Yield the entries of each row."""
+    return (entries[a:b] for a, b in pairwise(rows.indptr.tolist()))
+
+
+FORMAT = Format(
+    "svmlight", (".svm", ".svmlight", ".libsvm"), read, _Writer, options=("zero_based",),
+    survey=survey, surveyed={"zero_based": any, "several_labels": any},
+    pipe_needs={
+        "zero_based": "standard input, or a pipe: expected zero_based (--zero-based or "
+        "--one-based), as svmlight columns count from 0 or 1, got none."
+    },
+    first_row=re.compile(rb"[-+.\deE]+\s*(#.*)?|([-+.\deE,]+\s+)?(qid:\S+\s+)?\d+:\S.*"),
+)  # fmt: skip

@@ -1,7 +1,7 @@
 """The loops over the bytes of svmlight files, compiled; `narrows.io.formats.svmlight` calls them.
 
-A block of bytes ends with a line's end, which stops every loop. What is not quickly read, from
-numbers of more than 19 digits to text, is left to the caller: so each number is rounded right.
+A block of bytes ends with a line's end, which stops every loop. Tokens that need more than these
+loops, from numbers of more than 19 digits to text, are left to the caller, which rounds exactly.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ END, HASH, PLUS, COMMA, MINUS, POINT, ZERO, COLON = (ord(c) for c in "\n#+,-.0:"
 SPACE, TAB, RETURN, E, SMALL_E = (ord(c) for c in " \t\rEe")
 QID = tuple(b"qid")
 
-COLUMN_ZERO, SEVERAL_LABELS = 1, 2  # what the head of a line can show
-GOOD, NO_ENTRY, NO_ORDER, TOO_LARGE = 0, 1, 2, 3  # what stopped `rows`
+COLUMN_ZERO, SEVERAL_LABELS = 1, 2  # the facts in the head of a line
+GOOD, NO_ENTRY, NO_ORDER, TOO_LARGE = 0, 1, 2, 3  # the reasons why `rows` stopped
 LARGEST = 2**31 - 2  # column that a row holds, so that a width is an int32 too
 
 _WHOLE = 2**53  # floating point holds all whole numbers up to here,
@@ -69,7 +69,7 @@ def skip_line(block: np.ndarray, i: int) -> int:
 
 @compiled
 def skip_query(block: np.ndarray, i: int) -> int:
-    """Return what comes after `qid:…`, where that is what begins at i."""
+    """Return where the entries begin, after a `qid:…` at i if there is one."""
     if block[i] == QID[0] and block[i + 1] == QID[1] and block[i + 2] == QID[2]:
         stop, colon = skip_token(block, i)
         if colon:
@@ -79,7 +79,7 @@ def skip_query(block: np.ndarray, i: int) -> int:
 
 @compiled
 def heads(block: np.ndarray, line: int) -> tuple[int, int]:
-    """Return what the labels and first columns of all lines show, and the number after them."""
+    """Return the facts in the heads of all lines, and the number of the line after them."""
     seen = i = 0
     while i < len(block):
         i = skip_blanks(block, i)
@@ -126,12 +126,12 @@ def rounded(w: np.uint64, q: int) -> tuple[float, bool]:
 
 @compiled
 def number(block: np.ndarray, i: int) -> tuple[float, int, bool]:
-    """Return the number that begins at i, where what was read of it ends, and if it was found."""
+    """Return the number that begins at i, where it ends, and whether it was found."""
     negative = block[i] == MINUS
     if negative or block[i] == PLUS:
         i += 1
     w, q, start = _0, 0, i
-    digit = np.uint64(block[i]) - _48  # what is no digit is over 9, as these have no sign
+    digit = np.uint64(block[i]) - _48  # other characters are over 9, as the type has no sign
     while digit <= _9:
         w = w * _10 + digit
         i += 1

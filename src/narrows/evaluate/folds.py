@@ -1,4 +1,4 @@
-"""Files as rows to learn from and rows held out, all in memory."""
+"""Training and held-out samples of a comparison, read from files into memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from scipy import sparse
 
 from narrows.evaluate.comparison import Fold, split
 from narrows.io.chunk import Options
-from narrows.io.dataset import READERS, Dataset, suffix_of
-from narrows.io.formats import svmlight
+from narrows.io.dataset import Dataset
+from narrows.io.formats import format_of
 from narrows.io.source import Source
 from narrows.moments.labels import joined
 from narrows.solve.errors import DataError, ParameterError
@@ -21,28 +21,27 @@ from narrows.text import Vectoriser
 
 
 @dataclass(frozen=True)
-class Gathered:
-    """Rows to learn from and rows held out, and how files became the columns of the last fold."""
+class Folds:
+    """Training and held-out samples, and the source of the features of the last fold."""
 
     folds: list[Fold]
     source: Source | None
 
 
-def folds(
+def read_folds(
     path: str,
     test: str | None,
     cv: int | None,
     seed: int,
     options: Options,
     vectoriser: Vectoriser,
-) -> Gathered:
-    """Read a file, and hold rows out: another file, its own `split`, a fifth, or each of cv folds.
+) -> Folds:
+    """Read a file and hold samples out: another file, its `split`, a fifth, or each of cv folds.
 
-    Texts become rows by the terms of those to learn from alone, counted by a copy of `vectoriser`,
-    which has counted nothing.
+    For texts, a copy of the unfitted `vectoriser` is fitted to the training samples of each fold.
     """
-    if test is not None and options.zero_based is None and _both_svmlight(path, test):
-        options = Dataset([path, test], options).options  # from column 0 if either has one
+    if test is not None and options.zero_based is None and _count_columns(path, test):
+        options = Dataset([path, test], options).options  # zero-based if either file is
     by_split = cv is None and test is None and not options.split and ".jsonl" in path
     parts, source = (_splits(path, options) if by_split else None), None
     if parts is None:
@@ -50,11 +49,11 @@ def folds(
         source = dataset.source()
         if test is not None:
             columns = None if source is None else source.columns
-            held_out = rows(test, options.having(columns=columns), source)
+            held_out = rows(test, options.replace(columns=columns), source)
             if held_out[2].is_text != dataset.is_text:
                 raise ParameterError(
-                    f"{test}: {path} holds {_kind(dataset)}, but this file {_kind(held_out[2])}. "
-                    "Give two files of the same."
+                    f"{test}: expected {_kind(dataset)} as in {path}, got {_kind(held_out[2])}. "
+                    "Give two files of the same kind."
                 )
             parts = [(X, y, *held_out[:2])]
         else:
@@ -62,17 +61,17 @@ def folds(
             parts = list(split(X, y, cv, seed))
     done = [_as_rows(part, vectoriser) for part in parts]
     tfidf = done[-1][1]
-    return Gathered([fold for fold, _ in done], source if tfidf is None else Source(tfidf=tfidf))
+    return Folds([fold for fold, _ in done], source if tfidf is None else Source(tfidf=tfidf))
 
 
 def rows(
     path: str, options: Options, source: Source | None = None
 ) -> tuple[Any, np.ndarray, Dataset]:
-    """All rows of a file, or its texts as an array of objects; one label each; the file."""
+    """Return the samples of a file (texts as an array of objects), their labels, the data set."""
     dataset = Dataset([path], options, source)
     chunks = list(dataset)
     if sparse.issparse(chunks[0].y):
-        raise ParameterError(f"{path}: one label a row wanted to compare, but it holds several.")
+        raise ParameterError(f"{path}: expected one label per sample to compare, got several.")
     y = joined([chunk.y for chunk in chunks])
     X = [chunk.X for chunk in chunks]
     if dataset.is_text:
@@ -83,28 +82,28 @@ def rows(
     return stacked, y, dataset
 
 
-def _both_svmlight(*paths: str) -> bool:
-    return all(READERS[suffix_of(path)[0]] is svmlight.read for path in paths)
+def _count_columns(*paths: str) -> bool:
+    return all("zero_based" in format_of(path)[0].options for path in paths)
 
 
 def _kind(dataset: Dataset) -> str:
     return "texts" if dataset.is_text else "numbers"
 
 
-def _refuse_rare(path: str, y: np.ndarray, wanted: int) -> None:
+def _refuse_rare(path: str, y: np.ndarray, least: int) -> None:
     classes, counts = np.unique(y, return_counts=True)
-    if counts.min() < wanted:
+    if counts.min() < least:
         raise DataError(
             path,
-            f"class {classes.tolist()[counts.argmin()]!r} has {counts.min()} row(s), too few to be "
-            "learnt from and held out. Give --test, a smaller --cv, or leave the class out.",
+            f"expected at least {least} samples of class {classes.tolist()[counts.argmin()]!r} to "
+            f"hold some out, got {counts.min()}. Give --test, a smaller --cv, or remove the class.",
         )
 
 
 def _splits(path: str, options: Options) -> list[Any] | None:
-    """The rows whose `split` is train and those whose it is test, of JSON lines that have both."""
+    """Return the samples with `split` train and test, if the JSON lines have both."""
     try:
-        train, test = (rows(path, options.having(split=name)) for name in ("train", "test"))
+        train, test = (rows(path, options.replace(split=name)) for name in ("train", "test"))
     except DataError:
         return None
     return [(*train[:2], *test[:2])]

@@ -1,0 +1,221 @@
+"""The verbs that learn: fit, update and merge."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sklearn.utils import get_tags
+
+from narrows.command import options, values
+from narrows.command.console import report, say
+from narrows.command.runs import Run
+from narrows.evaluate.describe import summary
+from narrows.io.atomic import room
+from narrows.io.checkpoint import Checkpoint
+from narrows.io.chunk import Options
+from narrows.io.store import load, save, save_finished
+from narrows.io.streams import expand_patterns
+from narrows.solve.errors import DataError, ParameterError
+from narrows.text import Vectoriser
+
+
+@options.verb(
+    options.INPUTS, options.METHOD, options.MODEL_OUTPUT, options.PARAMETERS, options.READING,
+    options.TEXTS, options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
+)  # fmt: skip
+def fit(
+    inputs: tuple[str, ...], method: Any, output: str, params: tuple[str, ...], as_json: bool,
+    **given: Any,
+) -> int:  # fmt: skip
+    """Fit a method to labelled data and save the model.
+
+    \b
+    narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
+    narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
+    narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
+    narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
+    """  # noqa: D301 - click reads the character
+    reading = values.read_options(given, get_tags(method()).target_tags.required)
+    values.check_checkpoint_options(given)
+    vectoriser = values.make_vectoriser(given)
+    cluster = values.cluster_options(given, "checkpoint", "idf_sample")
+    estimator = values.make_estimator(method, given, params)
+    files = expand_patterns(inputs)
+    values.check_output(output, *files)
+    if cluster is not None:
+        from narrows.engines import dask
+
+        arguments = {**cluster, **values.read_arguments(reading), "vectoriser": vectoriser}
+        dask.fit(estimator, files, **arguments)
+        _save(estimator, output)
+        _report_model(estimator, output, as_json)
+        return 0
+    checkpoint = _checkpoint(estimator, files, reading, given, output)
+    run = _run(estimator, files, reading, given, checkpoint, vectoriser, given["idf_sample"])
+    values.check_text_options(given, run.dataset.is_text, files[0])
+    return _learn(run, run.fit, output, as_json)
+
+
+@options.verb(
+    options.MODEL, options.INPUTS, options.MODEL_OUTPUT, options.READING, options.CHECKPOINTS
+)
+def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:
+    """Update a saved model with more rows.
+
+    \b
+    narrows update model.narrows today.svm -o model.narrows
+    producer | narrows update model.narrows - -o new.narrows --one-based
+
+    Exact methods give the same model as a fit to all rows at once. Texts are weighted by the terms
+    and frequencies that were counted when the model was fitted.
+    """  # noqa: D301 - click reads the character
+    values.check_checkpoint_options(given)
+    files = expand_patterns(inputs)
+    values.check_output(output, *files)
+    estimator = load(model)
+    values.supported(estimator, "partial_fit")
+    reading = values.read_options(given, get_tags(estimator).target_tags.required)
+    reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
+    checkpoint = _checkpoint(estimator, files, reading, given, output, model)
+    if checkpoint is not None and given["resume"] and checkpoint.is_finished():
+        say(f"already finished: {model} has learned these inputs; nothing to do.")
+        _report_model(estimator, output, as_json)
+        return 0
+    run = _run(estimator, files, reading, given, checkpoint)
+    values.check_kind(run.dataset, estimator, model, files[0])
+    return _learn(run, run.update, output, as_json)
+
+
+@options.verb(
+    options.MODELS, options.MODEL_OUTPUT,
+    short_help="Merge models that were fitted to different rows.",
+)  # fmt: skip
+def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
+    """Merge models of the same method that were fitted to different rows.
+
+    \b
+    narrows merge monday.narrows tuesday.narrows -o week.narrows
+
+    Exact for the methods whose states add up, approximate for onlinesrda.
+    """  # noqa: D301 - click reads the character
+    values.check_output(output)
+    estimators = [load(model) for model in models]
+    _widen_to_widest(estimators)
+    merged, *others = estimators
+    merge_with = values.supported(merged, "merge")
+    for other, model in zip(others, models[1:], strict=True):
+        try:
+            merge_with(other)
+        except ValueError as error:
+            raise DataError(model, f"cannot be merged into {models[0]}. {error}") from None
+    _save(merged, output)
+    _report_model(merged, output, as_json)
+
+
+VERBS = fit, update, merge
+
+
+def _checkpoint(
+    estimator: Any, files: Sequence[str], reading: Options, given: dict[str, Any], output: str,
+    model: str | None = None,
+) -> Checkpoint | None:  # fmt: skip
+    """Return the checkpoint of a fit, or of the update of `model`, if one was asked for."""
+    path = given["checkpoint"]
+    if path is None:
+        return None
+    values.supported(estimator, "partial_fit")
+    values.check_checkpoint_path(path, output, *files, *([] if model is None else [model]))
+    if given["from_position"] and list(files) != ["-"]:
+        raise ParameterError(
+            "--from-position: expected standard input (-), got files. Leave it out: rows that "
+            "were read before are skipped."
+        )
+    in_place = model is not None and os.path.exists(output) and os.path.samefile(model, output)
+    every = given["every"] or 100_000
+    return Checkpoint(path, every, estimator, files, reading, model, in_place)
+
+
+def _run(
+    estimator: Any, files: Sequence[str], reading: Options, given: dict[str, Any],
+    checkpoint: Checkpoint | None, vectoriser: Vectoriser | None = None, sample: int | None = None,
+) -> Run:  # fmt: skip
+    """Return a run, which resumes from the checkpoint if it is to and there is one."""
+    place = None
+    if checkpoint is not None and given["resume"]:
+        place = checkpoint.resume()
+        if place is None:
+            say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
+        else:
+            at = place.at
+            say(f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}.")
+    return Run(
+        estimator, files, reading, checkpoint, place, given["from_position"], vectoriser, sample
+    )
+
+
+def _learn(run: Run, learn: Callable[[], Any], output: str, as_json: bool) -> int:
+    """Learn, save the model, remove the checkpoint; return the exit status."""
+    checkpoint = run.checkpoint
+    try:
+        estimator = learn()
+    except KeyboardInterrupt:
+        _report_interrupt(run)
+        return 130
+    if checkpoint is not None and checkpoint.in_place:
+        save_finished(estimator, output, checkpoint.run)
+    else:
+        _save(estimator, output)
+    if checkpoint is not None:
+        checkpoint.remove()
+    _report_model(estimator, output, as_json)
+    return 0
+
+
+def _report_interrupt(run: Run) -> None:
+    """Save what was learned to the checkpoint, and say what is saved and how to continue."""
+    if run.checkpoint is not None and run.at.rows:
+        run.checkpoint.save()
+        say(
+            f"interrupted after {run.at.rows:,} rows, which are saved in {run.checkpoint.path}. "
+            "Run the same command with --resume to continue."
+        )
+    elif run.checkpoint is not None:
+        say("interrupted before any rows were learned; no file was changed.")
+    else:
+        resumable = hasattr(run.estimator, "partial_fit")
+        hint = " Use --checkpoint FILE to save progress and resume." if resumable else ""
+        say(f"interrupted; no file was changed.{hint}")
+
+
+def _widen_to_widest(estimators: list[Any]) -> None:
+    """Give models of unnamed columns as many columns as the widest of them."""
+    width = max(estimator.n_features_in_ for estimator in estimators)
+    for estimator in estimators:
+        named = estimator._column_names() is not None
+        if estimator.n_features_in_ < width and not named and hasattr(estimator, "merge"):
+            estimator._widen(width)
+
+
+def _save(estimator: Any, output: str) -> None:
+    if output != "-":
+        save(estimator, output)
+        return
+    with room(tempfile.gettempdir(), "narrows") as folder:
+        path = folder / "model.narrows"
+        save(estimator, path)
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+
+
+def _report_model(estimator: Any, output: str, as_json: bool) -> None:
+    found = {"model": output, **summary(estimator)}
+    text = (
+        f"{found['method']}: {found['rows']:,} rows, {len(found['classes'])} classes, "
+        f"{found['columns']:,} columns -> {found['dimensions']:,}; saved to {output}"
+    )
+    report(found, text, as_json, err=output == "-")

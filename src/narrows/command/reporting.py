@@ -1,0 +1,155 @@
+"""The verbs that show results: info, compare and demo."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from narrows.command import options, values
+from narrows.command.console import report as show
+from narrows.command.console import say
+from narrows.evaluate.describe import described, details, escaped, summary
+from narrows.io.store import load
+from narrows.solve.errors import ParameterError
+from narrows.text import Tfidf
+
+
+@options.verb(
+    options.MODEL,
+    click.option(
+        "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N",
+        help="Number of columns to show.",
+    ),
+    click.option("--per-class", is_flag=True, help="Show the best columns of each class."),
+    short_help="Show what a saved model has learned.",
+)  # fmt: skip
+def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
+    """Show what a saved model has learned: its rows, classes, and best columns by name.
+
+    \b
+    narrows info model.narrows --top 20 --per-class
+    """  # noqa: D301 - click reads the character
+    estimator = load(model)
+    found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
+    show(found, described(found), as_json)
+
+
+@options.verb(
+    options.INPUT,
+    click.option(
+        "--test", metavar="INPUT",
+        help="Test data; by default a fifth of the rows, or the JSON lines whose `split` is test.",
+    ),
+    click.option(
+        "--methods", default="ocfs,oc,srda,onlinesrda", show_default=True, metavar="A,B,…",
+        help="Methods to compare; see above.",
+    ),
+    click.option(
+        "--dims", default="2,10,100", show_default=True, metavar="P,Q,…",
+        help="Numbers of features or components.",
+    ),
+    click.option(
+        "--classifier", default="svm", show_default=True, metavar="A,B",
+        help="Classifiers: svm, knn, smo.",
+    ),
+    click.option("--cv", type=click.IntRange(2), metavar="N", help="Cross-validate with N folds."),
+    click.option(
+        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="SEED",
+        help="Seed of the random split.",
+    ),
+    click.option(
+        "--report", metavar="FILE", help="Write an .html page, and its data as .json beside it."
+    ),
+    options.READING, options.TEXTS,
+    short_help="Compare methods by the accuracy of a classifier.",
+)  # fmt: skip
+def compare(
+    input: str, test: str | None, methods: str, dims: str, classifier: str, cv: int | None,
+    seed: int, report: str | None, as_json: bool, **given: Any,
+) -> int:  # fmt: skip
+    """Compare methods: how well a classifier does on the reduced data, by number of dimensions.
+
+    \b
+    narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --classifier svm,knn
+    narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
+    narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
+
+    Methods are those of fit, and of scikit-learn truncatedsvd, pca, sparserandomprojection, chi2,
+    f_classif, lineardiscriminantanalysis. JSON lines with a `split` are split by it.
+    """  # noqa: D301 - click reads the character
+    from narrows.evaluate import comparison
+    from narrows.evaluate import report as page
+    from narrows.evaluate.folds import read_folds
+
+    if test is not None and cv is not None:
+        raise ParameterError("--test and --cv exclude each other.")
+    sizes, classifiers = values.integers("--dims", dims), classifier.split(",")
+    compared = comparison.check(methods.split(","), sizes, classifiers)
+    inputs = [input] if test is None else [input, test]
+    for output in [] if report is None else [report, page.twin_of(report)]:
+        values.check_output(output, *inputs)
+    vectoriser = values.make_vectoriser(given) or Tfidf()
+    reading = values.read_options(given, labels_required=True)
+    data = read_folds(input, test, cv, seed, reading, vectoriser)
+    is_text = data.source is not None and data.source.tfidf is not None
+    values.check_text_options(given, is_text, input)
+    found: dict[Any, Any] = {}
+    # all columns, and each method at each size, by each classifier
+    total = len(data.folds) * (1 + len(compared) * len(set(sizes))) * len(set(classifiers))
+    stopped = False
+    with tqdm(total=total, unit="", disable=None, file=sys.stderr) as bar:
+
+        def advance(step: str) -> None:
+            bar.set_description(escaped(step))
+            bar.update()
+
+        try:
+            comparison.over(data.folds, compared, sizes, classifiers, advance, found)
+        except KeyboardInterrupt:
+            stopped = True
+    lines = comparison.mean(found)
+    result = {"lines": [line.as_dict() for line in lines], "stopped": stopped}
+    show(result, comparison.table(lines), as_json)
+    if report is not None:
+        contents = page.gather(lines, data, compared, inputs, values.as_typed(), stopped)
+        page.write(report, contents, lines, data, compared)
+        written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
+        show(None, written, as_json)
+    if stopped:
+        say("interrupted; the lines above are complete.")
+    return 130 if stopped else 0
+
+
+@options.verb(
+    click.option(
+        "-o", "--output", default="narrows-demo.png", show_default=True, metavar="FILE",
+        help="File for the picture.",
+    ),
+)  # fmt: skip
+def demo(output: str, as_json: bool) -> None:
+    """Run an example on handwritten digits: a table and a picture.
+
+    \b
+    narrows demo -o digits.png
+
+    The digits come with scikit-learn; the picture needs matplotlib.
+    """  # noqa: D301 - click reads the character
+    from narrows.evaluate import demo as digits
+    from narrows.evaluate.figure import PICTURES
+    from narrows.evaluate.scores import table
+
+    values.check_output(output)
+    if not output.lower().endswith(PICTURES):
+        raise ParameterError(f"{output}: expected a picture ({', '.join(PICTURES)}).")
+    scores = digits.run()
+    heading = "Handwritten digits: 64 pixels, 10 classes; 1,347 to learn from, 450 held out"
+    found = {"scores": [score.as_dict() for score in scores], "picture": output}
+    show(found, f"{heading}\n\n{table(scores)}", as_json)
+    digits.picture(output)
+    show(None, f"\npicture written to {output}", as_json)
+
+
+VERBS = info, compare, demo

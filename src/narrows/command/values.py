@@ -1,0 +1,307 @@
+"""The values of the options: converted to the objects that they describe, and checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from narrows import families
+from narrows.io.chunk import Options
+from narrows.io.dataset import Dataset
+from narrows.io.store import is_checkpoint
+from narrows.solve.errors import DataError, ParameterError
+from narrows.text import HashedTfidf, Tfidf, Vectoriser
+
+METHODS: dict[str, Any] = {
+    name.lower(): families.METHODS[name] for name in sorted(families.METHODS, key=str.lower)
+}
+_PARAMETERS = (
+    "n_features", "energy", "threshold", "n_components", "priors", "eps", "theta", "mu", "alpha",
+    "half_life",
+)  # fmt: skip
+_SIZES = {"n_components": "n_features", "n_features": "n_components"}
+_READING = ("label", "text", "split", "width", "zero_based", "chunk_rows", "max_line_mb")
+_OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "min_df", "idf_sample")
+_MAX_STOP_WORDS = 16_000_000  # characters
+
+
+# -- types of options ----------------------------------------------------------------------------
+
+
+def _int_or_float(digits: str) -> int | float:
+    """Return an integer, as a float where NumPy has no integer of this size."""
+    return int(digits) if len(digits) < 20 else float(digits)
+
+
+class Method(click.ParamType):
+    """The name of a method, converted to its class."""
+
+    name = "method"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the class of a method."""
+        if not isinstance(value, str):
+            return value
+        if value.lower() not in METHODS:
+            near = _nearest(value.lower(), METHODS)
+            hint = f"Did you mean {near}?" if near else f"Choose from {', '.join(METHODS)}."
+            self.fail(f"{value!r} is not a method. {hint}", param, ctx)
+        return METHODS[value.lower()]
+
+
+class Number(click.ParamType):
+    """An integer, or else a fraction."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the number."""
+        for kind in (_int_or_float, float):
+            try:
+                return kind(value)
+            except ValueError:
+                continue
+        self.fail(f"{value!r} is not a number.", param, ctx)
+
+
+class Numbers(click.ParamType):
+    """A word, a number, or a list of numbers separated by commas."""
+
+    name = "value"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the word, the number or the list."""
+        if not isinstance(value, str):
+            return value
+        try:
+            numbers = [float(part) for part in value.split(",")]
+        except ValueError:
+            if "," in value:
+                self.fail(f"{value!r} is not a list of numbers.", param, ctx)
+            return value
+        return numbers if "," in value else numbers[0]
+
+
+def integers(flag: str, value: str) -> list[int]:
+    """Return a list of integers separated by commas; ParameterError names the flag."""
+    try:
+        return [int(part) for part in value.split(",")]
+    except ValueError:
+        problem = f"{flag}: expected integers separated by commas, got {value!r:.100}."
+        raise ParameterError(problem) from None
+
+
+def _nearest(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that is most similar, if one is similar."""
+    return next(iter(get_close_matches(name, known, n=1)), None)
+
+
+# -- estimators and models -----------------------------------------------------------------------
+
+
+def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
+    """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
+    estimator = method()
+    chosen = {key: given[key] for key in _PARAMETERS if given[key] is not None}
+    for pair in params:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError(f"--param: expected NAME=VALUE, got {pair}.")
+        if key in chosen:
+            raise ParameterError(f"--param {pair}: {key} was given twice. Give it once.")
+        try:
+            chosen[key] = json.loads(value, parse_int=_int_or_float)
+        except RecursionError:
+            raise ParameterError(f"--param {key}: expected a value, got nested lists.") from None
+        except ValueError:
+            chosen[key] = value
+    known = estimator.get_params()
+    for key in [key for key in chosen if key not in known]:
+        near = _SIZES[key] if _SIZES.get(key) in known else _nearest(key, known)
+        near = _flag(near) if near in _PARAMETERS else near
+        hint = f"Did you mean {near}?" if near else f"It has {', '.join(sorted(known))}."
+        raise ParameterError(f"{method.__name__}: unknown parameter {key!r}. {hint}")
+    return estimator.set_params(**chosen)
+
+
+def supported(estimator: Any, method: str) -> Any:
+    """Return a method of an estimator; ParameterError says what to use where it has none."""
+    try:
+        return getattr(estimator, method)
+    except AttributeError as error:
+        raise ParameterError(str(error)) from None
+
+
+def check_kind(dataset: Dataset, estimator: Any, model: str, path: str) -> None:
+    """Raise where a model of texts is given numbers, or one of numbers texts."""
+    source = estimator._source
+    needs_text = source is not None and source.tfidf is not None
+    if dataset.is_text != needs_text:
+        kinds = ("numbers", "texts")
+        raise ParameterError(
+            f"{path}: expected {kinds[needs_text]}, as {model} was fitted to, "
+            f"got {kinds[dataset.is_text]}."
+        )
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def read_options(given: dict[str, Any], labels_required: bool = False) -> Options:
+    """Return how to read files."""
+    if given["zero_based"] and given["one_based"]:
+        raise ParameterError("--zero-based and --one-based exclude each other.")
+    chosen = {name: given[name] for name in _READING}
+    if not given["zero_based"] and not given["one_based"]:
+        chosen["zero_based"] = None
+    return Options(**chosen, labels_required=labels_required)
+
+
+def read_arguments(options: Options) -> dict[str, Any]:
+    """Return how to read files as keyword arguments of `narrows.engines.dask`."""
+    return {name: getattr(options, name) for name in _READING}
+
+
+def options_of_model(
+    estimator: Any, model: str, options: Options, may_be_wider: bool = False
+) -> Options:
+    """Return options by which files get the columns that the model was fitted to.
+
+    With `may_be_wider`, files without names of columns may have more of them.
+    """
+    source, expected = estimator._source, estimator.n_features_in_
+    width, base = options.width, options.zero_based
+    may_be_wider = may_be_wider and estimator._column_names() is None
+    if width not in (None, expected) and not may_be_wider:
+        raise ParameterError(
+            f"--width: expected {expected}, as {model} was fitted to, got {width}."
+        )
+    if source is not None and base is not None and source.zero_based not in (None, base):
+        bases = ("--one-based", "--zero-based")
+        raise ParameterError(
+            f"{bases[base]}: expected {bases[source.zero_based]}, as {model} was fitted. "
+            "Leave it out."
+        )
+    return options.replace(
+        width=width if may_be_wider else expected, columns=estimator._file_columns()
+    )
+
+
+# -- texts ---------------------------------------------------------------------------------------
+
+
+def make_vectoriser(given: dict[str, Any]) -> Vectoriser | None:
+    """Return the vectoriser that the options of texts describe; None where none was given."""
+    kind, words, min_df = given["vectorizer"], given["stop_words"], given["min_df"]
+    _require(given, "min_df", kind != "hashing", "--vectorizer tfidf")
+    _require(given, "hash_columns", kind == "hashing", "--vectorizer hashing")
+    if words not in (None, "english"):
+        words = _read_words(words)
+    if kind == "hashing":
+        return HashedTfidf(given["hash_columns"] or 2**20, words)
+    return None if kind is words is min_df is None else Tfidf(words, min_df or 1)
+
+
+def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
+    """Raise where options of texts were given for numbers."""
+    for name in _OF_TEXTS:
+        if not is_text and given.get(name) is not None:
+            problem = f"{_flag(name)}: expected texts (.jsonl), got numbers in {path}."
+            raise ParameterError(f"{problem} Leave it out.")
+
+
+def _read_words(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            words = file.read(_MAX_STOP_WORDS + 1)
+    except UnicodeDecodeError as error:
+        raise DataError(path, f"expected stop words in UTF-8, got other bytes: {error}.") from None
+    if len(words) > _MAX_STOP_WORDS:
+        raise DataError(path, "expected stop words of at most 16 MB, got more. Name another file.")
+    return words.split()
+
+
+# -- outputs, checkpoints and clusters -----------------------------------------------------------
+
+
+def check_output(path: str, *inputs: str) -> None:
+    """Raise, before any work is done, where a result cannot be written."""
+    if path == "-":
+        return
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise ParameterError(f"{path}: the folder {folder} does not exist. Create it first.")
+    if os.path.isdir(path):
+        raise ParameterError(f"{path}: expected a file, got a folder.")
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise ParameterError(f"{path}: permission to write is denied.")
+    for source in inputs:
+        if os.path.isfile(path) and os.path.exists(source) and os.path.samefile(path, source):
+            raise ParameterError(f"{path}: the output is also an input. Write to another file.")
+
+
+def check_checkpoint_options(given: dict[str, Any]) -> None:
+    """Raise where one of the options of checkpoints lacks the one that it depends on."""
+    for name in ("resume", "every"):
+        _require(given, name, given["checkpoint"] is not None, "--checkpoint FILE")
+    _require(given, "from_position", given["resume"], "--resume")
+
+
+def check_checkpoint_path(path: str, output: str, *inputs: str) -> None:
+    """Raise where a checkpoint would overwrite another file; a finished run removes it."""
+    if path == "-":
+        raise ParameterError("--checkpoint: expected a file, got -.")
+    check_output(path, *inputs)
+    if os.path.realpath(path) == os.path.realpath(output):
+        raise ParameterError(f"{path}: the checkpoint and the model must be different files.")
+    if os.path.exists(path) and not is_checkpoint(path):
+        raise ParameterError(
+            f"{path}: expected a checkpoint, got another file. Remove it, or name another one."
+        )
+
+
+def cluster_options(given: dict[str, Any], *local_only: str) -> dict[str, Any] | None:
+    """Return arguments that say which cluster to use; None is this machine.
+
+    `local_only` names options that are not available on a cluster.
+    """
+    if given["engine"] == "local":
+        _require(given, "scheduler", False, "--engine dask")
+        return None
+    for name in local_only:
+        if given[name] not in (None, False):
+            raise ParameterError(
+                f"{_flag(name)} is not available with --engine dask. Leave it out."
+            )
+    return {"client": given["scheduler"], "progress": sys.stderr.isatty()}
+
+
+def as_typed() -> str:
+    """Return the command that is being run, as a line for a shell."""
+    context = click.get_current_context()
+    words = ["narrows", context.command.name or ""]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        value = context.params[name]
+        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+            words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
+            words += [] if isinstance(value, bool) else [str(value)]
+    return shlex.join(words)
+
+
+def _require(given: dict[str, Any], name: str, holds: bool, required: str) -> None:
+    """Raise where an option was given, but not what it requires."""
+    if given[name] not in (None, False) and not holds:
+        raise ParameterError(f"{_flag(name)} requires {required}.")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

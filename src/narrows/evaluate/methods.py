@@ -1,0 +1,149 @@
+"""Methods as `compare` runs them: those of narrows, and rivals from scikit-learn."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_selection import SelectKBest, chi2, f_classif
+from sklearn.random_projection import SparseRandomProjection
+from threadpoolctl import threadpool_limits
+
+from narrows import families
+from narrows.families._additive import Additive
+from narrows.families._base import Estimator
+from narrows.families._online import OnlineProjector
+from narrows.families._select import Selector
+from narrows.families.online_srda import OnlineSRDA
+from narrows.moments.stats import ClassStats, Second
+from narrows.solve.columns import take
+from narrows.solve.errors import ParameterError
+from narrows.solve.threads import CORES
+
+_MANY = 500  # components: with so many, the threads of a decomposition hardly wait
+RIVALS: dict[str, Callable[[int], Any]] = {
+    "truncatedsvd": lambda p: TruncatedSVD(p, random_state=0),
+    "pca": lambda p: PCA(p, random_state=0),
+    "sparserandomprojection": lambda p: SparseRandomProjection(p, random_state=0),
+    "chi2": lambda p: SelectKBest(chi2, k=p),
+    "f_classif": lambda p: SelectKBest(f_classif, k=p),
+    "lineardiscriminantanalysis": lambda p: LinearDiscriminantAnalysis(n_components=p),
+}
+
+
+class States:
+    """The states of a fold's samples, one of each kind, that additive methods share."""
+
+    def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
+        self._samples, self._made = (X, y), dict[bool, tuple[ClassStats, float]]()
+        kinds: dict[bool, list[Any]] = {}
+        for method in methods:
+            if isinstance(method, Ours) and method.adds_up:
+                state = method.estimator._empty_state(X.shape[1])
+                kinds.setdefault(state.presence, []).append(state.second)
+        self._second: dict[bool, Second] = {
+            presence: "class" if "class" in seconds else "total" if "total" in seconds else None
+            for presence, seconds in kinds.items()
+        }
+
+    def of(self, estimator: Additive) -> tuple[ClassStats, float]:
+        """Return the state that this estimator is fitted to, and the CPU seconds it took."""
+        presence = estimator._empty_state(self._samples[0].shape[1]).presence
+        if presence not in self._made:
+            started = time.process_time()
+            second = self._second[presence]
+            stats = ClassStats.of(*self._samples, second=second, presence=presence)
+            self._made[presence] = stats, time.process_time() - started
+        return self._made[presence]
+
+
+class Ours:
+    """A method of narrows, fitted once for all numbers of dimensions."""
+
+    def __init__(self, name: str, estimator: Estimator):
+        self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
+        # a half-life depends on the order of the samples, which a shared state does not keep
+        self.adds_up = isinstance(estimator, Additive) and estimator.half_life is None
+
+    def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
+        """Fit for at most `most` dimensions; return the CPU seconds."""
+        classes, first = np.unique(y, return_index=True)
+        self.fitted = clone(self.estimator)
+        if isinstance(self.fitted, OnlineProjector):
+            self.fitted.set_params(n_components=min(most, len(classes), X.shape[1]))
+        few = np.unique(np.append(first, np.arange(min(64, len(y)))))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clone(self.fitted).fit(X[few], y[few])  # compile first
+        started, before = time.process_time(), 0.0
+        if self.adds_up:
+            stats, before = states.of(self.fitted)
+            started = time.process_time()
+            self.fitted.fit_stats(stats)
+        else:
+            self.fitted.fit(X, y)
+            _ = self.fitted._solution  # computed when first read
+        return before + time.process_time() - started
+
+    def at(self, p: int, X: Any) -> Callable[[Any], Any]:
+        """Return the function that reduces samples to p dimensions, or to all there are."""
+        if isinstance(self.fitted, Selector):
+            sizes = {"n_features": min(p, X.shape[1]), "energy": None, "threshold": None}
+            if "per_class" in self.fitted.get_params():
+                sizes["per_class"] = None
+            columns = self.fitted.set_params(**sizes).get_support(indices=True)
+            return lambda samples: take(samples, columns)
+        if isinstance(self.fitted, OnlineSRDA):
+            few = p < len(self.fitted.classes_)
+            self.fitted.set_params(n_components=p if few else None)
+        W = self.fitted.components_[:p].T
+        return lambda samples: samples @ W
+
+
+class Rival:
+    """A method of scikit-learn, fitted once for each number of dimensions.
+
+    It may use all cores for many components; CPU seconds are summed over the cores.
+    """
+
+    def __init__(self, name: str, make: Callable[[int], Any]):
+        self.name, self.make = name, make
+
+    def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
+        """Keep the samples for `at`."""
+        self.samples = X, y
+        return 0.0
+
+    def at(self, p: int, X: Any) -> Callable[[Any], Any]:
+        """Fit p dimensions, or as many as the data allow; return `transform`."""
+        X, y = self.samples
+        limit = min(X.shape)
+        if self.name == "lineardiscriminantanalysis":
+            limit = min(limit, len(np.unique(y)) - 1)
+        few = min(p, limit)
+        with threadpool_limits(1 if few < _MANY else CORES):
+            return self.make(few).fit(X, y).transform
+
+
+def method_of(method: Any) -> Ours | Rival:
+    """Return the method that a name or an estimator stands for."""
+    if isinstance(method, Ours | Rival):
+        return method
+    if isinstance(method, Estimator):
+        return Ours(repr(method), method)
+    name = str(method).lower()
+    ours = {known.lower(): kind for known, kind in families.METHODS.items()}
+    if name in ours:
+        return Ours(name, ours[name]())
+    if name in RIVALS:
+        return Rival(name, RIVALS[name])
+    raise ParameterError(
+        f"compare: expected the name of a method of narrows or one of {', '.join(RIVALS)}, "
+        f"got {method!r}."
+    )

@@ -1,0 +1,51 @@
+"""Errors name the class that the user called, and features as the data name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from traceback import walk_tb
+from typing import Any
+
+from narrows.solve.errors import RangeError
+
+_CLASS = re.compile(r"^[A-Z]\w*(?=: | requires )")  # the class name that a message starts with
+
+
+@contextmanager
+def errors_named_after(estimator: Any) -> Iterator[None]:
+    """Let errors of `narrows.moments` and `narrows.solve` name the estimator and its features."""
+    try:
+        yield
+    except RangeError as error:
+        raise renamed(estimator, error) from None
+    except (TypeError, ValueError) as error:
+        if _module_of(error).startswith("narrows.moments."):
+            name, message = type(estimator).__name__, str(error)
+            found = _CLASS.match(message)
+            error.args = (name + message[found.end() :] if found else f"{name}: {message}",)
+        raise
+
+
+def renamed(estimator: Any, error: RangeError) -> RangeError:
+    """Return the error as one of this estimator, with the name that the data give the feature."""
+    name = None if error.feature is None else feature_name(estimator, error.feature)
+    return error.named(type(estimator).__name__, name)
+
+
+def feature_name(estimator: Any, k: int) -> str:
+    """Return the name of feature k, also while an estimator is being fitted."""
+    names = getattr(estimator, "feature_names_in_", None)
+    source = getattr(getattr(estimator, "_learnt", None), "source", None)
+    if names is None and source is not None:
+        names = source.names
+    return f"x{k}" if names is None else str(names[k])
+
+
+def _module_of(error: BaseException) -> str:
+    """Return the name of the module that raised the error."""
+    name = ""
+    for frame, _ in walk_tb(error.__traceback__):
+        name = frame.f_globals.get("__name__", "")
+    return name

@@ -1,0 +1,107 @@
+"""What a file format is: how its files are recognised, read and written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, Protocol
+
+import numpy as np
+
+from narrows.io.chunk import LABELS, Chunk, Options
+from narrows.solve.errors import ParameterError
+
+
+class Writer(Protocol):
+    """Writes chunks of one type and kind, each as wide as those before, or wider if sparse."""
+
+    typed: bool  # whether files of the format store the type of numbers
+
+    def write(self, X: Any, y: Any) -> None:
+        """Add samples, or texts; y may be None."""
+
+    def finish(self) -> None:
+        """Write the end of the file."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: how its files are recognised, read and written.
+
+    Parameters
+    ----------
+    name : str
+        How messages call it.
+    suffixes : tuple of str
+        The suffixes of its files.
+    read : callable
+        Turns a binary stream, the file's name and the options into chunks.
+    writer : callable
+        Returns a `Writer`, given a binary stream and the names of the features or None, and also
+        ``csv_safe=True`` where this was asked for and is among `options`.
+    options : sequence of str
+        Those of the options that not all formats support (`label`, `text`, `split`, `zero_based`
+        for reading, `csv_safe` for writing) that this one does.
+    survey : callable, optional
+        Goes through a whole file for facts that every row may change, and returns them by name.
+    surveyed : mapping of str to callable
+        The names of these facts, and how those of several files combine: `any` or `all`.
+    pipe_needs : mapping of str to str
+        Of these facts, those without which a pipe cannot be read, and the message that asks.
+    first_row : pattern of bytes, optional
+        What the first row of standard input in this format matches as a whole; None for formats
+        that are not read from standard input.
+    is_binary : bool
+        Whether files are compressed by the format itself, not by a suffix such as ``.gz``.
+    holds_texts : bool
+        Whether a sample is a text, not numbers.
+
+    See Also
+    --------
+    narrows.io.formats.FORMATS : All of them.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[IO[bytes], str, Options], Iterator[Chunk]]
+    writer: Callable[..., Writer]
+    options: Sequence[str] = ()
+    survey: Callable[[IO[bytes], str, Options], dict[str, bool]] | None = None
+    surveyed: Mapping[str, Callable[[Iterable[bool]], bool]] = field(default_factory=dict)
+    pipe_needs: Mapping[str, str] = field(default_factory=dict)
+    first_row: re.Pattern[bytes] | None = None
+    is_binary: bool = False
+    holds_texts: bool = False
+
+    def combine(self, found: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
+        """Return the facts about several files together, as far as all were surveyed."""
+        return {
+            name: over(facts[name] for facts in found)
+            for name, over in self.surveyed.items()
+            if all(name in facts for facts in found)
+        }
+
+
+def column_names(names: Sequence[str] | None, width: int) -> list[str]:
+    """Return names for the columns of a file: x0, x1, … where there are none."""
+    return [f"x{k}" for k in range(width)] if names is None else list(names)
+
+
+def label_name(names: Sequence[str]) -> str:
+    """Return a name for the column of the labels that no other column has."""
+    return next(name for name in (*reversed(LABELS), "__label__") if name not in names)
+
+
+def as_int32(indices: np.ndarray) -> np.ndarray:
+    """Return column numbers in the type that binary files hold."""
+    if indices.max(initial=0) > np.iinfo(np.int32).max:
+        problem = f"expected columns under 2^31 to write, got {indices.max()}."
+        raise ParameterError(f"{problem} Write to .svm instead.")
+    return indices.astype(np.int32, copy=False)
+
+
+def whole(y: np.ndarray) -> list[Any]:
+    """Return labels as a list, whole ones as int: a label is the same text in every chunk."""
+    return [int(label) if y.dtype.kind in "bf" and label == label // 1 else label
+            for label in y.tolist()]  # fmt: skip

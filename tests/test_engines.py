@@ -1,0 +1,135 @@
+"""What every engine shares, on the least of engines: one that runs everything in this process."""
+
+from __future__ import annotations
+
+from functools import reduce
+from importlib import import_module
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import narrows
+from narrows import IG, OC, SRDA, OnlineSRDA
+from narrows.engines import ENGINES, learn, local
+from narrows.engines.engine import Engine
+from narrows.engines.features import Features
+from narrows.engines.parts import Parts
+from narrows.io.chunk import Options
+from narrows.solve.errors import DataError
+from tests.cases import ADDITIVE, ALL, BATCH, assert_same, labelled
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score")
+CUTS = [0, 9, 9, 10, 31, 60]  # uneven, empty, and of one sample
+SPREAD = [case for case in ADDITIVE + BATCH if type(case.estimator).__name__ != "LDA"]
+
+
+DENSE_5, DENSE_3, SPARSE_5, SPARSE_3 = (
+    (form(labelled()[0][:, :width]), labelled()[1])
+    for form in (np.asarray, sparse.csr_array)
+    for width in (5, 3)
+)
+WIDTHS = [
+    ("ok", SPARSE_3, SPARSE_5),
+    ("ok", SPARSE_5, SPARSE_3),
+    ("ok", DENSE_5, SPARSE_3),
+    ("partition 1: expected 5 features as in partition 0, got 3", DENSE_5, DENSE_3),
+    ("partition 1: expected 3 features as in partition 0, got 5", DENSE_3, DENSE_5),
+    ("partition 1: expected 3 features as in partition 0, got 5", SPARSE_3, DENSE_5),
+    ("partition 4: expected 5 features as in partition 0, got 3", *[DENSE_5] * 4, DENSE_3),
+    ("partition 2: expected 5 features as in partition 1, got 3", SPARSE_3, SPARSE_5, DENSE_3),
+]
+
+
+def test_engines_are_listed_by_the_package_of_their_collections():
+    for name, module in ENGINES.items():
+        pytest.importorskip(name)
+        assert {"fit", "transform"} <= set(dir(import_module(module)))
+
+
+class InProcess(Engine):
+    """The least that an engine has to be: everything happens at once, in this process."""
+
+    name = "tests.in_process"
+
+    def map(self, function, *iterables):
+        return [function(*args) for args in zip(*iterables, strict=False)]
+
+    def reduce(self, add, results):
+        return reduce(add, results)
+
+    def broadcast(self, thing):
+        return thing
+
+    def collect(self, results):
+        return results
+
+
+@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+def test_an_engine_is_map_reduce_broadcast_and_collect(case, tmp_path):
+    X, y = case.labelled()
+    parts = Parts(
+        InProcess(), [(X[i:j], y[i:j]) for i, j in pairwise(CUTS)], Options(width=X.shape[1])
+    )
+    fitted = parts.describe(case.new()._fit_parts(parts))
+    assert_same(fitted, case.new().fit(X, y))
+    names = fitted.get_feature_names_out().tolist()
+    written = parts.write(fitted._reducer(), names, str(tmp_path))
+    got = [z for path in written for z, _ in narrows.read.iter_chunks(path, label="label")]
+    np.testing.assert_allclose(np.vstack(got), fitted.transform(X), atol=1e-12)
+    with pytest.raises(DataError, match="partition 1: expected 5 features as in partition 0"):
+        case.new()._fit_parts(Parts(InProcess(), [DENSE_5, DENSE_3], Options()))
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+@pytest.mark.parametrize("kind", [str, object, int])
+def test_a_state_survives_as_bytes(case, kind):
+    X, y = case.labelled()
+    codes = np.unique(y, return_inverse=True)[1]
+    y = codes if kind is int else np.array(["b", "ä", "cc"], kind)[codes % 3]
+    estimator = case.learnt(X, y)
+    data = learn.to_bytes(estimator._state)
+    state = learn.from_bytes(data, estimator._state_from)
+    assert type(state) is type(estimator._state)
+    assert learn.to_bytes(state) == data
+    before, after = estimator._state.to_arrays(), state.to_arrays()
+    assert before.keys() == after.keys()
+    for name, array in before.items():
+        assert (array.dtype, array.shape) == (after[name].dtype, after[name].shape)
+        np.testing.assert_array_equal(array, after[name])
+
+
+def test_what_is_sent_of_a_part_is_its_bytes():
+    state = OC().fit(*labelled())._state
+    part = learn.Part(state, Features(7, True, None))
+    make, (data, *others) = part.__reduce__()
+    assert data == learn.to_bytes(state)
+    received = make(data, *others)
+    assert received.features == part.features
+    assert learn.to_bytes(received.state) == data
+
+
+@pytest.mark.parametrize("method", [OC, IG, OnlineSRDA, SRDA], ids=lambda method: method.__name__)
+@pytest.mark.filterwarnings("ignore:.*merged approximately")
+def test_dense_parts_are_not_widened(method):
+    for message, *given in WIDTHS:
+        if message == "ok":
+            parts = Parts(InProcess(), given, Options())
+            assert parts.describe(method()._fit_parts(parts)).n_features_in_ == 5
+            if method is OC:
+                assert local.fit(method(), given).n_features_in_ == 5
+            continue
+        with pytest.raises(ValueError, match=r"expected dense samples of \d features as before"):
+            local.fit(method(), given)
+        with pytest.raises(DataError, match=message):
+            method()._fit_parts(Parts(InProcess(), given, Options()))
+
+
+def test_what_goes_on_from_a_state_is_not_widened_either():
+    state = local.learn(OC(), [DENSE_5])
+    with pytest.raises(
+        ValueError, match="OC: expected dense samples of 5 features as before, got 3"
+    ):
+        local.learn(OC(), [DENSE_3], (state, 0))
+    assert local.learn(OC(), [SPARSE_3], (state, 0)).n_features == 5

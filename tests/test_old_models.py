@@ -1,0 +1,65 @@
+"""Model files of version 0.1.0 load, answer as they did, and learn more as they would have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import narrows
+from narrows.command import cli
+from tests.models_0_1_0.make import FILES, MODELS, answer, samples
+
+FOLDER = Path(__file__).parent / "models_0_1_0"
+EXPECTED = np.load(FOLDER / "expected.npz")
+
+
+def assert_answers(estimator, X, key):
+    found = answer(estimator, X)
+    names = {name.removeprefix(f"{key}/") for name in EXPECTED.files if name.startswith(f"{key}/")}
+    assert {name for name in names if "/" not in name} == set(found)
+    for name, array in found.items():
+        expected = EXPECTED[f"{key}/{name}"]
+        if array.dtype.kind == "f":
+            scale = np.abs(expected).max(initial=0.0)
+            np.testing.assert_allclose(array, expected, rtol=1e-9, atol=1e-9 * scale, err_msg=name)
+        else:
+            np.testing.assert_array_equal(array, expected, err_msg=name)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore:.*gains? margin")
+def test_a_model_of_0_1_0_answers_as_it_did(name):
+    made, is_sparse, labels = MODELS[name]
+    X, y = samples(is_sparse, labels)
+    estimator = narrows.load(FOLDER / f"{name}.narrows")
+    assert repr(estimator) == repr(made)
+    assert_answers(estimator, X, name)
+    if hasattr(estimator, "partial_fit"):
+        assert_answers(estimator.partial_fit(X[40:], y[40:]), X, f"{name}/later")
+
+
+def test_a_state_about_an_origin_answers_as_it_did():
+    X, _ = samples(False, "text")
+    assert_answers(narrows.load(FOLDER / "origin.narrows"), X, "origin")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_model_of_files_reads_them_as_it_did(name, tmp_path):
+    data, _ = FILES[name]
+    output = str(tmp_path / "reduced.npz")
+    model = str(FOLDER / f"{name}.narrows")
+    assert cli.main(["transform", model, str(FOLDER / data), "-o", output]) == 0
+    found, expected = np.load(output), np.load(FOLDER / f"{name}.npz")
+    assert set(found.files) == set(expected.files)
+    for key in expected.files:
+        if expected[key].dtype.kind == "f":
+            np.testing.assert_allclose(found[key], expected[key], rtol=1e-9, atol=1e-12)
+        else:
+            np.testing.assert_array_equal(found[key], expected[key])
+
+
+def test_every_method_has_a_model():
+    made = {type(estimator).__name__ for estimator, *_ in MODELS.values()}
+    assert made == {n for n in narrows.__all__ if hasattr(getattr(narrows, n), "fit")} - {"Window"}
