@@ -23,14 +23,14 @@ def uci(data, name):
 
 
 def test_the_eigenvalues_printed_for_iris(data):
-    """Paper 004, section 5.2.2: of 2 S_b - C."""
+    """Yan et al., Information Sciences (2006), section 5.2.2: of 2 S_b - C."""
     S_b, _, C = scatters(*uci(data, "iris"))
     found = np.linalg.eigvalsh(2 * S_b - C)
     np.testing.assert_allclose(found, [-0.2133, -0.0571, -0.0222, 3.6396], atol=5e-5)
 
 
 def test_the_eigenvalues_printed_for_balance_scale(data):
-    """Papers 003 and 004: printed as of 2 S_b - C + theta I, but they are those of 2 S_b - C.
+    """Yan et al. (2004) and (2006) print them for 2 S_b - C + theta I, but they are of 2 S_b - C.
 
     The third is a slip: -1.9774 for -1.9974.
     """
@@ -43,7 +43,7 @@ def test_the_eigenvalues_printed_for_balance_scale(data):
     ("name", "largest"), [("monk1", -0.247), ("waveform", -0.542), ("pima_diabetes", -0.098)]
 )
 def test_where_no_direction_gains_margin(data, name, largest):
-    """Paper 004 says that IMMC works on Monk 1, not on Waveform and Pima; none gains on any."""
+    """Yan et al. (2006): IMMC works on Monk 1, not on Waveform and Pima; none gains on any."""
     parts = ["monk1_train", "monk1_test"] if name == "monk1" else [name]
     X, y = (np.concatenate(part) for part in zip(*(uci(data, n) for n in parts), strict=True))
     S_b, _, C = scatters(X, y)

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
-from narrows import IOC, ClassStats, OnlineSRDA
+from narrows import ILDA, IOC, ClassStats, OnlineSRDA
 from narrows.io.write import writer
 from narrows.read import iter_chunks
 from narrows.solve.products import Products
@@ -57,6 +57,13 @@ def test_a_step_of_ioc(benchmark, sparse_rows, classes):
     X, _ = sparse_rows
     y = np.random.default_rng(0).integers(0, classes, X.shape[0])
     measured(benchmark, lambda: IOC(classes - 1).partial_fit(X[:5_000], y[:5_000]))
+
+
+@pytest.mark.parametrize("classes", [4, 20])
+def test_a_step_of_ilda(benchmark, sparse_rows, classes):
+    X, _ = sparse_rows
+    y = np.random.default_rng(0).integers(0, classes, X.shape[0])
+    measured(benchmark, lambda: ILDA(classes - 1).partial_fit(X[:5_000], y[:5_000]))
 
 
 @pytest.mark.parametrize("classes", [4, 20])

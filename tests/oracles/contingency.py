@@ -36,7 +36,7 @@ def gain(table):
 
 
 def against_the_rest(table, j):
-    """The 2 x 2 table [[A, B], [C, D]] of paper 001, section 3.2."""
+    """The 2 x 2 table [[A, B], [C, D]] of Yan et al. (2005), section 3.2."""
     A, C = table[j]
     B = sum(pair[0] for label, pair in table.items() if label != j)
     D = sum(pair[1] for label, pair in table.items() if label != j)
@@ -81,7 +81,7 @@ def document_frequency(X, y, priors):
 
 
 def by_class(score, X, y, priors):
-    """`score` of every table for every class, of shape (c, d)."""
+    """`score` of every table for every class, of shape (n_classes, n_features)."""
     return np.array([[score(table, j) for j in table] for table in tables(X, y, priors)]).T
 
 

@@ -1,4 +1,4 @@
-"""The definitions of paper 000, section 2, written out sample by sample, with dense arrays."""
+"""The definitions of Yan et al., IEEE TKDE (2006), section 2, sample by sample on dense arrays."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def best_subset(A, p):
 
 
 def between(X, y, priors):
-    """Scores of OCFS, paper 001, Table 1."""
+    """Scores of OCFS, Yan et al. (2005), Table 1."""
     return np.diag(scatters(X, y, priors=priors)[0])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def online_srda(X, T, weight=None, half_life=None, softmax=False):
-    """Learn rows X (n, d) with targets T (n, c), all known at the start; yield after each row.
+    """Learn samples X with targets T of shape (n, n_classes), all given; yield after each sample.
 
     Yields (W, b, Q, qb, s2, right), with `right` whether the best output was that of a target.
     """

@@ -21,7 +21,7 @@ def ccipca(X, p, amnesic=0.0):
         u = x - moments.m
         for j in range(1, min(p, n) + 1):
             if j == n:
-                v[j - 1] = x if n == 1 else u  # the start of 004's tables
+                v[j - 1] = x if n == 1 else u  # the start of the tables
             else:
                 before = v[j - 1].copy()
                 a = amnesic if n > 1 + amnesic else 0

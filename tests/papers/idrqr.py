@@ -1,9 +1,9 @@
-"""IDR/QR: paper 002, Algorithms 1, 2 and 3 (Figs. 1 to 3), with real Q and R.
+"""IDR/QR: Ye et al. (2005), Algorithms 1, 2 and 3 (Figs. 1 to 3), with real Q and R.
 
-The paper leaves two things open. Any QR decomposition will do for it, but W's approximation
-depends on the signs of Q and on the order of the classes: here R is nonnegative on its diagonal,
-and classes come in order of arrival. And Algorithm 3 needs x outside the span of the centroids: a
-centroid that depends on those before it has q_k = 0 and R_kk = 0.
+The paper leaves two choices. It allows any QR decomposition, but the approximation of W depends on
+the signs of Q and on the order of the classes: here R is nonnegative on its diagonal, and classes
+are in order of arrival. And Algorithm 3 needs x outside the span of the centroids: a centroid that
+depends on earlier ones has q_k = 0 and R_kk = 0.
 """
 
 from __future__ import annotations

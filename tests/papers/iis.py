@@ -1,4 +1,4 @@
-"""IIS: paper 004, Table 4, with equation (14)."""
+"""IIS: Yan et al., Information Sciences (2006), Table 4, with equation (14)."""
 
 from __future__ import annotations
 

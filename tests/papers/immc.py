@@ -1,4 +1,7 @@
-"""IMMC: paper 004, Tables 2 and 3, with equation (7); the weighted criterion of paper 003."""
+"""IMMC: Yan et al., Information Sciences (2006), Tables 2 and 3, with equation (7).
+
+The weighted criterion is that of Yan et al. (2004).
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ def immc(X, y, p, theta, eps=1.0, deflate_shift=False):
 
     S_b - eps S_w = (1 + eps) S_b - eps C, which at eps = 1 is the tables' 2 S_b - C. theta is a
     number, or one for each component: the table prints theta(j). What is not in the papers:
-    theta="auto", theta_j(n) = max(0, -rho_j(n)) + .05 tr C(n)/d, with rho_j the running mean, at a
-    gain of 2/n, of the Rayleigh quotient of v_j; and the shift deflated by the vectors before.
+    theta="auto", theta_j(n) = max(0, -rho_j(n)) + 0.05 tr C(n)/d, with rho_j the running mean, at a
+    gain of 2/n, of the Rayleigh quotient of v_j; and the shift deflated by the earlier vectors.
     """
     d = X.shape[1]
     auto = isinstance(theta, str)

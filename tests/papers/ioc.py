@@ -1,4 +1,4 @@
-"""IOC: paper 000, Table 1."""
+"""IOC: Yan et al., IEEE TKDE (2006), Table 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Paper 004, Table 3 (and the first lines of Table 1 of paper 000): the moments of step n."""
+"""The moments of step n: Yan et al., Information Sciences (2006), Table 3.
+
+The first lines of Table 1 of Yan et al., IEEE TKDE (2006), are the same.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ class Moments:
 
     def __init__(self, d, classes):
         self.n = 0
-        self.m = np.zeros(d)  # all initial values are zero (000, worked example)
+        self.m = np.zeros(d)  # all initial values are zero (IEEE TKDE, worked example)
         self.N = dict.fromkeys(classes, 0)
         self.m_i = {i: np.zeros(d) for i in classes}
 
@@ -27,7 +30,7 @@ class Moments:
         return {i: self.m_i[i] - self.m for i, N in self.N.items() if N}
 
     def p(self, i):
-        """p_i(n) = N_i(n) / n. Table 2 of 004 prints p_j(n) = N_i(n)/n for it."""
+        """p_i(n) = N_i(n) / n. Table 2 prints p_j(n) = N_i(n)/n for it."""
         return self.N[i] / self.n
 
 

@@ -144,7 +144,7 @@ class OnlineProjector(RankedProjector, Sequential):
         return rule._replace(**self._particulars(p, stream.n_features))
 
     def _rule_options(self) -> dict[str, Any]:
-        """Return the options that every rule has."""
+        """Return the fields that every rule has."""
         return {
             "tol": float(self.tol or 0.0),
             "patience": float(self.patience),

@@ -282,9 +282,8 @@ class ILDA(OnlineProjector):
         return Criterion(between=1.0)  # the rule itself contributes u u'
 
     def _rule(self, stream: Stream) -> ILDARule:
-        return ILDARule(
-            0.0 if isinstance(self.eta, str) else float(self.eta), **self._rule_options()
-        )
+        eta = 0.0 if isinstance(self.eta, str) else float(self.eta)
+        return ILDARule(eta, **self._rule_options())
 
     def _eigenvalues(self, span: Span) -> np.ndarray:
         SV, N = span.state.SV, span.state.N
