@@ -339,7 +339,7 @@ WRONG = [
     ("info half.narrows", 1, "half.narrows"),
     ("info none.narrows", 2, "no such file: none.narrows"),
     ("demo -o x.xyz", 2, "a picture ends in .png"),
-    ("fit a.svm --method oc --priors 1,2,3 -o x", 2, "one number for each class"),
+    ("fit a.svm --method oc --priors 1,2,3 -o x", 2, "one number for each of the 2 classes"),
     ("nope", 2, "No such command 'nope'"),
     ("info .", 2, "this is a folder"),
     ("fit a.svm --method oc -o a.svm", 2, "a.svm: this is what is read; write to another file"),
