@@ -89,7 +89,7 @@ class Table:
         of: str | None = None,
         undo: Undo | None = None,
     ) -> None:
-        """Add `sign` times another table in place, its rows to those numbered `row`.
+        """Add `sign` times another table in place, its rows to those numbered `row`, ascending.
 
         With `of`, which names the numbers, RangeError where some would become infinite.
         """
@@ -97,7 +97,7 @@ class Table:
             for part in blocks(other.shape[1], max(1, BLOCK // max(1, len(row)))):
                 check_room(sign * other[part], self[part][row], of, part.start)
         array, nonzeros, pending = other._parts()
-        all_rows = self.shape[0] == other.shape[0] and np.array_equal(row, np.arange(len(row)))
+        all_rows = len(row) == self.shape[0]
         alike = all_rows and self.shape == other.shape
         if array is not None:
             if self.array is None and is_array(self.shape, np.count_nonzero(array)):

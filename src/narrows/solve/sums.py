@@ -240,6 +240,8 @@ def sum_of_squares(values: np.ndarray) -> float:
     """Return |values|^2, which may be infinite or NaN."""
     if values.flags.c_contiguous or values.flags.f_contiguous:
         flat = values.ravel(order="K")
+        if len(flat) <= _ONE_CORE:
+            return float(np.vdot(flat, flat))
         parts = (flat[part] for part in blocks(len(flat), _ONE_CORE))
         return sum(float(np.vdot(part, part)) for part in parts)
     with np.errstate(over="ignore", invalid="ignore"):
