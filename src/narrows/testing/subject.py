@@ -124,9 +124,22 @@ class Subject:
         """Raise AssertionError where two fitted estimators differ in what they answer."""
         a, b = self.answer(found, X), self.answer(expected, X)
         check(a.keys() == b.keys(), f"only one has {', '.join(sorted(a.keys() ^ b.keys()))}")
-        ties = () if exact else ("ranking_",)  # of scores that agree but for rounding
-        for name in sorted(a.keys() - {*but, *ties}):
+        undecided = () if exact else self.undecided(b)
+        for name in sorted(a.keys() - {*but, *undecided}):
             self.near(name, a[name], b[name], exact)
+
+    def undecided(self, answer: dict[str, np.ndarray]) -> tuple[str, ...]:
+        """Return what rounding may change: the ranks, and what is selected if the last is a tie."""
+        each = self.estimator.get_params().get("per_class")
+        support = answer.get("get_support()", np.zeros(0))
+        scores = answer.get("scores_" if each is None else "class_scores_", np.zeros(0))
+        if support.dtype != bool or scores.dtype.kind != "f" or not scores.size:
+            return ()  # no selection, or none yet
+        rows, kept = np.sort(np.atleast_2d(scores)), each or int(support.sum())
+        near = np.abs(rows).max() * max(1e-12, self.rtol)
+        tie = kept < rows.shape[1] and (rows[:, -kept] - rows[:, -kept - 1] <= near).any()
+        selected = ("get_support()", "get_feature_names_out()", "transform()") if tie else ()
+        return ("ranking_", *selected)
 
     def untouched(self, found: Any, before: Any, X: Any) -> None:
         """Raise AssertionError where an estimator is not, to the bit, the copy made before."""
