@@ -906,15 +906,18 @@ def test_the_command_line(cluster, run, tmp_path):
         ),
         (f"fit s*.svm --method ioc -o x.narrows {engine_dask}", "Use OC"),
         (f"fit u*.svm --method oc -o x.narrows {engine_dask}", "no file matches: u*.svm"),
-        (f"transform m.narrows s*.svm -o m.narrows {engine_dask}", "a folder wanted"),
-        (f"transform m.narrows s*.svm -o - {engine_dask}", "a folder wanted"),
+        (
+            f"transform m.narrows s*.svm -o m.narrows {engine_dask}",
+            "expected a folder with",
+        ),
+        (f"transform m.narrows s*.svm -o - {engine_dask}", "expected a folder with"),
         (
             f"transform m.narrows t.jsonl -o out {engine_dask}",
             "expected numbers as in the fit, got texts",
         ),
         (
             f"fit s0.svm t.jsonl --method oc -o x.narrows {engine_dask}",
-            "files of one format wanted",
+            "expected files of one format",
         ),
         (
             f"fit s0.svm --method oc -o x.narrows --min-df 2 {engine_dask}",

@@ -243,5 +243,5 @@ def test_a_collection_goes_to_the_engine_that_is_registered_for_it(method, monke
     assert method().fit(table, "labels") == (table, "labels", None)
     assert method().transform(table) is table
     if hasattr(method(), "partial_fit"):
-        with pytest.raises(TypeError, match=f"{method.__name__}: .* collection of fastlib, which"):
+        with pytest.raises(TypeError, match=f"{method.__name__}: .* fastlib collection, which"):
             method().partial_fit(table, [1])

@@ -81,8 +81,8 @@ class Shared(Range):
     """What is merged in is shared, and changed with it."""
 
     def merge(self, *others):
-        if not hasattr(self, "_learnt"):
-            self._learnt, self.n_features_in_ = others[0]._learnt, others[0].n_features_in_
+        if not hasattr(self, "_fitted"):
+            self._fitted, self.n_features_in_ = others[0]._fitted, others[0].n_features_in_
             return self
         return super().merge(*others)
 
