@@ -126,7 +126,7 @@ def warn_of_lost_digits(
     warn(
         f"ClassStats: expected at least {_DIGITS} correct digits of each variance after a "
         f"subtraction, got about {int(digits[worst])} for feature {worst}; {int(lost.sum())} "
-        f"of {len(lost)} features have fewer than {_DIGITS}. Most of the spread came from the "
+        f"of {len(lost)} features have fewer than {_DIGITS}. Most of the spread stems from the "
         "samples subtracted: add up the states that remain instead."
     )
 

@@ -103,7 +103,7 @@ class Subject:
         return X, CLASSES[codes]
 
     def form(self, X: Any, yes: bool = True) -> Any:
-        """Return X as a sparse array, if wanted and where the estimator supports it."""
+        """Return X as a sparse array if requested and supported by the estimator."""
         return sparse.csr_array(X) if yes and not self.missing["sparse"] else X
 
     def answer(self, fitted: Any, X: Any) -> dict[str, np.ndarray]:
