@@ -345,6 +345,10 @@ class ConvergenceDisplay:
         ------
         ImportError
             matplotlib is not installed.
+
+        See Also
+        --------
+        convergence : Compute what is plotted.
         """
         if axes is None:
             axes = new_figure(figsize=(11, 4)).subplots(1, 2)

@@ -87,6 +87,10 @@ class ScatterDisplay:
             A reduction to one dimension.
         ImportError
             matplotlib is not installed.
+
+        See Also
+        --------
+        plot : Plot samples that are reduced already.
         """
         Z = estimator.transform(X)
         if Z.shape[1] < 2:
@@ -259,6 +263,10 @@ class ComparisonDisplay:
             The classifier; the first by default.
         legend : {"right", "below"}
             Position of the legend.
+
+        See Also
+        --------
+        compare : Compute what is plotted.
         """
         if what not in _WORDS:
             raise ParameterError(

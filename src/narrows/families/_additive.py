@@ -59,6 +59,11 @@ class Additive(Estimator):
         ValueError
             Fewer than two classes of positive weight, all weights zero, NaN or infinity, or a
             parameter that does not fit the data. The estimator is then unchanged.
+
+        See Also
+        --------
+        partial_fit : Update with more samples.
+        fit_stats : Fit to a state instead of samples.
         """
         late = self._sums_show_nan(X, y, sample_weight)
         return self._finish(self._add(None, X, y, sample_weight, late, reset=True))
@@ -85,6 +90,11 @@ class Additive(Estimator):
         ValueError
             NaN or infinity, another number of features, labels of another type. The estimator is
             then unchanged.
+
+        See Also
+        --------
+        fit : Fit to all samples at once.
+        merge : Add the samples of other estimators.
         """
         fitted = self.__sklearn_is_fitted__()
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
@@ -112,6 +122,11 @@ class Additive(Estimator):
         ------
         ValueError
             A state of another kind, or one that `fit` would refuse.
+
+        See Also
+        --------
+        fit : Fit to samples.
+        narrows.ClassStats : The state.
         """
         self._check_kind(stats)
         with errors_named_after(self):
@@ -150,6 +165,11 @@ class Additive(Estimator):
         ------
         ValueError
             Another method, other parameters (named), features or kind of state.
+
+        See Also
+        --------
+        partial_fit : Update with more samples.
+        narrows.ClassStats : The states that are added up.
         """
         return merge_into(self, others, ClassStats.summed)
 

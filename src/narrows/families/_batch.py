@@ -119,6 +119,11 @@ class BatchProjector(RankedProjector):
             Fewer than two classes of positive weight, all weights zero, several labels per sample,
             NaN or infinity, or a parameter that does not fit the data. The estimator is then
             unchanged.
+
+        See Also
+        --------
+        transform : Reduce samples.
+        fit_transform : Fit to samples and reduce them.
         """
         name = type(self).__name__
         X = self._check_X(X, reset=True)

@@ -75,6 +75,10 @@ class OnlineProjector(RankedProjector, Sequential):
         ValueError
             Fewer than two classes, several labels per sample, NaN or infinity, or a parameter that
             does not fit the data. The estimator is then unchanged.
+
+        See Also
+        --------
+        partial_fit : Update with more samples, in a single pass.
         """
         return self._fit(X, y, passes=self.passes, shuffle=self.shuffle)
 
@@ -94,6 +98,11 @@ class OnlineProjector(RankedProjector, Sequential):
             Row i is W(i)'x(i), with the columns `v_j(i) / |v_j(i)|` of W(i) after sample i, and 0
             for a component that has not started. Their signs are those of the iteration, which do
             not jump from sample to sample; `components_` and `transform` set signs by a rule.
+
+        See Also
+        --------
+        partial_fit : Update without reducing.
+        transform : Reduce without updating.
 
         Notes
         -----

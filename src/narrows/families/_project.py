@@ -88,6 +88,11 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
             In the float type of X (float64 for others). On a stream an explicit ``n_components``
             gives that many columns from the first batch on; they are 0 while there are too few
             classes.
+
+        See Also
+        --------
+        fit_transform : Fit to samples and reduce them.
+        get_feature_names_out : Return the names of the components.
         """
         solution = self._solution
         X = self._check_X(X, reset=False)

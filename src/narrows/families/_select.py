@@ -135,6 +135,11 @@ class Selector(SelectorMixin, Additive):
         -------
         X_r : {ndarray, sparse matrix} of shape (n_samples, n_features_)
             In the float type of X (float64 for others); CSR for sparse X.
+
+        See Also
+        --------
+        get_support : Return which features are selected.
+        inverse_transform : Put zeros in the place of the other features.
         """
         chosen = self.get_support(indices=True)
         X = self._check_X(X, reset=False)
@@ -157,6 +162,10 @@ class Selector(SelectorMixin, Additive):
         Returns
         -------
         names : ndarray of str objects of shape (n_features_,)
+
+        See Also
+        --------
+        get_support : Return which features are selected.
         """
         if input_features is None:
             input_features = self._column_names()

@@ -53,6 +53,10 @@ class Sequential(Projector):
             NaN or infinity, another number of features, labels of another type, another
             n_components than at the start. After an error or an interrupt the estimator is
             unchanged.
+
+        See Also
+        --------
+        fit : Forget all samples and fit to new ones.
         """
         self._learn(X, y)
         return self

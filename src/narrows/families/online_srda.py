@@ -1,4 +1,4 @@
-"""OnlineSRDA: discriminant analysis by regression, in one pass over the samples."""
+"""Discriminant analysis by regression in one pass (long because of its public docstrings)."""
 
 from __future__ import annotations
 
@@ -189,6 +189,10 @@ class OnlineSRDA(Sequential):
         ValueError
             Fewer than two classes, all weights zero, NaN or infinity, or a parameter that does not
             fit the data. The estimator is then unchanged.
+
+        See Also
+        --------
+        partial_fit : Update with more samples, in their order.
         """
         return self._fit(X, y, sample_weight, shuffle=self.shuffle)
 
@@ -213,6 +217,10 @@ class OnlineSRDA(Sequential):
         ValueError
             NaN or infinity, another number of features, labels of another type, one label per
             sample after several or the other way round. The estimator is then unchanged.
+
+        See Also
+        --------
+        fit : Forget all samples and fit to new ones.
         """
         self._learn(X, y, sample_weight)
         return self
@@ -230,6 +238,10 @@ class OnlineSRDA(Sequential):
         X_r : ndarray of shape (n_samples, n_classes)
             Row i is x(i)W(i), not polished; one column for each of `classes_` after the last
             sample, whatever `n_components`.
+
+        See Also
+        --------
+        partial_fit : Update without reducing.
         """
         return self._learn(X, y, sample_weight, reducing=True)
 
@@ -255,6 +267,10 @@ class OnlineSRDA(Sequential):
         ValueError
             Another method, other parameters (named) or features, or one label per sample and
             several.
+
+        See Also
+        --------
+        partial_fit : Update with more samples.
         """
         return merge_into(self, others, lambda states: merged_states(states, self._rule(False)))
 
@@ -299,6 +315,10 @@ class OnlineSRDA(Sequential):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_classes)
             With several labels per sample an indicator matrix, of x W + b > 1/2.
+
+        See Also
+        --------
+        transform : Reduce samples.
         """
         solution = self._solution
         X = self._check_X(X, reset=False)

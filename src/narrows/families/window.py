@@ -143,6 +143,10 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         ------
         ValueError
             What the estimator would raise. The window is then unchanged.
+
+        See Also
+        --------
+        partial_fit : Update with more samples.
         """
         for name in ("_pieces", "_answer"):
             self.__dict__.pop(name, None)
@@ -171,6 +175,10 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         ------
         ValueError
             What the estimator would raise. The window is then unchanged.
+
+        See Also
+        --------
+        fit : Forget all samples and fit to the last of new ones.
         """
         return self._learn(X, y, sample_weight, 0)
 
@@ -216,6 +224,10 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         -------
         X_r : {ndarray, sparse matrix}
             What `transform` of the estimator returns.
+
+        See Also
+        --------
+        get_feature_names_out : Return the names of the features of the result.
         """
         check_is_fitted(self)
         return self.estimator_.transform(X)
@@ -251,6 +263,10 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str objects
+
+        See Also
+        --------
+        transform : Reduce samples.
         """
         return self.estimator_.get_feature_names_out(input_features)
 

@@ -109,6 +109,10 @@ class Readings:
             A range of features.
         D : ndarray of shape (number of classes with p_j > 0, number of features)
             The caller may write to it. No array of the size of the state is made.
+
+        See Also
+        --------
+        means : The class means, as one array.
         """
         prior = p[p > 0]
         for columns, D in self._means(p):

@@ -174,6 +174,11 @@ class ClassStats(Algebra):
         ValueError
             NaN or infinity, another number of features, labels that do not fit. The state is
             then as it was before.
+
+        See Also
+        --------
+        of : Return the state of samples.
+        widen : Return the same state with more features.
         """
         if check_input:
             X = checked_rows(X)
@@ -221,6 +226,10 @@ class ClassStats(Algebra):
         ----------
         n_features : int
             The new number of features, at least the present one.
+
+        See Also
+        --------
+        cut : Return the state of some neighbouring features.
         """
         more = n_features - self.n_features
         if more < 0:
@@ -247,6 +256,10 @@ class ClassStats(Algebra):
         in_memory : bool, default=True
             If not, the numbers are put into temporary files, a part at a time, and read from these
             when needed.
+
+        See Also
+        --------
+        cut : Return the state of some neighbouring features.
         """
         if not in_memory:
             parts = (part._joined([part], in_memory) for part in parts)

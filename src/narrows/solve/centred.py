@@ -37,8 +37,8 @@ class Centred(LinearOperator):
     """The operator A = D (X - 1 m'), with D the roots of the weights.
 
     So A'A is the total scatter sum_i w_i (x_i - m)(x_i - m)', n times the covariance. With E, of
-    shape (n, c), the orthonormal class indicators, E_ij = (w_i / N_j)^(1/2) where sample i is of
-    class j, (E'A)'E'A is the scatter of the class means.
+    shape (n_samples, n_classes), the orthonormal class indicators, E_ij = (w_i / N_j)^(1/2) where
+    sample i is of class j, (E'A)'E'A is the scatter of the class means.
 
     Parameters
     ----------

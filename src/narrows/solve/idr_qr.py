@@ -1,19 +1,21 @@
 """The updates of IDR/QR: the QR decomposition of the class means, and the scatter in their span.
 
-The centroid matrix C = [m_1 .. m_c] of shape (d, c), classes in order of arrival, is C = Q R, with
-R upper triangular and nonnegative on its diagonal. A centroid that depends on earlier ones has
-q_k = 0 and R_kk = 0. The algorithms need, besides R, the scatter within the classes in the span of
-the means, W = Q'S_wQ. A sample x of a class of n_i samples and mean m_i changes it by
+The centroid matrix C = [m_1 .. m_c] of shape (n_features, n_classes), classes in order of arrival,
+is C = Q R, with R upper triangular and nonnegative on its diagonal. A centroid that depends on
+earlier ones has q_k = 0 and R_kk = 0. The algorithms need, besides R, the scatter within the
+classes in the span of the means, W = Q'S_wQ. A sample x of a class of n_i samples and mean m_i
+changes it by
 
     W  <-  W + n_i/(n_i + 1) u u',    u = Q'(x - m_i),  with Q of the new means
 
 which is equation (8) of Ye et al. (2005) in one term. It approximates the old Q in W by the new
 one; with T = Q'Q_old, setting W <- T W T' first transports W into the new basis.
 
-Q is not formed. The state holds the sums S, of shape (d, c), and their inner products S'S, so R is
-the Cholesky factor of C'C, u = R^-T C'(x - m_i), and a sample costs O(nnz c) for S'x and O(c^3) for
-the rest, instead of O(d c). Squaring C costs digits, which every step checks: where a centroid is
-within 1e-4 of the span of the earlier ones, the step uses Q and R themselves, at O(d c^2).
+Q is not formed. The state holds the sums S, of shape (n_features, n_classes), and their inner
+products S'S, so R is the Cholesky factor of C'C, u = R^-T C'(x - m_i), and a sample costs O(nnz c)
+for S'x and O(c^3) for the rest, instead of O(d c). Squaring C costs digits, which every step
+checks: where a centroid is within 1e-4 of the span of the earlier ones, the step uses Q and R
+themselves, at O(d c^2).
 
 **Source**: Ye et al. (2005), Algorithms 1 to 3. They allow any signs of R and any order of the
 classes, but W depends on both.
@@ -220,9 +222,10 @@ class CentroidQR:
     # -- reading ----------------------------------------------------------------------------
 
     def basis(self, x: Any = None, label: int = -1) -> tuple[np.ndarray, np.ndarray]:
-        """Return Q of shape (d, c) and R of shape (c, c), by Gram-Schmidt, run twice; O(c^2 d).
+        """Return Q and R by Gram-Schmidt, run twice; O(c^2 d).
 
-        With x and its label they are those before that sample was learned.
+        Q has the shape (n_features, n_classes), and R (n_classes, n_classes). With x and its label
+        they are those before that sample was learned.
         """
         c = len(self.N)
         Q, R = np.zeros((self.n_features, c), order="F"), np.zeros((c, c))

@@ -42,7 +42,7 @@ def lsqr(
     B : ndarray of shape (n_samples, k)
         Right-hand sides; overwritten.
     d : int
-        Number of columns of A.
+        n_features, the number of columns of A.
     damp, tol : float
         >= 0; tol is LSQR's atol and btol.
     max_iter : int
@@ -50,7 +50,7 @@ def lsqr(
 
     Returns
     -------
-    X : ndarray of shape (d, k)
+    X : ndarray of shape (n_features, k)
         Solutions; each is the same as if solved alone.
     n_iter : int
         The largest number of iterations.

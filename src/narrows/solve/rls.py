@@ -1,7 +1,7 @@
 """Diagonal recursive least squares on class indicators: SRDA in a single pass.
 
 Each feature has an energy, Q_k = sum w x_k^2 over the samples so far, and a sample changes W, of
-shape (d, c), by an implicit step that is preconditioned by it,
+shape (n_features, n_classes), by an implicit step that is preconditioned by it,
 
     p = x / (s2 + Q),    e = (t - xW - b) / (1 + x'p + 1/(1 + qb)),    W += p e',  b += e/(1 + qb)
 

@@ -6,9 +6,9 @@ One step of IOC, IIS, IMMC or CCIPCA on sample x, with u = x - m and Phi_i = m_i
     A    =   between sum_i N_i/n Phi_i Phi_i' + total u u',
 
 where A^j is A after Phi and u have been deflated by the new v_1 .. v_{j-1}. As written it costs
-O(c d p). But every vector in it lies in the span of Q = [W | S], with W of shape (d, p) a basis and
-S of shape (d, s) the sums of the classes, and the step needs inner products alone. So v_j is held
-by coordinates,
+O(c d p). But every vector in it lies in the span of Q = [W | S], with W a basis, of shape
+(n_features, n_components), and S the sums of the classes, of shape (n_features, s), and the step
+needs inner products alone. So v_j is held by coordinates,
 
     V = W A' + S B',
 

@@ -174,7 +174,7 @@ class Basis:
         return self.Q @ self._coordinates()
 
     def _coordinates(self) -> np.ndarray:
-        """Return [A | B]', of shape (p + s, p), with V = Q [A | B]'."""
+        """Return [A | B]', of shape (n_components + s, n_components), with V = Q [A | B]'."""
         live = np.diag(self.state.L) > 0
         return np.where(live, np.hstack([self.state.A, self.state.B]).T, 0.0)
 
