@@ -58,6 +58,7 @@ endif
 
 $(VENV)/.test: $(VENV)/.demo
 	$(INSTALL) -c constraints.txt -e ".[plots,dev]"
+	$(VENV)/bin/python -m tests.compiled
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test

@@ -12,8 +12,9 @@ import narrows
 from narrows import DF, IG, OC, OCFS, OCM, SRDA, OnlineSRDA, VarianceFS, Window
 from narrows.solve.errors import ParameterError
 from tests.cases import ADDITIVE, labelled
+from tests.conftest import EVERYTHING
 
-BATCHES = [[], [1, 2, 40], list(range(1, 300, 7)), [150], [299]]
+BATCHES = [[], [1, 2, 40], list(range(1, 300, 7 if EVERYTHING else 35)), [150], [299]]
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*gains? margin", "ignore:.*gain margin", "ignore:.*no feature has a positive score"
 )
@@ -37,6 +38,7 @@ def assert_same(a, b, rtol=1e-9):
         np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=1e-12)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("half_life", [5, 80.5])
@@ -112,6 +114,7 @@ def test_a_half_life_survives_a_file(tmp_path):
 # -- windows -------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("method", [OC, OCM, OCFS, IG, VarianceFS], ids=lambda m: m.__name__)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("samples", [1, 37, 100, 256, 1000])

@@ -109,7 +109,7 @@ def test_random_rows(method, is_sparse, c, p):
     rng = np.random.default_rng(c)
     X, y = labelled(n=400, d=20, c=c, sparse=is_sparse)
     X, y = X + 0.3 * (X != 0), y.astype(object)
-    n = 5000 if EVERYTHING else 1500  # the basis is made new each time that n has doubled
+    n = 5000 if EVERYTHING else 1000  # the basis is made new each time that n has doubled
     order = stream(X, y, n, late=sorted(set(y))[-1])
     X, y = X[order], y[order]
     X[rng.integers(0, n, 40)] = 0.0  # rows of zeros in between

@@ -19,6 +19,7 @@ from narrows.families._atomic import lock_of
 from narrows.river import OneByOne
 from narrows.solve.undo import Undo
 from tests.cases import STREAMED, assert_same
+from tests.conftest import EVERYTHING
 from tests.forks import holds_in_a_fork
 
 SOURCE = str(Path(narrows.__file__).parent)
@@ -81,6 +82,7 @@ def in_threads(functions):
     assert not any(thread.is_alive() for thread in threads)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
 def test_an_exception_at_any_line_leaves_all_of_a_batch_or_nothing(case, form):
@@ -101,7 +103,8 @@ def test_an_exception_at_any_line_leaves_all_of_a_batch_or_nothing(case, form):
         lines = run_traced(lambda done=done, X=X, y=y: done.partial_fit(X, y), 0)
         before, after = everything(new()), everything(done)
         rng = np.random.default_rng(n_before)
-        for number in sorted(rng.choice(np.arange(1, lines), min(12, lines - 1), replace=False)):
+        some = min(12 if EVERYTHING else 4, lines - 1)
+        for number in sorted(rng.choice(np.arange(1, lines), some, replace=False)):
             estimator = new()
             with pytest.raises(TimeoutError):
                 run_traced(lambda e=estimator, X=X, y=y: e.partial_fit(X, y), int(number))
@@ -111,6 +114,7 @@ def test_an_exception_at_any_line_leaves_all_of_a_batch_or_nothing(case, form):
                 assert everything(estimator.partial_fit(X, y)) == after
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("second", [None, "total", "class"])
 @pytest.mark.parametrize("form", FORMS)
 def test_an_exception_at_any_line_of_a_state_leaves_it_as_it_was(form, second):
@@ -123,7 +127,7 @@ def test_an_exception_at_any_line_of_a_state_leaves_it_as_it_was(form, second):
         state = ClassStats.of(*first, second=second)
         before = arrays(state)
         lines = run_traced(lambda s=state, X=X, y=y: s.update(X, y))
-        for number in range(1, lines, 3):
+        for number in range(1, lines, 3 if EVERYTHING else 11):
             state = ClassStats.of(*first, second=second)
             with pytest.raises(TimeoutError):
                 run_traced(lambda s=state, X=X, y=y: s.update(X, y), number)
@@ -199,6 +203,7 @@ def test_a_fork_while_another_thread_learns_can_learn():
     )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("form", FORMS)
 def test_a_window_takes_all_of_a_batch_or_nothing(form):
     first, second, third = batches(form)
@@ -211,7 +216,7 @@ def test_a_window_takes_all_of_a_batch_or_nothing(form):
 
     lines = run_traced(lambda: new())  # at least as many as of one batch
     before, after = known(new()), known(new().partial_fit(*third))
-    for number in range(1, lines, 61):
+    for number in range(1, lines, 61 if EVERYTHING else 211):
         window = new()
         with contextlib.suppress(TimeoutError):
             run_traced(lambda w=window: w.partial_fit(*third), number)

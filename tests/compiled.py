@@ -1,0 +1,25 @@
+"""Compile the loops that the tests need, once: ``python -m tests.compiled``.
+
+Several workers that start together would each compile them.
+"""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from unittest import mock
+
+from narrows.read import iter_chunks
+from narrows.testing import checks
+from tests.cases import ALL
+
+FORMS = {"batching", "float32", "transform", "untidy_sparse"}  # dense and sparse, of any type
+
+if __name__ == "__main__":
+    for case in ALL:
+        for law, check in checks(case.estimator, n_draws=3):
+            if law in FORMS - case.expected_to_fail.keys():
+                check()
+    rows = io.BufferedReader(io.BytesIO(b"1 1:0.5 2:1e3\n2 3:1\n"))
+    with mock.patch("sys.stdin", SimpleNamespace(buffer=rows)):
+        list(iter_chunks("-", zero_based=False))
