@@ -1,48 +1,68 @@
-# make demo   set up a local .venv and run the main job on handwritten digits
-# make test   set up what is missing and run all tests
-# make check  lint and types
-# make docs   the documentation site, in docs/_build/html
+# make demo      set up a local .venv and run the main job on handwritten digits
+# make test      add what tests need, and run the tests that are fast: three minutes on two cores
+# make test-all  run all tests: also the slow ones, and with more data
+# make check     lint and types
+# make docs      the documentation site, in docs/_build/html
+# make bench     measure time and memory
 PYTHON ?= python3
 VENV := .venv
 UV := $(shell command -v uv 2>/dev/null)
-STAMP := $(VENV)/.installed
 SITE := docs/_build docs/api docs/gallery
 MAKEFLAGS += --no-print-directory
+# one process for each core, at most eight
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n : 8)))
+PYTEST = $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: demo test quick check bench docs clean
+ifdef UV
+INSTALL = $(UV) pip install --quiet --python $(VENV)/bin/python
+else
+INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
+endif
 
-demo: $(STAMP)
+.PHONY: demo test test-all test-long check bench docs clean
+
+demo: $(VENV)/.demo
 	$(VENV)/bin/narrows demo
 
-test: $(STAMP)
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
+test: $(VENV)/.test
+	$(PYTEST) -m "not slow"
 
-# the ordinary tests, without those that take more than about ten seconds
-quick: $(STAMP)
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
+test-all: test test-long
 
-check: $(STAMP)
+# what make test leaves out, and again what does more with NARROWS_TESTS=all
+test-long: $(VENV)/.test
+	NARROWS_TESTS=all $(PYTEST) -m "slow or more"
+
+check: $(VENV)/.test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: $(STAMP)
+bench: $(VENV)/.test
 	$(VENV)/bin/python -m benchmarks performance
 
 # from nothing each time: what was made of pages that are gone, or of other data, goes
-docs: $(STAMP)
+docs: $(VENV)/.docs
 	rm -rf $(SITE)
 	$(VENV)/bin/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 
-$(STAMP): pyproject.toml constraints.txt
+# the environment grows: each of these adds to the one before
+$(VENV)/.demo: pyproject.toml constraints.txt
 ifdef UV
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-	$(UV) pip install --quiet --python $(VENV)/bin/python -c constraints.txt -e ".[plots,docs,dev]"
 else
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[plots,docs,dev]"
 endif
-	@touch $(STAMP)
+	$(INSTALL) -c constraints.txt -e ".[plots]"
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.demo
+	$(INSTALL) -c constraints.txt -e ".[plots,dev]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	$(INSTALL) -c constraints.txt -e ".[plots,docs,dev]"
+	@touch $@
 
 clean:
 	rm -rf $(VENV) $(SITE) .hypothesis .mypy_cache .pytest_cache .ruff_cache narrows-demo.png

@@ -1,11 +1,16 @@
-"""What tests share: the real data, where it is, and the command line."""
+"""What tests share: the real data, where it is, the command line, and what is said of skips."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
+
+# before NumPy is loaded, and for the processes that tests start: threads for products of small
+# matrices wait for each other longer than they work, the more so with several workers
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
@@ -13,11 +18,21 @@ from hypothesis import settings
 from narrows.command import cli
 from tests.forks import piped_input
 
-settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=60)
-settings.load_profile("narrows")
+EVERYTHING = os.environ.get("NARROWS_TESTS") == "all"  # more draws, and random ones
+ONE_BY_ONE = {  # whose tests take seconds, and share nothing
+    f"tests/test_{name}.py"
+    for name in ("readme", "docs", "memory", "reference", "forgery", "benchmarks")
+}
+
+settings.register_profile("narrows", deadline=None, derandomize=True, max_examples=12)
+settings.register_profile("everything", deadline=None, max_examples=25, print_blob=True)
+settings.load_profile("everything" if EVERYTHING else "narrows")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell script
     signal.signal(signal.SIGINT, signal.default_int_handler)  # children would ignore it, too
+
+
+NO_DATA = "needs the real data sets of NARROWS_DATA"
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +40,45 @@ def data() -> Path:
     """Return the folder of real data sets, or skip."""
     folder = os.environ.get("NARROWS_DATA")
     if not folder or not Path(folder).is_dir():
-        pytest.skip("needs real data: set NARROWS_DATA to the folder that holds it")
+        pytest.skip(NO_DATA)
     return Path(folder)
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests of hypothesis, which draw more examples with NARROWS_TESTS=all."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.more)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let each file have one worker, as clusters and commands want it, but for a few long files."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class FilesAndLongTests(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return nodeid if file in ONE_BY_ONE else file
+
+    return FilesAndLongTests(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say in one line how many tests were skipped for want of data, and in one each for others."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+    )
+    without_data = sum(n for reason, n in reasons.items() if NO_DATA in reason)
+    if without_data:
+        terminalreporter.write_line(
+            f"{without_data} tests skipped: they need real data sets. NARROWS_DATA=FOLDER make "
+            "test-all runs them, with the files that CONTRIBUTING.md lists in FOLDER."
+        )
+    for reason, n in reasons.items():
+        if NO_DATA not in reason:
+            terminalreporter.write_line(f"{n} tests skipped: {reason}")
 
 
 @pytest.fixture

@@ -340,7 +340,7 @@ def _update(model, good):
     wider = sparse.csr_array((1, model.n_features_in_ + 2))
     local.update(model, [(wider, labels[:1])])
     _show(model, good)
-    state = model._learnt.state.to_arrays()
+    state = model._fitted.state.to_arrays()
     with contextlib.suppress(*EXPECTED):
         model._state_from(state)
 

@@ -65,8 +65,8 @@ def test_n_features_is_a_number_or_a_fraction():
         ({"energy": 0.0}, r"energy must be in \(0, 1\], got 0.0"),
         ({"energy": 1.1}, r"energy must be in \(0, 1\]"),
         ({"threshold": np.nan}, "threshold must be finite"),
-        ({"priors": "uniform"}, "priors must be"),
-        ({"priors": [0.5, 0.5]}, "one number for each of the 3 classes wanted"),
+        ({"priors": "uniform"}, "expected priors to be"),
+        ({"priors": [0.5, 0.5]}, r"expected priors of shape \(3,\)"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, message):
@@ -110,7 +110,7 @@ def test_inverse_transform_puts_features_back():
                          r"Use n_components<=3\."),
         (lambda: OC(0), "n_components must be an integer >= 1 or None, got 0"),
         (lambda: OC(1.5), "got 1.5"),
-        (lambda: OC(priors="even"), "priors must be"),
+        (lambda: OC(priors="even"), "expected priors to be"),
     ],
 )  # fmt: skip
 def test_wrong_numbers_of_components_are_named(make, message):

@@ -31,7 +31,7 @@ def test_between_needs_no_second_moments():
     X, y = labelled()
     S_b, *_ = scatters(X, y)
     np.testing.assert_allclose(BETWEEN.diagonal(ClassStats.of(X, y)), np.diag(S_b))
-    with pytest.raises(ValueError, match="variances need second moments"):
+    with pytest.raises(ValueError, match="expected sums of squares for variances"):
         Criterion(total=1.0).diagonal(ClassStats.of(X, y))
 
 

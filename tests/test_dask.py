@@ -241,7 +241,7 @@ def test_a_refused_method_names_an_alternative(client):
         with pytest.raises(ParameterError, match=r"got parts of a data set\. Use .*[A-Z]"):
             engine.fit(case.new(), parts_of(X, y), client)
     for method in (OC, OCFS, OnlineSRDA):
-        with pytest.raises(ParameterError, match="half_life=5 needs rows in order"):
+        with pytest.raises(ParameterError, match="half_life=5 needs samples in order"):
             engine.fit(method(half_life=5), parts_of(X, y), client)
 
 
@@ -900,18 +900,24 @@ def test_the_command_line(cluster, run, tmp_path):
             f"fit s*.svm --method oc -o x.narrows {engine_dask} --checkpoint c",
             "--checkpoint is not available with --engine dask",
         ),
-        ("fit s0.svm --method oc -o x.narrows --scheduler tcp://x:1", "goes with --engine dask"),
+        (
+            "fit s0.svm --method oc -o x.narrows --scheduler tcp://x:1",
+            "--scheduler requires --engine dask",
+        ),
         (f"fit s*.svm --method ioc -o x.narrows {engine_dask}", "Use OC"),
         (f"fit u*.svm --method oc -o x.narrows {engine_dask}", "no file matches: u*.svm"),
-        (f"transform m.narrows s*.svm -o m.narrows {engine_dask}", "a folder wanted"),
-        (f"transform m.narrows s*.svm -o - {engine_dask}", "a folder wanted"),
+        (
+            f"transform m.narrows s*.svm -o m.narrows {engine_dask}",
+            "expected a folder with",
+        ),
+        (f"transform m.narrows s*.svm -o - {engine_dask}", "expected a folder with"),
         (
             f"transform m.narrows t.jsonl -o out {engine_dask}",
             "expected numbers as in the fit, got texts",
         ),
         (
             f"fit s0.svm t.jsonl --method oc -o x.narrows {engine_dask}",
-            "files of one format wanted",
+            "expected files of one format",
         ),
         (
             f"fit s0.svm --method oc -o x.narrows --min-df 2 {engine_dask}",

@@ -87,7 +87,7 @@ def assert_follows(X, y, form, sizes=(1, 2, 3, 30), tolerance=1e-8):
         for x, label in zip(X[done:end], y[done:end], strict=True):
             literal.update(x, label)
         done = end
-        core = learner._learnt.state.core
+        core = learner._fitted.state.core
         rounding = np.finfo(float).eps * np.linalg.norm(X[:done], axis=1).max()  # of a row
         for mine, theirs, least in (
             (core.R, literal.R, 0.0),
@@ -188,7 +188,7 @@ def test_dependent_centroids(form, kind):
 
 def test_a_dependent_centroid_has_no_q():
     X, y = awkward("more classes than columns")
-    core = IDRQR().partial_fit(X, y)._learnt.state.core
+    core = IDRQR().partial_fit(X, y)._fitted.state.core
     Q, R = core.basis()
     assert (np.diag(R)[5:] == 0).all()
     assert (Q[:, 5:] == 0).all()
@@ -240,7 +240,7 @@ def test_a_long_stream_keeps_its_digits():
 def test_partial_fit_goes_on_from_fit():
     X, y = classes_of(4)
     learner = IDRQR().fit(X[:50], y[:50])
-    core = learner._learnt.state.core
+    core = learner._fitted.state.core
     literal = Literal()
     for x, label in zip(X[:50], y[:50], strict=True):
         literal.update(x, label)
@@ -274,7 +274,7 @@ def test_transport_is_what_it_says(form, kind):
     for x, label in zip(X, y, strict=True):
         literal.update(x, label)
     learner = IDRQR(update="transport").partial_fit(form(X), y)
-    core = learner._learnt.state.core
+    core = learner._fitted.state.core
     np.testing.assert_allclose(core.W, literal.W, atol=1e-8 * np.abs(literal.W).max())
     assert_directions(learner, *literal.transformation(0.5))
 

@@ -76,7 +76,7 @@ def test_one_label_a_row(case):
     X, _ = labelled()
     Y = np.eye(3, dtype=int)[np.arange(60) % 3]
     for several in (Y, sparse.csr_array(Y)):
-        with pytest.raises(ValueError, match=r"one label a row wanted, but y of shape \(60, 3\)"):
+        with pytest.raises(ValueError, match=r"one label per sample, got y of shape \(60, 3\)"):
             case.new().fit(X, several)
     with pytest.warns(UserWarning, match="column-vector"):
         column = case.new().fit(X, Y.argmax(axis=1)[:, None])
@@ -273,7 +273,7 @@ def test_what_comes_after_a_stop_is_reduced_but_not_learnt():
     learner.set_params(early_stopping=False).partial_fit(X[60:], y[60:])
     rest = np.r_[0:n, 60:90]
     assert_near(vectors(learner), vectors(IOC().partial_fit(X[rest], y[rest])), 1e-10)
-    assert learner._learnt.state.core.drift() < 1e-12
+    assert learner._fitted.state.core.drift() < 1e-12
 
 
 def test_small_motions_are_told_from_rounding():
@@ -378,7 +378,7 @@ def test_theta_is_found_where_the_papers_found_none(data, name, standard, least)
     for seed in range(5):
         learner = IMMC(2, passes=20, shuffle=True, random_state=seed).fit(X, y)
         cosines.append(abs(learner.components_[0] @ target))
-        rho = learner._learnt.state.core.state.rho
+        rho = learner._fitted.state.core.state.rho
         thetas.append(np.maximum(0, -rho) + 0.05 * np.trace(C) / X.shape[1])
     kept = 1 if name == "balance_scale" else 2
     assert (L[:kept] + np.median(thetas, axis=0)[:kept] > 0).all()

@@ -22,7 +22,7 @@ def plain(**parameters):
 
 
 def core_of(estimator):
-    return estimator._learnt.state.core
+    return estimator._fitted.state.core
 
 
 def by_label(X, y):
@@ -56,7 +56,7 @@ def test_the_kernel_is_its_twin(form, half_life, weighted, loss):
         core = core_of(learner)
         came = np.isin(np.unique(y), learner.classes_)
         np.testing.assert_allclose(learner.components_, W.T[came], atol=1e-12 * np.abs(W).max())
-        np.testing.assert_allclose(core.b[learner._learnt.state.live], b[came], atol=1e-12)
+        np.testing.assert_allclose(core.b[learner._fitted.state.live], b[came], atol=1e-12)
         np.testing.assert_allclose(core.energy, Q, rtol=1e-12, atol=1e-300)
         np.testing.assert_allclose([core.clock[3] * core.clock[0], core.clock[2]], [qb, s2])
         right = [hit for *_, hit in twin[:done] if hit is not None]
@@ -183,7 +183,7 @@ def test_classes_share_the_reservoir():
     rows, labels, weight = core_of(learner).samples()
     assert rows.shape == (80, 3)
     assert (weight == 1).all()
-    column = learner._learnt.state.column
+    column = learner._fitted.state.column
     np.testing.assert_array_equal(labels.sum(axis=0)[column], [20, 20, 20, 20])
     where = {tuple(row): label for row, label in zip(X, y, strict=True)}
     kept = labels.toarray().argmax(axis=1)
@@ -221,8 +221,8 @@ def test_rows_are_kept_whole_when_room_is_made():
         learner.partial_fit(X[i : i + 1], y[i : i + 1])
     rows, labels, _ = core_of(learner).samples()
     where = {row.tobytes(): label for row, label in zip(X.toarray(), y, strict=True)}
-    found = learner._learnt.state.classes[
-        np.argsort(learner._learnt.state.column)[labels.toarray().argmax(axis=1)]
+    found = learner._fitted.state.classes[
+        np.argsort(learner._fitted.state.column)[labels.toarray().argmax(axis=1)]
     ]
     assert [where[row.tobytes()] for row in rows.toarray()] == found.tolist()
     assert len(core_of(learner).reservoir.arena) < 4 * 30 * 41
@@ -348,11 +348,11 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
     D = solved(np.arange(120), mu)
     W, b = core.polished()
     np.testing.assert_allclose(np.vstack([W, b]), model + D, atol=1e-9)
-    np.testing.assert_allclose(learner.components_.T, W[:, learner._learnt.state.live])
+    np.testing.assert_allclose(learner.components_.T, W[:, learner._fitted.state.live])
     for name, array in before.items():
         np.testing.assert_array_equal(core.to_arrays()[name], array)
     raw = learner.set_params(polish=False).components_
-    np.testing.assert_array_equal(raw.T, core.W[:, learner._learnt.state.live])
+    np.testing.assert_array_equal(raw.T, core.W[:, learner._fitted.state.live])
 
 
 def test_where_the_polish_does_not_help_it_is_left_out():
@@ -393,7 +393,7 @@ def new(**parameters):
 
 def known(a):
     core = core_of(a)
-    return core.W[:, a._learnt.state.column], core.b[a._learnt.state.column], core.energy
+    return core.W[:, a._fitted.state.column], core.b[a._fitted.state.column], core.energy
 
 
 def test_merging_adds_what_each_knows_by_its_energy():

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.conftest import NO_DATA
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 MADE = {"_build", "api", "gallery"}  # by Sphinx, in docs/
@@ -19,7 +21,7 @@ PAGES = sorted(
     for page in (ROOT / "docs").rglob("*.md")
     if page.relative_to(ROOT / "docs").parts[0] not in MADE
 )
-SLOW = {"large_files", "research", "stream"}  # which start many commands
+SLOW = {"cluster", "large_files", "online_srda", "research", "stream"}  # seconds each
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 
@@ -98,4 +100,4 @@ def test_the_blocks_of_a_page_run(page, tmp_path):
     for block, printed in zip(here, found, strict=True):
         assert block.printed in (None, printed), block.code
     if len(here) < len(blocks):
-        pytest.skip(f"{page.name}: the other blocks need the real data of NARROWS_DATA")
+        pytest.skip(f"a part of {page.name} {NO_DATA}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
+import sys
+import types
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import narrows
+import narrows.engines
 from narrows.families._base import Estimator
 from narrows.families._project import Projector
 from tests.cases import ALL, labelled
@@ -224,3 +227,21 @@ def test_errors_of_priors_and_states_name_the_estimator(method):
     numbers = method().fit(X, np.arange(60) % 3)
     with pytest.raises(ValueError, match=rf"^{method.__name__}: expected labels of one type"):
         fitted.merge(numbers)
+
+
+# -- collections of other libraries --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_collection_goes_to_the_engine_that_is_registered_for_it(method, monkeypatch):
+    table = type("Table", (), {"columns": ["a"], "__module__": "fastlib.frames"})()
+    engine = types.SimpleNamespace(
+        fit=lambda estimator, data: data, transform=lambda estimator, data: data
+    )
+    monkeypatch.setitem(sys.modules, "fastlib_engine", engine)
+    monkeypatch.setitem(narrows.engines.ENGINES, "fastlib", "fastlib_engine")
+    assert method().fit(table, "labels") == (table, "labels", None)
+    assert method().transform(table) is table
+    if hasattr(method(), "partial_fit"):
+        with pytest.raises(TypeError, match=f"{method.__name__}: .* fastlib collection, which"):
+            method().partial_fit(table, [1])

@@ -12,8 +12,10 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
 from narrows.solve import criterion_steps, span
-from narrows.solve.span import Rule, Span
+from narrows.solve.span import Span
+from narrows.solve.span_rules import Rule
 from tests.cases import labelled
+from tests.conftest import EVERYTHING
 from tests.papers.ccipca import ccipca
 from tests.papers.iis import iis
 from tests.papers.ilda import ilda
@@ -67,7 +69,7 @@ def batches(n, seed=0):
 
 
 def vectors(estimator):
-    return estimator._learnt.state.core.vectors().T
+    return estimator._fitted.state.core.vectors().T
 
 
 def assert_near(found, expected, tolerance, what=""):
@@ -87,7 +89,7 @@ def assert_follows(method, X, y, p):
         estimator.partial_fit(X[rows], y[rows])
         if rows.stop:
             assert_near(vectors(estimator), expected[rows.stop], tolerance, f"n = {rows.stop}")
-    assert estimator._learnt.state.core.drift() < 1e-8
+    assert estimator._fitted.state.core.drift() < 1e-8
 
 
 def uci(data, name):
@@ -99,6 +101,7 @@ def uci(data, name):
 # -- the tables ----------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 @every
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize(("c", "p"), [(4, 3), (2, 1), (3, 6)])
@@ -106,9 +109,10 @@ def test_random_rows(method, is_sparse, c, p):
     rng = np.random.default_rng(c)
     X, y = labelled(n=400, d=20, c=c, sparse=is_sparse)
     X, y = X + 0.3 * (X != 0), y.astype(object)
-    order = stream(X, y, 5000, late=sorted(set(y))[-1])
+    n = 5000 if EVERYTHING else 1500  # the basis is made new each time that n has doubled
+    order = stream(X, y, n, late=sorted(set(y))[-1])
     X, y = X[order], y[order]
-    X[rng.integers(0, 5000, 40)] = 0.0  # rows of zeros in between
+    X[rng.integers(0, n, 40)] = 0.0  # rows of zeros in between
     assert_follows(method, sparse.csr_array(X) if is_sparse else X, y, p)
 
 
@@ -341,11 +345,11 @@ def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form, monkeypatch
 def test_squares_that_overflow_are_an_error_and_change_nothing(form):
     X, y = labelled(n=100, d=7, c=3)
     learner = IIS().partial_fit(form(X), y)
-    before = {k: a.copy() for k, a in learner._learnt.state.to_arrays().items()}
+    before = {k: a.copy() for k, a in learner._fitted.state.to_arrays().items()}
     X[50] = 1e160
     with pytest.raises(ValueError, match="IIS: expected samples of length 0 or between"):
         learner.partial_fit(form(X), y)
-    for key, array in learner._learnt.state.to_arrays().items():
+    for key, array in learner._fitted.state.to_arrays().items():
         np.testing.assert_array_equal(array, before[key])
 
 
@@ -364,7 +368,7 @@ def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
 def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypatch):
     X, y = labelled(n=5000, d=9, c=4)
     learner = IMMC(3).partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
-    before = {k: a.copy() for k, a in learner._learnt.state.to_arrays().items()}
+    before = {k: a.copy() for k, a in learner._fitted.state.to_arrays().items()}
     held = vars(learner).copy()
     whole, calls = criterion_steps.criterion_steps, []
 
@@ -379,7 +383,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
         learner.partial_fit(form(X), y)
     assert len(calls) == 4
     assert vars(learner) == held
-    after = learner._learnt.state.to_arrays()
+    after = learner._fitted.state.to_arrays()
     assert set(after) == set(before)
     for key, array in after.items():
         np.testing.assert_array_equal(array, before[key], err_msg=key)
@@ -408,9 +412,9 @@ def test_batches_change_no_bit():
     """Of more rows than the compiled step gets at a time."""
     X, y = labelled(n=10_000, d=9, c=3, sparse=True)
     X = sparse.csr_array(X)
-    expected = IMMC(3).partial_fit(X, y)._learnt.state.to_arrays()
+    expected = IMMC(3).partial_fit(X, y)._fitted.state.to_arrays()
     learner = IMMC(3)
     for rows in batches(10_000):
         learner.partial_fit(X[rows], y[rows])
-    for key, array in learner._learnt.state.to_arrays().items():
+    for key, array in learner._fitted.state.to_arrays().items():
         np.testing.assert_array_equal(array, expected[key], err_msg=key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,12 +16,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from narrows import CHI, OC, OCFS, ClassStats, FisherFS
+from narrows.criteria import BETWEEN
 from narrows.moments import table
 from narrows.moments.labels import distinct
 from narrows.moments.table import Table
 from narrows.solve import sums
 from narrows.solve.errors import ParameterError
 from tests.cases import labelled
+from tests.forks import holds_in_a_fork
 from tests.oracles.dense import repeated, scatters
 
 KINDS = [(second, presence) for second in (None, "total", "class") for presence in (False, True)]
@@ -178,7 +181,7 @@ def test_variances_are_the_diagonal_of_the_covariance(priors, second):
     X, y = labelled()
     stats = ClassStats.of(X, y, second=second)
     if second == "total" and priors != "empirical":
-        with pytest.raises(ValueError, match='use second="class"'):
+        with pytest.raises(ValueError, match='Use second="class"'):
             stats.variances(stats.priors(priors))
         return
     keep = y != "bee" if isinstance(priors, list) else slice(None)
@@ -205,7 +208,7 @@ def test_more_than_was_added_cannot_be_taken_out():
     a = ClassStats.of([[1.0], [2.0]], ["x", "y"])
     b = ClassStats.of([[1.0], [1.0]], ["x", "x"])
     before = a.copy()
-    with pytest.raises(ValueError, match=r"class 'x' has weight 1 here, and 2 was to be taken"):
+    with pytest.raises(ValueError, match=r"a weight of at most 1 from class 'x', got 2\."):
         a -= b
     assert_equal(a, before)
 
@@ -235,6 +238,9 @@ def test_reduced_keeps_the_second_moments_asked_for():
     full = ClassStats.of(X, y, second="class")
     assert_equal(full.reduced("total"), ClassStats.of(X, y, second="total"))
     assert_equal(full.reduced(None), ClassStats.of(X, y))
+    for state, second in ((full.reduced("total"), "class"), (full.reduced(None), "total")):
+        with pytest.raises(ValueError, match=f"expected second moments .*, got '{second}'"):
+            state.reduced(second)
 
 
 def test_rows_that_do_not_count_are_as_if_not_there():
@@ -356,25 +362,37 @@ def test_wrong_priors_are_named(kind):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda s: s + 1, TypeError, "only states add up, but int came"),
-        (lambda s: -2 * s, ValueError, "a number >= 0, but -2 came"),
-        (lambda s: s * np.nan, ValueError, "a number >= 0, but nan came"),
-        (lambda s: s + s.widen(3), ValueError, "n_features is 1 here and 3 there"),
-        (lambda s: s + ClassStats(1, second="total"), ValueError, "second is None here"),
-        (lambda s: s + ClassStats(1, presence=True), ValueError, "presence is False here"),
-        (lambda s: s.update([[1, 2]], ["a"]), ValueError, "rows of 1 columns wanted, but 2"),
+        (lambda s: s + 1, TypeError, "expected another state, got int"),
+        (lambda s: -2 * s, ValueError, "a number >= 0, got -2"),
+        (lambda s: s * np.nan, ValueError, "a number >= 0, got nan"),
+        (lambda s: s + s.widen(3), ValueError, "got n_features=1 and n_features=3"),
+        (
+            lambda s: s + ClassStats(1, second="total"),
+            ValueError,
+            "got second=None and second='total'",
+        ),
+        (
+            lambda s: s + ClassStats(1, presence=True),
+            ValueError,
+            "got presence=False and presence=True",
+        ),
+        (
+            lambda s: s.update([[1, 2]], ["a"]),
+            ValueError,
+            "expected samples with 1 features, got 2",
+        ),
         (lambda s: s.update([[1]], [7]), ValueError, "expected labels of one type"),
         (lambda s: s.update([[np.nan]], ["a"]), ValueError, "NaN"),
-        (lambda s: s.update([[1]], ["a"], [-1]), ValueError, "sample_weight must be finite and >="),
-        (lambda s: s.update([[1]], ["a"], [1, 2]), ValueError, r"shape \(1,\).*but \(2,\) came"),
+        (lambda s: s.update([[1]], ["a"], [-1]), ValueError, "finite sample_weight >= 0, got -1"),
+        (lambda s: s.update([[1]], ["a"], [1, 2]), ValueError, r"shape \(1,\).*got \(2,\)"),
         (
             lambda s: s.update([[1], [2]], ["a", None]),
             ValueError,
-            "all text or all numbers, but None",
+            "all text or all numbers, got None",
         ),
-        (lambda s: s.update([[1]], [[2, 1]]), ValueError, "0 and 1 only"),
+        (lambda s: s.update([[1]], [[2, 1]]), ValueError, "an indicator matrix of 0 and 1"),
         (lambda s: s.update([[1]], None), ValueError, "target y is None"),
-        (lambda s: ClassStats(1, second="all"), ParameterError, "second must be"),
+        (lambda s: ClassStats(1, second="all"), ParameterError, "expected second to be None"),
     ],
 )
 def test_errors_say_what_came_and_change_nothing(call, error, message):
@@ -421,14 +439,58 @@ def test_a_sparse_state_is_added_to_itself(monkeypatch):
     np.testing.assert_allclose(stats.sums, expected)
 
 
-def test_a_state_in_files_is_copied_and_pickled_whole(monkeypatch):
-    _, stats = sparse_state(monkeypatch)
-    expected = stats.sums
-    stored = ClassStats.beside((stats.cut(slice(k, k + 4)) for k in (0, 4, 8)), in_memory=False)
-    for copied in (copy.deepcopy(stored), pickle.loads(pickle.dumps(stored))):
-        assert copied._sums._stored is None
-        np.testing.assert_array_equal(copied.sums, expected)
-    assert stored._sums._stored is not None
+def in_pieces(stats):
+    return (stats.cut(slice(k, k + 4)) for k in range(0, stats.n_features, 4))
+
+
+@pytest.mark.parametrize("second", [None, "total", "class"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_state_in_files_is_like_one_in_memory(form, second):
+    X, y = labelled(n=30, d=12, sparse=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of digits that are lost
+        stats = ClassStats.of(form(X), y, second=second) - ClassStats.of(
+            form(X[:9]), y[:9], second=second
+        )
+    stored = ClassStats.beside(in_pieces(stats), in_memory=False)
+    for same in (stored, copy.deepcopy(stored), pickle.loads(pickle.dumps(stored)), stored.copy()):
+        assert_equal(same, stats, rtol=0)
+    assert_equal(ClassStats.from_arrays(stored.to_arrays()), stats, rtol=0)
+    assert_equal(stored + stored, stats + stats, rtol=1e-15)
+    changed = [state.update(form(X), y) for state in (stored, copy.deepcopy(stats))]
+    assert_equal(*changed, rtol=1e-15)
+    assert_equal(changed[0] - changed[1] + stats, stats)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_fork_that_changes_a_state_in_files_leaves_the_others_as_they_were(form):
+    X, y = labelled(n=30, d=12, sparse=True)
+    stored = ClassStats.beside(in_pieces(ClassStats.of(form(X), y)), in_memory=False)
+    expected = stored.sums.copy()
+
+    def changes():
+        stored.update(form(X), y)
+        return np.allclose(stored.sums, 2 * expected)
+
+    assert holds_in_a_fork(threading.Lock(), changes)
+    np.testing.assert_array_equal(stored.sums, expected)
+
+
+def test_an_update_of_a_state_in_files_that_fails_changes_nothing():
+    X, y = labelled(n=30, d=12)
+    stored = ClassStats.beside(in_pieces(ClassStats.of(X, y, second="total")), in_memory=False)
+    before = {name: array.copy() for name, array in stored.to_arrays().items()}
+    with pytest.raises(ValueError, match="sums of squares below"):
+        stored.update(np.where(np.arange(12) == 11, 1e200, X), y)
+    for name, array in stored.to_arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_parts_of_other_samples_are_not_joined():
+    X, y = labelled()
+    parts = [ClassStats.of(form(X), y) for form in (np.asarray, sparse.csr_array)]
+    with pytest.raises(ValueError, match="expected parts of the same samples"):
+        ClassStats.beside(parts)
 
 
 def test_threads_that_read_what_waits_read_the_same(monkeypatch):
@@ -488,6 +550,7 @@ def test_digits_once_lost_are_not_forgotten(second):
         kept = [
             left,
             0.5 * left + 0.5 * left,
+            ClassStats(2, second=second) + left,
             ClassStats.from_arrays(left.to_arrays()),
             pickle.loads(pickle.dumps(left)),
             left.widen(3).cut(slice(0, 2)),
@@ -504,7 +567,9 @@ def test_digits_once_lost_are_not_forgotten(second):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_a_subtraction_that_keeps_the_digits_does_not_warn(second, form):
     X, y = labelled(n=400, sparse=True)
-    X = np.hstack([X, np.full((400, 1), 3.7), np.zeros((400, 1))])  # and columns that do not vary
+    # and features that do not vary, one of them but for the rounding of the samples
+    rounded = np.where(np.arange(400) < 390, np.nextafter(3.7, 4), 3.7)[:, None]
+    X = np.hstack([X, np.full((400, 1), 3.7), np.zeros((400, 1)), rounded])
     whole = ClassStats.of(form(X), y, second=second)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -576,15 +641,41 @@ def test_the_origin_leaves_with_the_rows_that_it_was_near():
     np.testing.assert_allclose(left.variances(alone), later.var(axis=0), rtol=1e-9)
 
 
-def test_the_origin_follows_small_batches():
+@pytest.mark.parametrize("subtracted", [False, True])
+def test_the_origin_follows_small_batches(subtracted):
     rng = np.random.default_rng(0)
     state = ClassStats.of(rng.normal(size=(10, 3)), [0] * 10, second="class")
+    if subtracted:
+        many = ClassStats.of(rng.normal(size=(20_000, 3)), [9] * 20_000, second="class")
+        state = state + many - many
     in_batches(state, 1e6 + rng.normal(size=(4000, 3)), np.ones(4000, int), 5)
     last = 1e6 + rng.normal(size=(1000, 3))
     state.update(last, [2] * 1000)
     np.testing.assert_allclose(
         state.variances(state.priors([0, 0, 1])), last.var(axis=0), rtol=1e-6
     )
+
+
+@pytest.mark.filterwarnings("ignore:ClassStats. expected at least 6 correct digits")
+@pytest.mark.parametrize("second", ["total", "class"])
+def test_rounding_of_what_was_subtracted_is_none_of_what_comes_later(second):
+    rng = np.random.default_rng(0)
+    far, some, later = (
+        ClassStats.of(scale * rng.normal(size=(1000, 3)), [0] * 1000, second=second)
+        for scale in (1e6, 1, 1e-4)
+    )
+    gone = some + far - far - some
+    assert not gone.n
+    expected = later.variances(later.priors())
+    np.testing.assert_allclose((gone + later).variances(later.priors()), expected, rtol=1e-9)
+
+
+def test_rounding_that_a_subtraction_leaves_is_no_difference_of_means():
+    rng = np.random.default_rng(0)
+    other = ClassStats.of(rng.normal(size=(1000, 3)), np.arange(1000) % 2)
+    same = ClassStats.of(np.full((501, 3), 3.7), np.arange(501) % 2)
+    left = same + other - other
+    assert not BETWEEN.diagonal(left).any()
 
 
 @pytest.mark.parametrize("size", [6000, 1000])

@@ -281,7 +281,7 @@ def test_of_a_pipe_the_first_rows_decide(tmp_path, monkeypatch):
         return [y for _, y in iter_chunks([*inputs, "-"], zero_based=False, **options)]
 
     for content in (SEVERAL, b"\n # text\n 5:0.2\n1,2 3:1\n", b"1,2 qid:1 3:1 # text\n"):
-        assert all(sparse.issparse(y) for y in piped(content))
+        assert [sparse.issparse(y) for y in piped(content)] == [True]
     late = b"1 2:1\n2 1:1\n1,2 1:1\n"
     with pytest.raises(DataError, match=r"^standard input:3: expected one label, got 2\."):
         piped(late, chunk_rows=2)
@@ -298,7 +298,7 @@ def test_what_takes_one_label_a_row_says_so(tmp_path, capfd):
     assert cli.main(f"compare {path} --dims 1".split()) == 2
     assert "expected one label per sample to compare, got several" in capfd.readouterr().err
     assert cli.main(f"fit {path} --method srda -o {tmp_path / 'm'}".split()) == 1
-    assert "SRDA: one label a row wanted" in capfd.readouterr().err
+    assert "SRDA: expected one label per sample" in capfd.readouterr().err
 
 
 # -- what is broken ------------------------------------------------------------------------------

@@ -74,8 +74,12 @@ def test_what_differs_does_not_add_up():
             Tfidf() + other
     with pytest.raises(ValueError, match="got n_features=512 and n_features=64"):
         HashedTfidf(512) + HashedTfidf(64)
-    for bad in (lambda: Tfidf("german"), lambda: Tfidf(min_df=0), lambda: HashedTfidf(0)):
-        with pytest.raises(ValueError):
+    for bad, named in (
+        (lambda: Tfidf("german"), "stop_words"),
+        (lambda: Tfidf(min_df=0), "min_df"),
+        (lambda: HashedTfidf(0), "n_features"),
+    ):
+        with pytest.raises(ValueError, match=named):
             bad()
 
 
@@ -111,13 +115,21 @@ def test_hashed_rows_are_scikit_learn_s(words):
 
 
 @pytest.mark.parametrize("made", [Tfidf, lambda: HashedTfidf(16)], ids=["terms", "hashed"])
-@pytest.mark.parametrize("bad", ["a text", ["one", None], ["one", float("nan")], [b"\xe9"]])
-def test_what_is_no_list_of_texts_is_refused_and_not_counted(made, bad):
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        ("a text", "'a text'"),
+        (["one", None], "None"),
+        (["one", float("nan")], "nan"),
+        ([b"\xe9"], "can't decode byte 0xe9"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused_and_not_counted(made, bad, named):
     ours = made().update(TEXTS)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=named):
         ours.update(bad)
     assert ours == made().update(TEXTS)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=named):
         ours.transform(bad)
 
 

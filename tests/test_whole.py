@@ -56,7 +56,7 @@ def run_traced(function, number=0):
 
 def everything(estimator):
     """What an estimator has learned and its attributes, to the bit."""
-    state = estimator._learnt.state
+    state = estimator._fitted.state
     arrays = {name: array.tobytes() for name, array in state.to_arrays().items()}
     arena = {name: b"" for name in ("arena", "arena_of") if name in arrays}  # behind it is room
     names = getattr(estimator, "feature_names_in_", None)

@@ -19,7 +19,7 @@ class Online:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of components that gain no margin
             learner = self.estimator(max(1, len(np.unique(y)) - 1)).fit(X, y)
-        drift = learner._learnt.state.core.drift()
+        drift = learner._fitted.state.core.drift()
         if not drift < 1e-8:
             raise ArithmeticError(f"inner products are {drift:.0e} from those of the basis")
         return learner.components_

@@ -37,7 +37,7 @@ class Criterion:
     >>> BETWEEN.diagonal(stats).tolist()
     [1.0, 0.0]
     >>> eigenvalues, W = BETWEEN.leading(stats)
-    >>> eigenvalues.tolist(), abs(W).tolist()
+    >>> eigenvalues.round(6).tolist(), abs(W).tolist()
     ([1.0], [[1.0], [0.0]])
     """
 

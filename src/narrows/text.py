@@ -1,4 +1,4 @@
-"""TF-IDF with additive document frequencies (over 400 lines for two public docstrings)."""
+"""TF-IDF with additive document frequencies (long because of two public docstrings)."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Run:
             self.estimator = self._resumed.estimator
         with self._inputs_in_errors():
             return local.update(
-                self.estimator, self, lambda: self._record(self.estimator._learnt.state, 0)
+                self.estimator, self, lambda: self._record(self.estimator._fitted.state, 0)
             )
 
     def rows(self, chunk: Chunk) -> Any:

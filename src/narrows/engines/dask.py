@@ -21,7 +21,6 @@ from narrows.engines.engine import Engine, Function, Piece
 from narrows.engines.learn import reduce_block, reduce_part
 from narrows.engines.parts import Parts, feature_names, has_lists, label_of, list_parts
 from narrows.engines.tree import TreeSum
-from narrows.families._elsewhere import is_dask
 from narrows.io.chunk import Options, feature_columns
 from narrows.io.lines import MAX_LINE_MB
 from narrows.moments.labels import as_array
@@ -271,12 +270,12 @@ def transform(
     p = len(names)
     if output is not None:
         with connect(client) as connected:
-            if is_dask(partitions) and not _is_frame(partitions):
+            if _is_dask(partitions) and not _is_frame(partitions):
                 partitions = partitions, None
             parts = _parts(Dask(connected), partitions, options)
             parts.use_source(source)
             return parts.write(reduce, names, output)
-    if isinstance(partitions, tuple) and is_dask(partitions[0]):
+    if isinstance(partitions, tuple) and _is_dask(partitions[0]):
         partitions = partitions[0]
     if _is_frame(partitions) and not has_lists(partitions):
         columns = {str(name): name for name in partitions.columns}
@@ -314,11 +313,11 @@ def _parts(engine: Engine, partitions: Any, options: Options, progress: bool = F
     names = None
     if _is_frame(partitions):
         names, data = feature_names(partitions, options), list(partitions.to_delayed())
-    elif is_dask(partitions):
+    elif _is_dask(partitions):
         raise TypeError(
             f"{engine.name}: expected a tuple (X, y), got one array. Give the labels as well."
         )
-    elif isinstance(partitions, tuple) and is_dask(partitions[0]):
+    elif isinstance(partitions, tuple) and _is_dask(partitions[0]):
         X = partitions[0]
         if _is_frame(X) and all(isinstance(name, str) for name in X.columns):
             names = list(X.columns)
@@ -330,9 +329,15 @@ def _parts(engine: Engine, partitions: Any, options: Options, progress: bool = F
     return Parts(engine, data, options, names, progress)
 
 
+def _is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask."""
+    kind = type(X)  # a `Delayed` seems to have any attribute; its type does not
+    return kind.__module__.startswith("dask") and hasattr(kind, "to_delayed")
+
+
 def _is_frame(X: Any) -> bool:
     """Whether X is a DataFrame of dask."""
-    return is_dask(X) and hasattr(X, "columns")
+    return _is_dask(X) and hasattr(X, "columns")
 
 
 def _blocks(X: Any, y: Any = None, weight: Any = None) -> list[Any]:
@@ -351,7 +356,7 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...]) -> list[Any]:
     known = not any(np.isnan(size) for size in sizes)
     if y is None:
         return [None] * len(sizes)
-    if is_dask(y):
+    if _is_dask(y):
         if hasattr(y, "chunks"):
             y = y.rechunk({1: -1}) if y.ndim > 1 else y
             if known and y.chunks[0] != sizes and not np.isnan(y.shape[0]):

@@ -89,11 +89,11 @@ class Additive(Estimator):
         fitted = self.__sklearn_is_fitted__()
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
         if fitted:
-            self._learnt.solution = None  # first, since an interrupt may come after the update
-        stats = self._learnt.state if fitted else None
+            self._fitted.solution = None  # first, since an interrupt may come after the update
+        stats = self._fitted.state if fitted else None
         stats = self._add(stats, X, y, sample_weight, late, reset=not fitted, ensure_min_samples=0)
         if not fitted:
-            self._learnt = Fitted(stats)
+            self._fitted = Fitted(stats)
         return self
 
     def fit_stats(self, stats: ClassStats) -> Self:
@@ -220,7 +220,7 @@ class Additive(Estimator):
     def _finish(self, stats: ClassStats) -> Self:
         self._check_two_classes(stats)
         stats.priors(self._priors())  # a stream waits for classes; here no more will come
-        self._learnt = Fitted(stats)
+        self._fitted = Fitted(stats)
         self._check_solution(self._solution, stats)
         return self
 

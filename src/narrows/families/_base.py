@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from narrows.families._atomic import atomic, lock_of
 from narrows.families._engines import engine_of
-from narrows.families._errors import errors_named_after
+from narrows.families._errors import errors_named_after, feature_name
 from narrows.families._parameters import copied, same
 from narrows.solve.errors import ParameterError
 from narrows.solve.sums import all_finite, with_one_index_type
@@ -57,7 +57,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     _needs_y: ClassVar[bool] = True
     _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
     _instead: ClassVar[str]  # what those messages recommend
-    _learnt: Fitted
+    _fitted: Fitted
     n_features_in_: int
 
     if not TYPE_CHECKING:  # so that a wrong attribute is still found by mypy
@@ -140,12 +140,11 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _source(self) -> Any:
         """How files became features, for a model that was fitted to files; else None."""
         check_is_fitted(self)
-        return self._learnt.source
+        return self._fitted.source
 
     def _column_name(self, k: int) -> str:
         """Return the name of feature k: that of the data, or x0, x1, … where they had none."""
-        names = self._column_names()
-        return f"x{k}" if names is None else str(names[k])
+        return feature_name(self, k)
 
     def _column_names(self) -> np.ndarray | None:
         """Return the names of the features in the data, of shape (n_features,), if any."""
@@ -165,7 +164,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _remember(self, source: Any) -> Self:
         """Store how files became features (`narrows.read.Source`)."""
         check_is_fitted(self)
-        self._learnt.source = source
+        self._fitted.source = source
         return self
 
     def _widen(self, n_features: int) -> Self:
@@ -175,7 +174,7 @@ class Estimator(TransformerMixin, BaseEstimator):
                 f"{type(self).__name__}: expected {self.n_features_in_} named features, got "
                 f"{n_features}. Use the features of the fit."
             )
-        fitted = self._learnt
+        fitted = self._fitted
         with errors_named_after(self):
             fitted.state, fitted.solution = fitted.state.widen(n_features), None
         self.n_features_in_ = n_features
@@ -184,14 +183,14 @@ class Estimator(TransformerMixin, BaseEstimator):
     @property
     def _state(self) -> Any:
         check_is_fitted(self)
-        return self._learnt.state
+        return self._fitted.state
 
     @property
     def _solution(self) -> Any:
         """The solution for the present state and parameters, computed when it is first read."""
         check_is_fitted(self)
         with lock_of(self):
-            fitted, now = self._learnt, self.get_params(deep=False)
+            fitted, now = self._fitted, self.get_params(deep=False)
             if fitted.solution is None or not all(same(fitted.solved[k], now[k]) for k in now):
                 self._check_parameters(self.n_features_in_)
                 with errors_named_after(self):
@@ -264,7 +263,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         self.n_features_in_ = n_features
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_learnt")
+        return hasattr(self, "_fitted")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -174,7 +174,7 @@ class BatchProjector(RankedProjector):
                 )
         solved.W = np.ascontiguousarray(W)
         set_signs(solved.W)
-        self._learnt = Fitted(solved)
+        self._fitted = Fitted(solved)
         return self
 
     def _empty_state(self, n_features: int) -> Gathered:

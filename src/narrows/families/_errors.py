@@ -37,7 +37,7 @@ def renamed(estimator: Any, error: RangeError) -> RangeError:
 def feature_name(estimator: Any, k: int) -> str:
     """Return the name of feature k, also while an estimator is being fitted."""
     names = getattr(estimator, "feature_names_in_", None)
-    source = getattr(getattr(estimator, "_learnt", None), "source", None)
+    source = getattr(getattr(estimator, "_fitted", None), "source", None)
     if names is None and source is not None:
         names = source.names
     return f"x{k}" if names is None else str(names[k])

@@ -35,8 +35,8 @@ def _merge(estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Any]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(others[0], name):
                 setattr(estimator, name, getattr(others[0], name))
-        combined = combine([e._learnt.state for e in fitted])
-        estimator._learnt = Fitted(combined, fitted[0]._learnt.source)
+        combined = combine([e._fitted.state for e in fitted])
+        estimator._fitted = Fitted(combined, fitted[0]._fitted.source)
     return estimator
 
 

@@ -17,7 +17,8 @@ from narrows.families._streams import Stream
 from narrows.solve.errors import ParameterError
 from narrows.solve.exact import set_signs
 from narrows.solve.schema import SchemaError
-from narrows.solve.span import ILDARule, Rule, Span, Start
+from narrows.solve.span import Span
+from narrows.solve.span_rules import ILDARule, Rule, Start
 
 
 class OnlineProjector(RankedProjector, Sequential):

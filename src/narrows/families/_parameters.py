@@ -40,9 +40,9 @@ def check(who: str, name: str, value: Any, valid: bool, expected: str) -> None:
         raise ParameterError(f"{who}: {name} must be {expected}, got {value!r}.")
 
 
-def check_whole(who: str, name: str, value: Any, otherwise: str = "") -> None:
-    """Raise ParameterError where a parameter is not an integer >= 1."""
-    check(who, name, value, is_integer(value, 1), f"an integer >= 1{otherwise}")
+def check_whole(who: str, name: str, value: Any, otherwise: str = "", low: int = 1) -> None:
+    """Raise ParameterError where a parameter is not an integer >= low."""
+    check(who, name, value, is_integer(value, low), f"an integer >= {low}{otherwise}")
 
 
 def check_flags(estimator: Any, names: Iterable[str]) -> None:

@@ -79,14 +79,9 @@ class Regression(Arrivals):
         return object.__sizeof__(self) + self.nbytes
 
     def learn(
-        self,
-        X: Any,
-        labels: tuple[np.ndarray, sparse.csr_array, np.ndarray],
-        how: Rule,
-        reducing: bool = False,
-        undo: Undo | None = None,
+        self, X: Any, labels: Any, how: Rule, reducing: bool = False, undo: Undo | None = None
     ) -> np.ndarray | None:
-        """Learn samples in order; the labels are `labels.indicator`'s, with sample weights."""
+        """Learn samples in order; `labels.indicator` made the labels, weights are last."""
         classes, Y, weight = labels
         if undo is not None:
             undo.attributes(self)
@@ -179,8 +174,8 @@ def check_range(X: Any) -> None:
 
 
 @dataclass
-class RegressionDirections(Directions):
-    """The directions, and the regression that `predict` uses."""
+class Weights(Directions):
+    """The directions, and the weights of the regression, which `predict` uses."""
 
     model: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     bias: np.ndarray = field(default_factory=lambda: np.zeros(0))

@@ -76,7 +76,7 @@ class Sequential(Projector):
         X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
         self._check_parameters(X.shape[1])
         labels = self._encode(X, y, *weight)
-        before = self._learnt if fitted else None
+        before = self._fitted if fitted else None
         if before is not None and before.state.n_samples:
             after, undo = before, Undo()
         else:  # nothing was learned before that could need to be restored
@@ -87,7 +87,7 @@ class Sequential(Projector):
         def learn() -> np.ndarray | None:
             reduced: np.ndarray | None = after.state.learn(X, labels, how, reducing, undo)
             after.solution = None
-            self._learnt = after
+            self._fitted = after
             return reduced
 
         return learn() if undo is None else undo.guard(learn)
@@ -118,7 +118,7 @@ class Sequential(Projector):
 
     def _finish(self, stream: Any) -> Self:
         self._check_two_classes(stream)
-        self._learnt = Fitted(stream)
+        self._fitted = Fitted(stream)
         return self
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -48,10 +48,9 @@ class Arrivals:
         self.column = np.empty(0, dtype=np.int64)
 
     @property
-    def n_features(self) -> int:
+    def n_features(self) -> Any:
         """The number of features."""
-        n_features: int = self.core.n_features
-        return n_features
+        return self.core.n_features
 
     def places(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Number new labels by arrival; return the place in `classes` of each sample's label."""
@@ -80,35 +79,15 @@ class Arrivals:
         return self
 
 
-class Core(Protocol):
-    """A solver with a sum of samples for each class, in order of arrival."""
-
-    n: int  # samples learned
-    n_features: int
-
-    def add_sums(self, more: int) -> None:
-        """Make room for more classes."""
-
-    def learn(self, X: Any, labels: np.ndarray, *how: Any) -> int:
-        """Learn samples in order; return how many were learned."""
-
-    def note(self, X: Any, undo: Undo) -> None:
-        """Let `undo` restore everything after the samples of X."""
-
-    def widen(self, n_features: int) -> None:
-        """Append features that were 0 so far."""
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return everything as named arrays."""
-
-
 class Stream(Arrivals):
-    """A `Core`, and how many samples each label had.
+    """A solver with a sum of samples for each class, and how many samples each label had.
 
     Parameters
     ----------
-    core : Core
-        The solver, without a class yet.
+    core
+        The solver, without a class yet. `n` is the number of samples that it learned, `add_sums`
+        makes room for classes, `note` lets an `Undo` restore it, and `learn` returns how many
+        samples it learned.
     by_class : bool
         Whether `core` has a sum of samples for each class, or one of all samples.
 
@@ -128,18 +107,12 @@ class Stream(Arrivals):
             core.add_sums(1)
 
     @property
-    def n_samples(self) -> int:
+    def n_samples(self) -> Any:
         """The number of samples learned, counted in each pass."""
-        n: int = self.core.n
-        return n
+        return self.core.n
 
     def learn(
-        self,
-        X: Any,
-        labels: tuple[np.ndarray, np.ndarray],
-        how: tuple[Any, ...],
-        reducing: bool = False,
-        undo: Undo | None = None,
+        self, X: Any, labels: Any, how: Any, reducing: bool = False, undo: Undo | None = None
     ) -> np.ndarray | None:
         """Learn samples in order; `labels.one_a_row` made the labels."""
         if undo is not None:
@@ -150,11 +123,8 @@ class Stream(Arrivals):
             X = canonical(X)
         places = self.places(*labels)
         columns = self.column[places] if self.by_class else np.zeros(len(places), np.int64)
-        if not reducing:
-            reduced, learned = None, self.core.learn(X, columns, *how)
-        else:
-            reduced = np.zeros((X.shape[0], self.core.p))
-            learned = self.core.learn(X, columns, *how, reduced)
+        reduced = np.zeros((X.shape[0], self.core.p)) if reducing else None
+        learned = self.core.learn(X, columns, *how, *([reduced] if reducing else []))
         self.counts += np.bincount(places[:learned], minlength=len(self.counts))
         return None if reduced is None else reduced.astype(X.dtype)
 

@@ -15,7 +15,8 @@ from narrows.moments.priors import second_for
 from narrows.moments.stats import ClassStats, Second
 from narrows.solve import columns
 from narrows.solve.errors import ParameterError
-from narrows.solve.span import ILDARule, Span
+from narrows.solve.span import Span
+from narrows.solve.span_rules import ILDARule
 
 _ROUNDING = 1e-12  # relative to the variance of a feature: a smaller scatter within is 0
 

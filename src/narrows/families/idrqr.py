@@ -237,7 +237,7 @@ class IDRQR(RankedProjector, Sequential):
         X = self._check_X(X, reset=False)
         with errors_named_after(self):
             classes, codes = self._encode(X, y)
-        stream = self._learnt.state
+        stream = self._fitted.state
         counts = np.bincount(codes, minlength=len(classes))
         given = dict(zip(classes.tolist(), counts.tolist(), strict=True))
         fitted = dict(zip(stream.classes.tolist(), stream.counts.tolist(), strict=True))
@@ -253,7 +253,7 @@ class IDRQR(RankedProjector, Sequential):
         weight = stream.core.N / np.bincount(columns, minlength=len(stream.core.N))
         fresh = CentroidStream.from_arrays(stream.to_arrays())
         fresh.core.spread(X, columns, fresh.core.settle(), weight)
-        self._learnt = Fitted(fresh, self._learnt.source)
+        self._fitted = Fitted(fresh, self._fitted.source)
         return self
 
     # -- files ------------------------------------------------------------------------------

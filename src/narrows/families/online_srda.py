@@ -19,14 +19,9 @@ from narrows.families._parameters import (
     check_flags,
     check_half_life,
     check_parts,
-    is_integer,
+    check_whole,
 )
-from narrows.families._regression import (
-    Regression,
-    RegressionDirections,
-    check_range,
-    merged_states,
-)
+from narrows.families._regression import Regression, Weights, check_range, merged_states
 from narrows.families._sequential import Sequential
 from narrows.moments.labels import indicator, is_matrix, weights
 from narrows.solve.errors import ParameterError, warn
@@ -227,11 +222,7 @@ class OnlineSRDA(Sequential):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            As for `partial_fit`.
-        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
-            As for `partial_fit`.
-        sample_weight : array-like of shape (n_samples,), optional
+        X, y, sample_weight
             As for `partial_fit`.
 
         Returns
@@ -377,7 +368,7 @@ class OnlineSRDA(Sequential):
         """One per class, or `n_components`; known without the polish."""
         return len(self._state.live) if self.n_components is None else self.n_components
 
-    def _solve(self, state: Regression) -> RegressionDirections:
+    def _solve(self, state: Regression) -> Weights:
         core = state.core
         polished = self.polish and self.loss == "squared"
         W, b = core.polished() if polished else (core.W, core.b)
@@ -386,15 +377,13 @@ class OnlineSRDA(Sequential):
         if p is not None and p < W.shape[1]:
             scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
             best = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
-        return RegressionDirections(
-            np.ascontiguousarray(best), np.zeros(0), W.shape[1], size=p, model=W, bias=b
-        )
+        best = np.ascontiguousarray(best)
+        return Weights(best, np.zeros(0), W.shape[1], size=p, model=W, bias=b)
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         check_half_life("OnlineSRDA", self.half_life)
-        valid = is_integer(self.reservoir, 0)
-        check("OnlineSRDA", "reservoir", self.reservoir, valid, "an integer >= 0")
+        check_whole("OnlineSRDA", "reservoir", self.reservoir, low=0)
         try:
             check_random_state(self.random_state)
         except ValueError:

@@ -234,7 +234,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 left -= min(left, piece.n)
             with errors_named_after(self):
                 state = ClassStats.summed(states)
-            answer._learnt, answer.n_features_in_ = Fitted(state), self.n_features_in_
+            answer._fitted, answer.n_features_in_ = Fitted(state), self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 answer.feature_names_in_ = self.feature_names_in_
             self._answer, self._answered = answer, copied(now)

@@ -62,7 +62,7 @@ class Position(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some samples, their labels if any, and the line that each sample came from.
+    """Some samples, their labels if any, and the line that each sample comes from.
 
     `columns` names the features, `header` all columns of a CSV file; `is_truncated` is whether the
     last line has no end, so that a number may have lost digits; the data set sets `at`.

@@ -144,7 +144,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     150
     """
     estimator, _ = _read(path)
-    if not isinstance(estimator._learnt.state, estimator._state_type):
+    if not isinstance(estimator._fitted.state, estimator._state_type):
         raise DataError(
             path, "expected a model, got a checkpoint of an unfinished fit. Resume the fit first."
         )
@@ -161,7 +161,7 @@ def save_checkpoint(
     copy = clone(estimator)
     if hasattr(estimator, "feature_names_in_"):
         copy.feature_names_in_ = estimator.feature_names_in_
-    copy._learnt = Fitted(state, source)
+    copy._fitted = Fitted(state, source)
     _write(copy, path, progress=progress)
 
 
@@ -171,7 +171,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, A
     if "progress" not in header:
         problem = "expected a checkpoint, got a finished model. There is nothing to resume."
         raise DataError(path, problem)
-    return estimator, estimator._learnt.state, header["progress"]
+    return estimator, estimator._fitted.state, header["progress"]
 
 
 def save_finished(estimator: Any, path: str | os.PathLike[str], run: dict[str, Any]) -> None:
@@ -207,7 +207,7 @@ def _write(estimator: Any, path: str | os.PathLike[str], **more: Any) -> None:
         )
     check_is_fitted(estimator)
     with lock_of(estimator):  # no other thread changes the state meanwhile
-        fitted = estimator._learnt
+        fitted = estimator._fitted
         arrays: dict[str, np.ndarray] = {}
         put(arrays, "state", fitted.state.to_arrays())
         if hasattr(estimator, "feature_names_in_"):
@@ -324,7 +324,7 @@ def _estimator(kind: Any, header: Mapping[str, Any], arrays: Mapping[str, np.nda
     if given:
         checked(given, {"names": Field("O", ("d",))})
         estimator.feature_names_in_ = given["names"]
-    estimator._learnt = fitted
+    estimator._fitted = fitted
     names, d = estimator._column_names(), estimator.n_features_in_
     if names is not None and len(names) != d:
         raise SchemaError(f"names: expected those of {d} features, got {len(names)}.")

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from narrows.solve.lsqr import Product
 from narrows.solve.products import Products
-from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks, with_values
+from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, with_values
 
 _EPS = 1e-15
 LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
@@ -178,12 +178,11 @@ class Centred(LinearOperator):
         """Return E'A, of shape (n_classes, n_features): row j is N_j^(1/2) (m_j - m)."""
         E = self.indicators()
         E.data *= self.root
-        H = np.zeros((len(self.counts), self.shape[1]))
-        rows = np.arange(len(H))
         if sparse.issparse(self.X):
-            add_sparse(self.X, E, rows, H, (None, None), presence=False)
+            H = np.zeros((len(self.counts), self.shape[1]))
+            add_sparse(self.X, E, np.arange(len(H)), H, (None, None), presence=False)
         else:
-            add_dense(self.X, E, rows, H, (None, None), presence=False, origin=None)
+            H, _ = dense_sums(self.X, E)
         H -= np.outer(np.sqrt(self.counts), self.m)
         return H
 

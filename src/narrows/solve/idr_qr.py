@@ -31,7 +31,7 @@ from narrows.solve.errors import RangeError
 from narrows.solve.exact import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.rows import DenseRows, SparseRows, touched
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
-from narrows.solve.sums import BLOCK, add_dense, add_sparse, blocks
+from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums
 from narrows.solve.undo import Undo
 
 _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next
@@ -118,11 +118,11 @@ class CentroidQR:
         """Add samples to the means alone; `settle` and `spread` have to follow."""
         n, c = len(labels), len(self.N)
         Y = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, c))
-        sums, no_squares = np.zeros((c, self.n_features)), (None, None)
         if isinstance(X, np.ndarray):
-            add_dense(X, Y, np.arange(c), sums, no_squares, False, None)
+            sums, _ = dense_sums(X, Y)
         else:
-            add_sparse(X, Y, np.arange(c), sums, no_squares, False)
+            sums = np.zeros((c, self.n_features))
+            add_sparse(X, Y, np.arange(c), sums, (None, None), False)
         self.S += sums.T
         self.N += np.bincount(labels, minlength=c)
 

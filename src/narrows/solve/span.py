@@ -42,8 +42,6 @@ from narrows.solve.rows import DenseRows, Rows, SparseRows
 from narrows.solve.span_basis import Basis, State
 from narrows.solve.span_rules import ILDARule, Rule, Start
 
-__all__ = ["ILDARule", "Rule", "Span", "Start"]
-
 _ROWS = 4096  # sparse samples from one return to Python to the next
 _BLOCK_ROWS = 64  # dense samples whose products with Q are one matrix product
 _AGAIN = -1  # requested by this module, not by the kernel: repeat a step that lost too many digits

@@ -17,6 +17,7 @@ _MANY = 1 << 23  # the fewest numbers worth loading a compiled loop
 _ROWS_A_CLASS = 16  # the fewest rows per class in the share of a core
 _NEAR = 1 << 10  # rows whose mean is near enough to that of all
 _ENTRIES = 1 << 21  # non-zeros from one return to Python, where signals are seen, to the next
+_ONE_CORE = 10_000  # numbers: BLAS starts threads for more, which costs more than the product
 TINY = float(np.finfo(np.float64).tiny)  # the smallest number with all digits
 HUGE = float(np.finfo(np.float64).max)
 _ABSORBED = 1e290  # adding a smaller number never gives infinity
@@ -111,39 +112,41 @@ def _note(
     undo.step(restore)
 
 
-def add_dense(
+def dense_sums(
     X: np.ndarray,
     Y: sparse.csr_array,
-    row: np.ndarray,
-    sums: np.ndarray,
-    squares: Squares,
-    presence: bool,
-    origin: np.ndarray | None,
-    undo: Undo | None = None,
-) -> None:
-    """Add dense samples less `origin`, as `add_sparse` does; O(n d).
+    squared: bool = False,
+    in_all: bool = True,
+    presence: bool = False,
+    origin: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the samples of each class, less `origin`, and of their squares; O(n d).
 
-    Many samples are read once, by a compiled loop on all cores, few a block at a time.
+    Many samples are read once, on all cores, few a block at a time.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The samples.
+    Y, presence
+        As for `add_sparse`.
+    squared, in_all : bool
+        Whether squares are summed, and over all classes together.
+
+    Returns
+    -------
+    sums, squares : ndarray of shape (n_classes, n_features)
+        `squares` has one row if `in_all`.
     """
-    second, second_row = squares
     add = _add_many if are_many(X) else _add_blocks
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        first_sums, second_sums = add(
-            X, Y, second is not None, second_row is None, presence, origin
-        )
-    where = np.zeros(1, np.intp) if second_row is None else second_row
-    if not is_absorbed(first_sums):
-        check_room(first_sums, sums[row])
-    if second is not None:
-        if not is_absorbed(second_sums):
-            check_room(second_sums, second[where], " of squares")
-        if not presence and second_sums.max(initial=0.0) < TINY:
-            _check_not_lost(X, Y, origin)
-    for table, rows, more in ((second, where, second_sums), (sums, row, first_sums)):
-        if table is not None:
-            if undo is not None:
-                undo.array(table, rows)
-            table[rows] += more
+        sums, squares = add(X, Y, squared, in_all, presence, origin)
+    for found, of in ((sums, ""), (squares, " of squares")):
+        if not is_absorbed(found):
+            check_room(found, np.zeros(1), of)
+    if squared and not presence and squares.max(initial=0.0) < TINY:
+        _check_not_lost(X, Y, origin)
+    return sums, squares
 
 
 def check_room(added: np.ndarray, now: np.ndarray, of: str = "", first: int = 0) -> None:
@@ -237,7 +240,10 @@ def sum_of_squares(values: np.ndarray) -> float:
     """Return |values|^2, which may be infinite or NaN."""
     if values.flags.c_contiguous or values.flags.f_contiguous:
         flat = values.ravel(order="K")
-        return float(np.vdot(flat, flat))
+        if len(flat) <= _ONE_CORE:
+            return float(np.vdot(flat, flat))
+        parts = (flat[part] for part in blocks(len(flat), _ONE_CORE))
+        return sum(float(np.vdot(part, part)) for part in parts)
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.einsum("ij,ij->", values, values))
 

@@ -118,7 +118,7 @@ def _joined(held: list[_Rows]) -> _Rows:
 
 def _parsed(block: bytes, line: int, name: str, base: int) -> tuple[_Rows, int, DataError | None]:
     """Return the rows of a block, the number of the line after it, and the error, if any."""
-    from narrows.io.formats import svmlight_steps as steps
+    import narrows.io.formats.svmlight_steps as steps
 
     text = np.frombuffer(block, np.uint8)
     n, commas, colons = (np.count_nonzero(text == ord(c)) for c in "\n,:")  # at most so many

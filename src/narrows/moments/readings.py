@@ -1,0 +1,219 @@
+"""What a state says about its samples: sums, means, variances and deviations of class means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from narrows.moments.origin import EPS, Moments, Origin, about, resolution
+from narrows.moments.priors import priors
+from narrows.moments.squares import not_enough, ratio
+from narrows.moments.table import Table
+from narrows.solve.sums import BLOCK, HUGE, TINY, blocks, check_not_tiny, too_large, weighted
+
+_ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
+
+
+class Readings:
+    """The part of `ClassStats` that is read and never changes it."""
+
+    second: Any
+    presence: bool
+    _classes: np.ndarray
+    _counts: np.ndarray
+    _origin: Origin  # never written to, so states share it
+    _moments: Moments
+
+    @property
+    def classes(self) -> np.ndarray:
+        """All labels seen so far, sorted, of shape (n_classes,); read-only."""
+        return _read_only(self._classes)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """N_j, the weight of each class, of shape (n_classes,); read-only."""
+        return _read_only(self._counts)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self._sums.shape[1]
+
+    @property
+    def n(self) -> float:
+        """The total weight, sum_j N_j."""
+        return float(self._counts.sum())
+
+    @property
+    def sums(self) -> np.ndarray:
+        """S_j, the sum of the samples of each class, of shape (n_classes, n_features); read-only.
+
+        This is an array also where the state stores its non-zeros alone.
+        """
+        return _read_only(self._raw_sums().toarray())
+
+    @property
+    def total(self) -> np.ndarray:
+        """sum_j S_j, the sum of all samples, of shape (n_features,)."""
+        return self._raw_sums().weighted(np.ones(len(self._counts)))
+
+    @property
+    def squares(self) -> np.ndarray | None:
+        """Sums of squares; read-only.
+
+        None, of shape (n_features,) for "total", of shape (n_classes, n_features) for "class".
+        """
+        if self.second is None:
+            return None
+        _, second = about(self._moments, self._counts, self._origin, None).values()
+        return _read_only(second.squares())
+
+    @property
+    def mean(self) -> np.ndarray:
+        """m = sum_j S_j / n, of shape (n_features,); zeros for an empty state."""
+        return self.centre(self.priors())
+
+    @property
+    def means(self) -> np.ndarray:
+        """m_j = S_j / N_j, of shape (n_classes, n_features); zeros for a class of weight 0."""
+        means = self._sums.toarray() * ratio(1.0, self._counts)[:, None]
+        if self._origin is not None:
+            means[self._counts > 0] += self._origin
+        return means
+
+    def centre(self, p: np.ndarray) -> np.ndarray:
+        """m = sum_j p_j m_j for any priors p of shape (n_classes,); of shape (n_features,)."""
+        centre = self._centre(p)
+        return centre if self._origin is None or not p.any() else centre + self._origin
+
+    def priors(self, kind: Any = "empirical") -> np.ndarray:
+        """p_j, the weight of each class in a criterion, of shape (n_classes,).
+
+        See `moments.priors`.
+        """
+        return priors(kind, self._counts)
+
+    def deviations(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield m_j - m for the classes with p_j > 0, a block of features at a time.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n_classes,)
+            Priors; m is sum_j p_j m_j.
+
+        Yields
+        ------
+        columns : slice
+            A range of features.
+        D : ndarray of shape (number of classes with p_j > 0, number of features)
+            The caller may write to it. No array of the size of the state is made.
+        """
+        prior = p[p > 0]
+        for columns, D in self._means(p):
+            D -= weighted(prior, D)
+            yield columns, D
+
+    def rounding(self, p: np.ndarray) -> np.ndarray:
+        """The deviation that may be rounding of the means alone, of shape (n_features,)."""
+        bound = _ROUNDING * np.abs(self._centre(p))
+        if self._origin is not None:
+            bound += 4 * EPS * np.abs(self._origin)
+        return bound
+
+    def joint(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield p_j m_j for the classes with p_j > 0, a block of features at a time.
+
+        For a state of presence this is the probability that a sample has the feature and belongs
+        to the class. As for `deviations`.
+        """
+        for columns, M in self._means(p):
+            if self._origin is not None:
+                M += self._origin[columns]
+            M *= p[p > 0, None]
+            yield columns, M
+
+    def variances(self, p: np.ndarray) -> np.ndarray:
+        """diag C, the variance of each feature, of shape (n_features,), at least 0.
+
+        Class j is reweighted to p_j first, which requires ``second="class"`` unless p is the
+        empirical one. A variance below the rounding that a subtraction left is 0.
+        """
+        second = self._second()
+        with np.errstate(over="ignore", invalid="ignore"):  # checked next
+            squares = second.mean(p, self._counts)
+            variances = np.maximum(squares - self._centre(p) ** 2, 0.0)
+        if not np.isfinite(variances).all():
+            k = int((~np.isfinite(variances)).argmax())
+            raise too_large(f"standard deviations below {HUGE**0.5:.1e}", k)
+        noise = second.mean_noise(p, self._counts)
+        if noise is not None:
+            variances[variances <= noise] = 0.0
+        elif squares.max(initial=0.0) < TINY:  # a square of what is not 0
+            size = np.zeros(len(variances))
+            for columns, M in self._means(p):
+                size[columns] = np.abs(M).max(axis=0, initial=0.0)
+            check_not_tiny(size)
+        return variances
+
+    def varying(self, p: np.ndarray) -> np.ndarray:
+        """Which features vary by more than rounding, of shape (n_features,).
+
+        Their variance exceeds 1e-12 of the mean square about the origin; in a state of presence,
+        some but not all samples have the feature.
+        """
+        if self.presence:
+            share = self._centre(p)
+            return (share > _ROUNDING) & (share < 1 - _ROUNDING)
+        return self.variances(p) > _ROUNDING * self._second().mean(p, self._counts)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    @property
+    def _sums(self) -> Table:
+        return self._moments["sums"].table
+
+    def _second(self) -> Any:
+        """The second moment; ValueError without one."""
+        if self.second is None:
+            raise not_enough(None)
+        _, second = self._moments.values()
+        return second
+
+    def _raw_sums(self) -> Table:
+        first = {"sums": self._moments["sums"]}
+        return about(first, self._counts, self._origin, None)["sums"].table
+
+    def _centre(self, p: np.ndarray) -> np.ndarray:
+        """`centre` about the origin."""
+        return self._sums.weighted(ratio(p, self._counts))
+
+    def _means(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield m_j about the origin, as `deviations` does m_j - m."""
+        live = p > 0
+        weight = self._counts[live, None]
+        for columns in blocks(self.n_features, max(1, BLOCK // max(1, live.sum()))):
+            yield columns, self._sums[columns][live] / weight
+
+    def _mean_squares(self, p: np.ndarray) -> np.ndarray:
+        """The mean square about the origin; without second moments, that of the class means."""
+        if self.second is not None:
+            return self._second().mean(p, self._counts)
+        squares = np.empty(self.n_features)
+        for columns, M in self._means(p):
+            squares[columns] = weighted(p[p > 0], M**2)
+        return squares
+
+    def _varied(self) -> np.ndarray | None:
+        """Which features vary by more than rounding of samples; None if no squares say so."""
+        if self.second is None or self.presence:
+            return None
+        p = self.priors()
+        return (self.variances(p) > resolution(self._origin)) & self.varying(p)
+
+
+def _read_only(a: np.ndarray) -> np.ndarray:
+    view = a.view()
+    view.flags.writeable = False
+    return view

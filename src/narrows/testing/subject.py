@@ -1,0 +1,197 @@
+"""What the laws share: their registry, the estimator under test, and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from narrows.families import METHODS
+
+N, D = 60, 7  # samples and features of the data
+EFFORT = {"n_samples_seen_", "n_iter_"}  # how much was done, not what was learned
+CLASSES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])
+
+
+class Law(NamedTuple):
+    """A law, what an estimator needs for it to apply, and whether one draw of data is enough."""
+
+    keep: Callable[[Any, Any], None]
+    needs: tuple[str, ...]
+    once: bool
+
+
+def law(*needs: str, once: bool = False) -> Callable[[Any], Law]:
+    """Make a function a law: it raises AssertionError where a subject does not keep it."""
+    return lambda keep: Law(keep, needs, once)
+
+
+class Subject:
+    """An estimator with its capabilities.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Is cloned before it is fitted.
+    rtol : float
+        How much of the largest value of an array two answers may differ by.
+
+    Attributes
+    ----------
+    missing : dict of str to str
+        For each capability that a law may need, why the estimator does not have it; "" if it does.
+    """
+
+    def __init__(self, estimator: Any, rtol: float = 1e-9):
+        self.estimator, self.rtol = estimator, rtol
+        params, tags = estimator.get_params(), get_tags(estimator)
+        priors = params.get("priors")
+        self.given_priors = not isinstance(priors, str | None)
+        self.n_classes = np.size(priors) if self.given_priors else 3
+        self.presence = getattr(estimator, "_presence", False)
+        adds_up, two_d = hasattr(estimator, "fit_stats"), tags.target_tags.multi_output
+        preserved = tags.transformer_tags.preserves_dtype if tags.transformer_tags else []
+        own = METHODS.get(type(estimator).__name__) is type(estimator)
+        self.missing = {
+            verb: "" if hasattr(estimator, verb) else f"the estimator has no {verb}"
+            for verb in ("partial_fit", "merge", "fit_stats", "get_support")
+        } | {
+            word: "" if available else reason
+            for word, available, reason in (
+                (
+                    "sample_weight",
+                    has_fit_parameter(estimator, "sample_weight"),
+                    "fit has no parameter sample_weight",
+                ),
+                ("sparse", tags.input_tags.sparse, "the tags say that sparse X is not supported"),
+                ("y", tags.target_tags.required, "the tags say that y is not required"),
+                (
+                    "float32",
+                    "float32" in preserved,
+                    "the tags do not have float32 in preserves_dtype",
+                ),
+                ("indicator", adds_up or two_d, "the tags do not say that y may be an indicator"),
+                ("half_life", "half_life" in params, "the estimator has no parameter half_life"),
+                ("no half_life", params.get("half_life") is None, "half_life is set"),
+                ("one ranking", params.get("per_class") is None, "per_class is set"),
+                ("a name", own, "narrows.save supports only the methods of narrows"),
+            )
+        }
+
+    def new(self, **params: Any) -> Any:
+        """Return an unfitted clone."""
+        return clone(self.estimator).set_params(**params)
+
+    def data(self, rng: Any, zeros: bool | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return samples of classes that differ, in numbers without ties, and their labels.
+
+        Half of the draws have zeros, and all of them where the presence of features is counted.
+        """
+        c = self.n_classes
+        shares = np.arange(1, c + 1) / np.arange(1, c + 1).sum()
+        codes = np.append(np.arange(c), rng.choice(c, N - c, p=shares))
+        X = rng.normal(size=(N, D)) + rng.normal(size=(c, D))[codes] * np.linspace(0.3, 1.5, D)
+        if self.presence or (rng.random() < 0.5 if zeros is None else zeros):
+            X = np.where(rng.random(X.shape) < rng.uniform(0.2, 0.8, (c, D))[codes], X, 0.0)
+        return X, CLASSES[codes]
+
+    def form(self, X: Any, yes: bool = True) -> Any:
+        """Return X as a sparse array if requested and supported by the estimator."""
+        return sparse.csr_array(X) if yes and not self.missing["sparse"] else X
+
+    def answer(self, fitted: Any, X: Any) -> dict[str, np.ndarray]:
+        """Return all that can be read off a fitted estimator, by name."""
+        names = {*dir(type(fitted)), *vars(fitted)}  # dir(fitted) would read each of them
+        public = (name for name in names if name.endswith("_") and not name.startswith("_"))
+        read: dict[str, Any] = {name: partial(getattr, fitted, name) for name in public}
+        if hasattr(fitted, "get_support"):
+            read["get_support()"] = fitted.get_support
+        read["get_feature_names_out()"] = fitted.get_feature_names_out
+        for verb in ("transform", "predict", "predict_proba", "decision_function"):
+            if hasattr(fitted, verb):
+                read[f"{verb}()"] = partial(getattr(fitted, verb), X)
+        found = ((name, value_of(get)) for name, get in read.items())
+        return {name: value for name, value in found if value is not None}
+
+    def same(self, found: Any, expected: Any, X: Any, but: Any = (), exact: bool = False) -> None:
+        """Raise AssertionError where two fitted estimators differ in what they answer."""
+        a, b = self.answer(found, X), self.answer(expected, X)
+        check(a.keys() == b.keys(), f"only one has {', '.join(sorted(a.keys() ^ b.keys()))}")
+        undecided = () if exact else self.undecided(b)
+        for name in sorted(a.keys() - {*but, *undecided}):
+            self.near(name, a[name], b[name], exact)
+
+    def undecided(self, answer: dict[str, np.ndarray]) -> tuple[str, ...]:
+        """Return what rounding may change: the ranks, and what is selected if the last is a tie."""
+        each = self.estimator.get_params().get("per_class")
+        support = answer.get("get_support()", np.zeros(0))
+        scores = answer.get("scores_" if each is None else "class_scores_", np.zeros(0))
+        if support.dtype != bool or scores.dtype.kind != "f" or not scores.size:
+            return ()  # no selection, or none yet
+        rows, kept = np.sort(np.atleast_2d(scores)), each or int(support.sum())
+        near = np.abs(rows).max() * max(1e-12, self.rtol)
+        tie = kept < rows.shape[1] and (rows[:, -kept] - rows[:, -kept - 1] <= near).any()
+        selected = ("get_support()", "get_feature_names_out()", "transform()") if tie else ()
+        return ("ranking_", *selected)
+
+    def untouched(self, found: Any, before: Any, X: Any) -> None:
+        """Raise AssertionError where an estimator is not, to the bit, the copy made before."""
+        self.same(found, before, X, exact=True)
+        check(vars(found).keys() == vars(before).keys(), "an attribute was set or deleted")
+        if hasattr(found, "stats_"):
+            arrays = before.stats_.to_arrays()
+            for name, array in found.stats_.to_arrays().items():
+                self.near(f"stats_, {name}", array, arrays[name], exact=True)
+
+    def near(self, name: str, found: Any, expected: Any, exact: bool = False) -> None:
+        """Raise AssertionError where an array is not what is expected."""
+        a, b = np.asarray(found), np.asarray(expected)
+        check(a.shape == b.shape, f"{name}: expected shape {b.shape}, got {a.shape}")
+        if exact or a.dtype.kind != "f" or b.dtype.kind != "f":
+            equal = np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
+            check(equal, "" if equal else f"{name}: expected {b}, got {a}")
+            return
+        scale, apart = np.abs(b).max(initial=0.0), np.abs(a - b)
+        atol = max(1e-12, self.rtol) * max(1e-300, scale)
+        right = np.allclose(a, b, self.rtol, atol, equal_nan=True)
+        most = np.nanmax(apart, initial=0.0)
+        check(right, f"{name} differs by up to {most:.2g}; its largest value is {scale:.2g}")
+
+
+def value_of(get: Callable[[], Any]) -> Any:
+    """Return an answer as an array, the name of the error it raises, or None for an object."""
+    try:
+        value = get()
+    except (ValueError, AttributeError) as error:
+        return np.array(type(error).__name__)
+    array = np.asarray(value.toarray() if sparse.issparse(value) else value)
+    return array if array.dtype.kind != "O" or array.ndim or value is None else None
+
+
+def check(right: Any, message: str) -> None:
+    """Raise AssertionError with the message, unless all is right."""
+    if not right:
+        raise AssertionError(message)
+
+
+def refused(learn: Callable[[], Any], what: str) -> None:
+    """Raise AssertionError where something is not refused with a ValueError."""
+    try:
+        learn()
+    except ValueError:
+        return
+    raise AssertionError(f"expected a ValueError for {what}, got none")
+
+
+def batches(rng: Any) -> list[slice]:
+    """Return batches of any size; some are empty, or of one sample."""
+    ends = rng.integers(0, N + 1, rng.integers(0, 6)).tolist()
+    ends += rng.choice([0, 1, N - 1, N], rng.integers(0, 3)).tolist()
+    return [slice(a, b) for a, b in pairwise([0, *sorted(ends), N])]

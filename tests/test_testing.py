@@ -1,0 +1,212 @@
+"""The public checks: which laws apply to a method, and that they find what is wrong with one."""
+
+from __future__ import annotations
+
+from unittest import SkipTest
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import narrows
+from narrows import LDA, OC, OCFS, OCM, OnlineSRDA
+from narrows.families._select import Scores, Selector
+from narrows.testing import Outcome, check_method, checks, laws
+from tests.cases import ALL
+
+
+class Range(Selector):
+    """A selector of somebody else: the range of the class means, additive, in ten lines."""
+
+    def __init__(self, n_features=3, priors="empirical", half_life=None):
+        self.n_features, self.priors, self.half_life = n_features, priors, half_life
+
+    def _score(self, stats):
+        means = stats.means[stats.counts > 0]
+        return Scores(means.max(axis=0) - means.min(axis=0))
+
+
+class Latest(Range):
+    """Scores lean on the size of the last batch."""
+
+    _batch = 1
+
+    def _update_state(self, state, X, y, sample_weight=None, **options):
+        self._batch = X.shape[0]
+        return super()._update_state(state, X, y, sample_weight, **options)
+
+    def _score(self, stats):
+        scores = super()._score(stats).values
+        return Scores(scores * (1 + self._batch * np.arange(len(scores))))
+
+
+class Sum(SelectorMixin, BaseEstimator):
+    """A selector without a state: fit alone, and one that keeps what it was given."""
+
+    def fit(self, X, y):
+        X = validate_data(self, X)
+        self.scores_ = np.abs(X).sum(axis=0)
+        return self
+
+    def _get_support_mask(self):
+        check_is_fitted(self)
+        return self.scores_ >= np.median(self.scores_)
+
+
+class Dense(Range):
+    """A selector that makes sparse X dense."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X.toarray() if hasattr(X, "toarray") else X, y, sample_weight)
+
+
+class Forgetful(Range):
+    """A failing partial_fit leaves a trace."""
+
+    def partial_fit(self, X, y, sample_weight=None):
+        self.calls_ = getattr(self, "calls_", 0) + 1
+        return super().partial_fit(X, y, sample_weight)
+
+
+class Light(Range):
+    """fit ignores weights."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y)
+
+
+class Shared(Range):
+    """What is merged in is shared, and changed with it."""
+
+    def merge(self, *others):
+        if not hasattr(self, "_fitted"):
+            self._fitted, self.n_features_in_ = others[0]._fitted, others[0].n_features_in_
+            return self
+        return super().merge(*others)
+
+
+def broken(estimator, **options):
+    """The laws that do not hold, as the message of check_method names them."""
+    with pytest.raises(AssertionError) as raised:
+        check_method(estimator, n_draws=4, **options)
+    lines = str(raised.value).splitlines()
+    assert all(repr(estimator) in line and "random_state=0]" in line for line in lines if line)
+    return {line.split("the law '")[1].split("'")[0] for line in lines if "the law '" in line}
+
+
+def test_a_method_of_somebody_else_keeps_the_laws():
+    found = {outcome.law: outcome for outcome in check_method(Range(), n_draws=4)}
+    assert found.keys() == laws(Range()).keys()
+    assert found["merge"] == Outcome("merge", "passed", "")
+    assert found["save_and_load"].status == "not applicable"
+    assert "only the methods of narrows" in found["save_and_load"].reason
+    assert all(bool(outcome.reason) == (outcome.status != "passed") for outcome in found.values())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "law"),
+    [
+        (Latest(), "batching"),
+        (Dense(), "never_dense"),
+        (Forgetful(), "failing_partial_fit"),
+        (Light(), "weights"),
+        (Shared(), "merge_shares_nothing"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_broken_method_is_found_by_the_name_of_the_law(estimator, law):
+    assert law in broken(estimator)
+
+
+def test_what_differs_is_said():
+    with pytest.raises(
+        AssertionError, match=r"^Latest\(\): the law 'batching' does not hold"
+    ) as it:
+        check_method(Latest())
+    assert "scores_ differs by" in str(it.value)
+    assert broken(Latest()) >= {"batching", "merge", "start"}
+    assert not broken(Latest()) & {"zero_feature", "unfitted", "save_and_load", "sample_order"}
+
+
+def test_an_estimator_without_states_has_the_laws_of_fit_alone():
+    reasons = laws(Sum())
+    assert reasons["batching"] == "the estimator has no partial_fit"
+    assert reasons["merge"] == "the estimator has no merge"
+    assert reasons["weights"] == "fit has no parameter sample_weight"
+    assert reasons["sparse_formats"] == "the tags say that sparse X is not supported"
+    assert reasons["selection"] == ""
+    assert {law for law, why in reasons.items() if not why} == set(dict(checks(Sum())))
+
+
+def test_no_law_that_applies_is_passed_over():
+    for case in ALL:
+        reasons = laws(case.estimator)
+        assert [law for law, why in reasons.items() if not why] == list(
+            dict(checks(case.estimator))
+        )
+
+
+def test_what_is_expected_to_fail_has_to_fail():
+    why = {"offset": "means are not centred"}
+    found = {o.law: o for o in check_method(OCM(), expected_to_fail=why, n_draws=2)}
+    assert found["offset"] == Outcome("offset", "expected to fail", "means are not centred")
+    with pytest.raises(SkipTest, match="means are not centred"):
+        dict(checks(OCM(), expected_to_fail=why))["offset"]()
+    with pytest.raises(AssertionError, match=r"'offset' was expected to fail .* but holds"):
+        check_method(OC(), expected_to_fail=why, n_draws=1)
+    assert broken(OCM()) == {"offset"}
+
+
+def test_draws_are_those_of_random_state():
+    def seen(**options):
+        made = []
+
+        class Watching(OC):
+            def fit(self, X, y, sample_weight=None):
+                made.append(np.array(X, dtype=float).tobytes())
+                return super().fit(X, y, sample_weight)
+
+        dict(checks(Watching(), **options))["sample_order"]()
+        return made
+
+    assert len(seen()) == 24  # two fits a draw
+    assert len(seen(n_draws=2)) == 4
+    assert seen(n_draws=2) == seen(n_draws=2, random_state=0) == seen()[:4]
+    assert not set(seen(random_state=1)) & set(seen())
+    assert not set(seen(random_state=None)) & set(seen(random_state=None))
+
+
+def test_a_tolerance_is_for_all_laws():
+    float32 = dict(checks(OnlineSRDA(random_state=0)))["float32"]
+    with pytest.raises(AssertionError, match="law 'float32' does not"):
+        float32()
+    dict(checks(OnlineSRDA(random_state=0), rtol=1e-5))["float32"]()
+
+
+def test_data_have_as_many_classes_as_priors():
+    check_method(OCFS(n_features=2, priors=[0.1, 0.2, 0.3, 0.4]), n_draws=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: laws(OC), TypeError, "expected an instance of an estimator, got <class"),
+        (lambda: check_method(3), TypeError, "expected an instance of an estimator, got 3"),
+        (lambda: list(checks(OC(), expected_to_fail={"ofset": "x"})), ValueError,
+         "no law 'ofset': did you mean 'offset'"),
+        (lambda: list(checks(OC(), expected_to_fail={"qqq": "x"})), ValueError, "The laws are"),
+        (lambda: list(checks(LDA(), expected_to_fail={"merge": "x"})), ValueError,
+         "'merge', which does not apply: the estimator has no merge"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_the_docstring_says_what_each_law_says():
+    said = " ".join(check_method.__doc__.split())
+    for name, law in narrows.testing._LAWS.items():
+        assert f"`{name}`: {law.keep.__doc__}" in said
