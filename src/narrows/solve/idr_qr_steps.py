@@ -10,9 +10,10 @@ from narrows.solve.kernels import (
     TOO_LARGE,
     Array,
     Part,
+    block_products,
     compiled,
     part,
-    row_products,
+    sparse_products,
 )
 
 EXPLICIT = 4  # what this step may ask for, too
@@ -33,7 +34,10 @@ def centroid_steps(
     q, u, old, K, T = work
     for i in range(len(labels)):
         t, label = first + i, labels[i]
-        xx = row_products(t, indptr, indices, data, QX, XX, folds, S, q)
+        if indptr is not None:
+            xx = sparse_products(t, indptr, indices, data, S, q)
+        if QX is not None:
+            xx = block_products(t, t, QX, XX, folds, q)
         before = N[label]
         for k in range(len(N)):
             SS[label, k] += q[k]

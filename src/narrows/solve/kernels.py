@@ -144,27 +144,10 @@ def scatter_products(indptr: Array, indices: Array, data: Array, V: Array, out: 
 
 
 @part
-def row_products(
-    t: int, indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, folds: Array, Q: Array,
-    q: Array,
-) -> float:  # fmt: skip
-    """Set q = Q'x for row t of CSR parts, or of a block of dense rows, and return x'x.
-
-    What is None is not compiled. A block is given by its products, as for `block_products`.
-    """
-    xx = 0.0
-    if QX is not None:
-        block_products(t, t, QX, XX, folds, q)
-        xx = XX[t, t]
-    if indptr is not None:
-        xx = _sparse_products(t, indptr, indices, data, Q, q)
-    return xx
-
-
-@part
-def _sparse_products(
+def sparse_products(
     t: int, indptr: Array, indices: Array, data: Array, Q: Array, q: Array
 ) -> float:
+    """Set q = Q'x for row t of CSR parts, and return x'x."""
     xx = 0.0
     for k in range(len(q)):
         q[k] = 0.0
@@ -186,8 +169,8 @@ def _sparse_products(
 
 
 @part
-def block_products(t: int, before: int, QX: Array, XX: Array, folds: Array, q: Array) -> None:
-    """Set q = Q'x for row t of a block X, which is given by X Q and X X'.
+def block_products(t: int, before: int, QX: Array, XX: Array, folds: Array, q: Array) -> float:
+    """Set q = Q'x for row t of a block X, which is given by X Q and X X'; return x'x.
 
     Q is the one from the start of the block, plus what rows have added since, X'folds: those up to
     row `before`, and the last one, which is the shift.
@@ -198,3 +181,4 @@ def block_products(t: int, before: int, QX: Array, XX: Array, folds: Array, q: A
     for i in range(before):
         for k in range(len(q)):
             q[k] += XX[i, t] * folds[i, k]
+    return XX[t, t]

@@ -156,8 +156,10 @@ class Span(Basis):
             if active < self.p:
                 left = min(left, self._start(rows, t, active, start))
                 if reduced is not None:
+                    # as plain Python, for few samples: it is not worth compiling for Python
+                    A, B, L, C = *self.state[:3], np.zeros_like(self.state.L)
                     Qx = rows.products(t, raw=True)
-                    project(Qx, rule.orthonormal, *self.state[:3], reduced[t : t + 1])
+                    project.py_func(t, Qx, rule.orthonormal, A, B, L, C, reduced)
             t += more
             if before is not None and left < _LOST and asked != TOO_LARGE:
                 self.state, asked = before, _AGAIN

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import LARGEST, TOO_LARGE, Array, Part, compiled, part
+from narrows.solve.kernels import LARGEST, TOO_LARGE, Array, Part, part
 
 REBASE, STILL = 2, 3  # what these steps may ask for, too
 
@@ -193,32 +193,20 @@ def verdict(
 
 
 @part
-def reduce(
-    t: int, q: Array, xx: float, XX: Part, orthonormal: bool, A: Array, B: Array, L: Array,
-    C: Array, shift: Array, folds: Array, reduced: Array,
-) -> None:  # fmt: skip
-    """Set row t of `reduced` to sample t on the unit vectors after its step."""
-    for k in range(len(q)):
-        q[k] += xx * folds[t, k]
-    if XX is not None:
-        for k in range(len(q)):
-            shift[k] += XX[t, -1] * folds[t, k]
-            q[k] += shift[k]
-    _project(t, q, orthonormal, A, B, L, C, reduced)
-
-
-@part
-def _project(
-    row: int, q: Array, orthonormal: bool, A: Array, B: Array, L: Array, C: Array, reduced: Array
+def project(
+    t: int, q: Array, orthonormal: bool, A: Array, B: Array, L: Array, C: Array, reduced: Array
 ) -> None:
-    """Set V'x / |v| from q = Q'x, or x on the orthonormalised V: C^-1 V'x, with L = C C'."""
+    """Set row t of `reduced` to V'x / |v| from q = Q'x, or to x on the orthonormalised V.
+
+    The latter is C^-1 V'x, with L = C C'.
+    """
     p, s = B.shape
     for j in range(p):
-        t = 0.0
+        x = 0.0
         for k in range(p):
-            t += A[j, k] * q[k]
+            x += A[j, k] * q[k]
         for k in range(s):
-            t += B[j, k] * q[p + k]
+            x += B[j, k] * q[p + k]
         length = L[j, j]
         if orthonormal:
             for k in range(j):
@@ -227,12 +215,6 @@ def _project(
                     C[j, k] -= C[j, i] * C[k, i]
                 C[j, k] = C[j, k] / C[k, k] if C[k, k] > 0.0 else 0.0
                 length -= C[j, k] ** 2
-                t -= C[j, k] * reduced[row, k]
+                x -= C[j, k] * reduced[t, k]
             C[j, j] = np.sqrt(max(0.0, length))
-        reduced[row, j] = t / np.sqrt(length) if length > 0.0 else 0.0
-
-
-@compiled
-def project(q: Array, orthonormal: bool, A: Array, B: Array, L: Array, reduced: Array) -> None:
-    """Set the single row of `reduced` from q = Q'x, as `reduce` does."""
-    _project(0, q, orthonormal, A, B, L, np.zeros_like(L), reduced)
+        reduced[t, j] = x / np.sqrt(length) if length > 0.0 else 0.0
