@@ -9,9 +9,11 @@ import io
 from types import SimpleNamespace
 from unittest import mock
 
+from scipy.sparse import csr_array
+
 from narrows.read import iter_chunks
 from narrows.testing import checks
-from tests.cases import ALL
+from tests.cases import ALL, labelled
 
 FORMS = {"batching", "float32", "transform", "untidy_sparse"}  # dense and sparse, of any type
 
@@ -20,6 +22,10 @@ if __name__ == "__main__":
         for law, check in checks(case.estimator, n_draws=3):
             if law in FORMS - case.expected_to_fail.keys():
                 check()
-    rows = io.BufferedReader(io.BytesIO(b"1 1:0.5 2:1e3\n2 3:1\n"))
+        if hasattr(case.estimator, "transform_while_learning"):
+            X, y = labelled(sparse=True)
+            for rows in (X, csr_array(X)):
+                case.new().partial_fit(rows, y).transform_while_learning(rows, y)
+    rows = io.BufferedReader(io.BytesIO(b"1 1:0.5 2:1e3\n1,2 3:1\n"))
     with mock.patch("sys.stdin", SimpleNamespace(buffer=rows)):
         list(iter_chunks("-", zero_based=False))
