@@ -136,8 +136,8 @@ class Subject:
         if support.dtype != bool or scores.dtype.kind != "f" or not scores.size:
             return ()  # no selection, or none yet
         rows, kept = np.sort(np.atleast_2d(scores)), each or int(support.sum())
-        near = np.abs(rows).max() * max(1e-12, self.rtol)
-        tie = kept < rows.shape[1] and (rows[:, -kept] - rows[:, -kept - 1] <= near).any()
+        near = _largest(rows) * max(1e-12, self.rtol)
+        tie = kept < rows.shape[1] and (_apart(rows[:, -kept], rows[:, -kept - 1]) <= near).any()
         selected = ("get_support()", "get_feature_names_out()", "transform()") if tie else ()
         return ("ranking_", *selected)
 
@@ -158,11 +158,22 @@ class Subject:
             equal = np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
             check(equal, "" if equal else f"{name}: expected {b}, got {a}")
             return
-        scale, apart = np.abs(b).max(initial=0.0), np.abs(a - b)
+        scale = _largest(b)
         atol = max(1e-12, self.rtol) * max(1e-300, scale)
         right = np.allclose(a, b, self.rtol, atol, equal_nan=True)
-        most = np.nanmax(apart, initial=0.0)
+        most = np.nanmax(_apart(a, b), initial=0.0)
         check(right, f"{name} differs by up to {most:.2g}; its largest value is {scale:.2g}")
+
+
+def _largest(a: np.ndarray) -> float:
+    """Return the largest finite magnitude."""
+    return float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return |a - b|, 0 where both are the same infinity."""
+    with np.errstate(invalid="ignore"):
+        return np.where(a == b, 0.0, np.abs(a - b))
 
 
 def value_of(get: Callable[[], Any]) -> Any:
