@@ -194,11 +194,12 @@ def test_data_have_as_many_classes_as_priors():
     [
         (lambda: laws(OC), TypeError, "expected an instance of an estimator, got <class"),
         (lambda: check_method(3), TypeError, "expected an instance of an estimator, got 3"),
+        (lambda: check_method(OC(), n_draws=0), ValueError, "n_draws to be an integer >= 1"),
         (lambda: list(checks(OC(), expected_to_fail={"ofset": "x"})), ValueError,
-         "no law 'ofset': did you mean 'offset'"),
+         "got 'ofset': did you mean 'offset'"),
         (lambda: list(checks(OC(), expected_to_fail={"qqq": "x"})), ValueError, "The laws are"),
         (lambda: list(checks(LDA(), expected_to_fail={"merge": "x"})), ValueError,
-         "'merge', which does not apply: the estimator has no merge"),
+         "got 'merge': the estimator has no merge"),
     ],
 )  # fmt: skip
 def test_what_is_refused(call, error, message):

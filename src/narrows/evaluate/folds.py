@@ -42,7 +42,7 @@ def read_folds(
     """
     if test is not None and options.zero_based is None and _count_columns(path, test):
         options = Dataset([path, test], options).options  # zero-based if either file is
-    by_split = cv is None and test is None and not options.split and ".jsonl" in path
+    by_split = cv is None and test is None and not options.split and _holds_texts(path)
     parts, source = (_splits(path, options) if by_split else None), None
     if parts is None:
         X, y, dataset = rows(path, options)
@@ -84,6 +84,10 @@ def rows(
 
 def _count_columns(*paths: str) -> bool:
     return all("zero_based" in format_of(path)[0].options for path in paths)
+
+
+def _holds_texts(path: str) -> bool:
+    return path != "-" and format_of(path)[0].holds_texts
 
 
 def _kind(dataset: Dataset) -> str:

@@ -279,7 +279,8 @@ class MMC(BatchProjector):
             raise ValueError("MMC: expected samples that differ, got equal samples only. Check X.")
         if self.n_components is not None and p > len(L):
             raise ParameterError(
-                f"MMC: n_components={p}, but the samples span only {len(L)} directions. "
+                f"MMC: n_components={p}, but the samples span only {len(L)} "
+                f"direction{'s' if len(L) > 1 else ''}. "
                 f"Use n_components<={len(L)}."
             )
         positive = int((L > _NO_GAIN * np.abs(L).max()).sum())

@@ -251,7 +251,7 @@ class OnlineSRDA(Sequential):
         W becomes sum (s2_k + Q_k) W_k / (s2 + Q), feature by feature, so that weights from many
         samples count more. The result is not that of one estimator that saw all samples, and good
         for up to about 8 parts: on 20 Newsgroups, 2, 4 and 8 parts lose nothing, 0.003 and 0.007 of
-        micro-F1. Scores are added up; reservoirs are united and balanced again.
+        micro-F1. Scores are added up; reservoirs are merged and balanced again.
 
         Parameters
         ----------

@@ -157,16 +157,22 @@ def checks(
     >>> check()
     """
     subject, expected = _subject(estimator, rtol), dict(expected_to_fail or {})
+    if n_draws < 1:
+        raise ValueError(
+            f"narrows.testing: expected n_draws to be an integer >= 1, got {n_draws!r}."
+        )
     reasons = laws(estimator)
     for name in expected:
         if name not in reasons:
             near = get_close_matches(name, reasons, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"The laws are {', '.join(reasons)}."
-            raise ValueError(f"checks: expected_to_fail has no law {name!r}: {hint}")
+            raise ValueError(
+                f"narrows.testing: expected names of laws in expected_to_fail, got {name!r}: {hint}"
+            )
         if reasons[name]:
             raise ValueError(
-                f"checks: expected_to_fail has {name!r}, which does not apply: {reasons[name]}. "
-                "Leave it out."
+                f"narrows.testing: expected laws that apply in expected_to_fail, got {name!r}: "
+                f"{reasons[name]}. Leave it out."
             )
     seed = int(np.random.SeedSequence(random_state).entropy)  # type: ignore[arg-type]
     for name, reason in reasons.items():
@@ -298,7 +304,9 @@ def check_method(
 
 
 def _subject(estimator: Any, rtol: float = 1e-9) -> Subject:
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+    if isinstance(estimator, type) or not (
+        hasattr(estimator, "get_params") and hasattr(estimator, "fit")
+    ):
         raise TypeError(
             f"narrows.testing: expected an instance of an estimator, got {estimator!r}. "
             "Use an object such as OCFS(n_features=3)."
