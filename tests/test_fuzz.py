@@ -19,6 +19,7 @@ from scipy import sparse
 from narrows.io.write import writer
 from narrows.read import iter_chunks
 from narrows.solve.errors import DataError
+from tests.conftest import EVERYTHING
 
 X = np.array([[1.5, 0, -2, 0], [0, 0, 0, 0], [1e-300, 3, 0, 0.1], [0, 7, 1e20, 0], [2, 0, 0, 5]])
 Y = np.array([1, 0, 1, -3, 12])
@@ -226,7 +227,7 @@ def test_what_is_whole_is_read(files, suffix):
 
 @pytest.mark.filterwarnings("ignore:.*the last line has no end")
 @pytest.mark.parametrize("suffix", list(FILES))
-@settings(max_examples=1000)
+@settings(max_examples=1000 if EVERYTHING else 100)
 @given(data=st.data())
 def test_what_is_damaged_is_read_as_by_the_reference_or_refused(files, suffix, data):
     folder, contents = files

@@ -57,11 +57,11 @@ def untidy_sparse(it: Subject, rng: Any) -> None:
 @law("sparse", once=True)
 def never_dense(it: Subject, rng: Any) -> None:
     """Sparse X is never made dense: memory stays below a quarter of that of dense X."""
-    n, d = 200, 40_000
+    shape = n, d = 200, 40_000
     y = CLASSES[np.arange(n) % it.n_classes]
     columns = rng.integers(0, d, (n, 5))
     columns[:, 0] = np.arange(n) % it.n_classes  # features that distinguish the classes
-    X = sparse.csr_array((np.ones(5 * n), columns.ravel(), np.arange(0, 5 * n + 1, 5)), (n, d))
+    X = sparse.csr_array((np.ones(5 * n), columns.ravel(), np.arange(0, 5 * n + 1, 5)), shape)
     it.new().fit(X[:100], y[:100])  # loads and compiles
     tracemalloc.start()
     try:
