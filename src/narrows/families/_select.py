@@ -133,7 +133,7 @@ class Selector(SelectorMixin, Additive):
 
         Returns
         -------
-        X_r : {ndarray, sparse matrix} of shape (n_samples, n_features_)
+        X_r : {ndarray, sparse matrix} of shape (n_samples, n_features_out)
             In the float type of X (float64 for others); CSR for sparse X.
 
         See Also
@@ -161,7 +161,7 @@ class Selector(SelectorMixin, Additive):
 
         Returns
         -------
-        names : ndarray of str objects of shape (n_features_,)
+        names : ndarray of str objects of shape (n_features_out,)
 
         See Also
         --------

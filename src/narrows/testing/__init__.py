@@ -258,10 +258,10 @@ def check_method(
       sample.
     - `sample_order`: The order of the samples changes nothing.
     - `feature_order`: Permuting the features permutes the answer.
-    - `class_names`: Other names of the classes, in another order, change nothing but classes_.
+    - `class_names`: Other names of the classes, in another order, change only `classes_`.
     - `offset`: Adding 1e8 to dense X changes nothing.
     - `selection`: No other set of as many features has a larger sum of scores.
-    - `transform`: transform selects features, or multiplies by components_; it changes nothing.
+    - `transform`: transform selects features, or multiplies by `components_`; it changes nothing.
     - `copying`: A copy goes on as if never copied, and shares nothing with the original.
     - `save_and_load`: A loaded estimator is the one that was saved, and goes on as if never
       stopped.

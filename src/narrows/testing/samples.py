@@ -138,7 +138,7 @@ def feature_order(it: Subject, rng: Any) -> None:
 
 @law()
 def class_names(it: Subject, rng: Any) -> None:
-    """Other names of the classes, in another order, change nothing but classes_."""
+    """Other names of the classes, in another order, change only `classes_`."""
     X, y = it.data(rng)
     renamed = np.where(y == "ant", "zebra", y) if not it.given_priors else np.char.add("z", y)
     found = it.answer(it.new().fit(X, renamed), X)
@@ -178,7 +178,7 @@ def selection(it: Subject, rng: Any) -> None:
 
 @law(once=True)
 def transform(it: Subject, rng: Any) -> None:
-    """transform selects features, or multiplies by components_; it changes nothing."""
+    """transform selects features, or multiplies by `components_`; it changes nothing."""
     X, y = it.data(rng)
     fitted = it.new().fit(X, y)
     before, probe = copy.deepcopy(fitted), it.data(rng)[0]
