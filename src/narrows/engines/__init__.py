@@ -8,4 +8,7 @@ products with samples that stay on the workers.
 """
 
 # the package that a collection is of, and the module whose `fit` and `transform` take it
-ENGINES = {"dask": "narrows.engines.dask"}
+ENGINES = {
+    "dask": "narrows.engines.dask",
+    "dask_expr": "narrows.engines.dask",  # of the DataFrames of Dask before 2025
+}
