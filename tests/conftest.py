@@ -8,9 +8,10 @@ from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 
-# before NumPy is loaded, and for the processes that tests start: threads for products of small
-# matrices wait for each other longer than they work, the more so with several workers
+# before NumPy is loaded, and for the processes that tests start: several workers with as many
+# threads as there are cores each would spend most of their time in waiting for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 from hypothesis import settings
