@@ -129,7 +129,7 @@ class Subject:
             self.near(name, a[name], b[name], exact)
 
     def undecided(self, answer: dict[str, np.ndarray]) -> tuple[str, ...]:
-        """Return what rounding may change: the ranks, and what is selected if the last is a tie."""
+        """Return what rounding may change: ranks, the sign of a score of 0, what ends in a tie."""
         each = self.estimator.get_params().get("per_class")
         support = answer.get("get_support()", np.zeros(0))
         scores = answer.get("scores_" if each is None else "class_scores_", np.zeros(0))
@@ -139,7 +139,8 @@ class Subject:
         near = _largest(rows) * max(1e-12, self.rtol)
         tie = kept < rows.shape[1] and (_apart(rows[:, -kept], rows[:, -kept - 1]) <= near).any()
         selected = ("get_support()", "get_feature_names_out()", "transform()") if tie else ()
-        return ("ranking_", *selected)
+        positive = ("n_positive_",) if (np.abs(rows) <= near).any() else ()
+        return ("ranking_", *positive, *selected)
 
     def untouched(self, found: Any, before: Any, X: Any) -> None:
         """Raise AssertionError where an estimator is not, to the bit, the copy made before."""
