@@ -296,8 +296,8 @@ class Additive(Estimator):
                 f"{name}: expected a ClassStats for fit_stats, got {type(stats).__name__}. "
                 "Use fit for samples."
             )
-        second, kinds = self._second(), (None, "total", "class")
-        if stats.presence != self._presence or kinds.index(stats.second) < kinds.index(second):
+        second = self._second()
+        if stats.presence != self._presence or not stats.has(second):
             raise ValueError(
                 f"{name}: expected a state with second={second!r} and presence={self._presence}, "
                 f"got one with second={stats.second!r} and presence={stats.presence}. "

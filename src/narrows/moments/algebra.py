@@ -34,7 +34,7 @@ class Algebra(Readings):
         """Return a copy that holds only these second moments; "class" may become "total"."""
         if second == self.second:
             return self.copy()
-        if self.second is None or second not in (None, "total"):
+        if not self.has(second):
             raise ValueError(
                 f"ClassStats: expected second moments that follow from second={self.second!r}, "
                 f"got {second!r}."

@@ -7,6 +7,7 @@ that either of them writes to.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple, Self
 
@@ -35,7 +36,7 @@ class Shift(NamedTuple):
     sums: Table
 
 
-class TableMoment:
+class TableMoment(ABC):
     """What moments that are tables have in common.
 
     Parameters
@@ -54,6 +55,7 @@ class TableMoment:
     names: ClassVar[tuple[str, ...]]
     of: ClassVar[str] = ""  # in messages
     by_class: ClassVar[bool] = True
+    separable: ClassVar[bool] = True  # whether the features can be in parts, side by side
 
     def __init__(self, table: Table, noise: Table | None = None):
         self.table, self.noise = table, noise
@@ -63,11 +65,16 @@ class TableMoment:
         """Return the moment of no samples and no classes."""
         return cls(Table((0 if cls.by_class else 1, n_features)))
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the numbers."""
+        return sum(array.nbytes for array in self.to_arrays().values())
+
     # -- changing it in place -----------------------------------------------------------------
 
+    @abstractmethod
     def update(self, batch: Batch) -> None:
         """Add samples; `batch.undo` notes what changes."""
-        raise NotImplementedError
 
     def add(self, row: np.ndarray, other: Self, sign: float) -> None:
         """Add `sign` times a moment about the same origin; its class j has the number row[j]."""
@@ -80,9 +87,9 @@ class TableMoment:
 
     # -- others made of it --------------------------------------------------------------------
 
+    @abstractmethod
     def shifted(self, shift: Shift) -> Self:
         """Return the moment about another origin."""
-        raise NotImplementedError
 
     def scaled(self, weight: float) -> Self:
         """Return the moment times a number."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas
 
 from narrows.moments.origin import EPS, Moments, Origin, about, resolution
 from narrows.moments.priors import priors
@@ -63,12 +64,51 @@ class Readings:
     def squares(self) -> np.ndarray | None:
         """Sums of squares; read-only.
 
-        None, of shape (n_features,) for "total", of shape (n_classes, n_features) for "class".
+        None without second moments; of shape (n_classes, n_features) for "class", else of shape
+        (n_features,).
         """
         if self.second is None:
             return None
         _, second = about(self._moments, self._counts, self._origin, None).values()
         return _read_only(second.squares())
+
+    @property
+    def cross(self) -> np.ndarray:
+        """sum_i w_i x_i x_i', of shape (n_features, n_features), for ``second="cross"``."""
+        self._cross()
+        _, second = about(self._moments, self._counts, self._origin, None).values()
+        return _symmetric(second.products().copy(order="F"))
+
+    def covariance(self) -> np.ndarray:
+        """Return C, the covariance of all samples, divided by n, for ``second="cross"``.
+
+        Returns
+        -------
+        covariance : ndarray of shape (n_features, n_features)
+            Zeros for an empty state.
+
+        Raises
+        ------
+        ValueError
+            The state holds other second moments.
+
+        See Also
+        --------
+        variances : Its diagonal, which needs sums of squares only.
+        """
+        return _symmetric(self.scatter() / (self.n or 1.0))
+
+    def scatter(self) -> np.ndarray:
+        """Return the lower triangle of n C, in Fortran order, for ``second="cross"``."""
+        C = self._cross().products().copy(order="F")
+        centre = self._centre(self.priors())
+        if C.size:
+            C = blas.dsyr(-self.n, centre, lower=1, a=C, overwrite_a=1)
+        return C
+
+    def has(self, second: Any) -> bool:
+        """Whether the state holds these second moments, or others that they follow from."""
+        return second in (None, self.second) or (second == "total" and self.second is not None)
 
     @property
     def mean(self) -> np.ndarray:
@@ -178,6 +218,14 @@ class Readings:
     def _sums(self) -> Table:
         return self._moments["sums"].table
 
+    def _cross(self) -> Any:
+        """The cross products; ValueError without them."""
+        if self.second != "cross":
+            raise ValueError(
+                f'ClassStats: expected second="cross" for a covariance, got {self.second!r}.'
+            )
+        return self._second()
+
     def _second(self) -> Any:
         """The second moment; ValueError without one."""
         if self.second is None:
@@ -215,6 +263,11 @@ class Readings:
             return None
         p = self.priors()
         return (self.variances(p) > resolution(self._origin)) & self.varying(p)
+
+
+def _symmetric(lower: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix with this lower triangle, and zeros above it."""
+    return lower + np.tril(lower, -1).T
 
 
 def _read_only(a: np.ndarray) -> np.ndarray:

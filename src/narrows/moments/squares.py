@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from narrows.moments.moment import Shift, TableMoment
 from narrows.moments.table import Table
 from narrows.solve.errors import warn
 
-_NOISE = 4 * float(np.finfo(np.float64).eps)  # of a sum of squares: its rounding
+NOISE = 4 * float(np.finfo(np.float64).eps)  # of a sum of squares: its rounding
 _DIGITS = 6  # of each variance, that a subtraction promises to leave
 
 
@@ -26,7 +27,7 @@ class Squares(TableMoment):
 
     def add(self, row: np.ndarray, other: Self, sign: float) -> None:
         """Add `sign` times a moment; a subtraction adds to `noise`."""
-        rounding = self.table.scaled(_NOISE) if sign < 0 else None
+        rounding = self.table.scaled(NOISE) if sign < 0 else None
         super().add(row, other, sign)
         if other.noise is not None:
             self._add_noise(self._rows(row), other.noise)
@@ -66,9 +67,9 @@ class Squares(TableMoment):
         """Return how far `mean` may be off by earlier subtractions; None without any."""
         return None if self.noise is None else self.noise.weighted(self._weights(p, counts))
 
+    @abstractmethod
     def _weights(self, p: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The weight of each row of the table in a mean under priors p."""
-        raise NotImplementedError
 
 
 class TotalSquares(Squares):

@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 
 from narrows.moments.algebra import Algebra
 from narrows.moments.batch import Batch
+from narrows.moments.cross import Cross
 from narrows.moments.first import First
 from narrows.moments.labels import indicator
 from narrows.moments.origin import Moments, Origin, middle
@@ -20,8 +21,8 @@ from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Field, betw
 from narrows.solve.sums import all_finite, check_sparse, with_one_index_type
 from narrows.solve.undo import Undo
 
-Second = Literal["total", "class"] | None
-SECOND: dict[Any, Any] = {"total": TotalSquares, "class": ClassSquares}  # see `moment`
+Second = Literal["total", "class", "cross"] | None
+SECOND: dict[Any, Any] = {"total": TotalSquares, "class": ClassSquares, "cross": Cross}
 
 _SCHEMA = {
     "classes": LABELS,
@@ -37,7 +38,7 @@ _ORIGIN = {
 
 
 class ClassStats(Algebra):
-    """Weights, sums and, on request, sums of squares of labelled samples, class by class.
+    """Weights, sums and, on request, second moments of labelled samples.
 
     States add up: ``a + b`` is the state of both data sets together, ``a - b`` removes one of
     them again, ``g * a`` scales all weights by g >= 0. So merging, unlearning, forgetting and
@@ -52,8 +53,10 @@ class ClassStats(Algebra):
     ----------
     n_features : int
         The number of features.
-    second : {None, "total", "class"}, default=None
-        Sums of squares: none, over all samples, or for each class.
+    second : {None, "total", "class", "cross"}, default=None
+        Second moments: none, sums of squares over all samples ("total") or for each class
+        ("class"), or sums of the products of all pairs of features ("cross"), which at most 8,192
+        features may have.
     presence : bool, default=False
         Count the samples in which a feature is not zero, instead of adding values up. Explicit
         zeros do not count.
@@ -90,7 +93,9 @@ class ClassStats(Algebra):
     -----
     **Cost**: O(nnz) to update from sparse samples, O(n_samples n_features) from dense ones, with no
     array larger than the state. Memory: 8 n_classes n_features bytes, and 8 n_features or as much
-    again for second moments. For sparse samples, a table of more than 4 million numbers is stored
+    again for sums of squares. With "cross", O(n_samples n_features^2) from dense samples on all
+    cores, O(n_samples z^2) from sparse ones with z non-zeros, and 8 n_features^2 bytes; up to 256
+    samples, or n_features if these are more, wait until their products are added. For sparse samples, a table of more than 4 million numbers is stored
     as its non-zeros with their places, at about 12 bytes each, as long as that is smaller.
 
     References
@@ -280,12 +285,15 @@ class ClassStats(Algebra):
     @property
     def nbytes(self) -> int:
         """The bytes of the moments."""
-        moments = self._moments.values()
-        return sum(array.nbytes for moment in moments for array in moment.to_arrays().values())
+        return sum(moment.nbytes for moment in self._moments.values())
 
     def middle(self) -> int:
-        """Return the feature that has about half of the bytes of the state before it."""
-        return self._sums.middle()
+        """Return the feature that has about half of the bytes of the state before it.
+
+        0 if the state cannot be cut there, since it holds products of features.
+        """
+        separable = all(moment.separable for moment in self._moments.values())
+        return self._sums.middle() if separable else 0
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes

@@ -111,6 +111,16 @@ def add_dense_rows(
 
 
 @compiled
+def add_products(indptr: Array, indices: Array, data: Array, weight: Array, G: Array) -> None:
+    """G += sum_i w_i x_i x_i' for rows of CSR parts, sorted, above the diagonal; O(nnz^2 / n)."""
+    for i in range(len(indptr) - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            row, v = indices[e], weight[i] * data[e]
+            for f in range(e, indptr[i + 1]):
+                G[row, indices[f]] += v * data[f]
+
+
+@compiled
 def gather_products(
     indptr: Array, indices: Array, data: Array, V: Array, a: Array, s: Array, out: Array
 ) -> None:
