@@ -19,7 +19,7 @@ from scipy.sparse import linalg
 from narrows import IDRQR, LDA, MMC, OC, OCM, SRDA
 from narrows.solve import columns, products, threads
 from narrows.solve.centred import Centred
-from narrows.solve.exact import gram_eigh, orthogonal_part, set_signs
+from narrows.solve.eigen import gram_eigh, orthogonal_part, set_signs
 from narrows.solve.lsqr import lsqr
 
 scores = st.lists(st.integers(-5, 20), min_size=1, max_size=12).map(

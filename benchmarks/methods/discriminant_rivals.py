@@ -10,7 +10,7 @@ from scipy.sparse.linalg import lsqr
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from narrows.solve.centred import Centred
-from narrows.solve.exact import positive_eigh
+from narrows.solve.eigen import positive_eigh
 
 
 class ScikitLDA:

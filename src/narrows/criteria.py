@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import norm  # whose squares do not overflow
 
 from narrows.moments.stats import ClassStats
-from narrows.solve.exact import gram_eigh
+from narrows.solve.eigen import gram_eigh
 from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
 
 

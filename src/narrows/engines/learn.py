@@ -96,6 +96,12 @@ def add_parts(add: Callable[[Any, Any], Any], a: Part, b: Part) -> Part:
     return Part(add(*(s if s.n_features == width else s.widen(width) for s in (a.state, b.state))))
 
 
+def width(part: Data, reading: Reading) -> int:
+    """Return the number of features of the first samples of a part; 0 if it has none."""
+    with _located(part):
+        return next((X.shape[1] for X, *_ in _chunks(part, reading)), 0)
+
+
 def learn_state(part: Data, reading: Reading, estimator: Any) -> Part:
     """Return the state of a part; without samples it has no features either."""
     features: list[Features] = []

@@ -80,6 +80,16 @@ class Parts:
         given = self.parts, repeat(self._reading), repeat(alone)
         return self._sum("learning", alone._add_states, learn.learn_state, *given)
 
+    def n_features(self) -> int:
+        """Return the number of features of the first part that has samples."""
+        if self.options.width:
+            return self.options.width
+        for part in self.parts:
+            found = self.engine.collect(self.engine.map(learn.width, [part], [self._reading]))[0]
+            if found:
+                return int(found)
+        return 0
+
     def rows(self, estimator: Any) -> tuple[SpreadRows, ClassStats]:
         """Return the samples less their mean as an operator, and their class sums.
 

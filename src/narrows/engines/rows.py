@@ -14,7 +14,8 @@ from scipy import sparse
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Samples
 from narrows.moments.stats import ClassStats
-from narrows.solve.centred import Centred, triangle
+from narrows.solve.centred import Centred
+from narrows.solve.eigen import triangle
 from narrows.solve.lsqr import Product
 from narrows.solve.sums import stacked, widened
 
@@ -42,14 +43,14 @@ class SpreadRows(Centred):
         classes, mean = stats.classes[live], stats.mean
         about = engine.broadcast((classes, mean))
         self.parts = engine.map(_centre, samples, repeat(about))
-        codes, root, lengths, largest, is_sparse = zip(*self._of_each(_facts), strict=True)
+        codes, root, lengths, squares, largest, is_sparse = zip(*self._of_each(_facts), strict=True)
         kinds = {kind for kind, part in zip(is_sparse, codes, strict=True) if len(part)}
         self.is_sparse, self._alike = True in kinds, len(kinds) < 2
         self.largest = max(largest)
         self.codes, self.root = np.concatenate(codes), np.concatenate(root)
         self.n, self.counts = stats.n, stats.counts[live]
         self.m = mean if self.is_sparse else np.zeros_like(mean)
-        self.length = float(np.linalg.norm(lengths))
+        self.length, self.squares = float(np.linalg.norm(lengths)), float(sum(squares))
         self._stops = np.cumsum([len(each) for each in codes])
         self._start(mean, np.square(self.root).max(initial=0.0))
         prior = stats.priors()
@@ -139,4 +140,5 @@ def _centre(samples: Samples | None, about: tuple[np.ndarray, np.ndarray]) -> Ce
 
 def _facts(part: Centred) -> tuple[Any, ...]:
     """Return what this process knows of the samples of a part."""
-    return part.codes, part.root, part.length, part.largest, part.is_sparse
+    sizes = part.length, part.squares, part.largest
+    return part.codes, part.root, *sizes, part.is_sparse

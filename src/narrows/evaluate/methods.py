@@ -26,6 +26,7 @@ from narrows.solve.columns import take
 from narrows.solve.errors import ParameterError
 from narrows.solve.threads import CORES
 
+Kind = tuple[bool, Second]  # of a state: presence, and second moments
 _MANY = 500  # components: with so many, the threads of a decomposition hardly wait
 RIVALS: dict[str, Callable[[int], Any]] = {
     "truncatedsvd": lambda p: TruncatedSVD(p, random_state=0),
@@ -41,26 +42,21 @@ class States:
     """The states of a fold's samples, one of each kind, that additive methods share."""
 
     def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
-        self._samples, self._made = (X, y), dict[bool, tuple[ClassStats, float]]()
-        kinds: dict[bool, list[Any]] = {}
-        for method in methods:
-            if isinstance(method, Ours) and method.adds_up:
-                state = method.estimator._empty_state(X.shape[1])
-                kinds.setdefault(state.presence, []).append(state.second)
-        self._second: dict[bool, Second] = {
-            presence: "class" if "class" in seconds else "total" if "total" in seconds else None
-            for presence, seconds in kinds.items()
-        }
+        self._samples, self._made = (X, y), dict[Kind, tuple[ClassStats, float]]()
+        kinds = [method.kind(X.shape[1]) for method in methods if isinstance(method, Ours)]
+        self._kinds = {kind for kind in kinds if kind is not None}
 
-    def of(self, estimator: Additive) -> tuple[ClassStats, float]:
-        """Return the state that this estimator is fitted to, and the CPU seconds it took."""
-        presence = estimator._empty_state(self._samples[0].shape[1]).presence
-        if presence not in self._made:
+    def of(self, kind: Kind) -> tuple[ClassStats, float]:
+        """Return a state of this kind, or one that holds more, and the CPU seconds it took."""
+        presence, second = kind
+        for more in ("total", "class"):  # the sums of squares for each class serve all but "cross"
+            if second != "cross" and (presence, more) in self._kinds:
+                kind = presence, more
+        if kind not in self._made:
             started = time.process_time()
-            second = self._second[presence]
-            stats = ClassStats.of(*self._samples, second=second, presence=presence)
-            self._made[presence] = stats, time.process_time() - started
-        return self._made[presence]
+            stats = ClassStats.of(*self._samples, second=kind[1], presence=presence)
+            self._made[kind] = stats, time.process_time() - started
+        return self._made[kind]
 
 
 class Ours:
@@ -68,8 +64,14 @@ class Ours:
 
     def __init__(self, name: str, estimator: Estimator):
         self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
+
+    def kind(self, n_features: int) -> Kind | None:
+        """Return the kind of state that the method is a function of; None if there is none."""
         # a half-life depends on the order of the samples, which a shared state does not keep
-        self.adds_up = isinstance(estimator, Additive) and estimator.half_life is None
+        if not isinstance(self.estimator, Additive) or self.estimator.half_life is not None:
+            return None
+        state = self.estimator._empty_state(n_features)
+        return (state.presence, state.second) if isinstance(state, ClassStats) else None
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit for at most `most` dimensions; return the CPU seconds."""
@@ -82,8 +84,9 @@ class Ours:
             warnings.simplefilter("ignore")
             clone(self.fitted).fit(X[few], y[few])  # compile first
         started, before = time.process_time(), 0.0
-        if self.adds_up:
-            stats, before = states.of(self.fitted)
+        kind = self.kind(X.shape[1])
+        if kind is not None:
+            stats, before = states.of(kind)
             started = time.process_time()
             self.fitted.fit_stats(stats)
         else:

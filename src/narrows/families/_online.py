@@ -14,8 +14,8 @@ from narrows.families._parameters import check, check_flags, check_whole, is_num
 from narrows.families._project import Directions, RankedProjector
 from narrows.families._sequential import Sequential
 from narrows.families._streams import Stream
+from narrows.solve.eigen import set_signs
 from narrows.solve.errors import ParameterError
-from narrows.solve.exact import set_signs
 from narrows.solve.schema import SchemaError
 from narrows.solve.span import Span
 from narrows.solve.span_rules import ILDARule, Rule, Start

@@ -17,8 +17,8 @@ from narrows.families._base import Estimator, read_only
 from narrows.families._engines import accepts_collections
 from narrows.families._parameters import check_whole
 from narrows.moments.stats import ClassStats
+from narrows.solve.eigen import set_signs
 from narrows.solve.errors import ParameterError
-from narrows.solve.exact import set_signs
 from narrows.solve.products import product
 
 

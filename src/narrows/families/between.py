@@ -11,7 +11,7 @@ from narrows.criteria import BETWEEN, Criterion
 from narrows.families._project import ExactProjector
 from narrows.families._select import CriterionSelector, PerClassSelector
 from narrows.moments.stats import ClassStats
-from narrows.solve.exact import orthogonal_part
+from narrows.solve.eigen import orthogonal_part
 
 
 class OCFS(CriterionSelector, PerClassSelector):

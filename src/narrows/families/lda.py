@@ -6,18 +6,32 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.metaestimators import available_if
 
-from narrows.families._batch import BatchProjector, Gathered
+from narrows.families._cross import CrossProjector
 from narrows.families._parameters import check, check_whole, is_number
+from narrows.moments.cross import MOST
 from narrows.solve.centred import Centred
+from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
 from narrows.solve.errors import ParameterError, RangeError
-from narrows.solve.exact import DROPPED, best_ratios, rank_tolerance, row_basis, total_space
+from narrows.solve.exact import total_space
+from narrows.solve.scatter import Scatter, discriminants, rank_within
 
 _SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inverse are lost
 _ROUNDING = 1e-12  # relative: smaller differences of the class means are rounding
+_ACCURATE = 1e-11  # of the sum of squares: with a smaller mu the SVD has more digits
 
 
-class LDA(BatchProjector):
+def _adds_up(estimator: Any) -> bool:
+    if estimator.solver != "regularized":
+        raise AttributeError(
+            f'{type(estimator).__name__}: expected solver="regularized" to learn from batches, got '
+            f"{estimator.solver!r}. Use OnlineSRDA, or fit all samples at once."
+        )
+    return True
+
+
+class LDA(CrossProjector):
     """Linear discriminant analysis of dense data, also with more features than samples.
 
     ::
@@ -106,7 +120,8 @@ class LDA(BatchProjector):
     [9.08, 4.13]
     """
 
-    _instead = "FisherFS to select features, OnlineSRDA to learn from batches"
+    _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
+    _by_products = False
 
     def __init__(
         self,
@@ -114,16 +129,38 @@ class LDA(BatchProjector):
         solver: str = "regularized",
         mu: float = 0.5,
         pca_components: int | None = None,
+        half_life: float | None = None,
     ):
         self.n_components = n_components
         self.solver = solver
         self.mu = mu
         self.pca_components = pca_components
+        self.half_life = half_life
 
-    def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
-        Q, s, H, F = total_space(A)
+    partial_fit = available_if(_adds_up)(CrossProjector.partial_fit)
+    merge = available_if(_adds_up)(CrossProjector.merge)
+    fit_stats = available_if(_adds_up)(CrossProjector.fit_stats)
+
+    def _has_sums(self, n_features: int) -> bool:
+        return self.solver == "regularized" and super()._has_sums(n_features)
+
+    def _ridge(self, mean_square: float) -> float:
+        return float(self.mu)
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+        if not alpha and (rank := rank_within(S)) < len(S.C):
+            raise self._singular(rank, len(S.C))
+        return *discriminants(S, alpha), 0
+
+    def _singular(self, rank: int, of: int) -> ParameterError:
+        return ParameterError(
+            f"{type(self).__name__}: expected mu > 0, since the scatter within the classes is "
+            f"singular, of rank {rank}, and the samples span {of} directions; got mu=0. "
+            'Use mu > 0 or solver="gsvd".'
+        )
+
+    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
         mu, unit, n = 0.0, np.sqrt(A.n), A.shape[0]
-        noise = rank_tolerance(F, s, n)  # F contains differences of samples of size s
         if self.solver == "regularized":
             mu, unit = A.scaled(self.mu), 2.0 ** (-A.weight_power // 2)
             if self.mu and not _SMALLEST_MU < mu < 1 / _SMALLEST_MU:
@@ -133,66 +170,77 @@ class LDA(BatchProjector):
                     A.largest_in(),
                     "Scale the data, or mu by their squared scale.",
                 )
+        if n <= MOST and mu > _ACCURATE * A.squares:
+            ratios, W = discriminants(A.scatter(), mu)
+        else:
+            ratios, W = self._by_svd(A, mu)
+        self._check_rank(len(ratios), len(A.counts))
+        return ratios, np.ldexp(unit * W, -A.power), 0
+
+    def _by_svd(self, A: Centred, mu: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return ratios and directions from singular values: no scatter costs digits."""
+        n = A.shape[0]
+        Q, s, H, F = total_space(A)
+        noise = rank_tolerance(F, s, n)  # F contains differences of samples of size s
+        if self.solver == "regularized":
             rank = len(s) if mu else row_basis(F, n, noise).shape[1]
             if rank < len(s):
-                raise ParameterError(
-                    f"LDA: mu=0, but the scatter within the classes is singular, of rank {rank}, "
-                    f'and the samples span {len(s)} directions. Use mu > 0 or solver="gsvd".'
-                )
+                raise self._singular(rank, len(s))
         elif self.solver == "pca":
             P, size = self._pca(row_basis(F, n, noise)), np.linalg.norm(H)
             Q, H, F = Q @ P, H @ P, F @ P
             if np.linalg.norm(H) <= _ROUNDING * size:
                 raise ValueError(
-                    "LDA: expected class means that differ in the principal components used, got "
-                    'equal ones. Use solver="regularized" or "gsvd".'
+                    f"{type(self).__name__}: expected class means that differ in the principal "
+                    'components used, got equal ones. Use solver="regularized" or "gsvd".'
                 )
         else:
             F = np.diag(s)
         ratios, V = best_ratios(H, F, mu, n, noise)
         found = int((ratios > DROPPED * ratios.max(initial=0.0)).sum())
-        self._check_rank(found, len(A.counts))
-        return ratios[:found], np.ldexp(Q @ (unit * V[:, :found]), -A.power), 0
+        return ratios[:found], Q @ V[:, :found]
 
     def _pca(self, within: np.ndarray) -> np.ndarray:
         """Return the components of "pca" in the coordinates of all components of X - m."""
         r, (t, most) = self.pca_components, within.shape
         if not most:
             raise ValueError(
-                'LDA: expected scatter within the classes for solver="pca", got equal samples in '
-                'each class. Use solver="regularized" or "gsvd".'
+                f"{type(self).__name__}: expected scatter within the classes for solver="
+                '"pca", got equal samples in each class. Use solver="regularized" or "gsvd".'
             )
         if r is not None and r > most:
             raise ParameterError(
-                f"LDA: pca_components={r}, but the scatter within the classes is singular on more "
-                f"than {most} components. Use pca_components<={most}."
+                f"{type(self).__name__}: expected pca_components<={most}, since the scatter within "
+                f"the classes is singular on more components, got {r}."
             )
         return within if r is None else np.eye(t, r)
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
+        name = type(self).__name__
         valid = self.solver in ("regularized", "pca", "gsvd")
-        check("LDA", "solver", self.solver, valid, '"regularized", "pca" or "gsvd"')
-        check("LDA", "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
+        check(name, "solver", self.solver, valid, '"regularized", "pca" or "gsvd"')
+        check(name, "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
         if self.pca_components is not None:
-            check_whole("LDA", "pca_components", self.pca_components, " or None")
+            check_whole(name, "pca_components", self.pca_components, " or None")
 
     def _check_X(self, X: Any, **options: Any) -> Any:
         if sparse.issparse(X):
             raise TypeError(
-                "LDA: expected dense data, got a sparse matrix. Use SRDA, which solves LDA by "
-                "regression, or X.toarray() if X is small."
+                f"{type(self).__name__}: expected dense data, got a sparse matrix. Use SRDA, which "
+                "solves LDA by regression, or X.toarray() if X is small."
             )
         return super()._check_X(X, **options)
 
-    def _update_state(self, state: Gathered, X: Any, y: Any) -> Gathered:
-        """Append dense samples, in place, for `_fit_state`."""
+    def _update_state(
+        self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
+    ) -> Any:
         if sparse.issparse(X):
             raise ParameterError(
-                "LDA: expected dense data, got sparse data. Use SRDA, which solves LDA by "
-                "regression."
+                f"{type(self).__name__}: expected dense data, got sparse data. Use SRDA, which "
+                "solves LDA by regression."
             )
-        return super()._update_state(state, X, y)
+        return super()._update_state(state, X, y, sample_weight, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

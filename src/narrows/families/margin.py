@@ -8,14 +8,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from narrows.criteria import Criterion
-from narrows.families._batch import BatchProjector
+from narrows.families._cross import CrossProjector
 from narrows.families._parameters import check, is_number
 from narrows.families._select import CriterionSelector, Selection
 from narrows.moments.priors import second_for
 from narrows.moments.stats import Second
 from narrows.solve.centred import Centred
 from narrows.solve.errors import ParameterError, warn
-from narrows.solve.exact import margin_eigh
+from narrows.solve.exact import criterion_eigh
+from narrows.solve.scatter import Scatter, leading
 
 LARGEST_WEIGHT = 1e100  # of eps and theta: the square of a larger number overflows
 _NO_GAIN = 2e-14  # relative to the largest eigenvalue: smaller ones are rounding
@@ -173,7 +174,7 @@ class MMCFS(CriterionSelector):
         )
 
 
-class MMC(BatchProjector):
+class MMC(CrossProjector):
     """Maximum margin criterion projection.
 
     ::
@@ -259,41 +260,68 @@ class MMC(BatchProjector):
     ([3.64], 1)
     """
 
-    _by_products = True
-    _instead = "MMCFS to select features, IMMC to learn from single samples"
+    _instead = "MMCFS to select features, or IMMC to learn from single samples"
 
-    def __init__(self, n_components: int | None = None, eps: float = 1.0):
+    def __init__(
+        self,
+        n_components: int | None = None,
+        eps: float = 1.0,
+        half_life: float | None = None,
+    ):
         self.n_components = n_components
         self.eps = eps
+        self.half_life = half_life
 
     @property
     def n_positive_(self) -> int:
         """The number of directions that gain margin."""
-        return self._state.more
+        return int(self._solution.more)
 
-    def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
-        p = self.n_components or len(A.counts) - 1
-        L, W, converged = margin_eigh(A, float(self.eps), p)
+    def _criterion(self) -> Criterion:
+        return margin(self.eps)
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+        criterion, most = self._criterion(), max(self.n_components or 0, len(S.H) - 1)
+        L, W = leading(S, criterion.between, criterion.total, most)
+        return L, W, _gaining(L)
+
+    def _check_solution(self, solution: Any, stats: Any) -> None:
+        self._check_gain(solution.available, solution.more, len(stats.classes))
+
+    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+        p, criterion = self.n_components or len(A.counts) - 1, self._criterion()
+        L, W, converged = criterion_eigh(A, criterion.between, criterion.total, p)
         L = np.ldexp(L, 2 * A.power)
-        if not len(L):
-            raise ValueError("MMC: expected samples that differ, got equal samples only. Check X.")
-        if self.n_components is not None and p > len(L):
-            raise ParameterError(
-                f"MMC: n_components={p}, but the samples span only {len(L)} "
-                f"direction{'s' if len(L) > 1 else ''}. "
-                f"Use n_components<={len(L)}."
-            )
-        positive = int((L > _NO_GAIN * np.abs(L).max()).sum())
+        positive = _gaining(L)
         if not converged:
             warn(
-                f"MMC: Lanczos found {positive} directions that gain margin before it was stopped; "
-                "further ones may exist, and the other directions are estimates. Standardise the "
-                "features, or use a smaller eps.",
+                f"{type(self).__name__}: Lanczos found {positive} directions that gain margin "
+                "before it was stopped; further ones may exist, and the other directions are "
+                "estimates. Standardise the features, or use a smaller eps.",
                 ConvergenceWarning,
             )
-        warn_of_few("MMC", positive, min(p, len(L)), self.eps)
+        self._check_gain(len(L), positive, len(A.counts))
         return L, W, positive
+
+    def _check_gain(self, found: int, positive: int, n_classes: int) -> None:
+        """Raise where there are too few directions, and warn where too few gain margin."""
+        name, p = type(self).__name__, self.n_components or n_classes - 1
+        if not found:
+            raise ValueError(
+                f"{name}: expected samples that differ, got equal samples only. Check X."
+            )
+        if self.n_components is not None and p > found:
+            raise ParameterError(
+                f"{name}: expected n_components<={found}, since the samples span only {found} "
+                f"direction{'s' if found > 1 else ''}, got {p}."
+            )
+        warn_of_few(name, positive, min(p, found), self.eps)
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        check_eps("MMC", self.eps)
+        check_eps(type(self).__name__, self.eps)
+
+
+def _gaining(L: np.ndarray) -> int:
+    """Return how many eigenvalues are positive beyond rounding."""
+    return int((L > _NO_GAIN * np.abs(L).max(initial=0.0)).sum())

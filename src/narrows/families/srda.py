@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from narrows.families._batch import BatchProjector
+from narrows.families._cross import CrossProjector
 from narrows.families._parameters import check, check_whole, is_number
+from narrows.moments.cross import MOST
 from narrows.solve.centred import Centred
-from narrows.solve.exact import by_discriminant_power, regressions
+from narrows.solve.exact import by_discriminant_power, lsqr_regressions
+from narrows.solve.scatter import Scatter, regressions
 
 _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
+_RIDGES = ("auto", "scale")
+_SOLVERS = ("auto", "cross", "lsqr")
 
 
-class SRDA(BatchProjector):
+class SRDA(CrossProjector):
     """Spectral regression discriminant analysis for sparse and dense data.
 
     ::
@@ -102,37 +106,63 @@ class SRDA(BatchProjector):
     [0.88, 0.83]
     """
 
-    _by_products = True
-    _instead = "OnlineSRDA to learn from batches, or OC, which is exact on a stream"
+    _instead = "OnlineSRDA, or OC, which is exact on a stream"
 
     def __init__(
         self,
         n_components: int | None = None,
-        alpha: float = 1.0,
+        alpha: float | str = "auto",
+        solver: str = "auto",
         max_iter: int = 20,
         tol: float = 1e-8,
+        half_life: float | None = None,
     ):
         self.n_components = n_components
         self.alpha = alpha
+        self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.half_life = half_life
 
     @property
     def n_iter_(self) -> int:
-        """The number of LSQR steps of the slowest response."""
-        return self._state.more
+        """The number of LSQR steps of the slowest response; 1 where no steps are needed."""
+        return int(self._solution.more)
 
-    def _directions(self, A: Centred) -> tuple[np.ndarray, np.ndarray, int]:
-        alpha = min(A.scaled(self.alpha), _LARGEST)  # a larger one gives the same directions
-        W, n_iter = regressions(A, alpha, self.max_iter, float(self.tol))
-        ratios, W = by_discriminant_power(A, W)
+    @property
+    def alpha_(self) -> float:
+        """The ridge."""
+        return float(self._solution.alpha)
+
+    def _has_sums(self, n_features: int) -> bool:
+        return self.solver == "cross" or (self.solver == "auto" and super()._has_sums(n_features))
+
+    def _ridge(self, mean_square: float) -> float:
+        return mean_square if isinstance(self.alpha, str) else float(self.alpha)
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+        return *regressions(S, alpha), 1
+
+    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+        alpha = min(A.scaled(alpha), _LARGEST)  # a larger one gives the same directions
+        if not A.is_sparse and self.solver == "auto" and A.shape[0] <= MOST:
+            ratios, W = regressions(A.scatter(), alpha)
+            n_iter = 1
+        else:
+            W, n_iter = lsqr_regressions(A, alpha, self.max_iter, float(self.tol))
+            ratios, W = by_discriminant_power(A, W)
         self._check_rank(len(ratios), len(A.counts))
         return ratios, W, n_iter
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        for name in ("alpha", "tol"):
-            value = getattr(self, name)
-            valid = is_number(value, 0) and value < _LARGEST
-            check("SRDA", name, value, valid, f"a number >= 0 and < {_LARGEST:g}")
-        check_whole("SRDA", "max_iter", self.max_iter)
+        name = type(self).__name__
+        if not (isinstance(self.alpha, str) and self.alpha in _RIDGES):
+            valid = is_number(self.alpha, 0) and self.alpha < _LARGEST
+            words = ", ".join(f'"{word}"' for word in _RIDGES)
+            check(name, "alpha", self.alpha, valid, f"{words} or a number >= 0 and < {_LARGEST:g}")
+        valid = is_number(self.tol, 0) and self.tol < _LARGEST
+        check(name, "tol", self.tol, valid, f"a number >= 0 and < {_LARGEST:g}")
+        valid = isinstance(self.solver, str) and self.solver in _SOLVERS
+        check(name, "solver", self.solver, valid, '"auto", "cross" or "lsqr"')
+        check_whole(name, "max_iter", self.max_iter)

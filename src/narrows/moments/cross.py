@@ -349,8 +349,10 @@ def _groups(rows: tuple[Rows, ...]) -> Iterator[Rows]:
             yield r
         else:
             dense.append(r)
-    if dense:
-        yield Rows(np.vstack([r.X for r in dense]) if len(dense) > 1 else dense[0].X, _joined(dense))
+    if len(dense) > 1:
+        yield Rows(np.vstack([r.X for r in dense]), _joined(dense))
+    else:
+        yield from dense
 
 
 def _joined(rows: Sequence[Rows]) -> np.ndarray:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import blas, norm  # its squares do not overflow
 
 from narrows.moments.origin import EPS, Moments, Origin, about, resolution
 from narrows.moments.priors import priors
 from narrows.moments.squares import not_enough, ratio
 from narrows.moments.table import Table
+from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.sums import BLOCK, HUGE, TINY, blocks, check_not_tiny, too_large, weighted
 
 _ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
@@ -96,15 +97,29 @@ class Readings:
         --------
         variances : Its diagonal, which needs sums of squares only.
         """
-        return _symmetric(self.scatter() / (self.n or 1.0))
+        return _symmetric(self._scatter() / (self.n or 1.0))
 
-    def scatter(self) -> np.ndarray:
-        """Return the lower triangle of n C, in Fortran order, for ``second="cross"``."""
-        C = self._cross().products().copy(order="F")
-        centre = self._centre(self.priors())
-        if C.size:
-            C = blas.dsyr(-self.n, centre, lower=1, a=C, overwrite_a=1)
-        return C
+    def scatters(self) -> Scatter:
+        """Return the total scatter and that of the class means, for ``second="cross"``.
+
+        They are in the coordinates of the features, or of the samples if these are fewer.
+        """
+        p = self.priors()
+        H = np.empty((int((p > 0).sum()), self.n_features))
+        for columns, D in self.deviations(p):
+            H[:, columns] = np.sqrt(self.n * p[p > 0])[:, None] * D
+        faint = float(np.sqrt(self.n) * norm(self.rounding(p)))
+        H[np.linalg.norm(H, axis=1) <= faint] = 0.0
+        rows = self._cross().samples()
+        if rows is not None:
+            return of_samples(*rows, self._centre(p), H, faint)
+        return Scatter(self._scatter(), H, self.n, self._cross().noise(), faint)
+
+    def mean_square(self) -> float:
+        """Return the mean squared length of samples: raw if they are sparse, else less the mean."""
+        second, p = self._second(), self.priors()
+        squares = second.mean(p, self._counts)
+        return float((squares if self._origin is None else self.variances(p)).sum())
 
     def has(self, second: Any) -> bool:
         """Whether the state holds these second moments, or others that they follow from."""
@@ -217,6 +232,11 @@ class Readings:
     @property
     def _sums(self) -> Table:
         return self._moments["sums"].table
+
+    def _scatter(self) -> np.ndarray:
+        """The lower triangle of n C, in Fortran order."""
+        C, centre = self._cross().products().copy(order="F"), self._centre(self.priors())
+        return blas.dsyr(-self.n, centre, lower=1, a=C, overwrite_a=1) if C.size else C
 
     def _cross(self) -> Any:
         """The cross products; ValueError without them."""

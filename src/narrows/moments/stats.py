@@ -93,10 +93,13 @@ class ClassStats(Algebra):
     -----
     **Cost**: O(nnz) to update from sparse samples, O(n_samples n_features) from dense ones, with no
     array larger than the state. Memory: 8 n_classes n_features bytes, and 8 n_features or as much
-    again for sums of squares. With "cross", O(n_samples n_features^2) from dense samples on all
-    cores, O(n_samples z^2) from sparse ones with z non-zeros, and 8 n_features^2 bytes; up to 256
-    samples, or n_features if these are more, wait until their products are added. For sparse samples, a table of more than 4 million numbers is stored
+    again for sums of squares. For sparse samples, a table of more than 4 million numbers is stored
     as its non-zeros with their places, at about 12 bytes each, as long as that is smaller.
+
+    With "cross", O(n_samples n_features^2) from dense samples on all cores, O(n_samples z^2) from
+    sparse ones with z non-zeros each, and 8 n_features^2 bytes. Up to 256 samples, or n_features if
+    these are more, wait until their products are added. Products of float32 samples are computed in
+    single precision within blocks, and added up in double precision.
 
     References
     ----------

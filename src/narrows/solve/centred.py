@@ -9,19 +9,16 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from narrows.solve.eigen import triangle
 from narrows.solve.lsqr import Product
 from narrows.solve.products import Products
+from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, with_values
 
 _EPS = 1e-15
 LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
 _HEAVY = 1e20  # the same for weights
 _ROWS = 1 << 13  # the fewest rows of one QR decomposition
-
-
-def triangle(F: np.ndarray) -> np.ndarray:
-    """Return a factor with the scatter of F and at most as many rows as columns."""
-    return np.asarray(np.linalg.qr(F, mode="r")) if len(F) > F.shape[1] else F
 
 
 def occupied(X: Any) -> np.ndarray | None:
@@ -66,6 +63,8 @@ class Centred(LinearOperator):
         N_j, the weight of each class.
     length : float
         The Frobenius norm of X as it is held.
+    squares : float
+        sum_i w_i |x_i|^2 of X as it is held.
     noise : float
         The length that a row of `between` may have by rounding.
     """
@@ -101,7 +100,16 @@ class Centred(LinearOperator):
         else:
             self.m = mean - origin
         self.length = float(np.linalg.norm(self.X.data if self.is_sparse else self.X))
+        self.squares = self._squares()
         self._start(origin, weight.max(initial=0.0))
+
+    def _squares(self) -> float:
+        """Return sum_i w_i |x_i|^2."""
+        values = self.X.data**2 if self.is_sparse else np.einsum("ij,ij->i", self.X, self.X)
+        if self.is_sparse:
+            values = np.add.reduceat(np.append(values, 0.0), self.X.indptr[:-1])
+            values = np.where(np.diff(self.X.indptr) > 0, values, 0.0)
+        return float(self.root**2 @ values)
 
     def _start(self, origin: np.ndarray, heaviest: float) -> None:
         """Initialise the operator, and bound the rounding."""
@@ -130,8 +138,19 @@ class Centred(LinearOperator):
         """Return a factor with the scatter A'A and at most as many rows as columns; for dense X."""
         return triangle(self.root[:, None] * (self.X - self.m))
 
+    def scatter(self) -> Scatter:
+        """Return the scatters, in the columns, or in the rows if these are fewer."""
+        H = self.between()
+        if self.shape[0] <= self.shape[1]:
+            return of_samples(self.X, self.root**2, self.m, H, self.noise)
+        C = np.asfortranarray(self.square() - self.n * np.outer(self.m, self.m))
+        return Scatter(C, H, self.n, float(4 * _EPS * self.squares), self.noise)
+
     def square(self) -> np.ndarray:
-        """Return sum_i w_i x_i x_i', for sparse X with few columns."""
+        """Return sum_i w_i x_i x_i', for few columns."""
+        if not self.is_sparse:
+            scaled = self.root[:, None] * self.X
+            return scaled.T @ scaled
         scaled = self.X.multiply(self.root[:, None]).tocsr()
         return (scaled.T @ scaled).toarray()
 

@@ -1,171 +1,30 @@
-"""Small eigenproblems of the exact projections, and the reduction of large ones to small ones."""
+"""Exact projections of samples that are at hand, or that products are made with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from narrows.solve.centred import Centred, triangle
+from narrows.solve.centred import Centred
+from narrows.solve.eigen import (
+    best_ratios,
+    orthogonal_part,
+    positive_eigh,
+    rank_tolerance,
+    triangle,
+)
 from narrows.solve.lsqr import lsqr
+from narrows.solve.scatter import leading
 from narrows.solve.sums import blocks
 
-Blocks = Iterable[tuple[slice, np.ndarray]]
-
-DROPPED = 1e-12  # eigenvalues below this share of the largest are rounding
-_TINY = 1e-200
-_SUSPECT = 1e-8  # below this share the vectors from a Gram matrix need another orthogonalisation
 SMALL_SIDE = 1_000  # rows or columns up to which a square array is always formed
 _LARGEST_SIDE = 4_000  # rows or columns up to which it is formed where nothing else works
 _RESTARTS = 100  # of Lanczos
 _ROOM = 1 << 24  # numbers in each array for a group of responses
 _NOTHING = 1e-9  # eigenvalues below this share of a typical one count as 0
-_SAME = 1e-6  # entries of a direction that differ by less, relative to the largest, count as equal
-
-
-def gram_eigh(
-    blocks: Callable[[], Blocks], n_features: int, noise: float = 0.0, most: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenpairs of A = H'H from the small matrix K = H H'.
-
-    With K = U L U', the vectors are W = H'U L^(-1/2). H is read twice, by columns, and A is
-    never formed. O(c^2 d) time, O(c^2 + d p) memory.
-
-    Parameters
-    ----------
-    blocks : callable
-        Returns an iterable of (columns, H[:, columns]) for H of shape (n_classes, n_features).
-    n_features : int
-        Number of columns of H.
-    noise : float
-        The largest norm of a row of H that is only rounding.
-    most : int, optional
-        The largest number of vectors to return; all by default.
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (r,)
-        Descending; those below 1e-12 of the largest, or due to noise, are dropped, so r is the
-        rank. They may be infinite or 0, where squares overflow or underflow.
-    W : ndarray of shape (n_features, min(r, most))
-        Orthonormal columns.
-    """
-    power = 0
-    with np.errstate(over="ignore", invalid="ignore"):
-        K = sum(H @ H.T for _, H in blocks())
-        if not _TINY < np.trace(K) < 1 / _TINY:  # squares underflow or overflow: rescale
-            size = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks())
-            power = int(np.frexp(size)[1])
-            K = sum(np.ldexp(H, -power) @ np.ldexp(H, -power).T for _, H in blocks())
-    if not np.isfinite(K).all():
-        return np.array([np.inf]), np.empty((n_features, 0))
-    noise = float(np.ldexp(noise, -power))
-    L, U = positive_eigh(np.asarray(K), noise * noise)
-    U = (U / np.sqrt(L))[:, :most]
-    W = np.empty((n_features, U.shape[1]))
-    for columns, H in blocks():
-        np.matmul((np.ldexp(H, -power) if power else H).T, U, out=W[columns])
-    with np.errstate(over="ignore"):
-        L = np.ldexp(L, 2 * power)
-    if len(L) and L[-1] < _SUSPECT * L[0]:
-        W, R = np.linalg.qr(W)
-        W *= np.sign(np.diag(R))
-    return L, W
-
-
-def positive_eigh(K: np.ndarray, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenpairs of a nonnegative matrix beyond rounding, descending."""
-    L, U = linalg.eigh(K)
-    L, U = L[::-1], U[:, ::-1]
-    kept = (DROPPED * L[:1].max(initial=0.0) < L) & (noise < L)
-    return L[kept], U[:, kept]
-
-
-def orthogonal_part(
-    w: np.ndarray, W: np.ndarray, scale: float = 0.0, share: float = 1e-6
-) -> np.ndarray:
-    """Return the unit vector of `w` less its projection on the orthonormal columns of W.
-
-    Of shape (n_features, 1), or (n_features, 0) where at most `share` of the length of `w`, or of
-    `scale`, remains.
-    """
-    size = float(np.abs(w).max(initial=0.0))
-    if size and not _TINY < size * size < 1 / _TINY:
-        power = int(np.frexp(size)[1])
-        w, scale = np.ldexp(w, -power), float(np.ldexp(scale, -power))
-    rest = w - W @ (W.T @ w)
-    rest -= W @ (W.T @ rest)  # two rounds are enough
-    length = np.linalg.norm(rest)
-    if length <= share * max(scale, float(np.linalg.norm(w))):
-        return np.empty((len(w), 0))
-    return rest[:, None] / length
-
-
-def set_signs(W: np.ndarray) -> np.ndarray:
-    """Set each column's sign, in place, so that its entry of largest magnitude is positive.
-
-    Entries that differ by rounding count as equal, and the first of them decides: features that
-    mirror each other have opposite entries, and the last bit must not choose between them.
-    """
-    high, low = W.max(axis=0, initial=0.0), W.min(axis=0, initial=0.0)
-    turned, least = -low > high, (1 - _SAME) * np.maximum(high, -low)
-    for j in np.flatnonzero((np.minimum(high, -low) >= least) & (high > 0)):
-        turned[j] = W[(np.abs(W[:, j]) >= least[j]).argmax(), j] < 0
-    if turned.any():
-        W *= np.where(turned, -1.0, 1.0)
-    return W
-
-
-# -- the ratio of two scatters -------------------------------------------------------------------
-
-
-def best_ratios(
-    H: np.ndarray, F: np.ndarray, mu: float = 0.0, n: int = 0, noise: float = 0.0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the v that maximise v'H'Hv / v'(F'F + mu I)v one after the other.
-
-    From the singular values of F, and those of H after F'F + mu I has been whitened: no scatter
-    is formed, so squares cost no digits.
-
-    Parameters
-    ----------
-    H, F : ndarray of shape (n_classes, r) and (n_samples, r)
-        Factors of the two scatters.
-    mu : float
-        >= 0. With 0, the null space of F is dropped.
-    n : int
-        Number of samples that F was computed from, if more than it has rows.
-    noise : float
-        Singular values of F up to this are rounding, too.
-
-    Returns
-    -------
-    ratios : ndarray of shape (k,)
-        Descending; k is the smaller of n_classes and r, less what is dropped.
-    V : ndarray of shape (r, k)
-        V'(F'F + mu I)V = I.
-    """
-    F = triangle(F)
-    _, s, Vt = linalg.svd(F, full_matrices=mu > 0)
-    s = np.append(s, np.zeros(len(Vt) - len(s)))
-    kept = (s > max(noise, rank_tolerance(F, s, n))) | (mu > 0)
-    whitener = Vt[kept].T / np.sqrt(s[kept] ** 2 + mu)
-    _, t, Ut = linalg.svd(H @ whitener, full_matrices=False)
-    return t**2, whitener @ Ut.T
-
-
-def rank_tolerance(F: Any, s: np.ndarray, n: int = 0) -> float:
-    """Return a bound of the rounding in the singular values s of F, computed from n samples."""
-    return float(max(n, *F.shape) * np.finfo(np.float64).eps * s.max(initial=0.0))
-
-
-def row_basis(F: np.ndarray, n: int = 0, noise: float = 0.0) -> np.ndarray:
-    """Return an orthonormal basis of the row space of F beyond noise, one vector a column."""
-    _, s, Vt = linalg.svd(triangle(F), full_matrices=False)
-    return Vt[s > max(noise, rank_tolerance(F, s, n))].T
 
 
 def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -199,7 +58,7 @@ def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
     return Q, s[: Q.shape[1]], H @ Q, F @ Q
 
 
-def regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np.ndarray, int]:
+def lsqr_regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np.ndarray, int]:
     """Solve the ridge regressions of orthonormal responses that separate the classes.
 
     ::
@@ -250,44 +109,46 @@ def by_discriminant_power(A: Centred, W: np.ndarray) -> tuple[np.ndarray, np.nda
     return ratios, W / np.linalg.norm(W, axis=0)
 
 
-# -- the margin ----------------------------------------------------------------------------------
+# -- leading eigenvectors of a criterion -----------------------------------------------------------
 
 
-def margin_eigh(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return the p leading eigenvectors of S_b - eps S_w in the row space.
+def criterion_eigh(
+    A: Centred, between: float, total: float, p: int
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return the p leading eigenvectors of between S_b + total C in the row space.
 
-    S_b - eps S_w = A'MA/n with M = (1 + eps) E E' - eps I, so it needs products with X alone. M has
-    as many positive eigenvalues as there are classes, and the range of A excludes one of them: at
-    most c - 1 directions gain margin. Directions outside the row space have eigenvalue 0. Lanczos
-    finds those that gain. For further ones, and where Lanczos does not converge, a basis of the row
-    space is computed if rows or columns are few enough; if both are many, further directions come
-    from the Krylov space of A'MA and the class means.
+    That is A'MA/n with M = between E E' + total I, so it needs products with X alone. With total <
+    0, M has as many positive eigenvalues as there are classes, and the range of A excludes one of
+    them: at most c - 1 directions have a positive eigenvalue. Directions outside the row space have
+    eigenvalue 0. Lanczos finds the positive ones. For further ones, and where Lanczos does not
+    converge, both scatters are computed if rows or columns are few enough; if both are many,
+    further directions come from the Krylov space of A'MA and the class means.
 
     Returns
     -------
     eigenvalues : ndarray of shape (k,)
         Descending.
     W : ndarray of shape (n_features, k)
-        Orthonormal, in the row space; k is the larger of p and n_classes - 1, or less where the
-        row space has fewer dimensions.
+        Orthonormal, in the row space; k is p, and with total < 0 at least n_classes - 1, or less
+        where the row space has fewer dimensions.
     converged : bool
-        Whether all directions that gain margin are known to be included.
+        Whether all directions with a positive eigenvalue are known to be included.
 
     Notes
     -----
     **Cost**: O(nnz) for each of some tens of products; or O(r^3), with r the smaller of n and d.
     """
-    side, most = min(A.shape), len(A.counts) - 1
-    p = max(p, most)
+    most = p if total > 0 else len(A.counts) - 1
+    side, p = min(A.shape), max(p, most)
     if side <= max(SMALL_SIDE, p + 1) or (p > most and side <= _LARGEST_SIDE):
-        return *_margin_by_rows(A, eps, p), True
+        return *leading(A.scatter(), between, total, p), True
     E, d = A.indicators(), A.shape[1]
 
     def product(v: np.ndarray) -> np.ndarray:
         z = A.matvec(v)
-        return A.rmatvec((1 + eps) * (E @ (E.T @ z)) - eps * z) / A.n
+        return A.rmatvec(between * (E @ (E.T @ z)) + total * z) / A.n
 
-    # from a random combination of the class means; if these do not differ nothing gains margin,
+    # from a random combination of the class means; if these do not differ nothing is between them,
     # and a random combination of the samples will do
     random = np.random.default_rng(0)
     first = A.rmatvec(E @ random.standard_normal(len(A.counts)))
@@ -306,42 +167,8 @@ def margin_eigh(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray,
     if converged and gains.all() and p == most:
         return L, W, True
     if side <= _LARGEST_SIDE:
-        return *_margin_by_rows(A, eps, p), True
+        return *leading(A.scatter(), between, total, p), True
     return *_from_means(A, product, W[:, gains], p), converged
-
-
-def _margin_by_rows(A: Centred, eps: float, p: int) -> tuple[np.ndarray, np.ndarray]:
-    scatter, Y, back = _row_space(A)
-    L, U = linalg.eigh(((1 + eps) * Y.T @ Y - eps * np.diag(scatter)) / A.n)
-    return L[::-1][:p], _orthonormal(back(U[:, ::-1][:, :p]))
-
-
-def _row_space(A: Centred) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """Return an orthonormal basis Q of the row space, from the smaller side of A.
-
-    Returns the eigenvalues Q'A'AQ, the means E'AQ, and a function from V to QV. Dense A uses
-    singular values, so that columns of very different size keep their digits.
-    """
-    if not A.is_sparse:
-        _, s, Qt = linalg.svd(A.triangle(), full_matrices=False)
-        Q = Qt[s > rank_tolerance(A, s)].T
-        return s[: Q.shape[1]] ** 2, A.between() @ Q, lambda V: Q @ V
-    m = A.m
-    if A.shape[0] <= A.shape[1]:
-        X, root = A.X, A.root
-        Xm = X @ m
-        K = root[:, None] * ((X @ X.T).toarray() - Xm[:, None] - Xm + m @ m) * root
-        L, U = positive_eigh(K)
-        half = U / np.sqrt(L)
-        return L, A.indicators().T @ U * np.sqrt(L), lambda V: A.rmatmat(half @ V)
-    L, Q = positive_eigh(A.square() - A.n * np.outer(m, m))
-    return L, A.between() @ Q, lambda V: Q @ V
-
-
-def _orthonormal(W: np.ndarray) -> np.ndarray:
-    """Return the columns orthonormalised once more, against rounding."""
-    W, R = np.linalg.qr(W)
-    return W * np.where(np.diag(R) < 0, -1.0, 1.0)
 
 
 def _from_means(

@@ -1,0 +1,317 @@
+"""Projectors that need cross products of features: a state of them, or all samples at once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from narrows.families._additive import Additive
+from narrows.families._atomic import atomic
+from narrows.families._base import Fitted
+from narrows.families._errors import errors_named_after
+from narrows.families._project import Directions, RankedProjector
+from narrows.moments.cross import MOST
+from narrows.moments.labels import is_matrix, one_a_row, union, weights
+from narrows.moments.stats import ClassStats, Second, checked_rows
+from narrows.solve.centred import LARGEST, Centred, occupied
+from narrows.solve.eigen import set_signs
+from narrows.solve.errors import ParameterError, RangeError
+from narrows.solve.scatter import Scatter
+from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Field, checked
+from narrows.solve.sums import HUGE, TINY, stacked, widened
+
+_SCHEMA = {
+    "classes": LABELS,
+    "counts": Field("f8", ("c",), NOT_NEGATIVE),
+    "n_samples": Field("i8", (), COUNT),
+    "W": Field("f8", ("d", "k"), FINITE),
+    "eigenvalues": Field("f8", ("k",), FINITE),
+    "more": Field("i8", (), COUNT),
+    "alpha": Field("f8", (), NOT_NEGATIVE, optional=True),
+}
+
+
+@dataclass
+class Found(Directions):
+    """Directions, and what else a method says about them."""
+
+    more: int = 0  # a number of the method: directions that gain, or iterations
+    alpha: float = 0.0  # the ridge
+
+
+@dataclass
+class Solved:
+    """Directions that a fit found, one per column, best first, and the classes they are of."""
+
+    classes: np.ndarray
+    counts: np.ndarray
+    n_samples: int
+    W: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    eigenvalues: np.ndarray = field(default_factory=lambda: np.empty(0))
+    more: int = 0
+    alpha: float = 0.0
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.W)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `from_arrays`, without rounding."""
+        return {name: np.asarray(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Solved:
+        """Return the state that `to_arrays` described."""
+        checked(arrays, _SCHEMA)
+        own = {name: arrays[name] for name in _SCHEMA if name in arrays}
+        return cls(**{k: v.item() if v.ndim == 0 else v for k, v in own.items()})
+
+
+class Gathered:
+    """Samples that a fit needs all at once, from a data set that comes in chunks."""
+
+    def __init__(self, n_features: int):
+        self.n_features = n_features
+        self.classes = np.empty(0, np.int64)
+        self.chunks: list[tuple[Any, ...]] = []
+
+    def widen(self, n_features: int) -> Gathered:
+        """Append features that are 0 so far."""
+        self.n_features = n_features
+        return self
+
+    def update(self, X: Any, y: Any, sample_weight: Any, who: str) -> Gathered:
+        """Add samples, in place."""
+        classes, codes = one_a_row(X, y, who)
+        self.classes = union(self.classes, classes)
+        self.chunks.append((X, classes[codes], weights(sample_weight, len(codes), who)))
+        return self
+
+    def samples(self) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return X, the number of the class of each sample, and the weights."""
+        X, y, weight = zip(*self.chunks, strict=True)
+        codes = np.searchsorted(self.classes, np.concatenate(y))
+        return stacked([widened(x, self.n_features) for x in X]), codes, np.concatenate(weight)
+
+
+class CrossProjector(RankedProjector, Additive):
+    """Directions that are a function of the cross products of at most 8,192 features.
+
+    With more features `fit` computes them from all samples at once, and nothing is added later.
+    """
+
+    _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
+    n_components: int | None
+
+    # -- learning -------------------------------------------------------------------------------
+
+    @atomic
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Update with more samples; the result is that of `fit` on all samples so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Any number of samples, also 0 or 1, of at most 8,192 features.
+        y : array-like of shape (n_samples,)
+            One label per sample; new classes may appear at any time.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, 0 or from 1e-100 to 1e100.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            More than 8,192 features, NaN or infinity, another number of features, labels of another
+            type. The estimator is then unchanged.
+
+        See Also
+        --------
+        fit : Fit to all samples at once.
+        merge : Add the samples of other estimators.
+        """
+        if self.__sklearn_is_fitted__():
+            self._check_adds_up(self._state)
+        elif np.ndim(X) == 2 and np.shape(X)[1] > MOST:
+            self._refuse(np.shape(X)[1])
+        super().partial_fit(X, y, sample_weight)
+        return self
+
+    def merge(self, *others: Self) -> Self:
+        for each in (self, *others):
+            if each.__sklearn_is_fitted__() and isinstance(each, CrossProjector):
+                each._check_adds_up(each._state)
+        return super().merge(*others)
+
+    merge.__doc__ = Additive.merge.__doc__
+
+    def _check_adds_up(self, state: Any) -> None:
+        if not isinstance(state, ClassStats):
+            self._refuse(state.n_features)
+
+    def _refuse(self, n_features: int) -> None:
+        raise ParameterError(
+            f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and merge, "
+            f"got {n_features:,}. Use {self._instead}."
+        )
+
+    def _second(self) -> Second:
+        return "cross"
+
+    def _has_sums(self, n_features: int) -> bool:
+        """Whether `fit` computes a state, and not only directions."""
+        return n_features <= MOST
+
+    def _empty_state(self, n_features: int) -> Any:
+        """Return an empty state: of sums, or one that gathers samples."""
+        many = not self._has_sums(n_features)
+        return Gathered(n_features) if many else super()._empty_state(n_features)
+
+    def _update_state(
+        self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
+    ) -> Any:
+        if isinstance(state, ClassStats):
+            return super()._update_state(state, X, y, sample_weight, **options)
+        name = type(self).__name__
+        with errors_named_after(self):
+            return state.update(checked_rows(X, name), self._labels(X, y), sample_weight, name)
+
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
+        """Return the state that gave these arrays."""
+        return Solved.from_arrays(arrays) if "W" in arrays else super()._state_from(arrays)
+
+    def _labels(self, X: Any, y: Any) -> Any:
+        y = super()._labels(X, y)
+        if is_matrix(y):
+            one_a_row(X, y, type(self).__name__)  # says why not
+        return y
+
+    def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        narrow = np.ndim(X) == 2 and self._has_sums(np.shape(X)[1])
+        return narrow and super()._sums_show_nan(X, y, sample_weight)
+
+    def _fit_parts(self, parts: Any) -> Self:
+        """Fit to the parts of a data set, by sums, or by products with samples that stay there."""
+        if self._has_sums(parts.n_features()):
+            return super()._fit_parts(parts)
+        if not self._by_products:
+            self._refuse(parts.n_features())
+        return self._fit_rows(*parts.rows(self))
+
+    @atomic
+    def _fit_rows(self, A: Centred, stats: ClassStats) -> Self:
+        self._check_parameters(stats.n_features)
+        self._set_unnamed(stats.n_features)
+        return self._complete(self._unsolved(stats.classes, stats.counts, stats.n_samples), A)
+
+    def _finish(self, state: Any) -> Self:
+        if isinstance(state, ClassStats):
+            return super()._finish(state)
+        X, codes, weight = state.samples()
+        n = len(codes)
+        if self.half_life is not None:
+            weight = weight * 0.5 ** (np.arange(n)[::-1] / self.half_life)
+        counts = np.bincount(codes, weight, len(state.classes))
+        solved = self._unsolved(state.classes, counts, n)
+        if not weight.all():
+            X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
+        codes = (np.cumsum(counts > 0) - 1)[codes]
+        columns, d = occupied(X), X.shape[1]
+        A = Centred(X if columns is None else X[:, columns], codes, weight)
+        try:
+            self._complete(solved, A)
+        except RangeError as error:
+            if columns is not None and error.feature is not None:
+                raise error.of_feature(int(columns[error.feature])) from None
+            raise
+        if columns is not None:
+            narrow, solved.W = solved.W, np.zeros((d, solved.W.shape[1]))
+            solved.W[columns] = narrow
+        return self
+
+    # -- solving --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return eigenvalues (k,), descending, W (n_features, k), and `Found.more`.
+
+        k is at least the smaller of n_components and the number of directions there are.
+        """
+
+    @abstractmethod
+    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return the same from all samples, of more than 8,192 features; k >= n_components."""
+
+    def _ridge(self, mean_square: float) -> float:
+        """Return the ridge for samples of this mean squared length."""
+        return 0.0
+
+    def _solve(self, state: Any) -> Directions:
+        if isinstance(state, Solved):
+            return self._of_solved(state)
+        if self._lacks_classes(state) or not state.n:
+            none = np.zeros((state.n_features, 0))
+            return Found(none, np.zeros(0), available=0, size=self.n_components)
+        alpha = self._ridge(state.mean_square())
+        eigenvalues, W, more = self._from_scatter(state.scatters(), alpha)
+        best = Found.best(W, eigenvalues, self.n_components)
+        best.more, best.alpha = more, alpha
+        return best
+
+    def _of_solved(self, state: Solved) -> Directions:
+        found = len(state.eigenvalues)
+        p = min(found, len(state.counts) - 1) if self.n_components is None else self.n_components
+        if p > found:
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_components<={found}, the number that fit "
+                f"computed, got {p}. Call fit again."
+            )
+        W = np.ascontiguousarray(state.W[:, :p]).view()
+        W.flags.writeable = False  # it may be the state itself
+        return Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
+
+    def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
+        if isinstance(stats, ClassStats):
+            self._check_rank(solution.available, int((stats.counts > 0).sum()))
+
+    def _unsolved(self, classes: np.ndarray, counts: np.ndarray, n_samples: int) -> Solved:
+        """Return a state without directions yet, of the classes of positive weight."""
+        live = counts > 0
+        solved = Solved(classes[live], counts[live], n_samples)
+        self._check_two_classes(solved)
+        return solved
+
+    def _complete(self, solved: Solved, A: Centred) -> Self:
+        self._check_size(A)
+        with np.errstate(over="ignore", invalid="ignore"):  # checked next
+            solved.alpha = min(self._ridge(float(np.ldexp(A.squares / A.n, 2 * A.power))), HUGE)
+            solved.eigenvalues, W, solved.more = self._from_samples(A, solved.alpha)
+        for what, values in (("eigenvalues", solved.eigenvalues), ("directions", W)):
+            size = float(np.abs(values).max(initial=0.0))
+            if not size <= HUGE or (A.power and size < TINY):
+                raise RangeError(
+                    f"samples whose {what} are between {TINY:.1e} and {HUGE:.1e}",
+                    f"numbers up to {A.largest:.1e}",
+                    A.largest_in(),
+                )
+        solved.W = np.ascontiguousarray(W)
+        set_signs(solved.W)
+        self._fitted = Fitted(solved)
+        return self
+
+    def _check_size(self, A: Centred) -> None:
+        """Raise where squares of squares would overflow, which only samples in parts can do."""
+        if A.largest and not A.power and not 1 / LARGEST < A.largest < LARGEST:
+            raise RangeError(
+                f"numbers of which the largest is between {1 / LARGEST:g} and {LARGEST:g}",
+                f"{A.largest:.1e}",
+                A.largest_in(),
+            )
