@@ -7,18 +7,18 @@ incremental methods update W once for each sample.
     criterion                        selectors        exact projectors   incremental projectors
     between: S_b                     OCFS             OC, OCM            IOC, IIS
     margin: S_b - eps S_w            MMCFS            MMC                IMMC
-    total: C                         VarianceFS                          CCIPCA
+    total: C                         VarianceFS       PCA                CCIPCA
     Fisher: the ratio S_b to S_w     FisherFS         LDA, SRDA, IDRQR   ILDA, IDRQR, OnlineSRDA
     contingency: counts of presence  IG, CHI, MI, DF
 
 S_b is the scatter of the class means, S_w the scatter within the classes, C = S_b + S_w the
 covariance of all samples.
 
-MMC, LDA and SRDA need all samples at once (`fit`). All other methods also learn from batches
-(`partial_fit`); the result is that of `fit`, except for IDRQR, whose updates are approximate, and
-for incremental methods that shuffle in `fit`. Selectors, OC and OCM also learn from states that
-add up (`ClassStats`, `fit_stats`, `merge`), forget old samples (`half_life`), and can be restricted
-to the latest samples (`Window`). `save` and `load` store fitted estimators.
+All methods also learn from batches (`partial_fit`); SRDA, LDA, MMC and PCA do so for at most 8,192
+features. The result is that of `fit`, except for IDRQR, whose updates are approximate, and for
+incremental methods that shuffle in `fit`. Selectors and exact projectors but IDRQR also learn from
+states that add up (`ClassStats`, `fit_stats`, `merge`), forget old samples (`half_life`), and can
+be restricted to the latest samples (`Window`). `save` and `load` store fitted estimators.
 """
 
 import sys
@@ -35,7 +35,7 @@ from narrows.families.margin import MMC, MMCFS
 from narrows.families.margin_online import IMMC
 from narrows.families.online_srda import OnlineSRDA
 from narrows.families.srda import SRDA
-from narrows.families.total import CCIPCA, VarianceFS
+from narrows.families.total import CCIPCA, PCA, VarianceFS
 from narrows.families.window import Window
 from narrows.io import read
 from narrows.io.store import load, save
@@ -61,6 +61,7 @@ __all__ = [
     "OC",
     "OCFS",
     "OCM",
+    "PCA",
     "SRDA",
     "ClassStats",
     "FisherFS",

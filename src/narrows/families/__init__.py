@@ -11,14 +11,14 @@ from narrows.families.margin import MMC, MMCFS
 from narrows.families.margin_online import IMMC
 from narrows.families.online_srda import OnlineSRDA
 from narrows.families.srda import SRDA
-from narrows.families.total import CCIPCA, VarianceFS
+from narrows.families.total import CCIPCA, PCA, VarianceFS
 
 METHODS = {
     method.__name__: method
     for method in (
         *(OCFS, OC, OCM, IOC, IIS),
         *(MMCFS, MMC, IMMC),
-        *(VarianceFS, CCIPCA),
+        *(VarianceFS, PCA, CCIPCA),
         *(FisherFS, LDA, SRDA, IDRQR, ILDA, OnlineSRDA),
         *(IG, CHI, MI, DF),
     )

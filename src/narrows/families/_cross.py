@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from narrows.criteria import Criterion
 from narrows.families._additive import Additive
 from narrows.families._atomic import atomic
 from narrows.families._base import Fitted
@@ -19,8 +21,9 @@ from narrows.moments.labels import is_matrix, one_a_row, union, weights
 from narrows.moments.stats import ClassStats, Second, checked_rows
 from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
-from narrows.solve.errors import ParameterError, RangeError
-from narrows.solve.scatter import Scatter
+from narrows.solve.errors import ParameterError, RangeError, warn
+from narrows.solve.exact import criterion_eigh
+from narrows.solve.scatter import Scatter, leading
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Field, checked
 from narrows.solve.sums import HUGE, TINY, stacked, widened
 
@@ -69,7 +72,8 @@ class Solved:
         """Return the state that `to_arrays` described."""
         checked(arrays, _SCHEMA)
         own = {name: arrays[name] for name in _SCHEMA if name in arrays}
-        return cls(**{k: v.item() if v.ndim == 0 else v for k, v in own.items()})
+        values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in own.items()}
+        return cls(**values)
 
 
 class Gathered:
@@ -268,7 +272,8 @@ class CrossProjector(RankedProjector, Additive):
 
     def _of_solved(self, state: Solved) -> Directions:
         found = len(state.eigenvalues)
-        p = min(found, len(state.counts) - 1) if self.n_components is None else self.n_components
+        p = min(found, self._default(len(state.counts), found))
+        p = p if self.n_components is None else self.n_components
         if p > found:
             raise ParameterError(
                 f"{type(self).__name__}: expected n_components<={found}, the number that fit "
@@ -277,6 +282,10 @@ class CrossProjector(RankedProjector, Additive):
         W = np.ascontiguousarray(state.W[:, :p]).view()
         W.flags.writeable = False  # it may be the state itself
         return Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
+
+    def _default(self, n_classes: int, rank: int) -> int:
+        """Return the number of directions by default."""
+        return n_classes - 1
 
     def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
         if isinstance(stats, ClassStats):
@@ -314,4 +323,56 @@ class CrossProjector(RankedProjector, Additive):
                 f"numbers of which the largest is between {1 / LARGEST:g} and {LARGEST:g}",
                 f"{A.largest:.1e}",
                 A.largest_in(),
+            )
+
+
+class CriterionCrossProjector(CrossProjector):
+    """The leading eigenvectors of a criterion that has the covariance in it."""
+
+    @abstractmethod
+    def _criterion(self) -> Criterion:
+        """Return the criterion to maximise."""
+
+    @abstractmethod
+    def _most(self, n_classes: int, rank: int) -> int:
+        """Return how many directions to compute, if the samples span so many."""
+
+    def _count(self, eigenvalues: np.ndarray) -> int:
+        """Return `Found.more`."""
+        return 0
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+        criterion = self._criterion()
+        L, W = leading(S, criterion.between, criterion.total, self._most(len(S.H), len(S.C)))
+        return L, W, self._count(L)
+
+    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+        criterion, p = self._criterion(), self._most(len(A.counts), min(A.shape))
+        L, W, converged = criterion_eigh(A, criterion.between, criterion.total, p)
+        L = np.ldexp(L, 2 * A.power)
+        if not converged:
+            warn(
+                f"{type(self).__name__}: expected Lanczos to find all leading directions, got "
+                "those from before it was stopped, and estimates. Standardise the features.",
+                ConvergenceWarning,
+            )
+        self._check_found(len(L), self._count(L), len(A.counts))
+        return L, W, self._count(L)
+
+    def _check_solution(self, solution: Any, stats: Any) -> None:
+        if isinstance(stats, ClassStats):
+            n_classes = int((stats.counts > 0).sum())
+            self._check_found(solution.available, solution.more, n_classes)
+
+    def _check_found(self, found: int, more: int, n_classes: int) -> None:
+        """Raise where there are fewer directions than n_components."""
+        name, p = type(self).__name__, self.n_components
+        if not found:
+            raise ValueError(
+                f"{name}: expected samples that differ, got equal samples only. Check X."
+            )
+        if p is not None and p > found:
+            raise ParameterError(
+                f"{name}: expected n_components<={found}, since the samples span only {found} "
+                f"direction{'s' if found > 1 else ''}, got {p}."
             )

@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from narrows.criteria import Criterion
-from narrows.families._cross import CrossProjector
+from narrows.families._cross import CriterionCrossProjector
 from narrows.families._parameters import check, is_number
 from narrows.families._select import CriterionSelector, Selection
 from narrows.moments.priors import second_for
 from narrows.moments.stats import Second
-from narrows.solve.centred import Centred
-from narrows.solve.errors import ParameterError, warn
-from narrows.solve.exact import criterion_eigh
-from narrows.solve.scatter import Scatter, leading
+from narrows.solve.errors import warn
 
 LARGEST_WEIGHT = 1e100  # of eps and theta: the square of a larger number overflows
 _NO_GAIN = 2e-14  # relative to the largest eigenvalue: smaller ones are rounding
@@ -174,7 +170,7 @@ class MMCFS(CriterionSelector):
         )
 
 
-class MMC(CrossProjector):
+class MMC(CriterionCrossProjector):
     """Maximum margin criterion projection.
 
     ::
@@ -280,48 +276,17 @@ class MMC(CrossProjector):
     def _criterion(self) -> Criterion:
         return margin(self.eps)
 
-    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
-        criterion, most = self._criterion(), max(self.n_components or 0, len(S.H) - 1)
-        L, W = leading(S, criterion.between, criterion.total, most)
-        return L, W, _gaining(L)
+    def _most(self, n_classes: int, rank: int) -> int:
+        return max(self.n_components or 0, n_classes - 1)
 
-    def _check_solution(self, solution: Any, stats: Any) -> None:
-        self._check_gain(solution.available, solution.more, len(stats.classes))
+    def _count(self, eigenvalues: np.ndarray) -> int:
+        return int((eigenvalues > _NO_GAIN * np.abs(eigenvalues).max(initial=0.0)).sum())
 
-    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
-        p, criterion = self.n_components or len(A.counts) - 1, self._criterion()
-        L, W, converged = criterion_eigh(A, criterion.between, criterion.total, p)
-        L = np.ldexp(L, 2 * A.power)
-        positive = _gaining(L)
-        if not converged:
-            warn(
-                f"{type(self).__name__}: Lanczos found {positive} directions that gain margin "
-                "before it was stopped; further ones may exist, and the other directions are "
-                "estimates. Standardise the features, or use a smaller eps.",
-                ConvergenceWarning,
-            )
-        self._check_gain(len(L), positive, len(A.counts))
-        return L, W, positive
-
-    def _check_gain(self, found: int, positive: int, n_classes: int) -> None:
-        """Raise where there are too few directions, and warn where too few gain margin."""
-        name, p = type(self).__name__, self.n_components or n_classes - 1
-        if not found:
-            raise ValueError(
-                f"{name}: expected samples that differ, got equal samples only. Check X."
-            )
-        if self.n_components is not None and p > found:
-            raise ParameterError(
-                f"{name}: expected n_components<={found}, since the samples span only {found} "
-                f"direction{'s' if found > 1 else ''}, got {p}."
-            )
-        warn_of_few(name, positive, min(p, found), self.eps)
+    def _check_found(self, found: int, more: int, n_classes: int) -> None:
+        super()._check_found(found, more, n_classes)
+        p = self.n_components or n_classes - 1
+        warn_of_few(type(self).__name__, more, min(p, found), self.eps)
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         check_eps(type(self).__name__, self.eps)
-
-
-def _gaining(L: np.ndarray) -> int:
-    """Return how many eigenvalues are positive beyond rounding."""
-    return int((L > _NO_GAIN * np.abs(L).max(initial=0.0)).sum())

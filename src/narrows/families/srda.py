@@ -157,8 +157,11 @@ class SRDA(CrossProjector):
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         name = type(self).__name__
-        if not (isinstance(self.alpha, str) and self.alpha in _RIDGES):
+        if isinstance(self.alpha, str):
+            valid = self.alpha in _RIDGES
+        else:
             valid = is_number(self.alpha, 0) and self.alpha < _LARGEST
+        if not valid:
             words = ", ".join(f'"{word}"' for word in _RIDGES)
             check(name, "alpha", self.alpha, valid, f"{words} or a number >= 0 and < {_LARGEST:g}")
         valid = is_number(self.tol, 0) and self.tol < _LARGEST

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from narrows.criteria import TOTAL, Criterion
+from narrows.families._cross import CriterionCrossProjector
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
 from narrows.families._select import CriterionSelector
+from narrows.moments.cross import MOST
 from narrows.moments.stats import Second
+from narrows.solve.errors import ParameterError
 
 
 class VarianceFS(CriterionSelector):
@@ -104,6 +109,109 @@ class VarianceFS(CriterionSelector):
 
     def _criterion(self) -> Criterion:
         return TOTAL
+
+
+class PCA(CriterionCrossProjector):
+    """Principal component analysis, exact on a stream; `transform` does not centre.
+
+    ::
+
+        criterion   maximise trace(W'C W),  C = E (x - m)(x - m)'
+        space       W real, W'W = I
+        schedule    exact, from all samples at once or batch by batch
+
+    where m is the mean of all samples x, and C their covariance. The optimum consists of the
+    leading eigenvectors of C. `transform` returns X W, not centred: subtract ``mean_ @ W`` for
+    scikit-learn's result, whose rows differ in sign at most. Labels are ignored.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        p, the number of directions. By default the rank of C. A given number is the width on a
+        stream from the first batch on; directions that are not available yet are zero.
+    half_life : float, optional
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W: orthonormal directions, largest eigenvalue first. The entry of largest
+        magnitude in each direction is positive. Directions that are not available (yet) are zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of C (normalised by 1/n), descending: the variance in each direction.
+    mean_ : ndarray of shape (n_features,)
+        The mean of the samples, which `fit` of at most 8,192 features and `partial_fit` store.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, all samples are equal, n_components exceeds the dimension of the
+        span of the samples, or there are more than 8,192 features in `partial_fit`.
+
+    See Also
+    --------
+    CCIPCA : Principal components of streams with any number of features, approximately.
+    OC : Projection by the scatter of the class means.
+    SRDA : Projection that distinguishes classes.
+    sklearn.decomposition.IncrementalPCA : Approximate updates of a truncated decomposition.
+
+    Notes
+    -----
+    **Cost**, for d features: O(n d^2) to learn n samples on all cores, O(d^3) when attributes are
+    read; memory 8 d^2 bytes. With fewer samples than features, O(n^2 d). With more than 8,192
+    features, `fit` needs all samples, and some tens of products with X.
+
+    References
+    ----------
+    The criterion: Yan et al. (2006): J. Yan et al., "Effective and Efficient Dimensionality
+    Reduction for Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, section
+    2.2.1, doi:10.1109/TKDE.2006.45.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import PCA
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> pca = PCA(n_components=2)
+    >>> for start in range(0, 150, 50):
+    ...     pca = pca.partial_fit(X[start : start + 50])
+    >>> pca.eigenvalues_.round(3).tolist()
+    [4.2, 0.241]
+    """
+
+    _needs_y = False
+    _instead = "CCIPCA"
+
+    def __init__(self, n_components: int | None = None, half_life: float | None = None):
+        self.n_components = n_components
+        self.half_life = half_life
+
+    @property
+    def mean_(self) -> np.ndarray:
+        """The mean of the samples, of shape (n_features,)."""
+        self._check_adds_up(self._state)
+        mean: np.ndarray = self._state.mean
+        return mean
+
+    def _criterion(self) -> Criterion:
+        return TOTAL
+
+    def _most(self, n_classes: int, rank: int) -> int:
+        if self.n_components is None and rank > MOST:
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_components for samples that span more than "
+                f"{MOST:,} directions, got None. Set it to the number of directions needed."
+            )
+        return rank if self.n_components is None else self.n_components
+
+    def _labels(self, X: Any, y: Any) -> Any:
+        return super()._labels(X, None)
+
+    def _default(self, n_classes: int, rank: int) -> int:
+        return rank
 
 
 class CCIPCA(OnlineProjector):

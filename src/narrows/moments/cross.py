@@ -248,9 +248,9 @@ class Cross:
         """Return the sums of squares, of shape (n_features,)."""
         products, rows = self._held
         squares = np.zeros(self.n_features) if products is None else products.diagonal().copy()
-        for r in rows:
-            square = r.X.power(2) if sparse.issparse(r.X) else r.X**2
-            squares += r.weight @ square
+        with np.errstate(over="ignore", invalid="ignore"):  # checked where it matters
+            for r in rows:
+                squares += r.weight @ (r.X.power(2) if sparse.issparse(r.X) else r.X**2)
         return squares
 
     def noise(self) -> float:

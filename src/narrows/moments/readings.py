@@ -112,7 +112,7 @@ class Readings:
         H[np.linalg.norm(H, axis=1) <= faint] = 0.0
         rows = self._cross().samples()
         if rows is not None:
-            return of_samples(*rows, self._centre(p), H, faint)
+            return of_samples(rows.X, rows.weight, self._centre(p), H, faint)
         return Scatter(self._scatter(), H, self.n, self._cross().noise(), faint)
 
     def mean_square(self) -> float:

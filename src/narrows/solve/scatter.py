@@ -1,0 +1,237 @@
+"""Discriminants, margins and components from two scatters, which sums determine.
+
+Everything is solved in coordinates of few dimensions: the features themselves, or, where there are
+fewer samples than features, the principal directions of the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.linalg import blas, lapack
+
+from narrows.solve.eigen import DROPPED, best_ratios, positive_eigh
+
+_RIDGE = 2.0  # times the noise: the least ridge with which a Cholesky factorisation cannot fail
+_ALIKE = 1e-13  # relative: directions of which less is independent of others are rounding
+
+
+@dataclass
+class Scatter:
+    """The total scatter and the class means, in k coordinates.
+
+    Parameters
+    ----------
+    C : ndarray of shape (k, k)
+        The lower triangle of the total scatter sum_i w_i (x_i - m)(x_i - m)', in Fortran order.
+    H : ndarray of shape (n_classes, k)
+        N_j^(1/2) (m_j - m), so that H'H is the scatter of the class means.
+    n : float
+        The weight of all samples.
+    noise : float
+        Eigenvalues of C up to this may be rounding.
+    faint : float
+        The length that a row of H may have by rounding.
+    basis : callable, optional
+        Returns the directions of shape (n_features, p) with given coordinates of shape (k, p).
+    """
+
+    C: np.ndarray
+    H: np.ndarray
+    n: float
+    noise: float
+    faint: float
+    basis: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray
+
+    def ridge(self, alpha: float) -> float:
+        """Return alpha, or the least ridge that is more than rounding."""
+        return max(alpha, _RIDGE * self.noise)
+
+    def plus(self, alpha: float) -> np.ndarray:
+        """Return the lower triangle of C + alpha I."""
+        C = self.C.copy(order="F")
+        C[np.diag_indices_from(C)] += alpha
+        return C
+
+    def within(self, alpha: float = 0.0) -> np.ndarray:
+        """Return the lower triangle of n S_w + alpha I = C - H'H + alpha I."""
+        W = self.plus(alpha)
+        return blas.dsyrk(-1.0, self.H.T, beta=1.0, c=W, lower=1, overwrite_c=1)
+
+    def times(self, V: np.ndarray) -> np.ndarray:
+        """Return C V."""
+        return blas.dsymm(1.0, self.C, V, lower=1)
+
+
+def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray, faint: float) -> Scatter:
+    """Return the scatter of few samples of many features, in their principal directions.
+
+    From the eigenvectors of the n x n matrix of the inner products of samples less their mean; in
+    O(n^2 d) time.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        The samples; sparse ones stay sparse.
+    weight : ndarray of shape (n_samples,)
+        Positive.
+    m : ndarray of shape (n_features,)
+        Their mean.
+    H, faint
+        As for `Scatter`, in the features.
+    """
+    root = np.sqrt(weight)
+    if sparse.issparse(X):
+        Xm, XX = X @ m, (X @ X.T).toarray()
+        K = root[:, None] * (XX - Xm[:, None] - Xm + m @ m) * root
+
+        def times(Z: np.ndarray) -> np.ndarray:  # D (X - 1 m')'Z
+            Z = root[:, None] * Z
+            return X.T @ Z - np.outer(m, Z.sum(axis=0))
+    else:
+        F = root[:, None] * (X - m)
+        K = F @ F.T
+
+        def times(Z: np.ndarray) -> np.ndarray:
+            return F.T @ Z
+
+    noise = float(4 * np.finfo(np.float64).eps * max(K.trace(), 0.0))
+    L, U = positive_eigh(K, noise)
+    half = U / np.sqrt(L)
+    HF = root[:, None] * (X @ H.T - m @ H.T)
+    return Scatter(
+        np.asfortranarray(np.diag(L)), (half.T @ HF).T, float(weight.sum()), noise, faint,
+        lambda V: times(half @ V),
+    )  # fmt: skip
+
+
+def regressions(S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """Solve the ridge regressions of orthonormal responses, and turn them into the best order.
+
+    ::
+
+        V = (C + alpha I)^-1 H'U, with U the left singular vectors of H
+
+    rotated by the eigenvectors of the pair (V'H'H V, V'C V), and of unit length.
+
+    Returns
+    -------
+    ratios : ndarray of shape (r,)
+        v'H'H v / v'C v, descending; r is the rank of H.
+    W : ndarray of shape (n_features, r)
+        Unit columns.
+
+    Notes
+    -----
+    **Cost**: O(k^3 + k^2 r), a Cholesky factorisation and two products.
+    """
+    _, U = positive_eigh(S.H @ S.H.T, S.faint**2)
+    if not U.shape[1]:
+        return np.empty(0), S.basis(np.empty((len(S.C), 0)))
+    V = solve(S.plus(S.ridge(alpha)), S.H.T @ U)
+    ratios, V = by_ratio(S, V)
+    W = S.basis(V)
+    return ratios, W / np.linalg.norm(W, axis=0)
+
+
+def by_ratio(S: Scatter, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rotate directions into descending order of v'H'H v / v'C v, which are returned first."""
+    V = V / np.linalg.norm(V, axis=0)
+    M = V.T @ S.times(V)
+    size = np.sqrt(np.maximum(M.diagonal(), np.finfo(np.float64).tiny))
+    L, Q = positive_eigh((M + M.T) / 2 / np.outer(size, size))
+    kept = L > _ALIKE * L[:1].max(initial=0.0)
+    ratios, turn = best_ratios(S.H @ V, (np.sqrt(L[kept]) * Q[:, kept]).T * size)
+    return ratios, V @ turn
+
+
+def discriminants(S: Scatter, mu: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the v that maximise v'H'H v / v'(n S_w + mu I) v one after the other.
+
+    Returns
+    -------
+    ratios : ndarray of shape (r,)
+        Descending; without those that are rounding.
+    W : ndarray of shape (n_features, r)
+        W'(n S_w + mu I) W = I.
+
+    Notes
+    -----
+    **Cost**: O(k^3 + k^2 c). n S_w = C - H'H loses digits where nearly all scatter is between the
+    classes: the relative error of a ratio r is about r times that of C.
+    """
+    factor = factorised(S.within(S.ridge(mu)))
+    T = lapack.dtrtrs(factor, np.asfortranarray(S.H.T), lower=1)[0]
+    _, t, Ut = linalg.svd(T.T, full_matrices=False)
+    found = t**2 > DROPPED * (t[:1] ** 2).max(initial=0.0)
+    V = lapack.dtrtrs(factor, np.asfortranarray(Ut[found].T), lower=1, trans=1)[0]
+    return t[found] ** 2, S.basis(V)
+
+
+def rank_within(S: Scatter) -> int:
+    """Return the rank of the scatter within the classes, beyond rounding."""
+    L = linalg.eigvalsh(S.within(), lower=True)
+    return int((L > max(S.noise, DROPPED * L.max(initial=0.0))).sum())
+
+
+def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the p leading eigenpairs of (between H'H + total C) / n in the span of the samples.
+
+    Directions outside of the span have the eigenvalue 0; where eigenvalues of others are less, the
+    span is computed first.
+
+    Returns
+    -------
+    eigenvalues : ndarray of shape (q,)
+        Descending; q is p, or the dimension of the span.
+    W : ndarray of shape (n_features, q)
+        Orthonormal.
+
+    Notes
+    -----
+    **Cost**: O(k^3).
+    """
+    k = len(S.C)
+    p = min(p, k)
+    if not p:
+        return np.empty(0), S.basis(np.empty((k, 0)))
+    L, V = linalg.eigh(
+        _criterion(S.C, S.H, between, total), lower=True, subset_by_index=[k - p, k - 1]
+    )
+    if L[0] <= abs(total) * S.noise + DROPPED * np.abs(L).max():
+        spread, Q = linalg.eigh(S.C, lower=True)
+        kept = spread > max(S.noise, DROPPED * spread.max(initial=0.0))
+        Q, spread = Q[:, kept], spread[kept]
+        p = min(p, len(spread))
+        A = _criterion(np.asfortranarray(np.diag(spread)), S.H @ Q, between, total)
+        last = len(spread)
+        if not last:
+            return np.empty(0), S.basis(np.empty((k, 0)))
+        L, V = linalg.eigh(A, lower=True, subset_by_index=[last - p, last - 1])
+        V = Q @ V
+    W, R = np.linalg.qr(S.basis(V[:, ::-1]))
+    return L[::-1] / S.n, W * np.where(np.diag(R) < 0, -1.0, 1.0)
+
+
+def _criterion(C: np.ndarray, H: np.ndarray, between: float, total: float) -> np.ndarray:
+    A = total * C
+    if between and len(H):
+        A = blas.dsyrk(between, H.T, beta=1.0, c=A, lower=1, overwrite_c=1)
+    return A
+
+
+def solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A^-1 B for the lower triangle of a positive definite A, which is overwritten."""
+    return lapack.dpotrs(factorised(A), np.asfortranarray(B), lower=1)[0]
+
+
+def factorised(A: np.ndarray) -> np.ndarray:
+    """Return the Cholesky factor of a matrix, given by its lower triangle, in its place."""
+    factor, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
+    if info:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    return factor
