@@ -49,6 +49,7 @@ class SpreadRows(Centred):
         self.largest = max(largest)
         self.codes, self.root = np.concatenate(codes), np.concatenate(root)
         self.n, self.counts = stats.n, stats.counts[live]
+        self.mean = mean
         self.m = mean if self.is_sparse else np.zeros_like(mean)
         self.length, self.squares = float(np.linalg.norm(lengths)), float(sum(squares))
         self._stops = np.cumsum([len(each) for each in codes])

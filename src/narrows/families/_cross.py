@@ -23,7 +23,7 @@ from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
 from narrows.solve.errors import ParameterError, RangeError, warn
 from narrows.solve.exact import criterion_eigh
-from narrows.solve.scatter import Scatter, leading
+from narrows.solve.scatter import Answer, Scatter, leading, rule
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Field, checked
 from narrows.solve.sums import HUGE, TINY, stacked, widened
 
@@ -34,7 +34,10 @@ _SCHEMA = {
     "W": Field("f8", ("d", "k"), FINITE),
     "eigenvalues": Field("f8", ("k",), FINITE),
     "more": Field("i8", (), COUNT),
+    # 0.1.0 did not store these
     "alpha": Field("f8", (), NOT_NEGATIVE, optional=True),
+    "coef": Field("f8", ("k", "c"), FINITE, optional=True),
+    "intercept": Field("f8", ("c",), FINITE, optional=True),
 }
 
 
@@ -44,6 +47,8 @@ class Found(Directions):
 
     more: int = 0  # a number of the method: directions that gain, or iterations
     alpha: float = 0.0  # the ridge
+    # of a classifier: weights of shape (n_features, n_classes), and intercepts
+    rule: tuple[np.ndarray, np.ndarray] | None = None
 
 
 @dataclass
@@ -57,6 +62,8 @@ class Solved:
     eigenvalues: np.ndarray = field(default_factory=lambda: np.empty(0))
     more: int = 0
     alpha: float = 0.0
+    coef: np.ndarray | None = None
+    intercept: np.ndarray | None = None
 
     @property
     def n_features(self) -> int:
@@ -65,7 +72,8 @@ class Solved:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the state as named arrays, for `from_arrays`, without rounding."""
-        return {name: np.asarray(value) for name, value in asdict(self).items()}
+        values = asdict(self)
+        return {name: np.asarray(values[name]) for name in values if values[name] is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Solved:
@@ -244,15 +252,12 @@ class CrossProjector(RankedProjector, Additive):
     # -- solving --------------------------------------------------------------------------------
 
     @abstractmethod
-    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
-        """Return eigenvalues (k,), descending, W (n_features, k), and `Found.more`.
-
-        k is at least the smaller of n_components and the number of directions there are.
-        """
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        """Return at least n_components directions, or all there are."""
 
     @abstractmethod
-    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
-        """Return the same from all samples, of more than 8,192 features; k >= n_components."""
+    def _from_samples(self, A: Centred, alpha: float) -> Answer:
+        """Return the same from all samples, where `_has_sums` says no."""
 
     def _ridge(self, mean_square: float) -> float:
         """Return the ridge for samples of this mean squared length."""
@@ -265,9 +270,14 @@ class CrossProjector(RankedProjector, Additive):
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self.n_components)
         alpha = self._ridge(state.mean_square())
-        eigenvalues, W, more = self._from_scatter(state.scatters(), alpha)
-        best = Found.best(W, eigenvalues, self.n_components)
-        best.more, best.alpha = more, alpha
+        answer = self._from_scatter(state.scatters(), alpha)
+        linear = None
+        if answer.within is not None:
+            counts = state.counts[state.counts > 0]
+            coef, intercept = rule(answer, counts, state.mean @ answer.W)
+            linear = answer.W @ coef, intercept
+        best = Found.best(answer.W, answer.eigenvalues, self.n_components)
+        best.more, best.alpha, best.rule = answer.more, alpha, linear
         return best
 
     def _of_solved(self, state: Solved) -> Directions:
@@ -281,7 +291,10 @@ class CrossProjector(RankedProjector, Additive):
             )
         W = np.ascontiguousarray(state.W[:, :p]).view()
         W.flags.writeable = False  # it may be the state itself
-        return Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
+        best = Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
+        if state.coef is not None and state.intercept is not None:
+            best.rule = state.W @ state.coef, state.intercept
+        return best
 
     def _default(self, n_classes: int, rank: int) -> int:
         """Return the number of directions by default."""
@@ -302,7 +315,9 @@ class CrossProjector(RankedProjector, Additive):
         self._check_size(A)
         with np.errstate(over="ignore", invalid="ignore"):  # checked next
             solved.alpha = min(self._ridge(float(np.ldexp(A.squares / A.n, 2 * A.power))), HUGE)
-            solved.eigenvalues, W, solved.more = self._from_samples(A, solved.alpha)
+            answer = self._from_samples(A, solved.alpha)
+            W = answer.W * answer.unit
+        solved.eigenvalues, solved.more = answer.eigenvalues, answer.more
         for what, values in (("eigenvalues", solved.eigenvalues), ("directions", W)):
             size = float(np.abs(values).max(initial=0.0))
             if not size <= HUGE or (A.power and size < TINY):
@@ -311,8 +326,12 @@ class CrossProjector(RankedProjector, Additive):
                     f"numbers up to {A.largest:.1e}",
                     A.largest_in(),
                 )
-        solved.W = np.ascontiguousarray(W)
-        set_signs(solved.W)
+        solved.W = set_signs(np.array(W, order="C"))
+        signs = np.sign(np.einsum("dk,dk->k", solved.W, W))
+        if answer.within is not None:
+            coef, intercept = rule(answer, A.counts, A.mean @ answer.W)
+            scale = np.ldexp(1 / answer.unit, -A.power)  # the samples are held in other units
+            solved.coef, solved.intercept = signs[:, None] * coef * scale, intercept
         self._fitted = Fitted(solved)
         return self
 
@@ -341,12 +360,12 @@ class CriterionCrossProjector(CrossProjector):
         """Return `Found.more`."""
         return 0
 
-    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         criterion = self._criterion()
         L, W = leading(S, criterion.between, criterion.total, self._most(len(S.H), len(S.C)))
-        return L, W, self._count(L)
+        return Answer(L, W, self._count(L))
 
-    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+    def _from_samples(self, A: Centred, alpha: float) -> Answer:
         criterion, p = self._criterion(), self._most(len(A.counts), min(A.shape))
         L, W, converged = criterion_eigh(A, criterion.between, criterion.total, p)
         L = np.ldexp(L, 2 * A.power)
@@ -357,7 +376,7 @@ class CriterionCrossProjector(CrossProjector):
                 ConvergenceWarning,
             )
         self._check_found(len(L), self._count(L), len(A.counts))
-        return L, W, self._count(L)
+        return Answer(L, W, self._count(L))
 
     def _check_solution(self, solution: Any, stats: Any) -> None:
         if isinstance(stats, ClassStats):

@@ -8,14 +8,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 
-from narrows.families._cross import CrossProjector
+from narrows.families._discriminant import Discriminant
 from narrows.families._parameters import check, check_whole, is_number
 from narrows.moments.cross import MOST
 from narrows.solve.centred import Centred
 from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
 from narrows.solve.errors import ParameterError, RangeError
-from narrows.solve.exact import total_space
-from narrows.solve.scatter import Scatter, discriminants, rank_within
+from narrows.solve.exact import total_space, with_rule
+from narrows.solve.scatter import Answer, Scatter, discriminants, rank_within
 
 _SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inverse are lost
 _ROUNDING = 1e-12  # relative: smaller differences of the class means are rounding
@@ -31,7 +31,7 @@ def _adds_up(estimator: Any) -> bool:
     return True
 
 
-class LDA(CrossProjector):
+class LDA(Discriminant):
     """Linear discriminant analysis of dense data, also with more features than samples.
 
     ::
@@ -137,9 +137,9 @@ class LDA(CrossProjector):
         self.pca_components = pca_components
         self.half_life = half_life
 
-    partial_fit = available_if(_adds_up)(CrossProjector.partial_fit)
-    merge = available_if(_adds_up)(CrossProjector.merge)
-    fit_stats = available_if(_adds_up)(CrossProjector.fit_stats)
+    partial_fit = available_if(_adds_up)(Discriminant.partial_fit)
+    merge = available_if(_adds_up)(Discriminant.merge)
+    fit_stats = available_if(_adds_up)(Discriminant.fit_stats)
 
     def _has_sums(self, n_features: int) -> bool:
         return self.solver == "regularized" and super()._has_sums(n_features)
@@ -147,10 +147,10 @@ class LDA(CrossProjector):
     def _ridge(self, mean_square: float) -> float:
         return float(self.mu)
 
-    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         if not alpha and (rank := rank_within(S)) < len(S.C):
             raise self._singular(rank, len(S.C))
-        return *discriminants(S, alpha), 0
+        return discriminants(S, alpha)
 
     def _singular(self, rank: int, of: int) -> ParameterError:
         return ParameterError(
@@ -159,7 +159,7 @@ class LDA(CrossProjector):
             'Use mu > 0 or solver="gsvd".'
         )
 
-    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+    def _from_samples(self, A: Centred, alpha: float) -> Answer:
         mu, unit, n = 0.0, np.sqrt(A.n), A.shape[0]
         if self.solver == "regularized":
             mu, unit = A.scaled(self.mu), 2.0 ** (-A.weight_power // 2)
@@ -171,11 +171,12 @@ class LDA(CrossProjector):
                     "Scale the data, or mu by their squared scale.",
                 )
         if n <= MOST and mu > _ACCURATE * A.squares:
-            ratios, W = discriminants(A.scatter(), mu)
+            answer = discriminants(A.scatter(), mu)
         else:
-            ratios, W = self._by_svd(A, mu)
-        self._check_rank(len(ratios), len(A.counts))
-        return ratios, np.ldexp(unit * W, -A.power), 0
+            answer = with_rule(A, Answer(*self._by_svd(A, mu)), mu)
+        self._check_rank(len(answer.eigenvalues), len(A.counts))
+        answer.unit = float(np.ldexp(unit, -A.power))
+        return answer
 
     def _by_svd(self, A: Centred, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return ratios and directions from singular values: no scatter costs digits."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from narrows.families._cross import CrossProjector
+from narrows.families._discriminant import Discriminant
 from narrows.families._parameters import check, check_whole, is_number
 from narrows.moments.cross import MOST
 from narrows.solve.centred import Centred
 from narrows.solve.exact import by_discriminant_power, lsqr_regressions
-from narrows.solve.scatter import Scatter, regressions
+from narrows.solve.scatter import Answer, Scatter, regressions
 
 _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
 _RIDGES = ("auto", "scale")
 _SOLVERS = ("auto", "cross", "lsqr")
 
 
-class SRDA(CrossProjector):
+class SRDA(Discriminant):
     """Spectral regression discriminant analysis for sparse and dense data.
 
     ::
@@ -140,19 +138,19 @@ class SRDA(CrossProjector):
     def _ridge(self, mean_square: float) -> float:
         return mean_square if isinstance(self.alpha, str) else float(self.alpha)
 
-    def _from_scatter(self, S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
-        return *regressions(S, alpha), 1
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        return regressions(S, alpha)
 
-    def _from_samples(self, A: Centred, alpha: float) -> tuple[np.ndarray, np.ndarray, int]:
+    def _from_samples(self, A: Centred, alpha: float) -> Answer:
         alpha = min(A.scaled(alpha), _LARGEST)  # a larger one gives the same directions
         if not A.is_sparse and self.solver == "auto" and A.shape[0] <= MOST:
-            ratios, W = regressions(A.scatter(), alpha)
-            n_iter = 1
+            answer = regressions(A.scatter(), alpha)
         else:
             W, n_iter = lsqr_regressions(A, alpha, self.max_iter, float(self.tol))
-            ratios, W = by_discriminant_power(A, W)
-        self._check_rank(len(ratios), len(A.counts))
-        return ratios, W, n_iter
+            answer = by_discriminant_power(A, W, alpha)
+            answer.more = n_iter
+        self._check_rank(len(answer.eigenvalues), len(A.counts))
+        return answer
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)

@@ -61,6 +61,8 @@ class Centred(LinearOperator):
         of a larger data set.
     counts : ndarray of shape (n_classes,)
         N_j, the weight of each class.
+    mean : ndarray of shape (n_features,)
+        The mean of X times 2^-power.
     length : float
         The Frobenius norm of X as it is held.
     squares : float
@@ -99,6 +101,7 @@ class Centred(LinearOperator):
             self.m = (weight @ self.X) / self.n  # the rounding of the origin, if dense
         else:
             self.m = mean - origin
+        self.mean = origin + self.m
         self.length = float(np.linalg.norm(self.X.data if self.is_sparse else self.X))
         self.squares = self._squares()
         self._start(origin, weight.max(initial=0.0))

@@ -17,7 +17,7 @@ from narrows.solve.eigen import (
     triangle,
 )
 from narrows.solve.lsqr import lsqr
-from narrows.solve.scatter import leading
+from narrows.solve.scatter import Answer, leading
 from narrows.solve.sums import blocks
 
 SMALL_SIDE = 1_000  # rows or columns up to which a square array is always formed
@@ -98,15 +98,20 @@ def lsqr_regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tup
     return W, n_iter
 
 
-def by_discriminant_power(A: Centred, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rotate solutions into unit directions in descending order of w'S_b w / w'S_t w.
-
-    Returns the ratios, and the directions, of shape (n_features, k).
-    """
+def by_discriminant_power(A: Centred, W: np.ndarray, alpha: float) -> Answer:
+    """Rotate solutions into unit directions in descending order of w'S_b w / w'C w."""
     Z = A.matmat(W)
     ratios, V = best_ratios(A.indicators().T @ Z, Z)
     W = W @ V
-    return ratios, W / np.linalg.norm(W, axis=0)
+    return with_rule(A, Answer(ratios, W / np.linalg.norm(W, axis=0)), alpha)
+
+
+def with_rule(A: Centred, answer: Answer, alpha: float) -> Answer:
+    """Add to an answer what a classifier needs; one product with the samples."""
+    Z = A.matmat(answer.W)
+    answer.between = A.indicators().T @ Z
+    answer.within = Z.T @ Z - answer.between.T @ answer.between + alpha * answer.W.T @ answer.W
+    return answer
 
 
 # -- leading eigenvectors of a criterion -----------------------------------------------------------

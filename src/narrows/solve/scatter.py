@@ -21,6 +21,34 @@ _ALIKE = 1e-13  # relative: directions of which less is independent of others ar
 
 
 @dataclass
+class Answer:
+    """Directions, and what a classifier by them needs.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (k,)
+        The value of the criterion for each direction, descending.
+    W : ndarray of shape (n_features, k)
+        One direction in each column.
+    more : int
+        A number of the method: directions that gain margin, or iterations.
+    between : ndarray of shape (n_classes, k), optional
+        N_j^(1/2) (m_j - m)'W.
+    within : ndarray of shape (k, k), optional
+        W'(n S_w + alpha I) W.
+    unit : float
+        The columns to return are W times this.
+    """
+
+    eigenvalues: np.ndarray
+    W: np.ndarray
+    more: int = 0
+    between: np.ndarray | None = None
+    within: np.ndarray | None = None
+    unit: float = 1.0
+
+
+@dataclass
 class Scatter:
     """The total scatter and the class means, in k coordinates.
 
@@ -109,33 +137,37 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray, faint: 
     )  # fmt: skip
 
 
-def regressions(S: Scatter, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def regressions(S: Scatter, alpha: float) -> Answer:
     """Solve the ridge regressions of orthonormal responses, and turn them into the best order.
 
     ::
 
         V = (C + alpha I)^-1 H'U, with U the left singular vectors of H
 
-    rotated by the eigenvectors of the pair (V'H'H V, V'C V), and of unit length.
-
-    Returns
-    -------
-    ratios : ndarray of shape (r,)
-        v'H'H v / v'C v, descending; r is the rank of H.
-    W : ndarray of shape (n_features, r)
-        Unit columns.
+    rotated by the eigenvectors of the pair (V'H'H V, V'C V), and of unit length. The eigenvalues
+    are the ratios v'H'H v / v'C v; as many as the rank of H.
 
     Notes
     -----
-    **Cost**: O(k^3 + k^2 r), a Cholesky factorisation and two products.
+    **Cost**: O(k^3 + k^2 r), a Cholesky factorisation and two products, for rank r.
     """
     _, U = positive_eigh(S.H @ S.H.T, S.faint**2)
     if not U.shape[1]:
-        return np.empty(0), S.basis(np.empty((len(S.C), 0)))
+        return nothing(S)
     V = solve(S.plus(S.ridge(alpha)), S.H.T @ U)
     ratios, V = by_ratio(S, V)
     W = S.basis(V)
-    return ratios, W / np.linalg.norm(W, axis=0)
+    size = np.linalg.norm(W, axis=0)
+    V, W = V / size, W / size
+    between = S.H @ V
+    within = V.T @ S.times(V) - between.T @ between + S.ridge(alpha) * V.T @ V
+    return Answer(ratios, W, 1, between, within)
+
+
+def nothing(S: Scatter) -> Answer:
+    """Return the answer without directions."""
+    none = np.empty((0, 0))
+    return Answer(np.empty(0), S.basis(np.empty((len(S.C), 0))), 0, S.H[:, :0], none)
 
 
 def by_ratio(S: Scatter, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -149,15 +181,43 @@ def by_ratio(S: Scatter, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ratios, V @ turn
 
 
-def discriminants(S: Scatter, mu: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the v that maximise v'H'H v / v'(n S_w + mu I) v one after the other.
+def rule(answer: Answer, counts: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the linear functions that classify: log posteriors of normal classes.
+
+    With the common covariance Sigma = W'(n S_w + alpha I) W / n of the classes in the space of the
+    directions, the log posterior of class j is, but for a term that all classes share,
+    ``z'Sigma^-1 d_j - d_j'Sigma^-1 d_j / 2 + log p_j``, with z = W'(x - m) and d_j = W'(m_j - m).
+
+    Parameters
+    ----------
+    answer : Answer
+        With `between` and `within`.
+    counts : ndarray of shape (n_classes,)
+        N_j.
+    centre : ndarray of shape (k,)
+        W'm.
 
     Returns
     -------
-    ratios : ndarray of shape (r,)
-        Descending; without those that are rounding.
-    W : ndarray of shape (n_features, r)
-        W'(n S_w + mu I) W = I.
+    coef : ndarray of shape (k, n_classes)
+    intercept : ndarray of shape (n_classes,)
+        The log posteriors of x are W'x @ coef + intercept.
+    """
+    n, between, within = float(counts.sum()), answer.between, answer.within
+    assert between is not None
+    assert within is not None
+    difference = between / np.sqrt(counts)[:, None]
+    L, Q = linalg.eigh((within + within.T) / 2) if within.size else (np.empty(0), within)
+    L = np.maximum(L, DROPPED * L.max(initial=0.0))
+    coef = n * (Q @ ((Q.T @ difference.T) / L[:, None]))
+    offset = np.log(counts / n) - 0.5 * np.einsum("jk,kj->j", difference, coef)
+    return coef, offset - centre @ coef
+
+
+def discriminants(S: Scatter, mu: float) -> Answer:
+    """Return the v that maximise v'H'H v / v'(n S_w + mu I) v one after the other.
+
+    The eigenvalues are these ratios, without those that are rounding; W'(n S_w + mu I) W = I.
 
     Notes
     -----
@@ -168,8 +228,10 @@ def discriminants(S: Scatter, mu: float) -> tuple[np.ndarray, np.ndarray]:
     T = lapack.dtrtrs(factor, np.asfortranarray(S.H.T), lower=1)[0]
     _, t, Ut = linalg.svd(T.T, full_matrices=False)
     found = t**2 > DROPPED * (t[:1] ** 2).max(initial=0.0)
+    if not found.any():
+        return nothing(S)
     V = lapack.dtrtrs(factor, np.asfortranarray(Ut[found].T), lower=1, trans=1)[0]
-    return t[found] ** 2, S.basis(V)
+    return Answer(t[found] ** 2, S.basis(V), 0, S.H @ V, np.eye(V.shape[1]))
 
 
 def rank_within(S: Scatter) -> int:

@@ -1,0 +1,116 @@
+"""Discriminants that also classify, by the normal distributions that they assume."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from narrows.families._cross import CrossProjector, Found
+from narrows.solve.products import product
+
+
+class Discriminant(ClassifierMixin, CrossProjector):
+    """Directions that separate the classes, and a classifier by all of them.
+
+    The classes are taken for normal, with one covariance, that of the samples about their class
+    means with the ridge added, so that log posteriors are linear. `n_components` does not matter.
+    """
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log posterior of each class, but for a term that all classes share.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            In the order of `classes_`; for two classes the difference of both, which is positive
+            where the second one is predicted.
+
+        See Also
+        --------
+        predict : Predict the class with the largest score.
+        predict_proba : Estimate probabilities.
+        """
+        scores = self._log_posterior(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class of samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            One of `classes_` for each sample.
+
+        See Also
+        --------
+        predict_proba : Estimate probabilities.
+        score : Return the accuracy.
+        """
+        scores = self._log_posterior(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Estimate the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+
+        See Also
+        --------
+        predict_log_proba : Return logarithms.
+        predict : Predict the most probable class.
+        """
+        probability: np.ndarray = softmax(self._log_posterior(X), axis=1)
+        return probability
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Estimate the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        log_P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+
+        See Also
+        --------
+        predict_proba : Return probabilities.
+        """
+        logarithm: np.ndarray = log_softmax(self._log_posterior(X), axis=1)
+        return logarithm
+
+    def _log_posterior(self, X: Any) -> np.ndarray:
+        solution = self._solution
+        X = self._check_X(X, reset=False)
+        if not isinstance(solution, Found) or solution.rule is None or not len(self.classes_):
+            raise NotFittedError(
+                f"{type(self).__name__}: expected a model that was fitted to labels by narrows 0.2 "
+                "or later, got another one. Call fit again to predict."
+            )
+        weights, intercept = solution.rule
+        return product(X.astype(np.float64, copy=False), weights) + intercept
