@@ -20,7 +20,7 @@ from narrows import load
 from narrows.command import cli
 from narrows.command.runs import Run
 from tests.cases import labelled
-from tests.forks import forked, piped_input
+from tests.forks import exit_code, forked, piped_input
 
 METHODS = ["ocfs", "oc", "ig", "ioc", "iis", "immc", "ccipca", "ilda", "idrqr", "onlinesrda"]
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin", "ignore:.*more passes")
@@ -198,8 +198,7 @@ def dies(name, when, path, command, stdin=b""):
             return cli.main(command.split())
 
     process = forked(run)
-    process.join()
-    assert process.exitcode == 9
+    assert exit_code(process) == 9
 
 
 # where the process ends: what is then there of the new model and of the checkpoint
@@ -476,9 +475,9 @@ def test_killed_twenty_times_it_ends_with_the_same_bytes(tmp_path, monkeypatch):
                 time.sleep(0.0005)
         if not last:
             process.kill()
-        process.join()
-        assert process.exitcode in (0, -signal.SIGKILL)
-        killed += process.exitcode != 0
+        code = exit_code(process)
+        assert code in (0, -signal.SIGKILL)
+        killed += code != 0
         writing += bool(list(tmp_path.glob(".c.narrows.*.part")))
         if model.exists():  # it was done, and is begun again
             assert model.read_bytes() == whole.read_bytes()

@@ -574,7 +574,10 @@ def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
             time.sleep(0.3)
             fit.stdin.write(piece)
             fit.stdin.flush()
-        _, err = fit.communicate(timeout=60)
+        try:
+            _, err = fit.communicate(timeout=60)
+        finally:
+            fit.kill()
         assert fit.returncode == 0, err
     command = f"{sys.executable} -m narrows fit - --method oc -o x.narrows <&-"
     done = subprocess.run(

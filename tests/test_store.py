@@ -28,7 +28,7 @@ from narrows.read import Source
 from narrows.solve.errors import DataError
 from narrows.text import Tfidf
 from tests.cases import assert_same, labelled
-from tests.forks import forked
+from tests.forks import exit_code, forked
 
 
 @pytest.fixture
@@ -193,8 +193,11 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe, copy = tmp_path / "pipe.narrows", tmp_path / "copy.narrows"
     os.mkfifo(pipe)
     with subprocess.Popen(["cp", pipe, copy]) as reader:
-        narrows.save(OC().fit(X, y), pipe)
-        assert reader.wait(timeout=60) == 0
+        try:
+            narrows.save(OC().fit(X, y), pipe)
+            assert reader.wait(timeout=60) == 0
+        finally:
+            reader.kill()
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert_same(narrows.load(copy), OC().fit(X, y))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.narrows", "pipe.narrows"]
@@ -217,7 +220,7 @@ def writing(tmp_path):
         yield process
     finally:
         process.kill()
-        process.join()
+        exit_code(process)
         os.close(started)
         os.close(stopped)
 
@@ -232,7 +235,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path, writing):
     assert save_again() == [room.name, "a.npz"]  # its process lives
     assert (room / "new").read_bytes() == b"half"
     writing.kill()
-    writing.join()
+    assert exit_code(writing) == -signal.SIGKILL
     assert save_again() == ["a.npz"]
 
 
@@ -254,8 +257,7 @@ def test_what_a_killed_cleaner_left_goes_with_the_next_one(tmp_path, moment):
         atomic.clear_unfinished(tmp_path)
 
     process = forked(clear)
-    process.join()
-    assert process.exitcode == 9
+    assert exit_code(process) == 9
     assert left.exists()
     atomic.clear_unfinished(tmp_path)
     assert not left.exists()
