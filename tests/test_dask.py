@@ -625,7 +625,7 @@ def test_a_part_that_kills_its_workers_is_an_error(client):
     def deadly():
         os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(ConnectionError, match="died again and again on one part"):
+    with pytest.raises(ConnectionError, match="got several that died on one part"):
         engine.fit(OC(), [dask.delayed(deadly)()], client)
     client.wait_for_workers(2, LIMIT)
 
@@ -675,7 +675,7 @@ def test_a_cluster_without_workers_is_an_error():
         dask.config.set(limit),
         LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster, set_as_default=False) as client,
-        pytest.raises(ConnectionError, match="without workers for too long"),
+        pytest.raises(ConnectionError, match="got none for too long"),
     ):
         engine.fit(OC(), [labelled()], client)
 
@@ -697,7 +697,7 @@ def test_a_lost_scheduler_is_an_error():
                     with Client(address, set_as_default=False) as client:
                         client.wait_for_workers(1, LIMIT)
                     parts = [dask.delayed(killing_scheduler)(k, first.pid) for k in range(60)]
-                    with pytest.raises(ConnectionError, match=f"scheduler at {address} was lost"):
+                    with pytest.raises(ConnectionError, match=f"{address}, got a lost"):
                         engine.fit(OC(), parts, address)
                 finally:
                     second.kill()
@@ -706,7 +706,7 @@ def test_a_lost_scheduler_is_an_error():
             first.kill()
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
-        pytest.raises(ConnectionError, match="no Dask scheduler answers"),
+        pytest.raises(ConnectionError, match="expected a Dask scheduler at"),
     ):
         engine.fit(OC(), [labelled()], address)
 

@@ -23,6 +23,7 @@ from narrows.evaluate.folds import Folds
 from narrows.evaluate.methods import Ours, Rival
 from narrows.families._select import PerClassSelector, Selector
 from narrows.io.atomic import replacing
+from narrows.io.extras import needing
 from narrows.solve.errors import ParameterError
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
@@ -40,7 +41,9 @@ def twin_of(path: str) -> str:
     reports need is not installed.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise ParameterError(f"{path}: expected a report that ends in .html, got another suffix.")
+        raise ParameterError(
+            f"{path}: expected a report that ends in .html, got another suffix. Name it .html."
+        )
     new_figure((1, 1))
     _template()
     return str(Path(path).with_suffix(".json"))
@@ -162,12 +165,8 @@ def _energy(selector: Selector) -> dict[str, Any]:
 
 
 def _template() -> Any:
-    try:
+    with needing("plots", "jinja2", "Reports"):
         import jinja2
-    except ImportError:
-        raise ImportError(
-            "jinja2 is needed for the report: pip install 'narrows[plots]'."
-        ) from None
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"name": _name, "file": os.path.basename}
     source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")
