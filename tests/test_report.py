@@ -137,7 +137,7 @@ def test_the_command_can_be_repeated(made, monkeypatch, capfd):
     ("name", "message"),
     [
         ("r.pdf", "expected a report that ends in .html"),
-        ("none/r.html", "the folder none does not exist"),
+        ("none/r.html", "expected a folder none, got none"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_told_at_once(made, monkeypatch, capfd, name, message):

@@ -43,7 +43,7 @@ class Vectoriser(ABC):
 
     def update(self, texts: Iterable[str]) -> Self:
         """Count the terms of more texts."""
-        texts = _texts(texts)
+        texts = self._texts(texts)
         self._count(texts)
         self.n_documents += len(texts)
         self._drop_computed()
@@ -67,7 +67,7 @@ class Vectoriser(ABC):
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_array:
         """Return texts as a matrix of shape (n_samples, n_features); unknown terms are ignored."""
-        return sparse.csr_array(self._rows(_texts(texts)))
+        return sparse.csr_array(self._rows(self._texts(texts)))
 
     @property
     @abstractmethod
@@ -97,6 +97,14 @@ class Vectoriser(ABC):
                 )
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _texts(self, texts: Iterable[str]) -> list[str]:
+        found = list(texts)
+        odd = [text for text in found if not isinstance(text, str | bytes)]
+        if odd or isinstance(texts, str | bytes):
+            got, who = repr(odd[0] if odd else texts), type(self).__name__
+            raise ValueError(f"{who}: expected a list of texts, each a str, got {got:.60}.")
+        return found
 
     @abstractmethod
     def _count(self, texts: Sequence[str]) -> None:
@@ -387,15 +395,6 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
         new.document_frequency = Counter(dict(counts))
     new.n_documents = int(arrays["n_documents"])
     return new
-
-
-def _texts(texts: Iterable[str]) -> list[str]:
-    found = list(texts)
-    odd = [text for text in found if not isinstance(text, str | bytes)]
-    if odd or isinstance(texts, str | bytes):
-        got = repr(odd[0] if odd else texts)
-        raise ValueError(f"expected a list of texts, each a str, got {got:.60}.")
-    return found
 
 
 def _words(stop_words: StopWords) -> StopWords:

@@ -112,7 +112,9 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
         try:
             merge_with(other)
         except ValueError as error:
-            raise DataError(model, f"cannot be merged into {models[0]}. {error}") from None
+            raise DataError(
+                model, f"expected a model to merge into {models[0]}, got another. {error}"
+            ) from None
     _save(merged, output)
     _report_model(merged, output, as_json)
 

@@ -85,7 +85,7 @@ def compare(
     from narrows.evaluate.folds import read_folds
 
     if test is not None and cv is not None:
-        raise ParameterError("--test and --cv exclude each other.")
+        raise ParameterError("--test, --cv: expected one of them, got both. Leave one out.")
     sizes, classifiers = values.integers("--dims", dims), classifier.split(",")
     compared = comparison.check(methods.split(","), sizes, classifiers)
     inputs = [input] if test is None else [input, test]
@@ -143,7 +143,8 @@ def demo(output: str, as_json: bool) -> None:
 
     values.check_output(output)
     if not output.lower().endswith(PICTURES):
-        raise ParameterError(f"{output}: expected a picture ({', '.join(PICTURES)}).")
+        expected = f"a picture that ends in {', '.join(PICTURES)}"
+        raise ParameterError(f"{output}: expected {expected}, got another suffix. Change it.")
     scores = digits.run()
     heading = "Handwritten digits: 64 pixels, 10 classes; 1,347 to learn from, 450 held out"
     found = {"scores": [score.as_dict() for score in scores], "picture": output}

@@ -55,7 +55,7 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
             for chunk in progress(run.dataset, "reducing"):
-                reduced = estimator.transform(run.rows(chunk))
+                reduced = estimator.transform(run.samples(chunk))
                 out.write(reduced, chunk.y, inputs[chunk.at.file], chunk.lines)
                 rows += reduced.shape[0]
         except KeyboardInterrupt:  # between two chunks: the rows so far are complete

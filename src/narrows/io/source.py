@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from narrows.solve.errors import DataError
 from narrows.solve.schema import Field, check_known, check_plain, checked
 from narrows.text import Vectoriser, from_arrays
 
@@ -83,3 +84,13 @@ class Source:
             columns=tuple(arrays["columns"]) if "columns" in arrays else None,
             tfidf=from_arrays(tfidf) if tfidf else None,
         )
+
+
+def check_terms(vectoriser: Vectoriser, path: str) -> None:
+    """Raise DataError where the texts of a file, which were counted, hold no terms."""
+    if not vectoriser.n_terms:
+        least = getattr(vectoriser, "min_df", 1)
+        expected, advice = ("words", "Name other texts.") if least == 1 else (
+            f"words that occur in {least:,} of them", "Use a smaller min_df (--min-df)."
+        )  # fmt: skip
+        raise DataError(path, f"expected texts with {expected}, got none. {advice}")
