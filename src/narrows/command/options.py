@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from narrows.command.values import METHODS, Method, Number, Numbers
+from narrows.io.formats import SUFFIXES
 from narrows.io.lines import MAX_LINE_MB
 from narrows.text import MOST
 
@@ -20,7 +22,8 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
     *tables : click option, or tuple of these
         In the order in which the help shows them.
     short_help : str, optional
-        For the list of commands; by default the first sentence of the docstring.
+        For the list of commands; by default the first sentence of the docstring, in which names
+        of `narrows.io.formats.SUFFIXES` in braces stand for these.
     """
     options = [*tables, _JSON]
 
@@ -28,7 +31,8 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
         for table in reversed(options):
             for option in reversed(table if isinstance(table, tuple) else (table,)):
                 function = option(function)
-        return click.command(short_help=short_help)(function)
+        text = inspect.cleandoc(function.__doc__).format(**SUFFIXES)
+        return click.command(short_help=short_help, help=text)(function)
 
     return add
 

@@ -15,6 +15,7 @@ from narrows.command.runs import Run
 from narrows.evaluate.describe import printable
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
+from narrows.io.formats import FOR_ROWS, SUFFIXES
 from narrows.io.store import load
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
@@ -25,7 +26,7 @@ from narrows.solve.errors import DataError, ParameterError
     options.MODEL, options.INPUT,
     click.option(
         "-o", "--output", required=True, metavar="OUTPUT",
-        help=".npz, .parquet, .svm or .csv; - for CSV on stdout.",
+        help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.",
     ),
     options.READING, options.WRITING, options.ENGINES,
 )  # fmt: skip
@@ -99,8 +100,8 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     narrows convert train.svm train.parquet
     narrows convert train.csv train.svm.gz
 
-    Numbers can be converted between all formats except .jsonl; .jsonl only to .jsonl or .jsonl.gz.
-    The output is read again, and its rows are counted.
+    Files of numbers can be converted to {numbers}; files of texts to {texts}. The output is read
+    again, and its rows are counted.
     """  # noqa: D301 - click reads the character
     values.check_output(output, input)
     dataset = Dataset([input], values.read_options(given))

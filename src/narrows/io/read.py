@@ -31,11 +31,10 @@ def iter_chunks(
     Parameters
     ----------
     inputs : path, sequence of paths, or table
-        Files of one format, which the suffix names: ``.svm``, ``.svmlight``, ``.libsvm``,
-        ``.csv``, ``.jsonl`` (``.gz`` may follow these), ``.npz``, ``.parquet``. Several files are
-        one data set. ``"-"`` is standard input, whose first line shows its format. Also any object
-        with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb. Parquet files
-        and tables have one number in each column, or the lists ``indices`` and ``values``.
+        Files of one format, which the suffix names; docs/files.md lists the formats. Several files
+        are one data set. ``"-"`` is standard input, whose first line shows its format. Also any
+        object with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb. Parquet
+        files and tables have one number in each column, or the lists ``indices`` and ``values``.
     label : str, optional
         The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
         CSV, Parquet and tables, ``label`` in JSON, and ``y`` (or the parts of an indicator matrix)
