@@ -19,6 +19,7 @@ from sklearn.datasets import dump_svmlight_file
 from narrows import load
 from narrows.command import cli
 from narrows.command.runs import Run
+from narrows.read import source_of
 from tests.cases import labelled
 from tests.forks import exit_code, forked, piped_input
 
@@ -158,7 +159,7 @@ def test_a_pipe_repeats_or_begins_where_it_was(run, file):
 def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
     fit = f"fit a.jsonl --method onlinesrda --chunk-rows 30 {texts} -o "
     assert run(fit + "whole.narrows")[0] == 0
-    counted = load("whole.narrows")._source.tfidf
+    counted = source_of(load("whole.narrows")).tfidf
     assert counted.n_documents == (50 if "sample" in texts else 230)
     assert ("ship" in counted.names) if counted.names is not None else counted.n_features == 64
     with monkeypatch.context() as patch:
@@ -172,7 +173,7 @@ def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
     assert run(fit + "m.narrows --checkpoint c.narrows --resume")[0] == 0
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
     assert run("update m.narrows a.jsonl -o more.narrows")[0] == 0
-    assert load("more.narrows")._source.tfidf == counted
+    assert source_of(load("more.narrows")).tfidf == counted
     assert run("fit a.jsonl --method onlinesrda -o other.narrows")[0] == 0
     status, _, err = run("merge m.narrows other.narrows -o x.narrows")
     assert (status, "Fit both to the same features" in err) == (1, True)
@@ -439,7 +440,7 @@ def test_a_file_of_stop_words_is_utf_8(run):
     with open("words.txt", "wb") as file:
         file.write("\ufeffSHIP\r\nthe\r\n".encode())
     assert run("fit a.jsonl --method oc --stop-words words.txt -o m")[0] == 0
-    assert "ship" not in load("m")._source.names
+    assert "ship" not in source_of(load("m")).names
     with open("words.txt", "wb") as file:
         file.write(b"\xe9t\xe9")
     status, out, err = run("fit a.jsonl --method oc --stop-words words.txt -o m")

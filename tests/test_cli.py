@@ -21,6 +21,7 @@ from sklearn.utils import get_tags
 import narrows
 from narrows.command import cli
 from narrows.command.values import METHODS
+from narrows.read import source_of
 from tests.cases import labelled
 from tests.conftest import EVERYTHING
 
@@ -120,7 +121,7 @@ def test_text_goes_in_raw_and_its_terms_come_out_as_names(run):
     assert {"salt", "ship", "tree"} <= set(out.split())
     model = narrows.load("m.narrows")
     assert sorted(model.get_feature_names_out()) == ["salt", "ship", "tree"]
-    X = model._source.tfidf.transform(["a ship"])
+    X = source_of(model).tfidf.transform(["a ship"])
     assert model.transform(X).toarray()[0, 1] > 0
 
 

@@ -37,6 +37,7 @@ from distributed import Client, LocalCluster, get_client  # noqa: E402
 from narrows.engines import dask as engine  # noqa: E402
 from narrows.engines import parts as parts_of_data  # noqa: E402
 from narrows.engines import tree  # noqa: E402
+from narrows.read import source_of  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a positive score"),
@@ -459,7 +460,7 @@ def test_all_files_together_show_whether_features_count_from_zero(client, tmp_pa
     X = np.array([[0.0, 1, 1], [0, 0, 3], [1, 0, 1], [0, 3, 0]])
     local = OC().fit(X, [0, 1, 0, 1])
     np.testing.assert_allclose(spread.components_, local.components_)
-    assert spread._source.zero_based is True
+    assert source_of(spread).zero_based is True
 
 
 def test_shards_without_rows_are_passed_over(client, tmp_path):
@@ -470,7 +471,7 @@ def test_shards_without_rows_are_passed_over(client, tmp_path):
         parquet.write_table(part, tmp_path / f"s{k}.parquet")
     spread = engine.fit(OC(), str(tmp_path / "*.parquet"), client)
     assert_same(spread, OC().fit(X, y), only=["components", "rows", "class_count"])
-    assert spread._source.columns == tuple(f"f{k}" for k in range(7))
+    assert source_of(spread).columns == tuple(f"f{k}" for k in range(7))
     with pytest.raises(ValueError, match="two classes"):
         engine.fit(OC(), str(tmp_path / "s0.parquet"), client)
 
@@ -923,7 +924,7 @@ def test_the_command_line(cluster, run, tmp_path):
             f"fit s0.svm --method oc -o x.narrows --min-df 2 {engine_dask}",
             "expected texts (.jsonl) to count",
         ),
-        (f"fit - --method oc -o x.narrows {engine_dask}", "is for one machine"),
+        (f"fit - --method oc -o x.narrows {engine_dask}", "expected files for a cluster, got standard input"),
     ):
         status, out, err = run(line)
         assert (status, out, err.count("\n")) == (2, "", 1), line

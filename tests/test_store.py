@@ -24,7 +24,7 @@ from safetensors.numpy import load_file, save_file
 import narrows
 from narrows import OC, OCFS
 from narrows.io import atomic, store
-from narrows.read import Source
+from narrows.read import Source, source_of
 from narrows.solve.errors import DataError
 from narrows.text import Tfidf
 from tests.cases import assert_same, labelled
@@ -70,7 +70,7 @@ def test_names_and_the_source_survive(tmp_path):
     fitted._remember(source)
     narrows.save(fitted, tmp_path / "a.narrows")
     loaded = narrows.load(tmp_path / "a.narrows")
-    assert loaded._source == source
+    assert source_of(loaded) == source
     assert loaded.feature_names_in_.tolist() == names
     assert loaded.feature_names_in_.dtype == object
     assert loaded.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
@@ -142,6 +142,12 @@ def test_other_files_are_not_models(tmp_path):
         narrows.load(tmp_path / "a.safetensors")
     with pytest.raises(FileNotFoundError):
         narrows.load(tmp_path / "none.narrows")
+
+
+def test_only_an_estimator_has_a_source():
+    with pytest.raises(TypeError, match="source_of: expected an estimator of narrows, got list"):
+        source_of([])
+    assert source_of(OC().fit(*labelled())) is None
 
 
 def test_what_cannot_be_saved(tmp_path):

@@ -83,7 +83,7 @@ class Vectoriser(ABC):
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays, for `from_arrays`."""
 
-    def check_settings(self, other: object) -> None:
+    def _check_settings(self, other: object) -> None:
         """Raise ValueError if another vectoriser has other settings."""
         name = type(self).__name__
         if type(other) is not type(self):
@@ -116,7 +116,7 @@ class Vectoriser(ABC):
 
     def _combined(self, other: Self, sign: int) -> Self:
         """Return a new vectoriser with the sum or difference of the counts."""
-        self.check_settings(other)
+        self._check_settings(other)
         new = type(self)(**{name: getattr(self, name) for name in self._compared})
         new.n_documents = self.n_documents + sign * other.n_documents
         smallest, largest = new._set_frequencies(self, other, sign)

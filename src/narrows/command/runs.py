@@ -153,7 +153,7 @@ class Run:
 
 def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
     try:
-        before.check_settings(now)
+        before._check_settings(now)
     except ValueError as error:
         raise another_run(path, str(error)) from None
 

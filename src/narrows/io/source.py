@@ -33,6 +33,7 @@ class Source:
     See Also
     --------
     Dataset : Files of one format as one data set.
+    source_of : The source of a fitted model.
     iter_chunks : Read files, or a table, in chunks.
 
     Examples
