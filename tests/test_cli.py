@@ -355,7 +355,7 @@ WRONG = [
     (
         "transform m.narrows words.jsonl -o x.npz",
         2,
-        "words.jsonl: expected numbers, as m.narrows was fitted to, got texts",
+        "words.jsonl: expected numbers, as m.narrows has, got texts",
     ),
     (
         "transform m.narrows a.svm -o x.npz --width 9",

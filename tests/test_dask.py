@@ -914,7 +914,7 @@ def test_the_command_line(cluster, run, tmp_path):
         (f"transform m.narrows s*.svm -o - {engine_dask}", "expected a folder with"),
         (
             f"transform m.narrows t.jsonl -o out {engine_dask}",
-            "expected numbers as in the fit, got texts",
+            "expected numbers, as the fit has, got texts",
         ),
         (
             f"fit s0.svm t.jsonl --method oc -o x.narrows {engine_dask}",
@@ -924,7 +924,10 @@ def test_the_command_line(cluster, run, tmp_path):
             f"fit s0.svm --method oc -o x.narrows --min-df 2 {engine_dask}",
             "expected texts (.jsonl) to count",
         ),
-        (f"fit - --method oc -o x.narrows {engine_dask}", "expected files for a cluster, got standard input"),
+        (
+            f"fit - --method oc -o x.narrows {engine_dask}",
+            "files for a cluster, got standard",
+        ),
     ):
         status, out, err = run(line)
         assert (status, out, err.count("\n")) == (2, "", 1), line

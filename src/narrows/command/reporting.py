@@ -12,6 +12,7 @@ from narrows.command import options, values
 from narrows.command.console import report as show
 from narrows.command.console import say
 from narrows.evaluate.describe import described, details, escaped, summary
+from narrows.io.source import is_of_texts
 from narrows.io.store import load
 from narrows.solve.errors import ParameterError
 from narrows.text import Tfidf
@@ -94,8 +95,7 @@ def compare(
     vectoriser = values.make_vectoriser(given) or Tfidf()
     reading = values.read_options(given, labels_required=True)
     data = read_folds(input, test, cv, seed, reading, vectoriser)
-    is_text = data.source is not None and data.source.tfidf is not None
-    values.check_text_options(given, is_text, input)
+    values.check_text_options(given, is_of_texts(data.source), input)
     found: dict[Any, Any] = {}
     # all columns, and each method at each size, by each classifier
     total = len(data.folds) * (1 + len(compared) * len(set(sizes))) * len(set(classifiers))

@@ -16,6 +16,7 @@ from narrows.evaluate.describe import printable
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import FOR_ROWS, SUFFIXES
+from narrows.io.source import check_kind, is_of_texts
 from narrows.io.store import load
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
@@ -48,7 +49,7 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     output_format(output)
     estimator = load(model)
     run = Run(estimator, inputs, values.options_of_model(estimator, model, reading))
-    values.check_kind(run.dataset, estimator, model, input)
+    check_kind(input, run.dataset.is_text, is_of_texts(estimator._source), model)
     rows, stopped = 0, False
     names = [printable(name) for name in estimator.get_feature_names_out()]
     with writer(output, names, csv_safe=given["csv_safe"]) as out, warnings.catch_warnings():

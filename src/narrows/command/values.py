@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -14,7 +15,6 @@ from click.core import ParameterSource
 from narrows import families
 from narrows.evaluate.methods import did_you_mean
 from narrows.io.chunk import Options
-from narrows.io.dataset import Dataset
 from narrows.io.formats import SUFFIXES
 from narrows.io.store import is_checkpoint
 from narrows.solve.errors import DataError, ParameterError
@@ -41,52 +41,31 @@ def _int_or_float(digits: str) -> int | float:
     return int(digits) if len(digits) < 20 else float(digits)
 
 
-class Method(click.ParamType):
-    """The name of a method, converted to its class."""
-
-    name = "method"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the class of a method."""
-        if not isinstance(value, str):
-            return value
-        if value.lower() not in METHODS:
-            hint = did_you_mean(value.lower(), METHODS)
-            self.fail(f"expected a method, got {value!r}. {hint}", param, ctx)
-        return METHODS[value.lower()]
+def method(name: str) -> Any:
+    """Return the class of a method."""
+    if name.lower() not in METHODS:
+        hint = did_you_mean(name.lower(), METHODS)
+        raise click.BadParameter(f"expected a method, got {name!r}. {hint}")
+    return METHODS[name.lower()]
 
 
-class Number(click.ParamType):
-    """An integer, or else a fraction."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the number."""
-        for kind in (_int_or_float, float):
-            try:
-                return kind(value)
-            except ValueError:
-                continue
-        self.fail(f"expected a number, got {value!r}.", param, ctx)
+def number(text: str) -> int | float:
+    """Return an integer, or else a fraction."""
+    for kind in (_int_or_float, float):
+        with suppress(ValueError):
+            return kind(text)
+    raise click.BadParameter(f"expected a number, got {text!r}.")
 
 
-class Numbers(click.ParamType):
-    """A word, a number, or a list of numbers separated by commas."""
-
-    name = "value"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the word, the number or the list."""
-        if not isinstance(value, str):
-            return value
-        try:
-            numbers = [float(part) for part in value.split(",")]
-        except ValueError:
-            if "," in value:
-                self.fail(f"expected a list of numbers, got {value!r}.", param, ctx)
-            return value
-        return numbers if "," in value else numbers[0]
+def numbers(text: str) -> Any:
+    """Return a word, a number, or a list of numbers separated by commas."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        if "," in text:
+            raise click.BadParameter(f"expected a list of numbers, got {text!r}.") from None
+        return text
+    return found if "," in text else found[0]
 
 
 def integers(flag: str, value: str) -> list[int]:
@@ -131,18 +110,6 @@ def supported(estimator: Any, method: str) -> Any:
         return getattr(estimator, method)
     except AttributeError as error:
         raise ParameterError(str(error)) from None
-
-
-def check_kind(dataset: Dataset, estimator: Any, model: str, path: str) -> None:
-    """Raise where a model of texts is given numbers, or one of numbers texts."""
-    source = estimator._source
-    needs_text = source is not None and source.tfidf is not None
-    if dataset.is_text != needs_text:
-        kinds = ("numbers", "texts")
-        raise ParameterError(
-            f"{path}: expected {kinds[needs_text]}, as {model} was fitted to, "
-            f"got {kinds[dataset.is_text]}."
-        )
 
 
 # -- reading -------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from narrows.engines.tree import LIMIT
 from narrows.io.chunk import LABELS, Options
 from narrows.io.formats import SUFFIXES, common_format, format_of
 from narrows.io.formats.parquet import INDICES, VALUES
-from narrows.io.source import Source, check_terms
+from narrows.io.source import Source, check_kind, check_terms, is_of_texts
 from narrows.io.streams import expand_patterns
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import DataError, ParameterError
@@ -134,12 +134,8 @@ class Parts:
 
     def use_source(self, source: Source | None) -> None:
         """Read files as the features that they were for an estimator when it was fitted."""
-        if self.files and self._are_texts != (source is not None and source.tfidf is not None):
-            kinds = ("numbers", "texts")
-            raise ParameterError(
-                f"{self.files[0]}: expected {kinds[not self._are_texts]} as in the fit, got "
-                f"{kinds[self._are_texts]}."
-            )
+        if self.files:
+            check_kind(self.files[0], self._are_texts, is_of_texts(source), "the fit")
         self.source = source
 
     def describe(self, estimator: Any) -> Any:

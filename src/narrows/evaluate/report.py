@@ -24,6 +24,7 @@ from narrows.evaluate.methods import Ours, Rival
 from narrows.families._select import PerClassSelector, Selector
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
+from narrows.io.source import is_of_texts
 from narrows.solve.errors import ParameterError
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
@@ -113,7 +114,7 @@ def _data(data: Folds, inputs: Sequence[str]) -> dict[str, Any]:
         "sparse": sparse.issparse(X),
         "nonzero_share": float(np.count_nonzero(X.data if sparse.issparse(X) else X))
         / (X.shape[0] * X.shape[1]),
-        "columns_are": "terms of texts" if data.source and data.source.tfidf else "numbers",
+        "columns_are": "terms of texts" if is_of_texts(data.source) else "numbers",
         "classes": [
             {"label": label, "rows": int((y == label).sum()), "held_out": int(sum(y_test == label))}
             for label in classes.tolist()

@@ -76,7 +76,7 @@ def iter_chunks(
     Warns
     -----
     UserWarning
-        The last line of a svmlight or CSV file has no end: its last number may lack digits.
+        The last line of a svmlight or CSV file lacks an end: its last number may lack digits.
 
     See Also
     --------
