@@ -48,6 +48,14 @@ def test_engines_are_listed_by_the_package_of_their_collections():
         assert {"fit", "transform"} <= set(dir(import_module(module)))
 
 
+@pytest.mark.parametrize("library", ENGINES)
+def test_a_collection_in_a_batch_is_refused_with_the_module_of_its_engine(library):
+    pytest.importorskip("distributed")
+    kind = type("Frame", (), {"__module__": f"{library}.frame", "columns": ["a"]})
+    with pytest.raises(TypeError, match=rf"got a {library} collection.*{ENGINES[library]}\.fit\."):
+        OC().partial_fit(kind(), [0, 1])
+
+
 class InProcess(Engine):
     """The least that an engine has to be: everything happens at once, in this process."""
 

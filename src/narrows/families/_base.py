@@ -241,12 +241,13 @@ class Estimator(TransformerMixin, BaseEstimator):
         return np.zeros(X.shape[0], dtype=np.int64) if y is None else y
 
     def _check_X(self, X: Any, **options: Any) -> Any:
-        if engine_of(X) is not None:
+        engine = engine_of(X)
+        if engine is not None:
             library = type(X).__module__.partition(".")[0]
             raise TypeError(
                 f"{type(self).__name__}: expected samples in memory, got a {library} collection, "
                 "which only fit and transform accept. Loop over the partitions and compute each, "
-                f"or fit on a cluster with narrows.engines.{library}.fit."
+                f"or fit on a cluster with {engine.__name__}.fit."
             )
         if "ensure_all_finite" not in options:
             options["ensure_all_finite"] = not all_finite(X)
