@@ -126,7 +126,8 @@ def test_the_other_parameters_are_those_of_fit(case):
 def test_more_directions_than_classes_have(method):
     X, y = labelled()
     expected = (
-        "n_components=3, but 3 classes have at most 2 directions. Use n_components<=2, or OCM"
+        "expected n_components<=2, since 3 classes have at most 2 directions, got 3. "
+        "Use fewer components, or OCM for 3"
     )
     with pytest.raises(ParameterError, match=expected):
         method(n_components=3).fit(X, y)

@@ -234,7 +234,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y, or the class 0 for all samples where y is None and not needed."""
         if y is None and self._needs_y:
-            raise ValueError(
+            raise ValueError(  # in the words that scikit-learn's checks expect
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
                 "Pass one label per sample, or a 0-1 indicator matrix."
             )

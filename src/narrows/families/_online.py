@@ -82,7 +82,8 @@ class OnlineProjector(RankedProjector, Sequential):
         """
         return self._fit(X, y, passes=self.passes, shuffle=self.shuffle)
 
-    def transform_while_learning(self, X: Any, y: Any = None) -> np.ndarray:
+    @atomic
+    def transform_while_learning(self, X: Any, y: Any = None) -> Any:
         """Update as `partial_fit` does, and reduce each sample by the directions after it.
 
         Parameters
@@ -108,8 +109,7 @@ class OnlineProjector(RankedProjector, Sequential):
         -----
         **Cost** per sample: that of `partial_fit` and O(p (p + c)), O(p^3) with `orthonormalize`.
         """
-        reduced: np.ndarray = self._learn(X, y, reducing=True)
-        return reduced
+        return self._learn(X, y, reducing=True)
 
     def _new_stream(self, n_features: int, dtype: Any) -> Stream:
         return Stream(Span(n_features, self._p(n_features)), self._by_class)
@@ -187,8 +187,8 @@ class OnlineProjector(RankedProjector, Sequential):
         name, p = type(self).__name__, self.n_components
         if p is not None and p > n_features:
             raise ParameterError(
-                f"{name}: n_components={p}, but the data have n_features={n_features}. "
-                f"Use n_components<={n_features}."
+                f"{name}: expected n_components<={n_features}, the number of features in the data, "
+                f"got {p}. Use fewer components."
             )
         for key in ("patience", "passes"):
             check_whole(name, key, getattr(self, key))
@@ -197,5 +197,6 @@ class OnlineProjector(RankedProjector, Sequential):
         check_flags(self, ("early_stopping", "orthonormalize", "shuffle"))
         if self.early_stopping and self.tol is None:
             raise ParameterError(
-                f"{name}: early_stopping=True expects a tol, got None. Use tol=0.06, for example."
+                f"{name}: expected a tol for early_stopping=True, got None. "
+                "Use tol=0.06, for example."
             )

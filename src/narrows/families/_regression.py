@@ -132,13 +132,13 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
         return Regression.from_arrays(started[0].to_arrays())
     if len({state.several for state in started}) > 1:
         raise ValueError(
-            "OnlineSRDA: expected labels of one form to merge, got one label per sample in some "
+            "expected labels of one form to merge, got one label per sample in some "
             "and indicator matrices in others. Fit all to labels of one form."
         )
     sizes = {len(state.core.reservoir) for state in started}
     if len(sizes) > 1:
         raise ValueError(
-            f"OnlineSRDA: expected reservoirs of one size to merge, got {sorted(sizes)}. "
+            f"expected reservoirs of one size to merge, got {sorted(sizes)}. "
             "Fit all with the same reservoir."
         )
     classes, column = started[0].classes[:0], started[0].column[:0]

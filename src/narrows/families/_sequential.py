@@ -33,6 +33,7 @@ class Sequential(Projector):
         "fit_stats": "its result depends on the order of the samples, which sums do not hold",
     }
 
+    @atomic
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Update with more samples, one at a time, in their order.
 
@@ -73,7 +74,6 @@ class Sequential(Projector):
                 state.learn(rows, (classes, *labels), self._how(state, y))
         return self._finish(state)
 
-    @atomic
     def _learn(self, X: Any, y: Any, *weight: Any, reducing: bool = False) -> np.ndarray | None:
         """Update with more samples; with `reducing`, return them as reduced on the way."""
         fitted = self.__sklearn_is_fitted__()

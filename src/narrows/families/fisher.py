@@ -132,11 +132,11 @@ class FisherFS(Selector):
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         valid = self.optimum in ("score", "trace_ratio")
-        check("FisherFS", "optimum", self.optimum, valid, '"score" or "trace_ratio"')
+        check(type(self).__name__, "optimum", self.optimum, valid, '"score" or "trace_ratio"')
         if self.optimum == "trace_ratio" and self.n_features is None:
             raise ParameterError(
-                'FisherFS: optimum="trace_ratio" requires n_features, since the largest ratio '
-                "depends on the number of features."
+                f'{type(self).__name__}: expected n_features for optimum="trace_ratio", since the '
+                "largest ratio depends on the number of features, got None. Set n_features."
             )
 
     def _score(self, stats: ClassStats) -> Scores:
@@ -297,4 +297,4 @@ class ILDA(OnlineProjector):
         super()._check_parameters(n_features)
         auto = isinstance(self.eta, str) and self.eta == "auto"
         valid = auto or is_number(self.eta, 0, above=True)
-        check("ILDA", "eta", self.eta, valid, '"auto" or a number > 0')
+        check(type(self).__name__, "eta", self.eta, valid, '"auto" or a number > 0')

@@ -171,7 +171,7 @@ class IMMC(OnlineProjector):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        check_eps("IMMC", self.eps)
+        check_eps(type(self).__name__, self.eps)
         if not (isinstance(self.theta, str) and self.theta == "auto"):
             try:
                 theta = np.asarray(None if isinstance(self.theta, str) else self.theta, dtype=float)
@@ -180,12 +180,14 @@ class IMMC(OnlineProjector):
             except (TypeError, ValueError):
                 valid = False
             expected = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
-            check("IMMC", "theta", self.theta, valid, expected)
+            check(type(self).__name__, "theta", self.theta, valid, expected)
         valid = self.deflate_shift == "auto" or isinstance(self.deflate_shift, bool | np.bool_)
-        check("IMMC", "deflate_shift", self.deflate_shift, valid, '"auto", True or False')
+        check(
+            type(self).__name__, "deflate_shift", self.deflate_shift, valid, '"auto", True or False'
+        )
 
     def _finish(self, stream: Stream) -> Self:
         super()._finish(stream)
         positive = int((self.eigenvalues_ > 0).sum())
-        warn_of_few("IMMC", positive, len(self.eigenvalues_), self.eps, sure=False)
+        warn_of_few(type(self).__name__, positive, len(self.eigenvalues_), self.eps, sure=False)
         return self

@@ -196,6 +196,7 @@ class OnlineSRDA(Sequential):
         """
         return self._fit(X, y, sample_weight, shuffle=self.shuffle)
 
+    @atomic
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update with more samples, in their order; the result does not depend on the batches.
 
@@ -225,6 +226,7 @@ class OnlineSRDA(Sequential):
         self._learn(X, y, sample_weight)
         return self
 
+    @atomic
     def transform_while_learning(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Update as `partial_fit` does, and reduce each sample by the directions after it.
 
@@ -276,10 +278,10 @@ class OnlineSRDA(Sequential):
 
     def _fit_parts(self, parts: Any) -> Self:
         """Fit parts in parallel, each in its order, and merge their states."""
-        check_parts("OnlineSRDA", self.half_life)
+        check_parts(type(self).__name__, self.half_life)
         warn(
-            "OnlineSRDA: the fits of the parts are merged approximately, which is best for a few "
-            "large parts. Use SRDA, or OC, whose merge is exact."
+            f"{type(self).__name__}: the fits of the parts are merged approximately, which is best "
+            "for a few large parts. Use SRDA, or OC, whose merge is exact."
         )
         return self._fit_state(self._add_states(parts.sum(self)))
 
@@ -330,7 +332,7 @@ class OnlineSRDA(Sequential):
             return full
         if not outputs.shape[1]:
             raise NotFittedError(
-                "OnlineSRDA: expected at least one class to predict, got none so far. "
+                f"{type(self).__name__}: expected at least one class to predict, got none so far. "
                 "Continue with partial_fit."
             )
         return self.classes_[outputs.argmax(axis=1)]
@@ -341,21 +343,22 @@ class OnlineSRDA(Sequential):
         self, X: Any, y: Any, sample_weight: Any = None
     ) -> tuple[np.ndarray, sparse.csr_array, np.ndarray]:
         """Return the labels, sorted, the indicator matrix of the samples, and their weights."""
-        classes, Y = indicator(X, y, None, "OnlineSRDA")
+        classes, Y = indicator(X, y, None, type(self).__name__)
         check_range(X)
-        return classes, Y, weights(sample_weight, X.shape[0], "OnlineSRDA")
+        return classes, Y, weights(sample_weight, X.shape[0], type(self).__name__)
 
     def _how(self, state: Regression, y: Any) -> Rule:
+        name = type(self).__name__
         if len(state.core.reservoir) != self.reservoir:
             raise ParameterError(
-                f"OnlineSRDA: expected reservoir={len(state.core.reservoir)} as at the start, got "
+                f"{name}: expected reservoir={len(state.core.reservoir)} as at the start, got "
                 f"{self.reservoir}. Use fit to start again."
             )
         several = is_matrix(y)
         if state.several is not None and state.several != several:
             kinds = ("one label per sample", "an indicator matrix")
             raise ValueError(
-                f"OnlineSRDA: expected {kinds[state.several]} as before, got {kinds[several]}. "
+                f"{name}: expected {kinds[state.several]} as before, got {kinds[several]}. "
                 "Give all labels in one form."
             )
         return self._rule(several)
@@ -363,8 +366,8 @@ class OnlineSRDA(Sequential):
     def _rule(self, several: bool) -> Rule:
         if several and self.loss == "softmax":
             raise ParameterError(
-                'OnlineSRDA: loss="softmax" expects one label per sample, got an indicator matrix. '
-                'Use loss="squared".'
+                f'{type(self).__name__}: expected one label per sample for loss="softmax", got an '
+                'indicator matrix. Use loss="squared".'
             )
         keep = 1.0 if self.half_life is None else 0.5 ** (1 / float(self.half_life))
         return Rule(keep, self.loss == "softmax", several)
@@ -378,8 +381,8 @@ class OnlineSRDA(Sequential):
         classes = len(stream.live)
         if self.n_components is not None and self.n_components > classes:
             raise ParameterError(
-                f"OnlineSRDA: n_components={self.n_components}, but {classes} classes have "
-                f"{classes} directions. Use n_components<={classes}."
+                f"{type(self).__name__}: expected n_components<={classes}, since {classes} classes "
+                f"have {classes} directions, got {self.n_components}. Use fewer components."
             )
         return self
 
@@ -402,16 +405,16 @@ class OnlineSRDA(Sequential):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        check_half_life("OnlineSRDA", self.half_life)
-        check_whole("OnlineSRDA", "reservoir", self.reservoir, low=0)
+        check_half_life(type(self).__name__, self.half_life)
+        check_whole(type(self).__name__, "reservoir", self.reservoir, low=0)
         try:
             check_random_state(self.random_state)
         except ValueError:
             expected = "None, a RandomState, or an integer from 0 to 2**32 - 1"
-            check("OnlineSRDA", "random_state", self.random_state, False, expected)
+            check(type(self).__name__, "random_state", self.random_state, False, expected)
         check_flags(self, ("polish", "shuffle"))
         valid = self.loss in ("squared", "softmax")
-        check("OnlineSRDA", "loss", self.loss, valid, '"squared" or "softmax"')
+        check(type(self).__name__, "loss", self.loss, valid, '"squared" or "softmax"')
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -230,4 +230,4 @@ class CCIPCA(OnlineProjector):
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         valid = is_number(self.amnesic, 0)
-        check("CCIPCA", "amnesic", self.amnesic, valid, "a finite number >= 0")
+        check(type(self).__name__, "amnesic", self.amnesic, valid, "a finite number >= 0")

@@ -274,7 +274,7 @@ class Span(Basis):
         if asked == TOO_LARGE:
             raise RangeError(
                 f"samples whose squares sum to less than {LARGEST:g}",
-                f"more up to sample {self.n} of all",
+                f"a larger sum up to sample {self.n} of all",
                 None,
                 "Scale the data down.",
             )
@@ -284,8 +284,9 @@ class Span(Basis):
             drift = self.rebase()
             if drift > _DRIFTED:
                 warn(
-                    f"rounding has reached {drift:.0e} of the inner products after {self.n} "
-                    "samples. Scale the features to one size, or use an exact method."
+                    f"expected inner products with errors below {_DRIFTED:.0e}, got {drift:.0e} "
+                    f"after {self.n} samples. Scale the features to one size, or use an exact "
+                    "method."
                 )
 
 

@@ -162,9 +162,9 @@ def is_absorbed(*added: np.ndarray) -> bool:
     return bool(sum(map(sum_of_squares, added)) < _ABSORBED)
 
 
-def too_large(expected: str, feature: int) -> RangeError:
+def too_large(expected: str, feature: int, got: str = "infinity") -> RangeError:
     """Return the error of a sum that overflows."""
-    return RangeError(expected, "more", feature, "Scale the data down.")
+    return RangeError(expected, got, feature, "Scale the data down.")
 
 
 def _check_not_lost(X: np.ndarray, Y: sparse.csr_array, origin: np.ndarray | None) -> None:
@@ -200,7 +200,8 @@ def check_sparse(X: sparse.csr_array, weight: float, squared: bool) -> None:
     k = int(X.indices[X.indptr[0] : X.indptr[-1]][size[X.indptr[0] : X.indptr[-1]].argmax()])
     with np.errstate(over="ignore"):
         if not (largest if not squared else largest * max(largest, 1.0)) * weight < _ABSORBED:
-            raise too_large(f"sums{' of squares' if squared else ''} below {_ABSORBED:g}", k)
+            expected = f"sums{' of squares' if squared else ''} below {_ABSORBED:g}"
+            raise too_large(expected, k, f"numbers up to {largest:.1e}")
     if squared and largest**2 < TINY:
         check_not_tiny(np.bincount([k], [largest]))
 
