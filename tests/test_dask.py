@@ -580,7 +580,7 @@ def test_the_graph_holds_the_directions_once():
 
 
 def killing_part(k, mark):
-    """Kill the first worker that comes to part 7, by when others hold what they have learnt."""
+    """Kill the first worker that comes to part 7, by when others hold what they have learned."""
     if k == 7 and not os.path.exists(mark):
         with open(mark, "w"):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -655,7 +655,7 @@ def test_nothing_stays_on_the_cluster_after_an_error(client, method):
     before = set(client.futures)
     with contextlib.suppress(DataError):  # pytest.raises would keep hold of its frames
         engine.fit(method(), parts_of(X, y, range(0, 61, 6)), client)
-        pytest.fail("NaN was learnt")
+        pytest.fail("NaN was learned")
     deadline = time.monotonic() + LIMIT
     while set(client.futures) - before and time.monotonic() < deadline:
         gc.collect()
@@ -1000,7 +1000,7 @@ def test_ctrl_c_ends_a_fit_on_a_cluster(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     os.rename(tmp_path / "s.svm", folder / "s.svm")
-    program = tmp_path / "program.py"  # the command; it says when the first part is learnt
+    program = tmp_path / "program.py"  # the command; it says when the first part is learned
     program.write_text(
         "import sys\n"
         "from narrows.command import cli\n"
