@@ -18,7 +18,7 @@ from narrows.solve.errors import ParameterError
 from narrows.solve.exact import set_signs
 from narrows.solve.schema import SchemaError
 from narrows.solve.span import Span
-from narrows.solve.span_rules import ILDARule, Rule, Start
+from narrows.solve.span_rules import Rule, Start
 
 
 class OnlineProjector(RankedProjector, Sequential):
@@ -143,15 +143,10 @@ class OnlineProjector(RankedProjector, Sequential):
     def _criterion(self) -> Criterion:
         """Return the criterion to maximise."""
 
-    def _particulars(self, p: int, n_features: int) -> dict[str, Any]:
-        """Return other fields of `Rule` for this method."""
-        return {}
-
-    def _rule(self, stream: Stream) -> Rule | ILDARule:
-        """Return the iteration, by the present parameters."""
-        criterion, p = self._criterion(), stream.core.p
-        rule = Rule(criterion.between, criterion.total, np.zeros(p), **self._rule_options())
-        return rule._replace(**self._particulars(p, stream.n_features))
+    def _rule(self, stream: Stream) -> Any:
+        """Return the iteration, a `Rule` or an `ILDARule`, by the present parameters."""
+        criterion, theta = self._criterion(), np.zeros(stream.core.p)
+        return Rule(criterion.between, criterion.total, theta, **self._rule_options())
 
     def _rule_options(self) -> dict[str, Any]:
         """Return the fields that every rule has."""

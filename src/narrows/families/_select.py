@@ -91,6 +91,18 @@ class Selector(SelectorMixin, Additive):
 
     _class_scores: Callable[[ClassStats], np.ndarray]
 
+    def __init__(
+        self,
+        n_features: int | float | None = None,
+        energy: float | None = None,
+        threshold: float | None = None,
+        half_life: float | None = None,
+    ):
+        self.n_features = n_features
+        self.energy = energy
+        self.threshold = threshold
+        self.half_life = half_life
+
     @abstractmethod
     def _score(self, stats: ClassStats) -> Scores:
         """Return the scores of all features."""
@@ -244,12 +256,9 @@ class PerClassSelector(Selector):
         per_class: int | None = None,
         half_life: float | None = None,
     ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
+        super().__init__(n_features, energy, threshold, half_life)
         self.priors = priors
         self.per_class = per_class
-        self.half_life = half_life
 
     @abstractmethod
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

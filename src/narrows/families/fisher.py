@@ -119,12 +119,9 @@ class FisherFS(Selector):
         optimum: str = "score",
         half_life: float | None = None,
     ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
+        super().__init__(n_features, energy, threshold, half_life)
         self.priors = priors
         self.optimum = optimum
-        self.half_life = half_life
 
     def _second(self) -> Second:
         return second_for(self.priors)
@@ -280,7 +277,7 @@ class ILDA(OnlineProjector):
         self.eta = eta
 
     def _criterion(self) -> Criterion:
-        return Criterion(between=1.0)  # the rule itself contributes u u'
+        return BETWEEN  # the rule itself contributes u u'
 
     def _rule(self, stream: Stream) -> ILDARule:
         eta = 0.0 if isinstance(self.eta, str) else float(self.eta)

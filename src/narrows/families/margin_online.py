@@ -158,13 +158,18 @@ class IMMC(OnlineProjector):
     def _criterion(self) -> Criterion:
         return margin(float(self.eps))
 
-    def _particulars(self, p: int, n_features: int) -> dict[str, Any]:
+    def _rule(self, stream: Stream) -> Any:
         auto = isinstance(self.theta, str)
-        return {
-            "theta": np.zeros(p) + (0.0 if auto else np.asarray(self.theta, dtype=np.float64)),
-            "margin": _MARGIN / n_features if auto else 0.0,
-            "deflate": auto if self.deflate_shift == "auto" else bool(self.deflate_shift),
-        }
+        theta = 0.0 if auto else np.asarray(self.theta, dtype=np.float64)
+        return (
+            super()
+            ._rule(stream)
+            ._replace(
+                theta=np.zeros(stream.core.p) + theta,
+                margin=_MARGIN / stream.n_features if auto else 0.0,
+                deflate=auto if self.deflate_shift == "auto" else bool(self.deflate_shift),
+            )
+        )
 
     def _eigenvalues(self, span: Span) -> np.ndarray:
         return span.lengths - span.state.theta

@@ -63,11 +63,9 @@ def add_sparse(
     where = np.zeros_like(row) if second_row is None else second_row
     second = np.zeros((0, 0)) if second is None else second
     if undo is not None:
-        labels = np.diff(Y.indptr)
-        size = int(labels @ np.diff(X.indptr)) if len(labels) else 0
-        _note(undo, sums, row, X, Y, size)
+        _note(undo, sums, row, X, Y)
         if len(second):
-            _note(undo, second, where, X, Y, size)
+            _note(undo, second, where, X, Y)
     rows, square_rows = row[Y.indices], where[Y.indices]
     for part in _parts(X):
         ends = slice(part.start, part.stop + 1)
@@ -83,20 +81,16 @@ def _parts(X: sparse.csr_array) -> Iterator[slice]:
 
 
 def _note(
-    undo: Undo,
-    table: np.ndarray,
-    places: np.ndarray,
-    X: sparse.csr_array,
-    Y: sparse.csr_array,
-    size: int,
+    undo: Undo, table: np.ndarray, places: np.ndarray, X: sparse.csr_array, Y: sparse.csr_array
 ) -> None:
-    """Let `undo` restore what `size` entries of X, one for each label, are about to change.
+    """Let `undo` restore what the entries of X, one for each label, are about to change.
 
     Whole rows of the table are copied where these are fewer numbers.
     """
     from narrows.solve.kernels import numbers_at
 
-    changed = np.unique(places)
+    changed, labels = np.unique(places), np.diff(Y.indptr)
+    size = int(labels @ np.diff(X.indptr)) if len(labels) else 0
     if size >= len(changed) * table.shape[1]:
         undo.array(table, changed if len(changed) < len(table) else ...)
         return
