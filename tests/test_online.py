@@ -125,6 +125,7 @@ def test_the_number_of_components_is_for_good():
         (ILDA(eta=0.0), 'eta must be "auto" or a number > 0'),
         (ILDA(eta="fast"), 'eta must be "auto" or a number > 0'),
         (CCIPCA(amnesic=-1), "amnesic must be a finite number >= 0"),
+        (IOC(random_state=-1), "random_state must be None, a RandomState, or an integer"),
     ],
 )
 def test_parameters_out_of_range(learner, message):

@@ -13,6 +13,7 @@ from narrows.families._project import Directions
 from narrows.families._streams import Arrivals
 from narrows.moments.labels import arrivals
 from narrows.solve.errors import RangeError
+from narrows.solve.exact import set_signs
 from narrows.solve.rls import DiagonalRLS, Rule, merged
 from narrows.solve.schema import COUNT, LABELS, NUMBERING, Check, Field, between, checked
 from narrows.solve.sums import canonical
@@ -83,6 +84,12 @@ class Regression(Arrivals):
     ) -> np.ndarray | None:
         """Learn samples in order; `labels.indicator` made the labels, weights are last."""
         classes, Y, weight = labels
+        if self.several not in (None, how.several):
+            kinds = ("one label per sample", "an indicator matrix")
+            raise ValueError(
+                f"expected {kinds[not how.several]} as before, got {kinds[how.several]}. "
+                "Give all labels in one form."
+            )
         if undo is not None:
             undo.attributes(self)
             self.core.note(undo)
@@ -179,3 +186,13 @@ class Weights(Directions):
 
     model: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     bias: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @classmethod
+    def leading(cls, W: np.ndarray, b: np.ndarray, p: int | None) -> Self:
+        """Return the p leading singular directions of W, s_k u_k, or W where it has no more."""
+        best = W
+        if p is not None and p < W.shape[1]:
+            scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
+            best = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
+        best = np.ascontiguousarray(best)
+        return cls(best, np.zeros(0), W.shape[1], size=p, model=W, bias=b)

@@ -133,8 +133,9 @@ def dense_sums(
         `squares` has one row if `in_all`.
     """
     add = _add_many if are_many(X) else _add_blocks
+    n_squares = squared * (1 if in_all else Y.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        sums, squares = add(X, Y, squared, in_all, presence, origin)
+        sums, squares = add(X, Y, n_squares, presence, origin)
     for found, of in ((sums, ""), (squares, " of squares")):
         if not is_absorbed(found):
             check_room(found, np.zeros(1), of)
@@ -250,36 +251,24 @@ def are_many(X: Any) -> bool:
 
 
 def _add_blocks(
-    X: np.ndarray,
-    Y: sparse.csr_array,
-    squared: bool,
-    in_all: bool,
-    presence: bool,
-    origin: np.ndarray | None,
+    X: np.ndarray, Y: sparse.csr_array, n_squares: int, presence: bool, origin: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums by class, and those of squares, by class or in all."""
+    """Return the sums by class, and those of squares: by class, in all, or none."""
     k, d = Y.shape[1], X.shape[1]
-    sums = np.zeros((k, d))
-    squares = np.zeros((1 if in_all else k, d))
+    sums, squares = np.zeros((k, d)), np.zeros((n_squares, d))
     # at least as many rows as classes in a block: Y'B costs k d for each block
     for rows in blocks(len(X), max(1, BLOCK // max(1, d), k)):
         B = (X[rows] != 0).astype(np.float64) if presence else X[rows]
         B = B.astype(np.float64, copy=False) if origin is None else B - origin
         Y_t = Y[rows].T
         sums += Y_t @ B
-        if squared:
-            B2 = B * B
-            squares += (_in_all(Y_t) if in_all else Y_t) @ B2
+        if n_squares:
+            squares += (_in_all(Y_t) if n_squares != k else Y_t) @ (B * B)
     return sums, squares
 
 
 def _add_many(
-    X: np.ndarray,
-    Y: sparse.csr_array,
-    squared: bool,
-    in_all: bool,
-    presence: bool,
-    origin: np.ndarray | None,
+    X: np.ndarray, Y: sparse.csr_array, n_squares: int, presence: bool, origin: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what `_add_blocks` does, by a compiled loop."""
     from narrows.solve.kernels import add_dense_rows
@@ -289,7 +278,7 @@ def _add_many(
     origin = np.zeros(d) if origin is None else origin
 
     def add(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        sums, squares = np.zeros((k, d)), np.zeros((squared * (1 if in_all else k), d))
+        sums, squares = np.zeros((k, d)), np.zeros((n_squares, d))
         ends = Y.indptr[rows.start : rows.stop + 1]
         add_dense_rows(X[rows], ends, Y.indices, Y.data, origin, presence, sums, squares)
         return sums, squares
