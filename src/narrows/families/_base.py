@@ -220,8 +220,8 @@ class Estimator(TransformerMixin, BaseEstimator):
         name, classes = type(self).__name__, int((state.counts > 0).sum())
         if state.n_samples and not classes:
             raise ValueError(
-                f"{name}: every sample has zero weight, or no label. "
-                "Give some samples a label and a positive sample_weight."
+                f"{name}: expected samples with a label and a positive weight, got none. "
+                "Check y and sample_weight."
             )
         if classes < 2 and self._needs_y:
             streams = hasattr(self, "partial_fit")

@@ -29,7 +29,8 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
     try:
         yield
     except RangeError as error:
-        raise renamed(estimator, error) from None
+        k = error.feature
+        raise error.named(name, None if k is None else feature_name(estimator, k)) from None
     except (TypeError, ValueError) as error:
         module, message = _module_of(error), str(error)
         if module.startswith(_NAMELESS):
@@ -41,12 +42,6 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
         raise
     finally:
         called.reset(outside)
-
-
-def renamed(estimator: Any, error: RangeError) -> RangeError:
-    """Return the error as one of this estimator, with the name that the data give the feature."""
-    name = None if error.feature is None else feature_name(estimator, error.feature)
-    return error.named(type(estimator).__name__, name)
 
 
 def feature_name(estimator: Any, k: int) -> str:

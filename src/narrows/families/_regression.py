@@ -151,11 +151,10 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
     classes, column = started[0].classes[:0], started[0].column[:0]
     for state in started:
         classes, column = arrivals(classes, column, state.classes, np.argsort(state.column))
-    columns = []
-    for state in started:
-        place = np.empty(len(state.column), np.int64)
-        place[state.column] = column[np.searchsorted(classes, state.classes)]
-        columns.append(place)
+    columns = [  # of the sum, for each column of a state
+        column[np.searchsorted(classes, state.classes[np.argsort(state.column)])]
+        for state in started
+    ]
     several = bool(started[0].several)
     rule = rule._replace(several=several)
     new = Regression(merged([s.core for s in started], columns, len(classes), rule))
