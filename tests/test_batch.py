@@ -64,7 +64,7 @@ def test_there_is_only_fit_and_it_is_said_what_has_more(case):
         (lambda X, y: (np.where(X == X[3, 3], np.nan, X), y, None), "NaN"),
         (lambda X, y: (X, np.full(60, "ant"), None), "got 1 class"),
         (lambda X, y: (X, y, np.where(y == "ant", 1.0, 0.0)), "got 1 class"),
-        (lambda X, y: (X, y, np.zeros(60)), "expected samples with a label and a positive"),
+        (lambda X, y: (X, y, np.zeros(60)), "expected samples with a label and a non-zero"),
         (lambda X, y: (X, y, -np.ones(60)), "expected finite sample_weight >= 0, got -1"),
         (lambda X, y: (X, np.eye(3)[np.arange(60) % 3], None), "expected one label per sample"),
         (lambda X, y: (X, None, None), "requires y"),

@@ -310,7 +310,7 @@ def test_without_rows_weight_or_labels(client, method):
     nothing = [(X[:0], y[:0])] * 2
     with pytest.raises(ValueError, match="expected two classes of positive weight, got 0"):
         engine.fit(method(), nothing, client)
-    with pytest.raises(ValueError, match="expected samples with a label and a positive"):
+    with pytest.raises(ValueError, match="expected samples with a label and a non-zero"):
         engine.fit(method(), [(X, y, np.zeros(60))], client)
     with pytest.raises(DataError, match="requires y to be passed"):
         engine.fit(method(), [(X, None)], client)

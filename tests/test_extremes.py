@@ -291,7 +291,7 @@ def test_what_weighs_next_to_nothing_is_gone():
     a = state()
     assert not (a * 1e-300).counts.any()
     assert not (1e-200 * (1e-200 * a)).n
-    with pytest.raises(ValueError, match="OC: expected samples with a label and a positive"):
+    with pytest.raises(ValueError, match="OC: expected samples with a label and a non-zero"):
         OC().fit_stats(a * 1e-300)
 
 

@@ -177,7 +177,7 @@ def test_fit_needs_two_classes(case):
 @weighted
 def test_fit_needs_a_positive_weight(case):
     X, y = case.labelled()
-    with pytest.raises(ValueError, match="expected samples with a label and a positive"):
+    with pytest.raises(ValueError, match="expected samples with a label and a non-zero"):
         case.new().fit(X, y, sample_weight=np.zeros(60))
 
 

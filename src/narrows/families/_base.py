@@ -220,7 +220,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         name, classes = type(self).__name__, int((state.counts > 0).sum())
         if state.n_samples and not classes:
             raise ValueError(
-                f"{name}: expected samples with a label and a positive weight, got none. "
+                f"{name}: expected samples with a label and a non-zero weight, got none. "
                 "Check y and sample_weight."
             )
         if classes < 2 and self._needs_y:
