@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from narrows.solve.kernels import GO_ON, Array, Part, block_products, compiled, part, products
-from narrows.solve.span_parts import REBASE, add_sample, fold_in, reduce_sample, verdict
+from narrows.solve.span_parts import REBASE, add_fold, add_sample, fold_in, reduce_sample, verdict
 
 _EPS = 2.0**-52
 _TRUSTED = 1e-10  # the largest estimated relative error of |v_j|^2
@@ -44,8 +44,9 @@ def criterion_steps(
         )  # fmt: skip
         fold_in(
             t, label, q, xx, active, with_u, A, B, L, SV, N, WW, clock[0], share,
-            w, kap, low, a, per_nu, y, r, folds, indptr, indices, data, Q,
+            w, kap, low, a, per_nu, y, r, folds,
         )  # fmt: skip
+        add_fold(t, indptr, indices, data, folds, Q)
         asked = verdict(asked, moved, xx, active, rule, A, B, L, SS, N, WW, clock)
         if reduced is not None:
             reduce_sample(t, q, xx, QX, XX, folds, shift, rule.orthonormal, A, B, L, low, reduced)

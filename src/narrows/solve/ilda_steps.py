@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from narrows.solve.kernels import GO_ON, Array, Part, block_products, compiled, part, products
-from narrows.solve.span_parts import add_sample, fold_in, reduce_sample, verdict
+from narrows.solve.span_parts import add_fold, add_sample, fold_in, reduce_sample, verdict
 
 _ETA, _WAIT, _STABLE = 5.0, 20.0, 0.5  # the gain 5/(n + 20) after 20 samples, bounded
 
@@ -31,8 +31,9 @@ def ilda_steps(
         moved = _hebbian(label, active, rule.eta, L, N, clock[0], Y, w, kap, low, a, per_nu, y, r)
         fold_in(
             t, label, q, xx, active, True, A, B, L, SV, N, WW, clock[0], share,
-            w, kap, low, a, per_nu, y, r, folds, indptr, indices, data, Q,
+            w, kap, low, a, per_nu, y, r, folds,
         )  # fmt: skip
+        add_fold(t, indptr, indices, data, folds, Q)
         asked = verdict(GO_ON, moved, xx, active, rule, A, B, L, SS, N, WW, clock)
         if reduced is not None:
             reduce_sample(t, q, xx, QX, XX, folds, shift, rule.orthonormal, A, B, L, low, reduced)

@@ -92,13 +92,11 @@ def add_sample(
 def fold_in(
     t: int, label: int, q: Array, xx: float, active: int, with_u: bool, A: Array, B: Array,
     L: Array, SV: Array, N: Array, WW: Array, n: float, share: Array, w: Array, kap: Array,
-    low: Array, a: Array, per_nu: Array, y: Array, r: Array, folds: Array, indptr: Part,
-    indices: Part, data: Part, Q: Array,
+    low: Array, a: Array, per_nu: Array, y: Array, r: Array, folds: Array,
 ) -> None:  # fmt: skip
-    """Set row t of `folds` to g, add x g' to Q for CSR parts, and update A, B and SV to the new v.
+    """Set row t of `folds`, and update A, B and SV to the new v.
 
-    The fold is W += x g' and S_label += x, with g such that no new v has a part in x alone. A dense
-    block is added to Q as a whole, by the caller.
+    The fold is W += x g' and S_label += x, with g such that no new v has a part in x alone.
     """
     p, s = B.shape
     m = s + 1 if with_u else s
@@ -145,12 +143,17 @@ def fold_in(
                 y[j] += x * low[k, j]
         for j in range(active):
             SV[i, j] = N[i] * y[j]
+
+
+@part
+def add_fold(t: int, indptr: Part, indices: Part, data: Part, folds: Array, Q: Array) -> None:
+    """Add x g' to Q, for row x of CSR parts and g row t of `folds`; a block is added as a whole."""
     if indptr is not None:
-        row = folds[t]
+        g = folds[t]
         for e in range(indptr[t], indptr[t + 1]):
-            into, v = Q[indices[e]], data[e]
-            for k in range(len(row)):
-                into[k] += v * row[k]
+            x, v = Q[indices[e]], data[e]
+            for k in range(len(g)):
+                x[k] += v * g[k]
 
 
 @part
