@@ -71,8 +71,7 @@ def gram_eigh(
     with np.errstate(over="ignore"):
         L = np.ldexp(L, 2 * power)
     if len(L) and L[-1] < _SUSPECT * L[0]:
-        W, R = np.linalg.qr(W)
-        W *= np.sign(np.diag(R))
+        W = _orthonormal(W)
     return L, W
 
 
