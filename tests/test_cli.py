@@ -76,7 +76,7 @@ def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_
     assert out == f"{name}: 60 rows, 3 classes, 7 columns -> 2; saved to m.narrows\n"
     expected = METHODS[method](2)
     if "shuffle" in expected.get_params():
-        expected.set_params(shuffle=False)  # a file is learnt in its own order
+        expected.set_params(shuffle=False)  # a file is learned in its own order
     expected = expected.fit(X, y).transform(X)
     expected = expected.toarray() if sparse.issparse(expected) else expected
     for name in ("r.npz", "r.svm", "r.svm.gz", "r.csv", "r.csv.gz"):
@@ -307,9 +307,17 @@ WRONG = [
     ),
     ("fit a.svm --method oc -o x --param q", 2, "--param: expected NAME=VALUE, got q."),
     ("fit a.svm --method ocfs -o x --n-features few", 2, "expected a number, got 'few'"),
-    ("fit a.svm --method ocfs -o x --n-features 9", 2, "n_features=9, but the data have only 2"),
+    (
+        "fit a.svm --method ocfs -o x --n-features 9",
+        2,
+        "expected n_features<=2, the number of features in the data, got 9",
+    ),
     ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], got 2.0"),
-    ("fit a.svm --method oc -o x --n-components 5", 2, "2 classes have at most 1 direction. Use"),
+    (
+        "fit a.svm --method oc -o x --n-components 5",
+        2,
+        "2 classes have at most 1 direction, got 5. Use",
+    ),
     ("fit a.svm --method oc -o x --priors uneven", 2, "expected priors to be"),
     ("fit a.svm --method oc -o x --priors 1,b", 2, "expected a list of numbers, got"),
     ("fit a.svm --method oc -o none/x", 2, "expected a folder none, got none"),
@@ -532,7 +540,7 @@ def test_a_warning_is_one_line(run):
     status, _, err = run("fit a.svm --method ocfs -o m.narrows", a__svm="1 1:1\n2 1:1\n")
     assert status == 0
     assert err.count("\n") == 1
-    assert err.startswith("narrows: warning: OCFS: no feature has a positive score")
+    assert err.startswith("narrows: warning: OCFS: expected a positive score of")
 
 
 def test_json_holds_no_nan(run, tmp_path):

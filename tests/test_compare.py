@@ -21,7 +21,7 @@ from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*gains? margin", "ignore:.*no feature has a positive score"
+    "ignore:.*gains? margin", "ignore:.*expected a positive score of"
 )
 
 

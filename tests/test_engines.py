@@ -96,7 +96,7 @@ def test_a_state_survives_as_bytes(case, kind):
     X, y = case.labelled()
     codes = np.unique(y, return_inverse=True)[1]
     y = codes if kind is int else np.array(["b", "ä", "cc"], kind)[codes % 3]
-    estimator = case.learnt(X, y)
+    estimator = case.streamed(X, y)
     data = learn.to_bytes(estimator._state)
     state = learn.from_bytes(data, estimator._state_from)
     assert type(state) is type(estimator._state)

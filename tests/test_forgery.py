@@ -76,7 +76,7 @@ def test_no_index_of_a_forged_model_leaves_its_array(group, tmp_path, bounds_cac
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_learnt_is_what_is_loaded(kind, tmp_path):
+def test_what_was_learned_is_what_is_loaded(kind, tmp_path):
     made(kind, tmp_path / "a.narrows")
     if store.is_checkpoint(tmp_path / "a.narrows"):
         model, state, progress = store.load_checkpoint(tmp_path / "a.narrows")

@@ -365,7 +365,7 @@ def test_archives_that_are_not_rows(tmp_path, arrays, message):
 
 @pytest.mark.parametrize("kind", ["f2", ">f4", ">f8", "longdouble", "u1", "?"])
 @pytest.mark.parametrize("is_sparse", [True, False])
-def test_numbers_of_any_type_become_ones_that_are_learnt_from(tmp_path, kind, is_sparse):
+def test_numbers_of_any_type_become_ones_that_are_learned_from(tmp_path, kind, is_sparse):
     S = sparse.csr_array(np.eye(3))
     arrays = {"X": np.eye(3).astype(kind)}
     if is_sparse:

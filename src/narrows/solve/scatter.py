@@ -14,7 +14,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
 
-from narrows.solve.eigen import DROPPED, positive_eigh
+from narrows.solve.eigen import DROPPED, orthonormal, positive_eigh
 
 _RIDGE = 2.0  # times the noise: the least ridge with which a Cholesky factorisation cannot fail
 
@@ -279,8 +279,7 @@ def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarra
             return np.empty(0), S.basis(np.empty((k, 0)))
         L, V = linalg.eigh(A, lower=True, subset_by_index=[last - p, last - 1])
         V = Q @ V
-    W, R = np.linalg.qr(S.basis(V[:, ::-1]))
-    return L[::-1] / S.n, W * np.where(np.diag(R) < 0, -1.0, 1.0)
+    return L[::-1] / S.n, orthonormal(S.basis(V[:, ::-1]))
 
 
 def _criterion(C: np.ndarray, H: np.ndarray, between: float, total: float) -> np.ndarray:
