@@ -18,7 +18,7 @@ from narrows.moments.labels import indicator
 from narrows.moments.origin import Moments, Origin, middle
 from narrows.moments.squares import ClassSquares, TotalSquares
 from narrows.solve.errors import ParameterError
-from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Field, between, checked
+from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Check, Field, between, checked
 from narrows.solve.sums import all_finite, check_sparse, with_one_index_type
 from narrows.solve.undo import Undo
 
@@ -336,7 +336,7 @@ class ClassStats(Algebra):
             if any(name.startswith(moment.names[0]) for name in arrays):
                 second = kind
         kinds = _moments_of(second)
-        fields, rules = dict(_SCHEMA), ()
+        fields, rules = dict(_SCHEMA), tuple[Check, ...]()
         for kind in kinds:
             more, checks = kind.schema(arrays)
             fields, rules = fields | more, rules + checks

@@ -122,7 +122,7 @@ def add_products(indptr: Array, indices: Array, data: Array, weight: Array, G: A
 
 @compiled
 def hash_entries(indptr: Array, indices: Array, bits: Array) -> Array:
-    """Return sum_k a_k bits_k for each row of CSR parts, with an odd a_k for each column; O(nnz)."""
+    """Return sum_k a_k bits_k for each row of CSR parts, with an odd a_k for each column."""
     found = np.empty(len(indptr) - 1, np.uint64)
     for i in range(len(found)):
         key = np.uint64(0)

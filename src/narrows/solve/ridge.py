@@ -7,6 +7,7 @@ as if they had never been learned.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ def parts(n_kept: int, n_samples: int, k: int) -> list[slice]:
         n_kept = min(n_kept, size)
     count = -(-n_kept // size)
     ends = np.linspace(0, n_kept, count + 1).astype(int)
-    return [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(ends)]
 
 
 def curve(
@@ -157,4 +158,3 @@ def _calibrated(
     log_t = float(minimize_scalar(loss, bounds=(-3.0, 7.0), method="bounded").x)
     each = likelihood(log_t)
     return float(each.mean()), float(each.std() / np.sqrt(len(each))), float(np.exp(log_t))
-
