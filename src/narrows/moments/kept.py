@@ -60,7 +60,15 @@ class Kept:
         self.most, self.bound = most, _LAST
         none = np.empty(0, np.int64)
         X = sparse.csr_array((0, n_features))
-        self.samples = Samples(X, none, np.empty(0), np.empty(0, np.uint64))
+        # those that are kept, and others, which still have to be sorted in; replaced together
+        self._held = (Samples(X, none, np.empty(0), np.empty(0, np.uint64)),)
+
+    @property
+    def samples(self) -> Samples:
+        """The samples that are kept, in the order of their hashes."""
+        if len(self._held) > 1:
+            self._settle()
+        return self._held[0]
 
     @property
     def nbytes(self) -> int:
@@ -78,6 +86,8 @@ class Kept:
         row, column, weight = row[counted], column[counted], Y.data[counted]
         keys = _mixed(_hashes(batch.X)[row] + batch.label_hashes[column])
         some = np.flatnonzero(keys <= self.bound)
+        if not len(some):
+            return
         if len(some) > self.most:
             some = some[np.argpartition(keys[some], self.most - 1)[: self.most]]
             some = np.flatnonzero(keys <= keys[some].max())
@@ -93,11 +103,17 @@ class Kept:
         self._take(Samples(X, row[code], sign * weight, keys))
 
     def _take(self, more: Samples) -> None:
-        """Keep the samples of least hash, of those kept and these."""
-        a = self.samples
-        X = sparse.vstack([a.X, more.X], format="csr") if more.X.shape[0] else a.X
-        keys = np.concatenate([a.keys, more.keys])
-        code, weight = np.append(a.code, more.code), np.append(a.weight, more.weight)
+        """Keep the samples of least hash, of those kept and these; sorting can wait."""
+        self._held = *self._held, more
+        if sum(len(each.keys) for each in self._held[1:]) > self.most // 2:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Sort the samples by their hashes, and keep the first ones."""
+        every = self._held
+        X = sparse.vstack([each.X for each in every], format="csr")
+        code, weight = (np.concatenate([s[k] for s in every]) for k in (1, 2))
+        keys = np.concatenate([s.keys for s in every])
         distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
         weight = np.bincount(which, weight, len(distinct))
         kept = (distinct <= self.bound) & (weight > 1e-12 * np.abs(weight).max(initial=0.0))
@@ -105,14 +121,14 @@ class Kept:
             self.bound = distinct[kept][self.most - 1]
             kept &= distinct <= self.bound
         chosen = first[kept]
-        self.samples = Samples(X[chosen], code[chosen], weight[kept], distinct[kept])
+        self._held = (Samples(X[chosen], code[chosen], weight[kept], distinct[kept]),)
 
     def clear(self, row: np.ndarray, empty: bool) -> None:
         """Remove the samples of classes that are gone."""
-        left = ~np.isin(self.samples.code, row)
+        X, code, weight, keys = self.samples
+        left = ~np.isin(code, row)
         if not left.all():
-            X, code, weight, keys = self.samples
-            self.samples = Samples(X[left], code[left], weight[left], keys[left])
+            self._held = (Samples(X[left], code[left], weight[left], keys[left]),)
 
     def shifted(self, shift: Shift) -> Self:
         """Return the same samples: they are not about an origin."""
@@ -142,7 +158,7 @@ class Kept:
 
     def _like(self, samples: Samples) -> Self:
         new = type(self)(samples.X.shape[1], self.most)
-        new.bound, new.samples = self.bound, samples
+        new.bound, new._held = self.bound, (samples,)
         return new
 
     def check_finite(self) -> None:
@@ -177,7 +193,7 @@ class Kept:
         )
         X = sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
         rest = (np.array(arrays[f"kept_{k}"]) for k in ("code", "weight", "keys"))
-        new.samples = Samples(X, *rest)
+        new._held = (Samples(X, *rest),)
         return new
 
 
