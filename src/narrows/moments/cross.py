@@ -382,6 +382,9 @@ def _about(X: np.ndarray, origin: np.ndarray | None, dtype: Any) -> np.ndarray:
     """Return a copy of samples about the origin; the differences are of double precision."""
     if origin is None:
         return X.astype(dtype)
+    near = origin.astype(dtype)
+    if X.dtype == dtype and (near == origin).all():
+        return X - near
     return (X - origin).astype(dtype, copy=False)
 
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from narrows.moments.batch import Batch
 from narrows.moments.moment import Shift
 from narrows.solve.schema import FINITE, MOST, Check, Field, between
-from narrows.solve.sums import blocks, canonical, widened
+from narrows.solve.sums import blocks, canonical, stacked, widened
 
 _BLOCK = 1 << 18  # numbers that are hashed at a time
 _LAST = np.uint64(2**64 - 1)
@@ -25,6 +25,9 @@ _SCHEMA = {
     "kept_keys": Field("u8", ("q",)),
     "kept_code": Field("i8", ("q",), between(0, "c")),
     "kept_weight": Field("f8", ("q",), FINITE),
+}
+_DENSE = {"kept_rows": Field("f8", ("q", "d"), FINITE)}
+_SPARSE = {
     "kept_indptr": Field("i8", ("q+1",), between(0, MOST)),
     "kept_indices": Field("i8", ("e",), between(0, "d")),
     "kept_data": Field("f8", ("e",), FINITE),
@@ -34,7 +37,7 @@ _SCHEMA = {
 class Samples(NamedTuple):
     """Some samples, in the order of their hashes."""
 
-    X: sparse.csr_array
+    X: Any  # ndarray or csr_array of shape (n_samples, n_features), float64
     code: np.ndarray  # the number of the class of each
     weight: np.ndarray
     keys: np.ndarray
@@ -59,9 +62,10 @@ class Kept:
     def __init__(self, n_features: int, most: int):
         self.most, self.bound = most, _LAST
         none = np.empty(0, np.int64)
-        X = sparse.csr_array((0, n_features))
+        X = np.empty((0, n_features))
         # those that are kept, and others, which still have to be sorted in; replaced together
-        self._held = (Samples(X, none, np.empty(0), np.empty(0, np.uint64)),)
+        first = Samples(X, none, np.empty(0), np.empty(0, np.uint64))
+        self._held: tuple[Samples, ...] = (first,)
 
     @property
     def samples(self) -> Samples:
@@ -73,8 +77,7 @@ class Kept:
     @property
     def nbytes(self) -> int:
         """The bytes of the arrays."""
-        X = self.samples.X
-        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + 24 * X.shape[0])
+        return sum(array.nbytes for array in self.to_arrays().values())
 
     def update(self, batch: Batch) -> None:
         """Add samples; `batch.undo` notes what changes."""
@@ -91,9 +94,9 @@ class Kept:
         if len(some) > self.most:
             some = some[np.argpartition(keys[some], self.most - 1)[: self.most]]
             some = np.flatnonzero(keys <= keys[some].max())
-        X = sparse.csr_array(batch.X[row[some]], dtype=np.float64)
+        X = batch.X[row[some]].astype(np.float64)
         if batch.presence:
-            X.data = (X.data != 0).astype(np.float64)
+            X = (X != 0).astype(np.float64)
         self._take(Samples(X, batch.row[column[some]], weight[some], keys[some]))
 
     def add(self, row: np.ndarray, other: Self, sign: float) -> None:
@@ -111,7 +114,7 @@ class Kept:
     def _settle(self) -> None:
         """Sort the samples by their hashes, and keep the first ones."""
         every = self._held
-        X = sparse.vstack([each.X for each in every], format="csr")
+        X = stacked([s.X for s in every if len(s.keys)] or [every[0].X])
         code, weight = (np.concatenate([s[k] for s in every]) for k in (1, 2))
         keys = np.concatenate([s.keys for s in every])
         distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
@@ -167,31 +170,35 @@ class Kept:
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return it as named arrays."""
         X, code, weight, keys = self.samples
-        return {
+        arrays = {
             "kept": np.array(self.most),
             "kept_bound": np.array(self.bound),
             "kept_keys": keys,
             "kept_code": code.astype(np.int64),
             "kept_weight": weight,
-            "kept_indptr": X.indptr.astype(np.int64),
-            "kept_indices": X.indices.astype(np.int64),
-            "kept_data": X.data,
         }
+        if not sparse.issparse(X):
+            return {**arrays, "kept_rows": X}
+        indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
+        return arrays | {"kept_indptr": indptr, "kept_indices": indices, "kept_data": X.data}
 
     @classmethod
     def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
         """Return the schema of its arrays, and rules."""
-        return _SCHEMA, (Check("samples in their order", _is_csr),)
+        rules = (Check("kept samples in their order", _in_order),)
+        if "kept_rows" in arrays:
+            return _SCHEMA | _DENSE, rules
+        return _SCHEMA | _SPARSE, (*rules, Check("rows of kept samples", _is_csr))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
         """Return the moment of `to_arrays`, which fits `schema`."""
         new = cls(n_features, int(arrays["kept"]))
         new.bound = np.uint64(arrays["kept_bound"])
-        data, indices, indptr = (
-            np.array(arrays[f"kept_{k}"]) for k in ("data", "indices", "indptr")
-        )
-        X = sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+        X = arrays.get("kept_rows")
+        if X is None:
+            parts = tuple(np.array(arrays[f"kept_{k}"]) for k in ("data", "indices", "indptr"))
+            X = sparse.csr_array(parts, shape=(len(arrays["kept_keys"]), n_features))
         rest = (np.array(arrays[f"kept_{k}"]) for k in ("code", "weight", "keys"))
         new._held = (Samples(X, *rest),)
         return new
@@ -205,18 +212,16 @@ def label_hashes(classes: np.ndarray) -> np.ndarray:
 
 def _hashes(X: Any) -> np.ndarray:
     """Return a hash of each sample; zeros do not count, and sparse ones have that of dense ones."""
-    from narrows.solve.kernels import hash_entries
+    from narrows.solve.kernels import hash_entries, hash_rows
 
     if sparse.issparse(X):
         X = canonical(X)
         bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
         return hash_entries(X.indptr, X.indices, bits)
-    found, d = np.empty(len(X), np.uint64), X.shape[1]
-    columns = np.arange(d)
-    for rows in blocks(len(X), max(1, _BLOCK // max(1, d))):
-        part = X[rows].astype(np.float64) + 0.0
-        ends = np.arange(0, part.size + 1, max(1, d)) if d else np.zeros(len(part) + 1, np.int64)
-        found[rows] = hash_entries(ends, np.tile(columns, len(part)), part.view(np.uint64).ravel())
+    found = np.empty(len(X), np.uint64)
+    for rows in blocks(len(X), max(1, _BLOCK // max(1, X.shape[1]))):
+        part = np.add(X[rows], 0.0, dtype=np.float64)  # -0 becomes 0
+        found[rows] = hash_rows(part.view(np.uint64))
     return found
 
 
@@ -228,7 +233,11 @@ def _mixed(keys: np.ndarray) -> np.ndarray:
     return keys ^ (keys >> np.uint64(31))
 
 
+def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    keys = arrays["kept_keys"]
+    return bool((keys[1:] > keys[:-1]).all()) and len(keys) <= int(arrays["kept"])
+
+
 def _is_csr(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    indptr, keys = arrays["kept_indptr"], arrays["kept_keys"]
-    ends = indptr[0] == 0 and indptr[-1] == sizes["e"] and bool((np.diff(indptr) >= 0).all())
-    return ends and bool((keys[1:] > keys[:-1]).all()) and len(keys) <= int(arrays["kept"])
+    ends = arrays["kept_indptr"]
+    return bool(ends[0] == 0 and ends[-1] == sizes["e"] and (np.diff(ends) >= 0).all())

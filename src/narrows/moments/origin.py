@@ -23,7 +23,9 @@ def middle(X: np.ndarray, Y: sparse.csr_array) -> np.ndarray:
     """A point in the middle of the samples that have weight."""
     each = Y.sum(axis=1)
     counted = (each > 0) & (each >= each.max(initial=0.0) / 2)
-    return near(X if counted.all() else X[counted])
+    found = near(X if counted.all() else X[counted])
+    # differences from it then need no double precision
+    return found.astype(X.dtype).astype(np.float64) if X.dtype == np.float32 else found
 
 
 def about(moments: Moments, counts: np.ndarray, old: Origin, new: Origin) -> Moments:

@@ -121,16 +121,15 @@ class Readings:
         if "kept" not in self._moments:
             return []
         X, code, weight, _ = self._moments["kept"].samples
-        place = S.coordinates if self._origin is None else self._dense_place(S)
         number = np.cumsum(self._counts > 0) - 1
         return [
-            HeldOut(place(X[part]), number[code[part]], weight[part])
+            HeldOut(S.coordinates(self._placed_about(X[part])), number[code[part]], weight[part])
             for part in parts(len(code), self.n_samples, len(S.C))
         ]
 
-    def _dense_place(self, S: Scatter) -> Any:
-        """Return a function that places dense samples, which are kept in the form of sparse."""
-        return lambda X: S.coordinates(X.toarray() - self._origin)
+    def _placed_about(self, X: Any) -> Any:
+        """Samples about the origin."""
+        return X if self._origin is None else X - self._origin
 
     def mean_square(self) -> float:
         """Return the mean squared length of samples: raw if they are sparse, else less the mean."""

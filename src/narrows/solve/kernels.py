@@ -127,11 +127,31 @@ def hash_entries(indptr: Array, indices: Array, bits: Array) -> Array:
     for i in range(len(found)):
         key = np.uint64(0)
         for e in range(indptr[i], indptr[i + 1]):
-            a = np.uint64(indices[e] + 1) * np.uint64(0x9E3779B97F4A7C15)
-            a = (a ^ (a >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            key += (a | np.uint64(1)) * bits[e]
+            key += _factor(indices[e]) * bits[e]
         found[i] = key
     return found
+
+
+@compiled
+def hash_rows(bits: Array) -> Array:
+    """Return what `hash_entries` does for rows of an array."""
+    n, d = bits.shape
+    found, factors = np.empty(n, np.uint64), np.empty(d, np.uint64)
+    for k in range(d):
+        factors[k] = _factor(k)
+    for i in range(n):
+        key = np.uint64(0)
+        for k in range(d):
+            key += factors[k] * bits[i, k]
+        found[i] = key
+    return found
+
+
+@part
+def _factor(k: int) -> Any:
+    """Return an odd number for column k."""
+    a = np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15)
+    return ((a ^ (a >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)) | np.uint64(1)
 
 
 @compiled
