@@ -11,7 +11,8 @@ SITE := docs/_build docs/api docs/gallery
 MAKEFLAGS += --no-print-directory
 # one process for each core, at most eight
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n : 8)))
-PYTEST = $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadfile
+# no test uses the plugin for benchmarks, which costs milliseconds a test
+PYTEST = $(VENV)/bin/python -m pytest -p no:benchmark -n $(WORKERS) --dist loadfile
 
 ifdef UV
 INSTALL = $(UV) pip install --quiet --python $(VENV)/bin/python

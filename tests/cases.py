@@ -84,7 +84,7 @@ SELECTORS = [
     Case(OCFS(), dense.between),
     Case(OCFS(n_features=3), dense.between),
     Case(OCFS(n_features=0.5, priors="balanced"), dense.between),
-    Case(OCFS(threshold=0.05, priors="sqrt"), dense.between),
+    Case(OCFS(threshold=0.01, priors="sqrt"), dense.between),
     Case(OCFS(per_class=2), dense.between, additive=False),
     Case(MMCFS(n_features=2, eps=0.1), dense.margin(0.1)),
     Case(MMCFS(threshold=-9.0, priors="balanced"), dense.margin(1.0)),

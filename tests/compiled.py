@@ -6,6 +6,7 @@ Several workers that start together would each compile them.
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from types import SimpleNamespace
 from unittest import mock
 
@@ -20,8 +21,9 @@ FORMS = {"batching", "float32", "transform", "untidy_sparse"}  # dense and spars
 if __name__ == "__main__":
     for case in ALL:
         for law, check in checks(case.estimator, n_draws=3):
-            if law in FORMS - case.expected_to_fail.keys():
-                check()
+            if law in FORMS:
+                with suppress(*[AssertionError] * (law in case.expected_to_fail)):
+                    check()
         if hasattr(case.estimator, "transform_while_learning"):
             X, y = labelled(sparse=True)
             for rows in (X, csr_array(X)):

@@ -13,6 +13,7 @@ from narrows import IDRQR, OCM
 from narrows.engines import local
 from narrows.solve import idr_qr
 from tests.cases import assert_same, labelled
+from tests.conftest import EVERYTHING
 from tests.papers.idrqr import Literal, batch
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -228,8 +229,9 @@ def test_far_from_the_origin_means_nearly_depend_on_one_another(offset):
     assert_directions(IDRQR().partial_fit(X, y), *literal.transformation(0.5), tolerance)
 
 
+@pytest.mark.more
 def test_a_long_stream_keeps_its_digits():
-    X, y = classes_of(5, n=20_000, d=20)
+    X, y = classes_of(5, n=20_000 if EVERYTHING else 5_000, d=20)
     literal = Literal()
     for x, label in zip(X, y, strict=True):
         literal.update(x, label)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -29,8 +30,13 @@ ROOMS = [
 ]  # fmt: skip
 
 
+@cache
 def imports_of(path):
     """What a file imports, wherever in the file it does so; of a name also as a module."""
+    return tuple(names_imported(path))
+
+
+def names_imported(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -6,12 +6,13 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import NO_DATA
+from tests.conftest import EVERYTHING, NO_DATA
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -68,6 +69,16 @@ def run(blocks, folder):
     return done.stdout.split(f"{MARK}\n")[:-1], done.stderr
 
 
+def run_here(blocks, folder, monkeypatch, capfd):
+    """As run, in this process; it saves a start of Python and of all that is imported."""
+    monkeypatch.chdir(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(compile(program(blocks), "<page>", "exec"), {"__name__": "__main__"})
+    out, err = capfd.readouterr()
+    return out.split(f"{MARK}\n")[:-1], err
+
+
 def test_the_first_screen_has_the_two_commands_a_picture_and_three_short_snippets():
     first_screen = README.read_text(encoding="utf-8").split("\n## ")[0]
     assert "\nmake demo " in first_screen
@@ -96,15 +107,17 @@ def test_most_pages_that_say_how_have_blocks():
     assert {page.stem for page in RUN} > SLOW
 
 
+@pytest.mark.more  # in a process of its own for each page, where all is imported anew
 @pytest.mark.parametrize(
     "page",
     [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in SLOW)) for page in RUN],
     ids=lambda page: page.stem,
 )
-def test_the_blocks_of_a_page_run(page, tmp_path):
+def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capfd):
     blocks = blocks_of(page)
     here = [b for b in blocks if NEEDS_DATA not in b.code or os.environ.get("NARROWS_DATA")]
-    found, _ = run(here, tmp_path)
+    alone = EVERYTHING or page.stem in SLOW
+    found, _ = run(here, tmp_path) if alone else run_here(here, tmp_path, monkeypatch, capfd)
     for block, printed in zip(here, found, strict=True):
         assert block.printed in (None, printed), block.code
     if len(here) < len(blocks):

@@ -116,11 +116,12 @@ def test_random_rows(method, is_sparse, c, p):
     assert_follows(method, sparse.csr_array(X) if is_sparse else X, y, p)
 
 
+@pytest.mark.more
 @every
 @pytest.mark.parametrize("name", ["iris", "balance_scale"])
 def test_small_sets(data, method, name):
     X, y = uci(data, name)
-    order = stream(X, y, 5000, late=y[-1])
+    order = stream(X, y, 5000 if EVERYTHING else 1000, late=y[-1])
     assert_follows(method, X[order], y[order], 2)
 
 

@@ -6,8 +6,9 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_selection import SelectorMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import narrows
@@ -87,6 +88,61 @@ class Shared(Range):
         return super().merge(*others)
 
 
+class OnlyMixin(TransformerMixin):
+    """A transformer without parameters and tags."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+class Scaled(TransformerMixin, BaseEstimator):
+    """A transformer of which nothing can be read: features are divided by their deviation."""
+
+    def fit(self, X, y=None):
+        deviations = np.asarray(X, dtype=float).std(axis=0)
+        self._divisors = np.where(deviations > 0, deviations, 1.0)
+        return self
+
+    def transform(self, X):
+        check_is_fitted(self, "_divisors")
+        return np.asarray(X, dtype=float) / self._divisors
+
+
+class Means(Scaled):
+    """A projection on the class means, without `components_`."""
+
+    def fit(self, X, y):
+        X, y = np.asarray(X, dtype=float), np.asarray(y)
+        self._means = np.array([X[y == label].mean(axis=0) for label in np.unique(y)])
+        return self
+
+    def transform(self, X):
+        return X @ self._means.T
+
+
+class Random(Scaled):
+    """Each fit has another result."""
+
+    def fit(self, X, y=None):
+        self._divisors = np.random.default_rng().normal()
+        return self
+
+
+class Kept(SelectorMixin, BaseEstimator):
+    """A selector without scores: the features above the middle of their deviations."""
+
+    def fit(self, X, y=None):
+        self._deviations = validate_data(self, X).std(axis=0)
+        return self
+
+    def _get_support_mask(self):
+        check_is_fitted(self, "_deviations")
+        return self._deviations >= np.median(self._deviations)
+
+
 def broken(estimator, **options):
     """The laws that do not hold, as the message of check_method names them."""
     with pytest.raises(AssertionError) as raised:
@@ -140,6 +196,29 @@ def test_an_estimator_without_states_has_the_laws_of_fit_alone():
     assert {law for law, why in reasons.items() if not why} == set(dict(checks(Sum())))
 
 
+def test_a_transformer_of_scikit_learn_alone_has_the_laws_of_transform():
+    found = {outcome.law: outcome for outcome in check_method(Scaled(), n_draws=4)}
+    assert {law for law, (_, status, _) in found.items() if status == "passed"} == {
+        "class_names", "copying", "feature_order", "label_types", "offset", "sample_order",
+        "transform", "unfitted", "zero_feature",
+    }  # fmt: skip
+    assert found["selection"].reason == "the estimator has no get_support"
+    assert found["two_classes"].reason == "the tags say that y is not required"
+
+
+def test_a_selector_without_scores_has_the_laws_of_its_support():
+    found = {outcome.law: outcome for outcome in check_method(Kept(), n_draws=4)}
+    assert found["selection"].reason == "the fitted estimator has no scores_"
+    assert found["transform"].status == "passed"
+    assert laws(Sum())["selection"] == ""
+
+
+def test_what_a_bare_transformer_breaks_is_said():
+    assert broken(Means()) == {"class_names", "offset", "unfitted"}
+    with pytest.raises(AssertionError, match=r"'sample_order' .* transform\(\) differs by"):
+        check_method(Random(), n_draws=1)
+
+
 def test_no_law_that_applies_is_passed_over():
     for case in ALL:
         reasons = laws(case.estimator)
@@ -169,7 +248,7 @@ def test_draws_are_those_of_random_state():
                 return super().fit(X, y, sample_weight)
 
         dict(checks(Watching(), **options))["sample_order"]()
-        return made
+        return made[3:]  # without the fits that find out what the estimator can do
 
     assert len(seen()) == 24  # two fits a draw
     assert len(seen(n_draws=2)) == 4
@@ -192,14 +271,33 @@ def test_data_have_as_many_classes_as_priors():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: laws(OC), TypeError, "expected an instance of an estimator, got <class"),
-        (lambda: check_method(3), TypeError, "expected an instance of an estimator, got 3"),
-        (lambda: check_method(OC(), n_draws=0), ValueError, "n_draws to be an integer >= 1"),
-        (lambda: list(checks(OC(), expected_to_fail={"ofset": "x"})), ValueError,
-         "got 'ofset': did you mean 'offset'"),
-        (lambda: list(checks(OC(), expected_to_fail={"qqq": "x"})), ValueError, "The laws are"),
-        (lambda: list(checks(LDA(), expected_to_fail={"merge": "x"})), ValueError,
-         "got 'merge': the estimator has no merge"),
+        (lambda: laws(OC), TypeError,
+         "testing.laws: expected an instance of an estimator, got <class"),
+        (lambda: check_method(3), TypeError, "testing.check_method: expected an instance of an "
+         "estimator with fit and transform, got 3 without fit and transform. Use"),
+        (lambda: checks(LogisticRegression()), TypeError,
+         r"testing.checks: .* got LogisticRegression\(\) without transform. Use"),
+        (lambda: check_method(OnlyMixin()), TypeError,
+         "testing.check_method: expected an instance of an estimator with parameters and tags, got "
+         ".* Derive OnlyMixin from TransformerMixin and BaseEstimator"),
+        (lambda: check_method(OCFS(n_features=9)), ValueError,
+         r"testing.check_method: expected an estimator that fits 60 samples of 7 features in "
+         r"3 classes, got ParameterError from OCFS\(n_features=9\): .* Use parameters that suit"),
+        (lambda: check_method(OC(), n_draws=0), ValueError,
+         "testing.check_method: expected n_draws to be an integer >= 1, got 0"),
+        (lambda: checks(OC(), n_draws=2.5), ValueError,
+         "testing.checks: expected n_draws to be an integer >= 1, got 2.5"),
+        (lambda: checks(OC(), random_state=-1), ValueError,
+         "testing.checks: expected random_state to be an integer >= 0 or None, got -1"),
+        (lambda: check_method(OC(), rtol="x"), ValueError,
+         r"testing.check_method: expected rtol to be a number in \[0, 1\), got 'x'"),
+        (lambda: checks(OC(), expected_to_fail=["offset"]), TypeError,
+         "testing.checks: expected expected_to_fail to be a dict of laws and reasons, got \\["),
+        (lambda: checks(OC(), expected_to_fail={"ofset": "x"}), ValueError,
+         "testing.checks: .* got 'ofset': did you mean 'offset'"),
+        (lambda: checks(OC(), expected_to_fail={"qqq": "x"}), ValueError, "The laws are"),
+        (lambda: check_method(LDA(), expected_to_fail={"merge": "x"}), ValueError,
+         "testing.check_method: .* got 'merge': the estimator has no merge"),
     ],
 )  # fmt: skip
 def test_what_is_refused(call, error, message):
@@ -209,5 +307,5 @@ def test_what_is_refused(call, error, message):
 
 def test_the_docstring_says_what_each_law_says():
     said = " ".join(check_method.__doc__.split())
-    for name, law in narrows.testing._LAWS.items():
+    for name, law in narrows.testing.running.LAWS.items():
         assert f"`{name}`: {law.keep.__doc__}" in said

@@ -226,21 +226,29 @@ def test_a_window_takes_all_of_a_batch_or_nothing(form):
             np.testing.assert_array_equal(found[1][name], array)
 
 
-def test_an_interrupt_of_one_dict_at_a_time_loses_none(monkeypatch):
+class Interrupted(OC):
+    """The first batch is interrupted before anything is learned."""
+
+    interrupted = False
+
+    def partial_fit(self, *args, **named):
+        if not self.interrupted:
+            self.interrupted = True
+            raise KeyboardInterrupt
+        return super().partial_fit(*args, **named)
+
+
+def test_an_interrupt_of_one_dict_at_a_time_loses_none():
     rows = [({"sea": 1.0, "salt": k % 7}, "water") for k in range(20)]
-    one = OneByOne(OC(), n_features=16, batch=10)
-    learn = OC.partial_fit
-
-    def interrupted(self, *args, **named):
-        monkeypatch.setattr(OC, "partial_fit", learn)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(OC, "partial_fit", interrupted)
+    one = OneByOne(Interrupted(), n_features=16, batch=10)
+    interrupts = 0
     for x, y in rows:
         try:
             one.learn_one(x, y)
         except KeyboardInterrupt:
+            interrupts += 1
             one.learn_one(x, y)
+    assert interrupts == 1
     assert one.estimator_.n_samples_seen_ == 20
 
 

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-import zlib
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
-from functools import partial
 from typing import Any, NamedTuple
 from unittest import SkipTest
 
-import numpy as np
-
-from narrows.testing import samples, streams
-from narrows.testing.subject import Law, Subject
+from narrows.testing.running import LAWS, check_fit, prepare, reasons_for, subject_of
 
 __all__ = ["Outcome", "check_method", "checks", "laws"]
-
-_LAWS: dict[str, Law] = {
-    name: law
-    for module in (streams, samples)
-    for name, law in vars(module).items()
-    if isinstance(law, Law)
-}
 
 
 class Outcome(NamedTuple):
@@ -69,16 +55,19 @@ def laws(estimator: Any) -> dict[str, str]:
     Raises
     ------
     TypeError
-        The estimator is a class, or not a scikit-learn estimator.
+        The estimator is a class, or does not have what every law needs.
+    ValueError
+        A clone has to be fitted, and cannot be.
 
     See Also
     --------
-    check_method : Check all laws that apply, and what each of them says.
+    check_method : Check all laws that apply, and what each of them needs and says.
     checks : The laws that apply, one by one.
 
     Notes
     -----
-    **Cost**: microseconds; nothing is fitted.
+    **Cost**: microseconds. One fit of 60 samples if a law needs `scores_` or `stats_`, and the
+    class has no such property.
 
     Examples
     --------
@@ -89,11 +78,7 @@ def laws(estimator: Any) -> dict[str, str]:
     >>> laws(LDA())["weights"]
     ''
     """
-    subject = _subject(estimator)
-    return {
-        name: next((subject.missing[need] for need in law.needs if subject.missing[need]), "")
-        for name, law in _LAWS.items()
-    }
+    return reasons_for("laws", subject_of("laws", estimator))
 
 
 def checks(
@@ -129,12 +114,16 @@ def checks(
 
     Raises
     ------
+    TypeError
+        The estimator is a class, or does not have what every law needs, or another argument has
+        the wrong type.
     ValueError
-        `expected_to_fail` names a law that does not exist, or that does not apply.
+        `expected_to_fail` names a law that does not exist, or that does not apply; or another
+        argument has a value that is not available.
 
     See Also
     --------
-    check_method : Check all laws at once, and what each of them says.
+    check_method : Check all laws at once, and what each of them needs and says.
     laws : Which laws apply, and why others do not.
 
     Notes
@@ -156,28 +145,7 @@ def checks(
     'batching'
     >>> check()
     """
-    subject, expected = _subject(estimator, rtol), dict(expected_to_fail or {})
-    if n_draws < 1:
-        raise ValueError(
-            f"narrows.testing: expected n_draws to be an integer >= 1, got {n_draws!r}."
-        )
-    reasons = laws(estimator)
-    for name in expected:
-        if name not in reasons:
-            near = get_close_matches(name, reasons, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"The laws are {', '.join(reasons)}."
-            raise ValueError(
-                f"narrows.testing: expected names of laws in expected_to_fail, got {name!r}: {hint}"
-            )
-        if reasons[name]:
-            raise ValueError(
-                f"narrows.testing: expected laws that apply in expected_to_fail, got {name!r}: "
-                f"{reasons[name]}. Leave it out."
-            )
-    seed = int(np.random.SeedSequence(random_state).entropy)  # type: ignore[arg-type]
-    for name, reason in reasons.items():
-        if not reason:
-            yield name, partial(_check, subject, name, n_draws, seed, expected.get(name))
+    return prepare("checks", estimator, expected_to_fail, n_draws, random_state, rtol)[2]
 
 
 def check_method(
@@ -189,10 +157,6 @@ def check_method(
     rtol: float = 1e-9,
 ) -> list[Outcome]:
     """Check that an estimator keeps the laws of narrows.
-
-    It finds out from the estimator what it can do: whether it has `partial_fit`, `merge`,
-    `fit_stats` and `get_support`, whether `fit` takes `sample_weight`, and, from its tags, whether
-    it supports sparse X, float32 and indicator matrices, and needs y.
 
     Parameters
     ----------
@@ -217,8 +181,12 @@ def check_method(
     AssertionError
         Laws that apply do not hold, or one that is expected to fail does. The message names each
         law, the estimator, and what differs.
+    TypeError
+        The estimator is a class, or does not have what every law needs, or another argument has
+        the wrong type.
     ValueError
-        `expected_to_fail` names a law that does not exist, or that does not apply.
+        The estimator cannot be fitted; `expected_to_fail` names a law that does not exist, or that
+        does not apply; or another argument has a value that is not available.
 
     See Also
     --------
@@ -228,6 +196,39 @@ def check_method(
 
     Notes
     -----
+    Every law needs `fit(X, y)` and `transform(X)`, and what `sklearn.base.BaseEstimator` has:
+    `get_params`, `set_params` and tags. `fit` gives the same result each time: an estimator with
+    random steps has a parameter `random_state`, and it is set.
+
+    Laws read what else the estimator has, and do not apply or compare less where it is not
+    there:
+
+    - All public attributes that end in "_", `get_support`, `get_feature_names_out`, `predict`,
+      `predict_proba` and `decision_function`: laws that compare two estimators compare the values
+      of these and of `transform`, except for objects. Of a bare transformer they compare
+      `transform` alone.
+    - `components_` of shape (n_components, n_features): `transform`, `zero_feature`,
+      `feature_order` and `class_names`.
+    - `get_support`: `transform`, and with `scores_` of shape (n_features,) `zero_feature`,
+      `feature_order`, `class_names` and `selection`, which does not apply if the parameter
+      `per_class` is set.
+    - `classes_`: `label_types` and `class_names`. `n_samples_seen_`: `start` and `multi_label`.
+    - `partial_fit`: `batching`, `partial_fit`, `start` and `failing_partial_fit`; and, after one of
+      them, `offset`, `copying` and `save_and_load`.
+    - `merge`, which an estimator that was not fitted has too: `merge` and `merge_shares_nothing`.
+    - `fit_stats`, with `stats_` that it takes: `forgetting` (g * stats), `scale`, and `unlearning`
+      (stats - stats).
+    - A parameter `sample_weight` of `fit`: `weights` and `zero_weight`. A parameter `half_life`:
+      `half_life`; if it is set, laws that are about equal weights do not apply.
+    - The tags: `input_tags.sparse` for `sparse_formats`, `untidy_sparse` and `never_dense`;
+      `transformer_tags.preserves_dtype` for `float32`; `target_tags.required` for `two_classes`;
+      `target_tags.multi_output`, or `fit_stats`, for `multi_label`.
+    - `save_and_load` is for the methods of narrows only.
+
+    What rounding may decide is not compared: `n_iter_`, `ranking_`, `n_positive_` where a value is
+    0, and what is selected where the last score is a tie, or at its limit (parameters `threshold`
+    and `energy`).
+
     The laws:
 
     - `batching`: partial_fit in batches of any size = partial_fit of all samples at once.
@@ -286,10 +287,11 @@ def check_method(
     >>> outcomes[0]
     Outcome(law='batching', status='passed', reason='')
     """
-    options: Any = {"n_draws": n_draws, "random_state": random_state, "rtol": rtol}
-    reasons, failures = laws(estimator), []
+    who, failures = "check_method", []
+    subject, reasons, todo = prepare(who, estimator, expected_to_fail, n_draws, random_state, rtol)
+    check_fit(who, subject)
     outcomes = [Outcome(name, "not applicable", why) for name, why in reasons.items() if why]
-    for name, check in checks(estimator, expected_to_fail=expected_to_fail, **options):
+    for name, check in todo:
         try:
             check()
             outcomes.append(Outcome(name, "passed"))
@@ -299,40 +301,5 @@ def check_method(
             failures.append(error)
     if failures:
         raise AssertionError("\n".join(map(str, failures))) from failures[0]
-    order = list(_LAWS)
+    order = list(LAWS)
     return sorted(outcomes, key=lambda outcome: order.index(outcome.law))
-
-
-def _subject(estimator: Any, rtol: float = 1e-9) -> Subject:
-    if isinstance(estimator, type) or not (
-        hasattr(estimator, "get_params") and hasattr(estimator, "fit")
-    ):
-        raise TypeError(
-            f"narrows.testing: expected an instance of an estimator, got {estimator!r}. "
-            "Use an object such as OCFS(n_features=3)."
-        )
-    return Subject(estimator, rtol)
-
-
-def _check(subject: Subject, name: str, n_draws: int, seed: int, expected: str | None) -> None:
-    """Raise AssertionError where the law does not hold; SkipTest where that is expected."""
-    who, law = repr(subject.estimator), _LAWS[name]
-    for draw in range(1 if law.once else n_draws):
-        rng = np.random.default_rng([seed, zlib.crc32(name.encode()), draw])
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # small data often have a margin of 0
-                law.keep(subject, rng)
-        except Exception as error:
-            if expected is not None and isinstance(error, AssertionError | ValueError):
-                raise SkipTest(expected) from None
-            what = "" if type(error) is AssertionError else f"{type(error).__name__}: "
-            raise AssertionError(
-                f"{who}: the law {name!r} does not hold: {what}{error}. {law.keep.__doc__} "
-                f"[draw {draw}, random_state={seed}]"
-            ) from error
-    if expected is not None:
-        raise AssertionError(
-            f"{who}: the law {name!r} was expected to fail ({expected}), but holds. "
-            "Take it out of expected_to_fail."
-        )

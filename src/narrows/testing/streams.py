@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from narrows.testing.subject import EFFORT, N, Subject, batches, check, law, refused
+from narrows.testing.subject import EFFORT, Law, N, Subject, batches, check, law, refused
 
 # -- streams ---------------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ def failing_partial_fit(it: Subject, rng: Any) -> None:
             ("labels of another type", X, np.arange(N), False),
             ("continuous labels", X, np.linspace(0, 1, N), True),
         ]
-        if not it.missing["y"]:
+        if not it.missing("y"):
             spoilt.append(("y=None", X, None, True))
         for what, bad, labels, also_first in spoilt:
             fitted, fresh = it.new().fit(X, y), it.new()
@@ -99,7 +99,7 @@ def merge_shares_nothing(it: Subject, rng: Any) -> None:
     it.untouched(b, before, X)
 
 
-@law("fit_stats", "partial_fit", "no half_life")
+@law("fit_stats", "partial_fit", "no half_life", "stats_")
 def unlearning(it: Subject, rng: Any) -> None:
     """The state of all samples less that of some = the state of the others."""
     (X, y), cut = it.data(rng), int(rng.integers(10, 51))
@@ -109,7 +109,7 @@ def unlearning(it: Subject, rng: Any) -> None:
     it.same(it.new().fit_stats(whole - gone), it.new().fit(X[:cut], y[:cut]), X)
 
 
-@law("fit_stats")
+@law("fit_stats", "stats_")
 def forgetting(it: Subject, rng: Any) -> None:
     """A state times g > 0 has the answer of the state; only weights and scores may grow by g."""
     (X, y), g = it.data(rng), 10 ** rng.uniform(-3, 3)
@@ -117,14 +117,15 @@ def forgetting(it: Subject, rng: Any) -> None:
     scaled, factors = it.new().fit_stats(g * fitted.stats_), {"class_count_": g}
     if hasattr(fitted, "scores_"):
         largest = np.abs(fitted.scores_).argmax()
-        grows = abs(scaled.scores_[largest] - fitted.scores_[largest]) > 1e-6
+        before, after = fitted.scores_[largest], scaled.scores_[largest]
+        grows = abs(after - before) > 1e-6 * abs(before)
         factors |= dict.fromkeys(("scores_", "class_scores_"), g if grows else 1.0)
     it.same(scaled, fitted, X, but=factors)
     for name in (name for name in factors if hasattr(fitted, name)):
         it.near(name, getattr(scaled, name), factors[name] * getattr(fitted, name))
 
 
-@law("fit_stats", "get_support")
+@law("fit_stats", "get_support", "stats_", "scores_")
 def scale(it: Subject, rng: Any) -> None:
     """Scores do not grow with the weight of the samples."""
     (X, y), g = it.data(rng), 10 ** rng.uniform(1, 3)
@@ -163,3 +164,6 @@ def zero_weight(it: Subject, rng: Any) -> None:
     zero = it.new().fit(more, labels, sample_weight=np.append(np.ones(N), np.zeros(5)))
     it.same(zero, it.new().fit(X, y), X, but=EFFORT)
     refused(partial(it.new().fit, X, y, sample_weight=np.zeros(N)), "weights that are all 0")
+
+
+LAWS = {name: value for name, value in vars().items() if isinstance(value, Law)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from narrows.families import METHODS
 
 N, D = 60, 7  # samples and features of the data
 EFFORT = {"n_samples_seen_", "n_iter_"}  # how much was done, not what was learned
+_NO_ENERGY = ("n_features", "threshold", "per_class")  # other sizes of a selection
 CLASSES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])
 
 
@@ -45,8 +47,10 @@ class Subject:
 
     Attributes
     ----------
-    missing : dict of str to str
-        For each capability that a law may need, why the estimator does not have it; "" if it does.
+    given_priors : bool
+        Whether priors are given, one for each class.
+    n_classes : int
+        How many classes the data have.
     """
 
     def __init__(self, estimator: Any, rtol: float = 1e-9):
@@ -55,11 +59,10 @@ class Subject:
         priors = params.get("priors")
         self.given_priors = not isinstance(priors, str | None)
         self.n_classes = np.size(priors) if self.given_priors else 3
-        self.presence = getattr(estimator, "_presence", False)
         adds_up, two_d = hasattr(estimator, "fit_stats"), tags.target_tags.multi_output
         preserved = tags.transformer_tags.preserves_dtype if tags.transformer_tags else []
         own = METHODS.get(type(estimator).__name__) is type(estimator)
-        self.missing = {
+        self._missing = {
             verb: "" if hasattr(estimator, verb) else f"the estimator has no {verb}"
             for verb in ("partial_fit", "merge", "fit_stats", "get_support")
         } | {
@@ -85,6 +88,42 @@ class Subject:
             )
         }
 
+    def missing(self, need: str) -> str:
+        """Return why the estimator does not have what a law may need; "" if it does.
+
+        A need that ends in "_" is an attribute of the fitted estimator: where the class does not
+        have it, a clone is fitted, once.
+        """
+        if not need.endswith("_"):
+            return self._missing[need]
+        found = hasattr(type(self.estimator), need) or hasattr(self.fitted, need)
+        return "" if found else f"the fitted estimator has no {need}"
+
+    @cached_property
+    def fitted(self) -> Any:
+        """A clone fitted to samples with zeros; raises ValueError where it cannot be fitted."""
+        X, y = self.data(np.random.default_rng(0), zeros=True)
+        try:
+            return quietly(self.new().fit, X, y)
+        except Exception as error:
+            raise ValueError(
+                f"expected an estimator that fits {N} samples of {D} features in {self.n_classes} "
+                f"classes, got {type(error).__name__} from {self.estimator!r}: "
+                f"{str(error).rstrip('.')}. Use parameters that suit such data."
+            ) from error
+
+    @cached_property
+    def presence(self) -> bool:
+        """Whether other values give the same answer, so that only zeros matter."""
+        rng = np.random.default_rng(0)
+        codes, (X, other) = self._codes(rng), rng.normal(size=(2, N, D))
+        try:
+            one, two = (quietly(self.new().fit, values, CLASSES[codes]) for values in (X, other))
+            self.same(one, two, X)
+        except Exception:  # what is wrong with the estimator is raised by the laws
+            return False
+        return True
+
     def new(self, **params: Any) -> Any:
         """Return an unfitted clone."""
         return clone(self.estimator).set_params(**params)
@@ -94,17 +133,21 @@ class Subject:
 
         Half of the draws have zeros, and all of them where the presence of features is counted.
         """
-        c = self.n_classes
-        shares = np.arange(1, c + 1) / np.arange(1, c + 1).sum()
-        codes = np.append(np.arange(c), rng.choice(c, N - c, p=shares))
+        c, codes = self.n_classes, self._codes(rng)
         X = rng.normal(size=(N, D)) + rng.normal(size=(c, D))[codes] * np.linspace(0.3, 1.5, D)
         if self.presence or (rng.random() < 0.5 if zeros is None else zeros):
             X = np.where(rng.random(X.shape) < rng.uniform(0.2, 0.8, (c, D))[codes], X, 0.0)
         return X, CLASSES[codes]
 
+    def _codes(self, rng: Any) -> np.ndarray:
+        """Return the classes of samples; each has at least one."""
+        c = self.n_classes
+        shares = np.arange(1, c + 1) / np.arange(1, c + 1).sum()
+        return np.append(np.arange(c), rng.choice(c, N - c, p=shares))
+
     def form(self, X: Any, yes: bool = True) -> Any:
         """Return X as a sparse array if requested and supported by the estimator."""
-        return sparse.csr_array(X) if yes and not self.missing["sparse"] else X
+        return sparse.csr_array(X) if yes and not self.missing("sparse") else X
 
     def answer(self, fitted: Any, X: Any) -> dict[str, np.ndarray]:
         """Return all that can be read off a fitted estimator, by name."""
@@ -113,7 +156,8 @@ class Subject:
         read: dict[str, Any] = {name: partial(getattr, fitted, name) for name in public}
         if hasattr(fitted, "get_support"):
             read["get_support()"] = fitted.get_support
-        read["get_feature_names_out()"] = fitted.get_feature_names_out
+        if hasattr(fitted, "get_feature_names_out"):
+            read["get_feature_names_out()"] = fitted.get_feature_names_out
         for verb in ("transform", "predict", "predict_proba", "decision_function"):
             if hasattr(fitted, verb):
                 read[f"{verb}()"] = partial(getattr(fitted, verb), X)
@@ -124,29 +168,48 @@ class Subject:
         """Raise AssertionError where two fitted estimators differ in what they answer."""
         a, b = self.answer(found, X), self.answer(expected, X)
         check(a.keys() == b.keys(), f"only one has {', '.join(sorted(a.keys() ^ b.keys()))}")
-        undecided = () if exact else self.undecided(b)
+        undecided = set() if exact else self.undecided(b)
         for name in sorted(a.keys() - {*but, *undecided}):
             self.near(name, a[name], b[name], exact)
 
-    def undecided(self, answer: dict[str, np.ndarray]) -> tuple[str, ...]:
-        """Return what rounding may change: ranks, the sign of a score of 0, what ends in a tie."""
-        each = self.estimator.get_params().get("per_class")
+    def undecided(self, answer: dict[str, np.ndarray]) -> set[str]:
+        """Return what rounding may change.
+
+        The number of iterations; ranks; the number of positive values, if one is 0; and what is
+        selected, if the last score is a tie, or the score or energy that decides is at its limit.
+        """
+        params, found = self.estimator.get_params(), {"n_iter_", "ranking_"}
+        each, limit = params.get("per_class"), params.get("threshold")
         support = answer.get("get_support()", np.zeros(0))
         scores = answer.get("scores_" if each is None else "class_scores_", np.zeros(0))
+        for name in ("scores_", "class_scores_", "eigenvalues_"):
+            values = answer.get(name, np.zeros(0))
+            if values.dtype.kind == "f" and (_apart(values, 0.0) <= self._near(values)).any():
+                found.add("n_positive_")
         if support.dtype != bool or scores.dtype.kind != "f" or not scores.size:
-            return ()  # no selection, or none yet
+            return found  # no selection, or none yet
+        near = self._near(scores)
         rows, kept = np.sort(np.atleast_2d(scores)), each or int(support.sum())
-        near = _largest(rows) * max(1e-12, self.rtol)
         tie = kept < rows.shape[1] and (_apart(rows[:, -kept], rows[:, -kept - 1]) <= near).any()
-        selected = ("get_support()", "get_feature_names_out()", "transform()") if tie else ()
-        positive = ("n_positive_",) if (np.abs(rows) <= near).any() else ()
-        return ("ranking_", *positive, *selected)
+        at_limit = limit is not None and (_apart(rows, limit) <= near).any()
+        if "energy_" in answer and all(params.get(size) is None for size in _NO_ENERGY):
+            share = params.get("energy") or 0.8
+            at_limit |= (_apart(answer["energy_"][:-1], share) <= max(1e-12, self.rtol)).any()
+        if at_limit:
+            found.add("n_features_")
+        if tie or at_limit:
+            found |= {"get_support()", "get_feature_names_out()", "transform()"}
+        return found
+
+    def _near(self, values: np.ndarray) -> float:
+        """Return by how much rounding may change values."""
+        return _largest(values) * max(1e-12, self.rtol)
 
     def untouched(self, found: Any, before: Any, X: Any) -> None:
         """Raise AssertionError where an estimator is not, to the bit, the copy made before."""
         self.same(found, before, X, exact=True)
         check(vars(found).keys() == vars(before).keys(), "an attribute was set or deleted")
-        if hasattr(found, "stats_"):
+        if hasattr(found, "stats_") and hasattr(found.stats_, "to_arrays"):
             arrays = before.stats_.to_arrays()
             for name, array in found.stats_.to_arrays().items():
                 self.near(f"stats_, {name}", array, arrays[name], exact=True)
@@ -171,7 +234,7 @@ def _largest(a: np.ndarray) -> float:
     return float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
 
 
-def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _apart(a: np.ndarray, b: Any) -> np.ndarray:
     """Return |a - b|, 0 where both are the same infinity."""
     with np.errstate(invalid="ignore"):
         return np.where(a == b, 0.0, np.abs(a - b))
@@ -183,8 +246,18 @@ def value_of(get: Callable[[], Any]) -> Any:
         value = get()
     except (ValueError, AttributeError) as error:
         return np.array(type(error).__name__)
-    array = np.asarray(value.toarray() if sparse.issparse(value) else value)
+    try:
+        array = np.asarray(value.toarray() if sparse.issparse(value) else value)
+    except ValueError:  # lists of different lengths
+        return None
     return array if array.dtype.kind != "O" or array.ndim or value is None else None
+
+
+def quietly(learn: Callable[..., Any], *args: Any) -> Any:
+    """Call a function without its UserWarnings: small data often have a margin of 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return learn(*args)
 
 
 def check(right: Any, message: str) -> None:

@@ -1,0 +1,126 @@
+"""How laws are run: the arguments of the public functions, and a check for each law."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+from unittest import SkipTest
+
+import numpy as np
+
+from narrows.families._parameters import is_integer
+from narrows.testing.samples import LAWS as SAMPLES
+from narrows.testing.streams import LAWS as STREAMS
+from narrows.testing.subject import Law, Subject, quietly
+
+LAWS: dict[str, Law] = STREAMS | SAMPLES
+
+
+def subject_of(who: str, estimator: Any, rtol: float = 1e-9) -> Subject:
+    """Return the subject of the laws; raise TypeError where an estimator lacks what all need."""
+    who = f"narrows.testing.{who}"
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"{who}: expected an instance of an estimator, got {estimator!r}. "
+            "Use an object such as OCFS(n_features=3)."
+        )
+    absent = [name for name in ("fit", "transform") if not hasattr(estimator, name)]
+    if absent:
+        raise TypeError(
+            f"{who}: expected an instance of an estimator with fit and transform, got "
+            f"{estimator!r} without {' and '.join(absent)}. Use an object such as "
+            "OCFS(n_features=3)."
+        )
+    try:
+        return Subject(estimator, rtol)
+    except AttributeError as error:  # no get_params, or no tags
+        raise TypeError(
+            f"{who}: expected an instance of an estimator with parameters and tags, got "
+            f"{type(error).__name__}: {error}. Derive {type(estimator).__name__} from "
+            "TransformerMixin and BaseEstimator of sklearn.base, in this order."
+        ) from error
+
+
+def check_fit(who: str, subject: Subject) -> None:
+    """Raise ValueError where the estimator cannot be fitted, whatever the law."""
+    try:
+        _ = subject.fitted
+    except ValueError as error:
+        raise ValueError(f"narrows.testing.{who}: {error}") from error
+
+
+def reasons_for(who: str, subject: Subject) -> dict[str, str]:
+    """Return for each law why it does not apply, or ""."""
+    try:
+        return {
+            name: next(filter(None, map(subject.missing, law.needs)), "")
+            for name, law in LAWS.items()
+        }
+    except ValueError as error:
+        raise ValueError(f"narrows.testing.{who}: {error}") from error
+
+
+def prepare(
+    who: str, estimator: Any, expected: Any, n_draws: Any, random_state: Any, rtol: Any
+) -> tuple[Subject, dict[str, str], Iterator[tuple[str, Callable[[], None]]]]:
+    """Return the subject, what `laws` returns, and what `checks` yields."""
+    name = f"narrows.testing.{who}"
+    if not is_integer(n_draws, 1):
+        raise ValueError(f"{name}: expected n_draws to be an integer >= 1, got {n_draws!r}.")
+    if random_state is not None and not is_integer(random_state, 0):
+        raise ValueError(
+            f"{name}: expected random_state to be an integer >= 0 or None, got {random_state!r}."
+        )
+    if not isinstance(rtol, float | int) or not 0 <= rtol < 1:
+        raise ValueError(f"{name}: expected rtol to be a number in [0, 1), got {rtol!r}.")
+    if not isinstance(expected, Mapping | None):
+        raise TypeError(
+            f"{name}: expected expected_to_fail to be a dict of laws and reasons, got {expected!r}."
+        )
+    subject, expected = subject_of(who, estimator, rtol), dict(expected or {})
+    reasons = reasons_for(who, subject)
+    for law in expected:
+        if law not in reasons:
+            near = get_close_matches(law, reasons, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"The laws are {', '.join(reasons)}."
+            raise ValueError(
+                f"{name}: expected names of laws in expected_to_fail, got {law!r}: {hint}"
+            )
+        if reasons[law]:
+            raise ValueError(
+                f"{name}: expected laws that apply in expected_to_fail, got {law!r}: "
+                f"{reasons[law]}. Leave it out."
+            )
+    seed = int(np.random.SeedSequence(random_state).entropy)  # type: ignore[arg-type]
+    todo = (
+        (law, partial(_check, subject, law, int(n_draws), seed, expected.get(law)))
+        for law, reason in reasons.items()
+        if not reason
+    )
+    return subject, reasons, todo
+
+
+def _check(subject: Subject, name: str, n_draws: int, seed: int, expected: str | None) -> None:
+    """Raise AssertionError where the law does not hold; SkipTest where that is expected."""
+    who, law = repr(subject.estimator), LAWS[name]
+    check_fit("checks", subject)
+    for draw in range(1 if law.once else n_draws):
+        rng = np.random.default_rng([seed, zlib.crc32(name.encode()), draw])
+        try:
+            quietly(law.keep, subject, rng)
+        except Exception as error:
+            if expected is not None and isinstance(error, AssertionError | ValueError):
+                raise SkipTest(expected) from None
+            what = "" if type(error) is AssertionError else f"{type(error).__name__}: "
+            raise AssertionError(
+                f"{who}: the law {name!r} does not hold: {what}{error}. {law.keep.__doc__} "
+                f"[draw {draw}, random_state={seed}]"
+            ) from error
+    if expected is not None:
+        raise AssertionError(
+            f"{who}: the law {name!r} was expected to fail ({expected}), but holds. "
+            "Take it out of expected_to_fail."
+        )
