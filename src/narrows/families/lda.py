@@ -148,8 +148,11 @@ class LDA(Discriminant):
         return float(self.mu)
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        if not alpha and (rank := rank_within(S)) < len(S.C):
-            raise self._singular(rank, len(S.C))
+        if not alpha:
+            S = S.spanned()
+            rank = rank_within(S)
+            if rank < len(S.C):
+                raise self._singular(rank, len(S.C))
         return discriminants(S, alpha)
 
     def _singular(self, rank: int, of: int) -> ParameterError:

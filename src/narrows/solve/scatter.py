@@ -16,6 +16,7 @@ from scipy.linalg import blas, lapack
 
 from narrows.solve.eigen import DROPPED, orthonormal, positive_eigh
 
+_FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
 _RIDGE = 2.0  # times the noise: the least ridge with which a Cholesky factorisation cannot fail
 
 
@@ -85,6 +86,16 @@ class Scatter:
         if self.place is not None:
             return self.place(X)
         return (X.toarray() if sparse.issparse(X) else X) - self.m
+
+    def spanned(self) -> Scatter:
+        """Return the scatters in the span of the samples, without directions of rounding alone."""
+        spread, Q = linalg.eigh(self.C, lower=True)
+        kept = spread > max(self.noise, DROPPED * spread.max(initial=0.0))
+        Q, C = Q[:, kept], np.asfortranarray(np.diag(spread[kept]))
+        return Scatter(
+            C, self.H @ Q, self.n, self.noise, self.faint, self.m,
+            lambda V: self.basis(Q @ V), lambda X: self.coordinates(X) @ Q,
+        )  # fmt: skip
 
     def ridge(self, alpha: float) -> float:
         """Return alpha, or the least ridge that is more than rounding."""
@@ -166,18 +177,27 @@ def discriminants(S: Scatter, alpha: float, total: bool = False) -> Answer:
     **Cost**: O(k^3 + k^2 c), a Cholesky factorisation. n S_w = C - H'H loses digits where nearly
     all scatter is between the classes: the relative error of a ratio r is about r times that of C.
     """
+    if alpha < _FIRM * S.noise:  # 1 / alpha would let rounding in
+        S = S.spanned()
+    if not S.C.size:
+        return _nothing(S)
     alpha = S.ridge(alpha)
     factor = factorised(S.plus(alpha) if total else S.within(alpha))
     T = lapack.dtrtrs(factor, np.asfortranarray(S.H.T), lower=1)[0]
     _, t, Ut = linalg.svd(T.T, full_matrices=False)
     found = t**2 > DROPPED * (t[:1] ** 2).max(initial=0.0)
     if not found.any():
-        none = np.empty((0, 0))
-        return Answer(np.empty(0), S.basis(np.empty((len(S.C), 0))), 0, S.H[:, :0], none)
+        return _nothing(S)
     V = lapack.dtrtrs(factor, np.asfortranarray(Ut[found].T), lower=1, trans=1)[0]
     ratios, between = t[found] ** 2, S.H @ V
     within = np.diag(np.maximum(1 - ratios, 0.0)) if total else np.eye(len(ratios))
     return Answer(ratios, S.basis(V), 1, between, within)
+
+
+def _nothing(S: Scatter) -> Answer:
+    """Return the answer without directions."""
+    W = S.basis(np.empty((len(S.C), 0)))
+    return Answer(np.empty(0), W, 0, np.empty((len(S.H), 0)), np.empty((0, 0)))
 
 
 def scaled(answer: Answer, n: float, by: str) -> Answer:
@@ -269,16 +289,13 @@ def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarra
         _criterion(S.C, S.H, between, total), lower=True, subset_by_index=[k - p, k - 1]
     )
     if L[0] <= abs(total) * S.noise + DROPPED * np.abs(L).max():
-        spread, Q = linalg.eigh(S.C, lower=True)
-        kept = spread > max(S.noise, DROPPED * spread.max(initial=0.0))
-        Q, spread = Q[:, kept], spread[kept]
-        p = min(p, len(spread))
-        A = _criterion(np.asfortranarray(np.diag(spread)), S.H @ Q, between, total)
-        last = len(spread)
-        if not last:
+        S = S.spanned()
+        k = len(S.C)
+        p = min(p, k)
+        if not p:
             return np.empty(0), S.basis(np.empty((k, 0)))
-        L, V = linalg.eigh(A, lower=True, subset_by_index=[last - p, last - 1])
-        V = Q @ V
+        A = _criterion(S.C, S.H, between, total)
+        L, V = linalg.eigh(A, lower=True, subset_by_index=[k - p, k - 1])
     return L[::-1] / S.n, orthonormal(S.basis(V[:, ::-1]))
 
 
