@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
 
 from narrows.solve.scatter import Scatter, factorised
 
@@ -154,14 +153,20 @@ def _calibrated(
     """Return the mean log-likelihood at the best temperature, its standard error, and T."""
     rows, n = np.arange(len(code)), float(weight.sum())
 
+    posterior = posterior - posterior.max(axis=1, keepdims=True)
+    true = posterior[rows, code]
+
     def likelihood(log_t: float) -> np.ndarray:
-        found: np.ndarray = log_softmax(posterior / np.exp(log_t), axis=1)[rows, code]
+        t = np.exp(log_t)
+        found: np.ndarray = true / t - np.log(np.exp(posterior / t).sum(axis=1))
         return found
 
     def loss(log_t: float) -> float:
         return timid * log_t**2 - float(weight @ likelihood(log_t))
 
-    log_t = float(minimize_scalar(loss, bounds=(-3.0, 7.0), method="bounded").x)
+    options = {"xatol": 1e-2 if timid == _TIMID else 1e-5}
+    best = minimize_scalar(loss, bounds=(-3.0, 7.0), method="bounded", options=options)
+    log_t = float(best.x)
     each = likelihood(log_t)
     mean = float(weight @ each) / n
     return mean, float(np.sqrt(weight @ (each - mean) ** 2)) / n, float(np.exp(log_t))
