@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import blas, lapack
 from scipy.optimize import minimize_scalar
 
@@ -120,8 +121,9 @@ def without(
     """Return the scatters and counts of all samples but some, and their mean in coordinates."""
     left = counts - np.bincount(part.code, part.weight, len(counts))
     left[left <= 1e-9 * counts] = 0.0
-    sums = np.sqrt(counts)[:, None] * S.H
-    np.subtract.at(sums, part.code, part.weight[:, None] * part.Z)
+    q = len(part.code)
+    Y = sparse.csc_array((part.weight, part.code, np.arange(q + 1)), shape=(len(counts), q))
+    sums = np.sqrt(counts)[:, None] * S.H - Y @ part.Z
     n = float(left.sum())
     m = sums.sum(axis=0) / n
     C = blas.dsyr(-n, m, lower=1, a=S.C)  # a copy
