@@ -16,6 +16,7 @@ from scipy import sparse
 
 from narrows.testing import checks, laws
 from tests.cases import (
+    ADDITIVE,
     ALL,
     IDR_QR,
     ONLINE,
@@ -75,12 +76,12 @@ def test_which_laws_apply_to_which_methods():
     without_half_life = [ONLINE_SRDA[0], ONLINE_SRDA[2]]
     of = {
         "streams": ({"batching", "partial_fit", "start", "failing_partial_fit"}, STREAMED),
-        "sums": ({"unlearning", "forgetting"}, SELECTORS + PROJECTORS),
-        "merges": ({"merge_shares_nothing"}, SELECTORS + PROJECTORS + ONLINE_SRDA),
-        "indicators": ({"multi_label", "merge"}, SELECTORS + PROJECTORS + without_half_life),
+        "sums": ({"unlearning", "forgetting"}, ADDITIVE),
+        "merges": ({"merge_shares_nothing"}, ADDITIVE + ONLINE_SRDA),
+        "indicators": ({"multi_label", "merge"}, ADDITIVE + without_half_life),
         "selectors": ({"scale"}, SELECTORS),
         "weights": ({"weights", "zero_weight"}, WEIGHTED + without_half_life),
-        "half-lives": ({"half_life"}, SELECTORS + PROJECTORS + ONLINE_SRDA),
+        "half-lives": ({"half_life"}, ADDITIVE + ONLINE_SRDA),
         "sparse": (
             {"sparse_formats", "untidy_sparse", "never_dense"},
             [case for case in ALL if not case.name.startswith("LDA(")],
