@@ -36,6 +36,7 @@ from narrows import (
 )
 from tests.oracles import contingency, dense
 
+IGNORED = "labels are ignored"
 OFFSET = {"offset": "defined through samples that are not centred, as the docstring says"}
 IN_ORDER = {"sample_order": "learns one sample at a time", "offset": "not exact on a short stream"}
 
@@ -56,6 +57,7 @@ class Case:
         self.presence = getattr(self.estimator, "_presence", False)
         self.priors = self.estimator.get_params().get("priors", "empirical")
         self.needs_y = self.estimator._needs_y
+        self.reads_y = IGNORED not in self.expected_to_fail.values()
         self.takes_sparse = get_tags(self.estimator).input_tags.sparse
 
     def new(self):
@@ -66,9 +68,14 @@ class Case:
         verb = "partial_fit" if type(self.estimator) in (IDRQR, OnlineSRDA) else "fit"
         return getattr(self.new(), verb)(X, y)
 
+    @property
+    def forms(self):
+        """The forms of samples that are supported."""
+        return (np.asarray, csr_array) if self.takes_sparse else (np.asarray,)
+
     def form(self, X):
         """Sparse samples, where they are supported."""
-        return csr_array(X) if self.takes_sparse else X
+        return self.forms[-1](X)
 
     def labelled(self, **options):
         """Samples for this method: presence says nothing where no value is 0."""
@@ -129,7 +136,7 @@ SCALED = RIDGED | dict.fromkeys(
     ("sparse_formats", "untidy_sparse", "zero_feature", "unlearning"), RAW
 )
 UNLABELLED = dict.fromkeys(
-    ("label_types", "class_names", "multi_label", "failing_partial_fit"), "labels are ignored"
+    ("label_types", "class_names", "multi_label", "failing_partial_fit"), IGNORED
 ) | {"offset": "mean_ is that of the samples; the directions are tested in test_cross.py"}
 EVERY_DIRECTION = {"never_dense": "as many directions as samples are as large as dense samples"}
 CROSS = [  # functions of cross products of features

@@ -205,10 +205,12 @@ def test_a_feature_of_zeros_is_selected_only_below_a_negative_threshold(case):
     ],
 )
 def test_what_partial_fit_refuses_is_named(case, spoil, message):
-    for is_sparse in (False, True):
-        X, y = case.labelled(sparse=is_sparse)
+    if not case.reads_y and message not in ("NaN", "infinity", "5 features"):
+        pytest.skip("labels are ignored")
+    for form in case.forms:
+        X, y = case.labelled(sparse=form is not np.asarray)
         bad_X, bad_y = spoil(X, y)
-        bad_X = sparse.csr_array(bad_X) if is_sparse else bad_X
+        bad_X = form(bad_X)
         fitted, fresh = case.new().fit(X, y), case.new()
         before, attributes = answer(fitted), set(vars(fitted))
         with pytest.raises(ValueError, match=message):
