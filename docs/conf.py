@@ -36,7 +36,7 @@ smartquotes = False  # a prime is a transpose
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
-autosummary_filename_map = {  # for disks that do not tell it from Convergence
+autosummary_filename_map = {  # for file systems that do not distinguish it from Convergence
     "narrows.evaluate.convergence": "narrows.evaluate.convergence-function",
 }
 autodoc_typehints = "none"  # the docstrings say it, with shapes

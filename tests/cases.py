@@ -63,8 +63,8 @@ class Case:
     def new(self):
         return clone(self.estimator)
 
-    def learnt(self, X, y):
-        """What partial_fit in batches comes to: fit, but where that shuffles or is exact."""
+    def streamed(self, X, y):
+        """The result of partial_fit in batches: fit, except where that shuffles or is exact."""
         verb = "partial_fit" if type(self.estimator) in (IDRQR, OnlineSRDA) else "fit"
         return getattr(self.new(), verb)(X, y)
 
@@ -218,7 +218,7 @@ def answer(estimator) -> dict[str, np.ndarray]:
 
 
 def assert_same(a, b, rtol=1e-9, atol=1e-12, only=None):
-    """The two estimators have learnt the same."""
+    """The two estimators have learned the same."""
     a, b = answer(a), answer(b)
     for key in only or a:
         if a[key].dtype.kind == "f":

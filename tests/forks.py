@@ -25,6 +25,7 @@ def holds_in_a_fork(lock, works):
     assert held.wait(timeout=60)
     child = os.fork()
     if not child:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # not that of pytest-timeout
         signal.alarm(30)
         os._exit(17 if works() else 1)
     _, status = os.waitpid(child, 0)
@@ -44,6 +45,16 @@ def forked(work):
     process = multiprocessing.get_context("fork").Process(target=run)
     process.start()
     return process
+
+
+def exit_code(process, limit=150):
+    """Wait until a fork has ended, and return its exit code; kill one that does not end."""
+    process.join(timeout=limit)
+    if process.is_alive():
+        process.kill()
+        process.join(timeout=limit)
+        raise AssertionError(f"expected a process that ends within {limit} s, got one that runs")
+    return process.exitcode
 
 
 @contextmanager

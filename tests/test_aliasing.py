@@ -107,8 +107,8 @@ def test_indices_may_be_of_any_types(case, tidy, of_indices, of_ends):
     X, y = case.labelled(sparse=True)
     given = with_indices(X if tidy else shuffled_twice(X), of_indices, of_ends)
     types = given.indices.dtype, given.indptr.dtype
-    expected = case.learnt(sparse.csr_array(X), y)
-    learner = case.learnt(given, y)
+    expected = case.streamed(sparse.csr_array(X), y)
+    learner = case.streamed(given, y)
     assert_same(learner, expected, rtol=1e-7)
     np.testing.assert_allclose(
         (lambda Z: Z.toarray() if sparse.issparse(Z) else Z)(learner.transform(given)),
@@ -134,7 +134,7 @@ def warned_here(call, least=1):
 
 
 class OneState:
-    """Parts of a data set that were learnt already."""
+    """Parts of a data set that were learned already."""
 
     def __init__(self, state):
         self.state = state

@@ -64,7 +64,7 @@ def test_there_is_only_fit_and_it_is_said_what_has_more(case):
         (lambda X, y: (np.where(X == X[3, 3], np.nan, X), y, None), "NaN"),
         (lambda X, y: (X, np.full(60, "ant"), None), "got 1 class"),
         (lambda X, y: (X, y, np.where(y == "ant", 1.0, 0.0)), "got 1 class"),
-        (lambda X, y: (X, y, np.zeros(60)), "every sample has zero weight"),
+        (lambda X, y: (X, y, np.zeros(60)), "expected samples with a label and a non-zero"),
         (lambda X, y: (X, y, -np.ones(60)), "expected finite sample_weight >= 0, got -1"),
         (lambda X, y: (X, np.eye(3)[np.arange(60) % 3], None), "expected one label per sample"),
         (lambda X, y: (X, None, None), "requires y"),
@@ -126,7 +126,8 @@ def test_the_other_parameters_are_those_of_fit(case):
 def test_more_directions_than_classes_have(method):
     X, y = labelled()
     expected = (
-        "n_components=3, but 3 classes have at most 2 directions. Use n_components<=2, or OCM"
+        "expected n_components<=2, since 3 classes have at most 2 directions, got 3. "
+        "Use fewer components, or OCM for 3"
     )
     with pytest.raises(ParameterError, match=expected):
         method(n_components=3).fit(X, y)

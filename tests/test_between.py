@@ -57,7 +57,10 @@ def test_n_features_is_a_number_or_a_fraction():
     ("parameters", "message"),
     [
         ({"n_features": 3, "energy": 0.5}, "at most one of .* got n_features=3 and energy=0.5"),
-        ({"n_features": 8}, r"n_features=8, but the data have only 7 features. Use n_features<=7"),
+        (
+            {"n_features": 8},
+            "expected n_features<=7, the number of features in the data, got 8. Use fewer",
+        ),
         ({"n_features": 0}, "n_features must be an integer >= 1, or a fraction"),
         ({"n_features": 1.5}, "n_features must be"),
         ({"n_features": True}, "n_features must be a number, got True"),
@@ -87,7 +90,7 @@ def test_a_threshold_that_nothing_reaches():
 
 def test_no_positive_score_keeps_one_column_and_warns():
     X = np.array([[1.0, 2.0], [1.0, 2.0]])
-    with pytest.warns(UserWarning, match="OCFS: no feature has a positive score.* 1 of 2"):
+    with pytest.warns(UserWarning, match="OCFS: expected a positive score of.* 1 of 2"):
         ocfs = OCFS().fit(X, ["a", "b"])
     assert ocfs.get_support().tolist() == [True, False]
     assert ocfs.energy_.tolist() == [0, 0]
@@ -104,10 +107,10 @@ def test_inverse_transform_puts_features_back():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: OC(3), "OC: n_components=3, but 3 classes have at most 2 directions. "
-                        r"Use n_components<=2, or OCM for 3\."),
-        (lambda: OCM(4), r"OCM: n_components=4, but 3 classes have at most 3 directions. "
-                         r"Use n_components<=3\."),
+        (lambda: OC(3), "OC: expected n_components<=2, since 3 classes have at most 2 "
+                        r"directions, got 3. Use fewer components, or OCM for 3\."),
+        (lambda: OCM(4), "OCM: expected n_components<=3, since 3 classes have at most 3 "
+                         r"directions, got 4. Use fewer components\."),
         (lambda: OC(0), "n_components must be an integer >= 1 or None, got 0"),
         (lambda: OC(1.5), "got 1.5"),
         (lambda: OC(priors="even"), "expected priors to be"),
@@ -217,7 +220,7 @@ def test_new_parameters_need_no_new_fit():
     ocfs = OCFS(n_features=2).fit(X, y).set_params(n_features=3, priors="sqrt")
     np.testing.assert_allclose(ocfs.class_scores_.sum(axis=0), ocfs.scores_)
     assert pickle.loads(pickle.dumps(ocfs)).n_features_ == ocfs.n_features_ == 3
-    with pytest.raises(ParameterError, match="only 7 features"):
+    with pytest.raises(ParameterError, match="n_features<=7, the number of features"):
         ocfs.set_params(n_features=9).transform(X)
 
 
@@ -261,7 +264,7 @@ def test_rounding_does_not_distinguish_equal_means(form):
     y = [0] * 3 + [1] * 7
     with pytest.raises(ValueError, match=r"equal means, so no direction"):
         OC().fit(form(X), y)
-    with pytest.warns(UserWarning, match="no feature has a positive score"):
+    with pytest.warns(UserWarning, match="expected a positive score of"):
         assert OCFS().fit(form(X), y).n_positive_ == 0
 
 

@@ -19,8 +19,9 @@ from sklearn.datasets import dump_svmlight_file
 from narrows import load
 from narrows.command import cli
 from narrows.command.runs import Run
+from narrows.read import source_of
 from tests.cases import labelled
-from tests.forks import forked, piped_input
+from tests.forks import exit_code, forked, piped_input
 
 METHODS = ["ocfs", "oc", "ig", "ioc", "iis", "immc", "ccipca", "ilda", "idrqr", "onlinesrda"]
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin", "ignore:.*more passes")
@@ -48,7 +49,7 @@ def run(run):
 
 def stop_after(monkeypatch, chunks):
     """Let Ctrl-C come while so many chunks have been learned, and the next is being learned."""
-    rows, seen = Run.rows, []
+    rows, seen = Run.samples, []
 
     def counted(run, chunk):
         seen.append(None)
@@ -56,7 +57,7 @@ def stop_after(monkeypatch, chunks):
             signal.raise_signal(signal.SIGINT)
         return rows(run, chunk)
 
-    monkeypatch.setattr(Run, "rows", counted)
+    monkeypatch.setattr(Run, "samples", counted)
 
 
 def bytes_of(name):
@@ -158,7 +159,7 @@ def test_a_pipe_repeats_or_begins_where_it_was(run, file):
 def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
     fit = f"fit a.jsonl --method onlinesrda --chunk-rows 30 {texts} -o "
     assert run(fit + "whole.narrows")[0] == 0
-    counted = load("whole.narrows")._source.tfidf
+    counted = source_of(load("whole.narrows")).tfidf
     assert counted.n_documents == (50 if "sample" in texts else 230)
     assert ("ship" in counted.names) if counted.names is not None else counted.n_features == 64
     with monkeypatch.context() as patch:
@@ -168,11 +169,11 @@ def test_texts_keep_the_weights_they_began_with(run, monkeypatch, texts):
         status, out, err = run(
             fit.replace(texts, other) + "m.narrows --checkpoint c.narrows --resume"
         )
-        assert (status, out, "this checkpoint belongs to another run" in err) == (2, "", True)
+        assert (status, out, "got one of another run" in err) == (2, "", True)
     assert run(fit + "m.narrows --checkpoint c.narrows --resume")[0] == 0
     assert bytes_of("m.narrows") == bytes_of("whole.narrows")
     assert run("update m.narrows a.jsonl -o more.narrows")[0] == 0
-    assert load("more.narrows")._source.tfidf == counted
+    assert source_of(load("more.narrows")).tfidf == counted
     assert run("fit a.jsonl --method onlinesrda -o other.narrows")[0] == 0
     status, _, err = run("merge m.narrows other.narrows -o x.narrows")
     assert (status, "Fit both to the same features" in err) == (1, True)
@@ -198,8 +199,7 @@ def dies(name, when, path, command, stdin=b""):
             return cli.main(command.split())
 
     process = forked(run)
-    process.join()
-    assert process.exitcode == 9
+    assert exit_code(process) == 9
 
 
 # where the process ends: what is then there of the new model and of the checkpoint
@@ -334,7 +334,7 @@ def test_what_is_not_the_same_is_refused(run, monkeypatch):
     with open("a.svm", "wb") as file:
         file.write(text[: len(text) // 2])
     status, _, err = run(fit + " --resume")
-    assert (status, "has changed since c.narrows was written" in err) == (1, True)
+    assert (status, "expected the file that c.narrows was written for, got" in err) == (1, True)
     with open("a.svm", "wb") as file:
         file.write(text)
     damaged = bytearray(bytes_of("c.narrows"))
@@ -352,12 +352,21 @@ def test_a_checkpoint_takes_the_place_of_nothing_else(run):
     os.symlink("m.narrows", "link.narrows")
     before = {name: bytes_of(name) for name in ("m.narrows", "notes.txt")}
     for command, message in (
-        ("fit a.svm --method oc -o m.narrows --checkpoint m.narrows", "must be different files"),
-        ("fit a.svm --method oc -o m.narrows --checkpoint link.narrows", "must be different files"),
-        ("fit a.svm --method oc -o n.narrows --checkpoint ./n.narrows", "must be different files"),
+        (
+            "fit a.svm --method oc -o m.narrows --checkpoint m.narrows",
+            "expected a checkpoint, got the model",
+        ),
+        (
+            "fit a.svm --method oc -o m.narrows --checkpoint link.narrows",
+            "expected a checkpoint, got the model",
+        ),
+        (
+            "fit a.svm --method oc -o n.narrows --checkpoint ./n.narrows",
+            "expected a checkpoint, got the model",
+        ),
         (
             "update m.narrows a.svm -o n.narrows --checkpoint m.narrows",
-            "the output is also an input",
+            "expected an output, got an input",
         ),
         (
             "fit a.svm --method oc -o n.narrows --checkpoint m.narrows",
@@ -369,7 +378,7 @@ def test_a_checkpoint_takes_the_place_of_nothing_else(run):
         ),
         (
             "fit a.svm --method oc -o n.narrows --checkpoint -",
-            "--checkpoint: expected a file, got -",
+            "--checkpoint: expected a file, got -.",
         ),
     ):
         status, out, err = run(command)
@@ -387,7 +396,7 @@ def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkey
     fit = update.replace("update a.narrows", "fit --method oc")
     for other in (update.replace("a.narrows", "b.narrows"), fit):
         status, out, err = run(other + " --resume")
-        assert (status, out, "this checkpoint belongs to another run. model was" in err) == (
+        assert (status, out, "got one of another run: model was" in err) == (
             2,
             "",
             True,
@@ -399,22 +408,22 @@ def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkey
     ("command", "message"),
     [
         ("fit a.svm --method srda -o m --checkpoint c", "SRDA does not support partial_fit"),
-        ("fit a.svm --method oc -o m --resume", "--resume requires --checkpoint FILE"),
+        ("fit a.svm --method oc -o m --resume", "--resume: expected --checkpoint FILE beside it"),
         (
             "fit a.svm --method oc -o m --min-df 2",
             "--min-df: expected texts (.jsonl), got numbers in a.svm",
         ),
         (
             "fit a.jsonl --method oc -o m --hash-columns 9",
-            "--hash-columns requires --vectorizer hashing",
+            "--hash-columns: expected --vectorizer hashing beside it",
         ),
         ("fit a.jsonl --method oc -o m --stop-words none.txt", "none.txt"),
         (
             "fit a.svm --method oc -o m --checkpoint c --from-position",
-            "--from-position requires --resume",
+            "--from-position: expected --resume beside it",
         ),
-        ("fit a.svm --method oc -o m --checkpoint none/c", "the folder none does not exist"),
-        ("fit a.svm --method oc -o m --checkpoint a.svm", "the output is also an input"),
+        ("fit a.svm --method oc -o m --checkpoint none/c", "expected a folder none, got none"),
+        ("fit a.svm --method oc -o m --checkpoint a.svm", "expected an output, got an input"),
         (
             "fit a.svm --method oc -o m --checkpoint c --resume --from-position",
             "--from-position: expected standard input (-), got files",
@@ -431,13 +440,13 @@ def test_a_file_of_stop_words_is_utf_8(run):
     with open("words.txt", "wb") as file:
         file.write("\ufeffSHIP\r\nthe\r\n".encode())
     assert run("fit a.jsonl --method oc --stop-words words.txt -o m")[0] == 0
-    assert "ship" not in load("m")._source.names
+    assert "ship" not in source_of(load("m")).names
     with open("words.txt", "wb") as file:
         file.write(b"\xe9t\xe9")
     status, out, err = run("fit a.jsonl --method oc --stop-words words.txt -o m")
     assert (status, out, "words.txt: expected stop words in UTF-8" in err) == (1, "", True)
     status, out, err = run("fit a.jsonl --method oc --min-df 10000 -o m")
-    assert (status, out, "no words that occur in 10,000 of them" in err) == (1, "", True)
+    assert (status, out, "words that occur in 10,000 of them, got none" in err) == (1, "", True)
 
 
 @pytest.mark.slow
@@ -476,9 +485,9 @@ def test_killed_twenty_times_it_ends_with_the_same_bytes(tmp_path, monkeypatch):
                 time.sleep(0.0005)
         if not last:
             process.kill()
-        process.join()
-        assert process.exitcode in (0, -signal.SIGKILL)
-        killed += process.exitcode != 0
+        code = exit_code(process)
+        assert code in (0, -signal.SIGKILL)
+        killed += code != 0
         writing += bool(list(tmp_path.glob(".c.narrows.*.part")))
         if model.exists():  # it was done, and is begun again
             assert model.read_bytes() == whole.read_bytes()

@@ -21,6 +21,7 @@ from sklearn.utils import get_tags
 import narrows
 from narrows.command import cli
 from narrows.command.values import METHODS
+from narrows.read import source_of
 from tests.cases import labelled
 from tests.conftest import EVERYTHING
 
@@ -75,7 +76,7 @@ def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_
     assert out == f"{name}: 60 rows, 3 classes, 7 columns -> 2; saved to m.narrows\n"
     expected = METHODS[method](2)
     if "shuffle" in expected.get_params():
-        expected.set_params(shuffle=False)  # a file is learnt in its own order
+        expected.set_params(shuffle=False)  # a file is learned in its own order
     expected = expected.fit(X, y).transform(X)
     expected = expected.toarray() if sparse.issparse(expected) else expected
     for name in ("r.npz", "r.svm", "r.svm.gz", "r.csv", "r.csv.gz"):
@@ -120,7 +121,7 @@ def test_text_goes_in_raw_and_its_terms_come_out_as_names(run):
     assert {"salt", "ship", "tree"} <= set(out.split())
     model = narrows.load("m.narrows")
     assert sorted(model.get_feature_names_out()) == ["salt", "ship", "tree"]
-    X = model._source.tfidf.transform(["a ship"])
+    X = source_of(model).tfidf.transform(["a ship"])
     assert model.transform(X).toarray()[0, 1] > 0
 
 
@@ -240,7 +241,7 @@ def test_info(run, svm, method):
         assert {line[0] for line in lines if line.startswith(("+ ", "- "))} == {"+", "-"}
     else:
         assert (status, out) == (2, "")
-        assert "OC does not support class scores" in err
+        assert "expected a method with class scores, such as OCFS, IG, CHI or MI, got OC." in err
 
 
 def test_info_ranks_as_the_selection_does_and_its_json_has_no_infinity(run):
@@ -286,9 +287,9 @@ def test_demo(run, tmp_path):
 GOOD = "1 1:1 2:1\n2 2:5\n"
 WRONG = [
     ("fit none.svm --method oc -o x", 2, "no such file: none.svm"),
-    ("fit a.txt --method oc -o x", 2, "a.txt: .txt is not supported. Supported are .svm"),
-    ("fit a.svm --method nope -o x", 2, "'nope' is not a method. Choose from ccipca, chi"),
-    ("fit a.svm --method ofcs -o x", 2, "'ofcs' is not a method. Did you mean ocfs?"),
+    ("fit a.txt --method oc -o x", 2, "a.txt: expected a file that ends in .svm, .svmlight"),
+    ("fit a.svm --method nope -o x", 2, "expected a method, got 'nope'. Choose from ccipca, chi"),
+    ("fit a.svm --method ofcs -o x", 2, "expected a method, got 'ofcs'. Did you mean ocfs?"),
     ("fti a.svm --method oc -o x", 2, "No such command 'fti'"),
     ("fit a.svm -o x", 2, "Missing option '--method'"),
     ("fit a.svm --method oc", 2, "Missing option '-o'"),
@@ -297,24 +298,36 @@ WRONG = [
     (
         "fit a.svm --method oc -o x --n-features 3",
         2,
-        "OC: unknown parameter 'n_features'. Did you mean --n-components?",
+        "OC: expected a parameter of it, got 'n_features'. Did you mean --n-components?",
     ),
     (
         "fit a.svm --method oc -o x --param q=1",
         2,
-        "OC: unknown parameter 'q'. It has half_life, n_components, priors.",
+        "OC: expected a parameter of it, got 'q'. Choose from half_life, n_components, priors.",
     ),
     ("fit a.svm --method oc -o x --param q", 2, "--param: expected NAME=VALUE, got q."),
-    ("fit a.svm --method ocfs -o x --n-features few", 2, "'few' is not a number"),
-    ("fit a.svm --method ocfs -o x --n-features 9", 2, "n_features=9, but the data have only 2"),
+    ("fit a.svm --method ocfs -o x --n-features few", 2, "expected a number, got 'few'"),
+    (
+        "fit a.svm --method ocfs -o x --n-features 9",
+        2,
+        "expected n_features<=2, the number of features in the data, got 9",
+    ),
     ("fit a.svm --method ocfs -o x --energy 2", 2, "energy must be in (0, 1], got 2.0"),
-    ("fit a.svm --method oc -o x --n-components 5", 2, "2 classes have at most 1 direction. Use"),
+    (
+        "fit a.svm --method oc -o x --n-components 5",
+        2,
+        "2 classes have at most 1 direction, got 5. Use",
+    ),
     ("fit a.svm --method oc -o x --priors uneven", 2, "expected priors to be"),
-    ("fit a.svm --method oc -o x --priors 1,b", 2, "not a list of numbers"),
-    ("fit a.svm --method oc -o none/x", 2, "the folder none does not exist"),
+    ("fit a.svm --method oc -o x --priors 1,b", 2, "expected a list of numbers, got"),
+    ("fit a.svm --method oc -o none/x", 2, "expected a folder none, got none"),
     ("fit a.svm --method oc -o .", 2, ".: expected a file, got a folder"),
     ("fit . --method oc -o x", 2, "expected a file, got a folder"),
-    ("fit a.svm a.csv --method oc -o x", 2, "expected files of one format"),
+    (
+        "fit a.svm a.csv --method oc -o x",
+        2,
+        "a.csv: expected files of one format, svmlight as a.svm, got CSV",
+    ),
     ("fit empty.svm --method oc -o x", 1, "empty.svm: expected at least one row, got none"),
     ("fit bad.svm --method oc -o x", 1, "bad.svm:2: not a svmlight row"),
     (
@@ -325,17 +338,21 @@ WRONG = [
     ("fit nan.svm --method oc -o x", 1, "nan.svm:2: expected finite values, got NaN"),
     ("fit same.svm --method oc -o x", 1, "same.svm: OC: expected classes with different means"),
     ("fit a.csv --method oc -o x", 1, "a.csv:1: expected a label column"),
-    ("fit words.jsonl --method oc -o x", 1, "words.jsonl: the texts hold no words"),
+    ("fit words.jsonl --method oc -o x", 1, "words.jsonl: expected texts with words, got none"),
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
     ("transform m.narrows none.svm -o x.npz", 2, "no such file: none.svm"),
-    ("transform m.narrows a.svm -o x.txt", 2, "x.txt: .txt is not supported"),
+    ("transform m.narrows a.svm -o x.txt", 2, "got .txt. Convert"),
     (
         "transform m.narrows a.svm -o x.jsonl",
         2,
         "x.jsonl: expected a format for numbers, got one for texts",
     ),
-    ("transform half.narrows a.svm -o x.npz", 1, "half.narrows: not a narrows model, or a damaged"),
-    ("transform a.svm a.svm -o x.npz", 1, "a.svm: not a narrows model"),
+    (
+        "transform half.narrows a.svm -o x.npz",
+        1,
+        "half.narrows: expected a narrows model, got another file, or",
+    ),
+    ("transform a.svm a.svm -o x.npz", 1, "a.svm: expected a narrows model"),
     (
         "transform m.narrows wide.svm -o x.npz",
         1,
@@ -346,7 +363,7 @@ WRONG = [
     (
         "transform m.narrows words.jsonl -o x.npz",
         2,
-        "words.jsonl: expected numbers, as m.narrows was fitted to, got texts",
+        "words.jsonl: expected numbers, as m.narrows has, got texts",
     ),
     (
         "transform m.narrows a.svm -o x.npz --width 9",
@@ -356,27 +373,35 @@ WRONG = [
     ("transform words.narrows words.csv -o x.svm", 2, "expected labels that are numbers, got 'u'"),
     ("info half.narrows", 1, "half.narrows"),
     ("info none.narrows", 2, "no such file: none.narrows"),
-    ("demo -o x.xyz", 2, "x.xyz: expected a picture (.png"),
+    ("demo -o x.xyz", 2, "x.xyz: expected a picture that ends in .png"),
     ("fit a.svm --method oc --priors 1,2,3 -o x", 2, "one number for each class"),
     ("nope", 2, "No such command 'nope'"),
     ("info .", 2, ".: expected a file, got a folder"),
-    ("fit a.svm --method oc -o a.svm", 2, "a.svm: the output is also an input"),
-    ("transform m.narrows a.svm -o a.svm", 2, "a.svm: the output is also an input"),
-    ("transform m.narrows a.svm -o m.narrows", 2, "m.narrows: the output is also an input"),
-    ("fit a.svm --split train --method oc -o x", 2, "a.svm: split is not available for svmlight"),
-    ("fit words.csv --one-based --method oc -o x", 2, "zero_based is not available for CSV"),
-    ("fit - - --method oc -o x", 2, "- (standard input) can be read only once"),
+    ("fit a.svm --method oc -o a.svm", 2, "a.svm: expected an output, got an input"),
+    ("transform m.narrows a.svm -o a.svm", 2, "a.svm: expected an output, got an input"),
+    ("transform m.narrows a.svm -o m.narrows", 2, "m.narrows: expected an output, got an input"),
+    (
+        "fit a.svm --split train --method oc -o x",
+        2,
+        "a.svm: expected no split, which svmlight does not",
+    ),
+    (
+        "fit words.csv --one-based --method oc -o x",
+        2,
+        "words.csv: expected no zero_based, which CSV does not",
+    ),
+    ("fit - - --method oc -o x", 2, "-: expected standard input once, got it twice"),
     (
         "fit a.svm --method oc --priors sqrt --param priors=balanced -o x",
         2,
-        "priors was given twice",
+        "--param: expected priors once, got it twice",
     ),
     ('fit a.svm --method oc --param priors=["a","b"] -o x', 2, "expected priors to be numbers"),
     ("fit a.svm --method ocfs --param energy=high -o x", 2, "energy must be a number, got 'high'"),
-    ("fit a.svm --method oc -o x --every 5", 2, "--every requires --checkpoint FILE"),
-    ("update m.narrows a.svm -o x --every 5", 2, "--every requires --checkpoint FILE"),
-    ("fit a.svm --method oc -o x --one-based --zero-based", 2, "exclude each other"),
-    ("convert a.svm x.npz --zero-based --one-based", 2, "exclude each other"),
+    ("fit a.svm --method oc -o x --every 5", 2, "--every: expected --checkpoint FILE beside it"),
+    ("update m.narrows a.svm -o x --every 5", 2, "--every: expected --checkpoint FILE beside it"),
+    ("fit a.svm --method oc -o x --one-based --zero-based", 2, "expected one of them, got both"),
+    ("convert a.svm x.npz --zero-based --one-based", 2, "expected one of them, got both"),
     ("compare a.svm --seed -1", 2, "-1 is not in the range 0<=x<=4294967295"),
     ("compare a.svm --seed 4294967296", 2, "is not in the range 0<=x<=4294967295"),
     (f"fit a.svm --method mmc -o x --param eps={'9' * 400}", 2, "eps must be"),
@@ -515,7 +540,7 @@ def test_a_warning_is_one_line(run):
     status, _, err = run("fit a.svm --method ocfs -o m.narrows", a__svm="1 1:1\n2 1:1\n")
     assert status == 0
     assert err.count("\n") == 1
-    assert err.startswith("narrows: warning: OCFS: no feature has a positive score")
+    assert err.startswith("narrows: warning: OCFS: expected a positive score of")
 
 
 def test_json_holds_no_nan(run, tmp_path):
@@ -574,13 +599,19 @@ def test_a_pipe_that_begins_slowly_and_one_that_is_closed(tmp_path):
             time.sleep(0.3)
             fit.stdin.write(piece)
             fit.stdin.flush()
-        _, err = fit.communicate(timeout=60)
+        try:
+            _, err = fit.communicate(timeout=60)
+        finally:
+            fit.kill()
         assert fit.returncode == 0, err
     command = f"{sys.executable} -m narrows fit - --method oc -o x.narrows <&-"
     done = subprocess.run(
         command, shell=True, capture_output=True, cwd=tmp_path, check=False, timeout=120
     )
-    assert (done.returncode, done.stderr) == (2, b"narrows: -: there is no standard input.\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"narrows: -: expected standard input, got none. Name a file.\n",
+    )
 
 
 def open_files(pid):

@@ -21,7 +21,7 @@ from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*gains? margin", "ignore:.*no feature has a positive score"
+    "ignore:.*gains? margin", "ignore:.*expected a positive score of"
 )
 
 
@@ -204,7 +204,11 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
         ("compare a.jsonl --dims few", 2, "--dims: expected integers separated by commas, got"),
         ("compare n.csv --min-df 2 --dims 1", 2, "--min-df: expected texts (.jsonl), got numbers"),
         ("compare a.jsonl --classifier tree", 2, "expected classifiers of svm, knn, smo"),
-        ("compare a.jsonl --test a.jsonl --cv 3", 2, "--test and --cv exclude each other"),
+        (
+            "compare a.jsonl --test a.jsonl --cv 3",
+            2,
+            "--test, --cv: expected one of them, got both",
+        ),
         ("compare c.jsonl", 1, "at least 2 samples of class 'land'"),
     ],
 )

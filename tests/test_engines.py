@@ -48,6 +48,14 @@ def test_engines_are_listed_by_the_package_of_their_collections():
         assert {"fit", "transform"} <= set(dir(import_module(module)))
 
 
+@pytest.mark.parametrize("library", ENGINES)
+def test_a_collection_in_a_batch_is_refused_with_the_module_of_its_engine(library):
+    pytest.importorskip("distributed")
+    kind = type("Frame", (), {"__module__": f"{library}.frame", "columns": ["a"]})
+    with pytest.raises(TypeError, match=rf"got a {library} collection.*{ENGINES[library]}\.fit\."):
+        OC().partial_fit(kind(), [0, 1])
+
+
 class InProcess(Engine):
     """The least that an engine has to be: everything happens at once, in this process."""
 
@@ -88,7 +96,7 @@ def test_a_state_survives_as_bytes(case, kind):
     X, y = case.labelled()
     codes = np.unique(y, return_inverse=True)[1]
     y = codes if kind is int else np.array(["b", "ä", "cc"], kind)[codes % 3]
-    estimator = case.learnt(X, y)
+    estimator = case.streamed(X, y)
     data = learn.to_bytes(estimator._state)
     state = learn.from_bytes(data, estimator._state_from)
     assert type(state) is type(estimator._state)

@@ -37,7 +37,9 @@ from tests.conftest import EVERYTHING
 
 pytestmark = [
     pytest.mark.filterwarnings("error::RuntimeWarning"),
-    pytest.mark.filterwarnings("ignore:.*gains? margin|.*no column has a|.*rounding has reached"),
+    pytest.mark.filterwarnings(
+        "ignore:.*gains? margin|.*no column has a|.*expected inner products with errors"
+    ),
 ]
 every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 weighted = pytest.mark.parametrize("case", WEIGHTED, ids=lambda case: case.name)
@@ -280,7 +282,7 @@ def test_a_sum_of_states_names_the_feature():
     X = sparse.csr_array([[1.0, 0, 1e280, 0]] * 3)
     a, b = (1e28 * ClassStats.of(X, [0, 0, 1], np.full(3, 0.5)) for _ in range(2))
     for add in (lambda: a + b, lambda: a.__iadd__(b), lambda: a * 4):
-        with pytest.raises(RangeError, match=r"sums below 1.8e.308, got more in feature 2"):
+        with pytest.raises(RangeError, match=r"sums below 1.8e.308, got infinity in feature 2"):
             add()
     assert np.isfinite((a - b).sums).all()
 
@@ -289,7 +291,7 @@ def test_what_weighs_next_to_nothing_is_gone():
     a = state()
     assert not (a * 1e-300).counts.any()
     assert not (1e-200 * (1e-200 * a)).n
-    with pytest.raises(ValueError, match="OC: every sample has zero weight"):
+    with pytest.raises(ValueError, match="OC: expected samples with a label and a non-zero"):
         OC().fit_stats(a * 1e-300)
 
 
@@ -312,7 +314,7 @@ def test_states_about_origins_too_far_apart_do_not_add_up():
     far = ClassStats.of(np.full((4, 2), 1e200), [0, 0, 1, 1], second="total")
     near = ClassStats.of(sparse.csr_array(np.eye(4, 2)), [0, 0, 1, 1], second="total")
     for add in (lambda: far + near, lambda: near + far):
-        with pytest.raises(RangeError, match=r"sums of squares below 1.8e.308, got more in"):
+        with pytest.raises(RangeError, match=r"sums of squares below 1.8e.308, got infinity in"):
             add()
 
 

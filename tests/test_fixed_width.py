@@ -69,7 +69,7 @@ def test_columns_that_classes_will_never_fill_stay_zeros(method):
     learner = method(n_components=8).partial_fit(X, y)
     assert_width(learner, X, 8)
     assert not learner.components_[5:].any()
-    with pytest.raises(ParameterError, match="n_components=8, but"):
+    with pytest.raises(ParameterError, match=r"n_components<=\d.* got 8\."):
         method(n_components=8).fit(X, y)
 
 
@@ -131,7 +131,7 @@ def test_columns_that_cannot_be_are_refused_before_there_is_room_for_them():
     X, y = by_class()
     tracemalloc.start()
     for method in METHODS:
-        with pytest.raises(ParameterError, match="n_components=1000000, but"):
+        with pytest.raises(ParameterError, match=r"n_components<=\d.* got 1000000\."):
             method(n_components=10**6).fit(X, y)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

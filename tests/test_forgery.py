@@ -76,7 +76,7 @@ def test_no_index_of_a_forged_model_leaves_its_array(group, tmp_path, bounds_cac
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_learnt_is_what_is_loaded(kind, tmp_path):
+def test_what_was_learned_is_what_is_loaded(kind, tmp_path):
     made(kind, tmp_path / "a.narrows")
     if store.is_checkpoint(tmp_path / "a.narrows"):
         model, state, progress = store.load_checkpoint(tmp_path / "a.narrows")
@@ -160,14 +160,16 @@ def test_a_header_without_a_key_is_an_error_that_names_the_file(model, missing):
     del header[missing], header["crc32"]
     header["crc32"] = zlib.crc32(json.dumps(header).encode())
     save_file(load_file(model), model, metadata={"narrows": json.dumps(header)})
-    with pytest.raises(DataError, match=r"m\.narrows: damaged"):
+    with pytest.raises(DataError, match=r"m\.narrows: (damaged, or|expected a narrows header)"):
         narrows.load(model)
 
 
 def test_a_nested_header_is_an_error_that_names_the_file(model):
     for text in ("[" * 10**6, '{"format": ' + "[" * 10**6, "[]", "3", '"format"', "{}", "null"):
         save_file(load_file(model), model, metadata={"narrows": text})
-        with pytest.raises(DataError, match=r"m\.narrows: damaged"):
+        with pytest.raises(
+            DataError, match=r"m\.narrows: expected a narrows header, got a damaged one"
+        ):
             narrows.load(model)
         assert not store.is_checkpoint(model)
 

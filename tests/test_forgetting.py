@@ -16,7 +16,7 @@ from tests.conftest import EVERYTHING
 
 BATCHES = [[], [1, 2, 40], list(range(1, 300, 7 if EVERYTHING else 35)), [150], [299]]
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*gains? margin", "ignore:.*gain margin", "ignore:.*no feature has a positive score"
+    "ignore:.*gains? margin", "ignore:.*gain margin", "ignore:.*expected a positive score of"
 )
 
 

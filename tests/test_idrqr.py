@@ -349,7 +349,10 @@ def test_merge_is_not_supported():
 
 def test_more_directions_than_there_are():
     X, y = classes_of(3)
-    with pytest.raises(ValueError, match="n_components=4, but 3 classes have at most 3 directions"):
+    with pytest.raises(
+        ValueError,
+        match="expected n_components<=3, since 3 classes have at most 3 directions, got 4",
+    ):
         IDRQR(n_components=4).fit(X, y)
     waiting = IDRQR(n_components=4).partial_fit(X, y)
     assert waiting.components_.any(axis=1).tolist() == [True, True, True, False]

@@ -190,7 +190,7 @@ def test_a_line_of_a_gigabyte_takes_little_memory(tmp_path):
 
 # -- last lines without an end -------------------------------------------------------------------
 
-CUT = "the last line has no end; it may have been cut off."
+CUT = "expected an end of the last line, got none. Look whether the line was cut off."
 WHOLE = {
     "a.svm": b"1 1:1\n2 3:0.125\n",
     "a.svm.gz": b"1 1:1\n2 3:0.125\n",
@@ -204,7 +204,7 @@ WHOLE = {
 def test_a_number_that_may_be_cut_is_warned_of_once(tmp_path, name, chunk_rows):
     path = put(tmp_path, name, WHOLE[name][:-2])
     whole = put(tmp_path, "whole." + name.partition(".")[2], WHOLE[name])
-    with pytest.warns(UserWarning, match="the last line has no end") as told:
+    with pytest.warns(UserWarning, match="expected an end of the last line") as told:
         assert rows([path, whole], chunk_rows=chunk_rows) == 4
     [warning] = told
     assert str(warning.message) == f"{path}: {CUT}"

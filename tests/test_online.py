@@ -105,11 +105,11 @@ def test_the_number_of_components_is_for_good():
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (IOC(8), "n_components=8, but the data have n_features=7. Use n_components<=7"),
+        (IOC(8), "expected n_components<=7, the number of features in the data, got 8. Use fewer"),
         (IOC(0), "n_components must be an integer >= 1"),
         (IIS(tol=0.0), "tol must be a number > 0 or None"),
         (IIS(tol="x"), "tol must be a number > 0 or None"),
-        (IIS(early_stopping=True), "early_stopping=True expects a tol"),
+        (IIS(early_stopping=True), "expected a tol for early_stopping=True, got None"),
         (IOC(patience=0), "patience must be an integer >= 1"),
         (IOC(passes=1.5), "passes must be an integer >= 1"),
         (IMMC(theta=-1.0), 'theta must be "auto", a number >= 0, or 2 of them'),
@@ -125,6 +125,7 @@ def test_the_number_of_components_is_for_good():
         (ILDA(eta=0.0), 'eta must be "auto" or a number > 0'),
         (ILDA(eta="fast"), 'eta must be "auto" or a number > 0'),
         (CCIPCA(amnesic=-1), "amnesic must be a finite number >= 0"),
+        (IOC(random_state=-1), "random_state must be None, a RandomState, or an integer"),
     ],
 )
 def test_parameters_out_of_range(learner, message):
@@ -135,7 +136,7 @@ def test_parameters_out_of_range(learner, message):
     assert not hasattr(learner, "n_features_in_")
 
 
-def test_files_are_learnt_in_their_order_and_may_grow_wider():
+def test_files_are_learned_in_their_order_and_may_grow_wider():
     X, y = labelled(n=90, d=7, c=3, sparse=True)
     X[:30, 5:] = 0
     chunks = [(X[:30, :5], y[:30]), (X[30:60], y[30:60]), (X[60:], y[60:])]
@@ -259,7 +260,7 @@ def test_still_is_when_the_directions_moved_little_for_long(p, tol, patience):
     assert IOC(p).fit(X, y).n_samples_still_ is None
 
 
-def test_what_comes_after_a_stop_is_reduced_but_not_learnt():
+def test_what_comes_after_a_stop_is_reduced_but_not_learned():
     X, y = labelled(n=90, d=7, c=4)
     y[:60] = np.where(y[:60] == "dog", "ant", y[:60])
     learner = IOC(tol=10.0, patience=3, early_stopping=True)

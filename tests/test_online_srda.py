@@ -125,7 +125,7 @@ def test_a_new_class_is_what_it_would_have_been(form):
     np.testing.assert_allclose(late.components_, W.T, atol=1e-12)
 
 
-def test_each_row_is_reduced_by_what_was_learnt_with_it():
+def test_each_row_is_reduced_by_what_was_learned_with_it():
     X, y = labelled(n=80, d=6)
     X, y = by_label(X, y)  # so that rows are repeated from the reservoir, too
     parameters = {"random_state": 0, "polish": False}
@@ -147,7 +147,9 @@ def test_fewer_directions_are_the_leading_singular_ones():
     found = few.components_ * np.sign(np.sum(few.components_ * U.T[:2], axis=1))[:, None]
     np.testing.assert_allclose(found, (U * s).T[:2], atol=1e-10)
     np.testing.assert_array_equal(few.predict(X), every.predict(X))
-    with pytest.raises(ParameterError, match="n_components=6, but 5 classes have 5 directions"):
+    with pytest.raises(
+        ParameterError, match="expected n_components<=5, since 5 classes have 5 directions, got 6"
+    ):
         OnlineSRDA(n_components=6).fit(X, y)
     waiting = OnlineSRDA(n_components=6).partial_fit(X, y)
     assert waiting.components_.any(axis=1).tolist() == [True] * 5 + [False]
@@ -357,7 +359,7 @@ def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
 
 def test_where_the_polish_does_not_help_it_is_left_out():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 200)), rng.integers(0, 2, 400)  # nothing to be learnt
+    X, y = rng.normal(size=(400, 200)), rng.integers(0, 2, 400)  # nothing to be learned
     learner = OnlineSRDA(random_state=0).fit(X, y)
     W, _ = core_of(learner).polished()
     assert W is core_of(learner).W
@@ -563,7 +565,7 @@ def test_rows_in_one_form():
     before = learner.components_.copy()
     with pytest.raises(ValueError, match="expected one label per sample as before"):
         learner.partial_fit(X, indicators(y))
-    with pytest.raises(ParameterError, match='loss="softmax" expects one label per sample'):
+    with pytest.raises(ParameterError, match='expected one label per sample for loss="softmax"'):
         OnlineSRDA(loss="softmax").fit(X, indicators(y))
     with pytest.raises(ParameterError, match="expected reservoir=2000 as at the start, got 9"):
         learner.set_params(reservoir=9).partial_fit(X, y)

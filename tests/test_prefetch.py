@@ -139,4 +139,5 @@ def test_in_another_thread_the_items_come_as_they_are():
     thread = threading.Thread(target=lambda: found.extend(interrupt_between([1, 2])))
     thread.start()
     thread.join(10)
+    assert not thread.is_alive()
     assert found == [1, 2]

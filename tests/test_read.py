@@ -80,7 +80,7 @@ def test_gzip_is_read_as_what_is_in_it(tmp_path):
     (tmp_path / "c.svm.gz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "d.svm.gz").write_bytes(b"1 1:1\n")
     for name in ("c", "d"):
-        with pytest.raises(DataError, match=rf"{name}\.svm\.gz: damaged or cut short"):
+        with pytest.raises(DataError, match=rf"{name}\.svm\.gz: expected a whole gzip file"):
             gathered(tmp_path / f"{name}.svm.gz")
 
 
@@ -149,7 +149,9 @@ def test_npz_labels_in_columns(tmp_path, y):
 def test_options_of_other_formats_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("a,class\n1,x\n")
     for option in ({"split": "train"}, {"text": "body"}, {"zero_based": True}):
-        with pytest.raises(ParameterError, match=r"is not available for CSV\. Leave it out"):
+        with pytest.raises(
+            ParameterError, match=r"which CSV does not support, got one\. Leave it out"
+        ):
             gathered(tmp_path / "a.csv", **option)
 
 
@@ -198,12 +200,12 @@ BROKEN = [
         "a,class,label\n1,1,x\n",
         r"a\.csv:1: expected one label column, got 'class' and 'label'",
     ),
-    ("a.csv", 'a,label\n1,"x\n', r"a\.csv:\d+: not a CSV row"),
-    ("a.csv", b"a,label\n1,\xff\n", r"a\.csv:\d+: not a CSV row"),
+    ("a.csv", 'a,label\n1,"x\n', r"a\.csv:\d+: expected a CSV row"),
+    ("a.csv", b"a,label\n1,\xff\n", r"a\.csv:\d+: expected a CSV row"),
     ("a.csv", "a,label\n1,x\ninf,y\n", r"a\.csv:3: expected finite values, got NaN or infinity"),
     ("a.jsonl", "", r"a\.jsonl: expected at least one row, got none"),
-    ("a.jsonl", '{"text": "a"}\n{"text" "b"}\n', r"a\.jsonl:2: not a line of JSON"),
-    ("a.jsonl", b'{"text": "\xff"}\n', r"a\.jsonl:1: not a line of JSON"),
+    ("a.jsonl", '{"text": "a"}\n{"text" "b"}\n', r"a\.jsonl:2: expected a line of JSON"),
+    ("a.jsonl", b'{"text": "\xff"}\n', r"a\.jsonl:1: expected a line of JSON"),
     ("a.jsonl", "[1]\n", r"a\.jsonl:1: expected a JSON object, got a list"),
     ("a.jsonl", '{"text": 5}\n', r"a\.jsonl:1: 'text': expected text, got 5"),
     ("a.jsonl", '{"label": 5}\n', r"a\.jsonl:1: 'text': expected text, got nothing"),
@@ -230,14 +232,18 @@ BROKEN = [
     (
         "a.jsonl",
         f'{{"text": "", "id": {"1" * 5000}}}\n',
-        r"a\.jsonl:1: not a line of JSON: Exceeds the limit",
+        r"a\.jsonl:1: expected a line of JSON, got another: Exceeds the limit",
     ),
     (
         "a.jsonl",
         '{"text": "", "label": "\\ud800"}\n',
         r"a\.jsonl:1: expected a label in Unicode, got",
     ),
-    ("a.jsonl", b'{"text": "\xed\xa0\x80"}\n', r"a\.jsonl:1: not a line of JSON: 'utf-8'"),
+    (
+        "a.jsonl",
+        b'{"text": "\xed\xa0\x80"}\n',
+        r"a\.jsonl:1: expected a line of JSON, got another: 'utf-8'",
+    ),
     (
         "a.jsonl",
         '{"text": "", "label": "x\\u0000"}\n',
@@ -245,7 +251,11 @@ BROKEN = [
     ),
     ("a.jsonl", '{"text": "", "label": 1.5}\n', r"a\.jsonl:1: expected an integer label, got 1\.5"),
     ("a.jsonl", '{"text": "", "label": NaN}\n', r"a\.jsonl:1: .*: NaN is not a JSON value"),
-    ("a.jsonl", '{"text": ""}\n{"text": "", "id": NaN}\n', r"a\.jsonl:2: not a line of JSON: NaN"),
+    (
+        "a.jsonl",
+        '{"text": ""}\n{"text": "", "id": NaN}\n',
+        r"a\.jsonl:2: expected a line of JSON, got another: NaN",
+    ),
     ("a.jsonl", '{"text": "", "id": [{"a": Infinity}]}\n', r"a\.jsonl:1: .*: Infinity is not a"),
     (
         "a.jsonl",
@@ -259,9 +269,13 @@ BROKEN = [
     ),
     ("a.csv", "a,label\n1,x\n1_000,y\n", r"a\.csv:3: column 'a': expected a number, got '1_000'"),
     ("a.csv", "a,label\n1,x\n2,x\0\n", r"a\.csv:3: expected a label without NUL characters, got"),
-    ("a.csv", f"a,label\n{'1' * 200_000},x\n", r"a\.csv:2: not a CSV row: field larger"),
+    (
+        "a.csv",
+        f"a,label\n{'1' * 200_000},x\n",
+        r"a\.csv:2: expected a CSV row, got another line: field larger",
+    ),
     ("a.csv", "label\nx\n", r"a\.csv:1: expected features, got no column beside 'label'"),
-    ("a.csv", b"a,label\n1,x\n2,\xe9\n", r"a\.csv:3: not a CSV row in UTF-8"),
+    ("a.csv", b"a,label\n1,x\n2,\xe9\n", r"a\.csv:3: expected a CSV row in UTF-8"),
     (
         "a.svm",
         "1 1:1\n10000000000000000000 1:1\n",
@@ -277,12 +291,12 @@ BROKEN = [
         '{"text": "", "label": 99999999999999999999}\n',
         r"a\.jsonl:1: expected a label under 2\^63, got 9+\. Write it as text",
     ),
-    pytest.param("a.jsonl", "[" * 100_000, r"a\.jsonl:1: not a line of JSON", id="nested"),
-    ("a.npz", "PK", r"a\.npz: not a NumPy archive"),
+    pytest.param("a.jsonl", "[" * 100_000, r"a\.jsonl:1: expected a line of JSON", id="nested"),
+    ("a.npz", "PK", r"a\.npz: expected a NumPy archive"),
     (
         "a.npz",
         "PK\x03\x04 and then nothing",
-        r"a\.npz: not an archive of samples, or a damaged one",
+        r"a\.npz: expected an archive of samples, got another, or a damaged one",
     ),
 ]
 
@@ -313,7 +327,7 @@ def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message)
         ),
         ({"X": np.ones(3)}, r"expected X of shape \(n_samples, n_features\), got \(3,\)"),
         ({"X": np.array([["a"]])}, "expected values that are numbers"),
-        ({"X": np.array([[None]], dtype=object)}, "not an archive of samples"),
+        ({"X": np.array([[None]], dtype=object)}, "expected an archive of samples"),
         ({"X": [[1.0], [np.nan]]}, r":2: expected finite values, got NaN"),
         (
             {"X": np.array([[0], [0x7C01]], "u2").view("f2")},
@@ -332,9 +346,15 @@ def test_what_is_broken_is_named_with_its_line(tmp_path, name, content, message)
             {"X": np.eye(2), "y": np.array([0, 0x7F800001], "u4").view("f4")},
             ":2: expected a label .*, got nan",
         ),
-        ({"data": [1.0], "indices": [5], "indptr": [0, 1], "shape": [1, 2]}, "not an archive of"),
-        ({"data": [1.0], "indices": [0], "indptr": [0, 9], "shape": [1, 2]}, "not an archive of"),
-        ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": 7}, "not an archive of"),
+        (
+            {"data": [1.0], "indices": [5], "indptr": [0, 1], "shape": [1, 2]},
+            "expected an archive of",
+        ),
+        (
+            {"data": [1.0], "indices": [0], "indptr": [0, 9], "shape": [1, 2]},
+            "expected an archive of",
+        ),
+        ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": 7}, "expected an archive of"),
     ],
 )
 def test_archives_that_are_not_rows(tmp_path, arrays, message):
@@ -345,7 +365,7 @@ def test_archives_that_are_not_rows(tmp_path, arrays, message):
 
 @pytest.mark.parametrize("kind", ["f2", ">f4", ">f8", "longdouble", "u1", "?"])
 @pytest.mark.parametrize("is_sparse", [True, False])
-def test_numbers_of_any_type_become_ones_that_are_learnt_from(tmp_path, kind, is_sparse):
+def test_numbers_of_any_type_become_ones_that_are_learned_from(tmp_path, kind, is_sparse):
     S = sparse.csr_array(np.eye(3))
     arrays = {"X": np.eye(3).astype(kind)}
     if is_sparse:
@@ -377,7 +397,9 @@ def test_a_half_archive_is_damaged(tmp_path):
     buffer = io.BytesIO()
     np.savez_compressed(buffer, X=np.random.default_rng(0).random((50, 50)))
     (tmp_path / "a.npz").write_bytes(buffer.getvalue()[:5000])
-    with pytest.raises(DataError, match=r"a\.npz: not an archive of samples, or a damaged one"):
+    with pytest.raises(
+        DataError, match=r"a\.npz: expected an archive of samples, got another, or a damaged one"
+    ):
         gathered(tmp_path / "a.npz")
 
 
@@ -386,13 +408,11 @@ def test_wrong_paths(tmp_path):
         gathered(tmp_path / "none.svm")
     for name in ("a.txt", "a", "a.npz.gz", "a.gz"):
         (tmp_path / name).write_text("")
-        with pytest.raises(
-            ParameterError, match=r"is not supported. Supported are \.svm, \.svmlight"
-        ):
+        with pytest.raises(ParameterError, match=r"expected a file that ends in \.svm, \.svmlight"):
             gathered(tmp_path / name)
     (tmp_path / "a.svm").write_text("1 1:1\n")
     (tmp_path / "a.csv").write_text("a\n1\n")
-    with pytest.raises(ParameterError, match=r"expected files of one format, got CSV, svmlight"):
+    with pytest.raises(ParameterError, match=r"expected files of one format, .*CSV"):
         gathered([tmp_path / "a.svm", tmp_path / "a.csv"])
     with pytest.raises(ParameterError, match="expected a file, got a folder"):
         gathered(tmp_path)

@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC
 
 import narrows
 from narrows.command import cli
+from narrows.read import source_of
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -205,4 +206,4 @@ def test_the_command_line_learns_what_python_does(mails, tmp_path):
     oc = narrows.OC().fit(X, [row["label"] for row in train])
     loaded = narrows.load(model)
     np.testing.assert_allclose(loaded.components_, oc.components_, atol=1e-9)
-    assert loaded._source.names.tolist() == vectorizer.get_feature_names_out().tolist()
+    assert source_of(loaded).names.tolist() == vectorizer.get_feature_names_out().tolist()

@@ -137,7 +137,7 @@ def test_the_command_can_be_repeated(made, monkeypatch, capfd):
     ("name", "message"),
     [
         ("r.pdf", "expected a report that ends in .html"),
-        ("none/r.html", "the folder none does not exist"),
+        ("none/r.html", "expected a folder none, got none"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_told_at_once(made, monkeypatch, capfd, name, message):
@@ -177,4 +177,4 @@ def test_a_test_file_of_the_other_kind_is_refused(made, monkeypatch, capfd):
     monkeypatch.chdir(made[-1])
     (made[-1] / "n.csv").write_text("a,class\n1,x\n2,y\n")
     assert cli.main(["compare", "a b.jsonl", "--test", "n.csv"]) == 2
-    assert "expected texts as in a b.jsonl, got numbers" in capfd.readouterr().err
+    assert "expected texts, as a b.jsonl has, got numbers" in capfd.readouterr().err

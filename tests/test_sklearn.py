@@ -47,7 +47,7 @@ def test_the_table_of_laws_has_every_method():
     assert {type(case.estimator) for case in ALL} == set(METHODS)
 
 
-@pytest.mark.filterwarnings("ignore:.*gains? margin|.*no feature has a positive score")
+@pytest.mark.filterwarnings("ignore:.*gains? margin|.*expected a positive score of")
 @parametrize_with_checks([method() for method in METHODS], expected_failed_checks=expected_failures)
 def test_checks(estimator, check):
     check(estimator)
@@ -183,7 +183,7 @@ WRONG = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*gains? margin|.*no feature has a positive score")
+@pytest.mark.filterwarnings("ignore:.*gains? margin|.*expected a positive score of")
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("method", [*METHODS, narrows.Window])
 def test_errors_name_the_class_that_was_called(method, wrong):
@@ -207,6 +207,84 @@ def test_errors_name_the_class_that_was_called(method, wrong):
         assert raised
         named = (method.__name__, "OCFS requires y")  # by the estimator of the window
         assert all(message.startswith(named) for message in raised)
+
+
+WRONGLY_CALLED = {
+    "an optimum": (narrows.FisherFS, {"optimum": "best"}, None),
+    "no size": (narrows.FisherFS, {"optimum": "trace_ratio"}, None),
+    "eta": (narrows.ILDA, {"eta": "fast"}, None),
+    "eps": (narrows.IMMC, {"eps": -1.0}, None),
+    "theta": (narrows.IMMC, {"theta": "much"}, None),
+    "amnesic": (narrows.CCIPCA, {"amnesic": -1.0}, None),
+    "mu": (narrows.IDRQR, {"mu": -1.0}, None),
+    "update": (narrows.IDRQR, {"update": "none"}, None),
+    "no scatter": (narrows.IDRQR, {"mu": 0.0}, ([[1.0, 0.0], [0.0, 1.0]], [0, 1])),
+    "a half-life": (narrows.OnlineSRDA, {"half_life": 0.0}, None),
+    "a loss": (narrows.OnlineSRDA, {"loss": "hinge"}, None),
+    "a seed": (narrows.OnlineSRDA, {"random_state": -1}, None),
+    "too many": (narrows.OnlineSRDA, {"n_components": 9}, None),
+    "too many features": (narrows.OCFS, {"n_features": 99}, None),
+    "indicators": (narrows.OnlineSRDA, {"loss": "softmax"}, (np.eye(2), np.eye(2, dtype=int))),
+    "a weight": (narrows.OnlineSRDA, {}, (np.eye(2), [0, 1], [1.0, -1.0])),
+    "a range": (narrows.OnlineSRDA, {}, (1e200 * np.eye(2), [0, 1])),
+    "long samples": (narrows.IOC, {}, (1e200 * np.eye(2), [0, 1])),
+    "far means": (narrows.OC, {}, ([[1e200, 1.0], [-1e200, 1.0]], [0, 1])),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONGLY_CALLED)
+def test_errors_name_the_class_of_the_caller(wrong):
+    method, parameters, samples = WRONGLY_CALLED[wrong]
+    own = type("Own", (method,), {"__init__": method.__init__})
+    with pytest.raises(ValueError, match=r"^Own: .*\."):
+        own(**parameters).fit(*(samples or labelled()))
+
+
+def test_errors_and_warnings_of_states_name_the_class_of_the_caller():
+    class Own(narrows.OnlineSRDA):
+        pass
+
+    one, several = Own().fit(np.eye(2), [0, 1]), Own().fit(np.eye(2), np.eye(2, dtype=int))
+    with pytest.raises(ValueError, match=r"^Own: expected labels of one form to merge"):
+        one.merge(several)
+    with pytest.raises(ValueError, match=r"^Own: expected one label per sample as before"):
+        one.partial_fit(np.eye(2), np.eye(2, dtype=int))
+    with pytest.raises(ValueError, match=r"^Own: expected reservoir=2000 as at the start"):
+        one.set_params(reservoir=5).partial_fit(np.eye(2), [0, 1])
+
+    class Ours(narrows.CCIPCA):
+        pass
+
+    X = np.random.default_rng(0).normal(size=(600, 6))
+    fitted = Ours().fit(X)
+    fitted._state.core.state.SV[0, 0] *= 1.001
+    fitted._state.core.rebased = 300  # so that a new basis is due
+    with pytest.warns(UserWarning, match=r"^Ours: expected inner products with errors below"):
+        fitted.partial_fit(X[1:3])
+
+
+@pytest.mark.parametrize(
+    ("method", "verb"),
+    [
+        (narrows.IOC, "fit"),
+        (narrows.IOC, "partial_fit"),
+        (narrows.IOC, "transform_while_learning"),
+        (narrows.IDRQR, "fit"),
+        (narrows.CCIPCA, "fit_transform"),
+        (narrows.OnlineSRDA, "partial_fit"),
+        (narrows.OCFS, "fit"),
+    ],
+)
+def test_arguments_that_a_method_does_not_take_are_errors_that_name_it(method, verb):
+    X, y = labelled()
+    argument = "weights" if method in (narrows.OCFS, narrows.OnlineSRDA) else "sample_weight"
+    called = f"{method.__name__}.{'fit' if verb == 'fit_transform' else verb}"
+    message = rf"^{called}\(\) got an unexpected .* '{argument}'.* \(see help\({called}\)\)$"
+    with pytest.raises(TypeError, match=message):
+        getattr(method(), verb)(X, y, **{argument: np.ones(len(y))})
+    if verb != "fit_transform":
+        with pytest.raises(TypeError, match=rf"^{called}\(\) takes .* \(see help"):
+            getattr(method(), verb)(X, y, None, None)
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ from safetensors.numpy import load_file, save_file
 import narrows
 from narrows import OC, OCFS
 from narrows.io import atomic, store
-from narrows.read import Source
+from narrows.read import Source, source_of
 from narrows.solve.errors import DataError
 from narrows.text import Tfidf
 from tests.cases import assert_same, labelled
-from tests.forks import forked
+from tests.forks import exit_code, forked
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_names_and_the_source_survive(tmp_path):
     fitted._remember(source)
     narrows.save(fitted, tmp_path / "a.narrows")
     loaded = narrows.load(tmp_path / "a.narrows")
-    assert loaded._source == source
+    assert source_of(loaded) == source
     assert loaded.feature_names_in_.tolist() == names
     assert loaded.feature_names_in_.dtype == object
     assert loaded.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
@@ -138,10 +138,16 @@ def test_files_from_elsewhere(model, changes, message):
 
 def test_other_files_are_not_models(tmp_path):
     save_file({"a": np.ones(2)}, tmp_path / "a.safetensors")
-    with pytest.raises(DataError, match="the narrows header is missing"):
+    with pytest.raises(DataError, match="got a file without its header"):
         narrows.load(tmp_path / "a.safetensors")
     with pytest.raises(FileNotFoundError):
         narrows.load(tmp_path / "none.narrows")
+
+
+def test_only_an_estimator_has_a_source():
+    with pytest.raises(TypeError, match="source_of: expected an estimator of narrows, got list"):
+        source_of([])
+    assert source_of(OC().fit(*labelled())) is None
 
 
 def test_what_cannot_be_saved(tmp_path):
@@ -193,8 +199,11 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe, copy = tmp_path / "pipe.narrows", tmp_path / "copy.narrows"
     os.mkfifo(pipe)
     with subprocess.Popen(["cp", pipe, copy]) as reader:
-        narrows.save(OC().fit(X, y), pipe)
-        assert reader.wait(timeout=60) == 0
+        try:
+            narrows.save(OC().fit(X, y), pipe)
+            assert reader.wait(timeout=60) == 0
+        finally:
+            reader.kill()
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert_same(narrows.load(copy), OC().fit(X, y))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.narrows", "pipe.narrows"]
@@ -217,7 +226,7 @@ def writing(tmp_path):
         yield process
     finally:
         process.kill()
-        process.join()
+        exit_code(process)
         os.close(started)
         os.close(stopped)
 
@@ -232,7 +241,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path, writing):
     assert save_again() == [room.name, "a.npz"]  # its process lives
     assert (room / "new").read_bytes() == b"half"
     writing.kill()
-    writing.join()
+    assert exit_code(writing) == -signal.SIGKILL
     assert save_again() == ["a.npz"]
 
 
@@ -254,8 +263,7 @@ def test_what_a_killed_cleaner_left_goes_with_the_next_one(tmp_path, moment):
         atomic.clear_unfinished(tmp_path)
 
     process = forked(clear)
-    process.join()
-    assert process.exitcode == 9
+    assert exit_code(process) == 9
     assert left.exists()
     atomic.clear_unfinished(tmp_path)
     assert not left.exists()

@@ -189,7 +189,7 @@ def test_two_estimators_that_merge_each_other_do_not_wait_for_each_other():
 
     def merge(one, other):
         for _ in range(50):
-            both.wait()
+            both.wait(timeout=60)
             one.merge(other)
 
     in_threads([lambda: merge(a, b), lambda: merge(b, a)])

@@ -58,7 +58,7 @@ class Mu:
 
 
 def data() -> Any:
-    """The three sets of the paper that are to be had."""
+    """The three sets of the paper that are available."""
     yield "ORL", *corpora.faces()
     yield "tr41", *corpora.documents("tr41")
     yield "re0", *corpora.documents("re0")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from benchmarks.studies import corpora
 from benchmarks.studies.tables import markdown
 from narrows import CHI, IG, OCFS
 from narrows.evaluate import selection_overlap
-from narrows.read import Source
 
 
 class SharedColumns:
@@ -16,10 +17,7 @@ class SharedColumns:
 
     def table(self) -> str:
         split = corpora.comp()
-        fitted = [
-            method.fit(split.X, split.y)._remember(Source(columns=tuple(split.terms)))
-            for method in (OCFS(), IG(), CHI())
-        ]
+        fitted = [method.fit(split.X, split.y) for method in (OCFS(), IG(), CHI())]
         sizes = (10, 100, 1_000, 10_000)
         overlaps = selection_overlap(fitted, sizes)
         pairs = ((0, 1, "OCFS, IG"), (0, 2, "OCFS, CHI"), (1, 2, "IG, CHI"))
@@ -27,8 +25,13 @@ class SharedColumns:
             ["columns shared", *(f"{p:,}" for p in sizes)],
             [[title, *(int(o.shared[a, b]) for o in overlaps)] for a, b, title in pairs],
         )
+        best = {type(method).__name__: split.terms[method.ranking_[:10]] for method in fitted}
+        picks = Counter(term for terms in best.values() for term in terms)
         only = markdown(
             ["of the ten best", "only this method picks"],
-            [[name, ", ".join(terms) or "-"] for name, terms in overlaps[0].only.items()],
+            [
+                [name, ", ".join(term for term in terms if picks[term] == 1) or "-"]
+                for name, terms in best.items()
+            ],
         )
         return f"{shared}\n\n{only}"

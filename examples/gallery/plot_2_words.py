@@ -21,7 +21,7 @@ print(f"{ocfs.n_features_} of {X.shape[1]:,} terms are kept")
 
 # %%
 # The eight best of each class: large ones score high. Words in grey and in brackets are rarer in
-# the class than elsewhere: that they are missing is what tells it apart.
+# the class than elsewhere: their absence distinguishes it.
 
 stats = ocfs.stats_
 figure, ax = plt.subplots(figsize=(12, 7.5))

@@ -1,4 +1,4 @@
-"""000 Fig. 5 and section 4.2.3, 001 Fig. 6: ODP, which is not to be had.
+"""000 Fig. 5 and section 4.2.3, 001 Fig. 6: ODP, which is not available.
 
 `--odp FILE` runs this on ODP, five folds. Without it every claim on ODP stays open, and one row
 each asks the same of all 20 classes of 20 Newsgroups, by date: the widest set that is here. SMO

@@ -10,7 +10,6 @@ from examples.papers.verdict import Row, judged
 
 from narrows import CHI, IG, OCFS
 from narrows.evaluate import selection_overlap
-from narrows.read import Source
 
 SIZES = (10, 100, 1_000, 10_000)
 PRINTED = {
@@ -24,10 +23,7 @@ TERMS = {"OCFS": {"drive", "file", "edu", "card"}, "IG": {"drive", "3d1", "x11r5
 
 def run(out: Path) -> list[Row]:
     comp = corpora.comp()
-    fitted = [
-        method.fit(comp.X, comp.y)._remember(Source(columns=tuple(comp.terms)))
-        for method in (OCFS(), IG(), CHI())
-    ]
+    fitted = [method.fit(comp.X, comp.y) for method in (OCFS(), IG(), CHI())]
     overlaps = selection_overlap(fitted, SIZES)
     shared = {
         pair: [int(o.shared[a, b]) for o in overlaps]
@@ -48,7 +44,7 @@ def run(out: Path) -> list[Row]:
     ]
     apart = [1 - share for pair in ("OCFS, IG", "OCFS, CHI") for share in parts[pair]]
     best = {
-        name: {method._column_name(int(k)) for k in method.ranking_[:10]}
+        name: set(comp.terms[method.ranking_[:10]])
         for name, method in zip(TERMS, fitted, strict=True)
     }
     common = set.intersection(*best.values())

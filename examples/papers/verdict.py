@@ -43,7 +43,7 @@ def judged(*parts: Any) -> str:
 
 
 def absent(paper: str, where: str, claim: str, theirs: str, note: str) -> Row:
-    """The row of a claim whose data are not to be had."""
+    """The row of a claim whose data are not available."""
     return Row(paper, where, claim, theirs, "-", ABSENT, note)
 
 

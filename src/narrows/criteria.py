@@ -144,8 +144,8 @@ def check_spread(spread: np.ndarray, size: Callable[[], np.ndarray]) -> None:
         Returns the largest number that was squared, for each feature.
     """
     if not np.isfinite(spread).all():
-        expected = f"class means that differ by less than {HUGE**0.5:.1e}"
-        raise too_large(expected, int(size().argmax()))
+        expected, found = f"class means that differ by less than {HUGE**0.5:.1e}", size()
+        raise too_large(expected, int(found.argmax()), f"differences up to {found.max():.1e}")
     if spread.max(initial=0.0) < TINY:
         check_not_tiny(size())
 

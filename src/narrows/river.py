@@ -69,7 +69,7 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     """
     check_whole("rows_of", "n_features", n_features)
     if n_features > MOST:  # scikit-learn does not check, and the process ends
-        raise ParameterError(f"rows_of: n_features must be <= {MOST:,}, got {n_features!r}.")
+        raise ParameterError(f"rows_of: expected n_features <= {MOST:,}, got {n_features!r}.")
     hasher = FeatureHasher(n_features=n_features, alternate_sign=False)
     given = [{k: v for k, v in row.items() if v is not None} for row in dicts]
     # scikit-learn refuses an empty list
@@ -272,7 +272,7 @@ class OneByOne(BaseEstimator):
             return None
         if not hasattr(self.estimator_, "predict"):
             raise AttributeError(
-                f"OneByOne: {type(self.estimator_).__name__} does not support predict. Use "
-                "OnlineSRDA, or a classifier after it."
+                f"OneByOne: expected an estimator with predict, got "
+                f"{type(self.estimator_).__name__}. Use OnlineSRDA, or a classifier after it."
             )
         return self.estimator_.predict(rows_of([x], self.n_features)).tolist()[0]

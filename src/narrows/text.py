@@ -1,10 +1,10 @@
-"""TF-IDF with additive document frequencies (long because of two public docstrings)."""
+"""TF-IDF with additive document frequencies."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -19,13 +19,12 @@ from sklearn.feature_extraction.text import (
 )
 
 from narrows.solve.errors import ParameterError
-from narrows.solve.schema import COUNT, SORTED, Check, Field, between, checked
 
 __all__ = ["HashedTfidf", "Tfidf"]
 
 TOKEN = r"(?u)\b\w+\b"
 StopWords = str | Collection[str] | None
-_ENGLISH = "english"  # the name of scikit-learn's list
+ENGLISH = "english"  # the name of scikit-learn's list
 MOST = 2**31 - 1  # hashed features at most
 
 
@@ -43,7 +42,7 @@ class Vectoriser(ABC):
 
     def update(self, texts: Iterable[str]) -> Self:
         """Count the terms of more texts."""
-        texts = _texts(texts)
+        texts = self._texts(texts)
         self._count(texts)
         self.n_documents += len(texts)
         self._drop_computed()
@@ -67,7 +66,7 @@ class Vectoriser(ABC):
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_array:
         """Return texts as a matrix of shape (n_samples, n_features); unknown terms are ignored."""
-        return sparse.csr_array(self._rows(_texts(texts)))
+        return sparse.csr_array(self._rows(self._texts(texts)))
 
     @property
     @abstractmethod
@@ -81,9 +80,9 @@ class Vectoriser(ABC):
 
     @abstractmethod
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return settings and counts as named arrays, for `from_arrays`."""
+        """Return settings and counts as named arrays; `narrows.io.source` reads them."""
 
-    def check_settings(self, other: object) -> None:
+    def _check_settings(self, other: object) -> None:
         """Raise ValueError if another vectoriser has other settings."""
         name = type(self).__name__
         if type(other) is not type(self):
@@ -98,6 +97,14 @@ class Vectoriser(ABC):
 
     # -- inside -----------------------------------------------------------------------------
 
+    def _texts(self, texts: Iterable[str]) -> list[str]:
+        found = list(texts)
+        odd = [text for text in found if not isinstance(text, str | bytes)]
+        if odd or isinstance(texts, str | bytes):
+            got, who = repr(odd[0] if odd else texts), type(self).__name__
+            raise ValueError(f"{who}: expected a list of texts, each a str, got {got:.60}.")
+        return found
+
     @abstractmethod
     def _count(self, texts: Sequence[str]) -> None:
         """Add to the document frequencies."""
@@ -108,7 +115,7 @@ class Vectoriser(ABC):
 
     def _combined(self, other: Self, sign: int) -> Self:
         """Return a new vectoriser with the sum or difference of the counts."""
-        self.check_settings(other)
+        self._check_settings(other)
         new = type(self)(**{name: getattr(self, name) for name in self._compared})
         new.n_documents = self.n_documents + sign * other.n_documents
         smallest, largest = new._set_frequencies(self, other, sign)
@@ -141,7 +148,7 @@ class Vectoriser(ABC):
         arrays = {"n_documents": np.array(self.n_documents)}
         if words is not None:
             listed = [words] if isinstance(words, str) else list(words)
-            if words == (_ENGLISH,):  # a list of this word is stored twice; once is the name
+            if words == (ENGLISH,):  # a list of this word is stored twice; once is the name
                 listed *= 2
             arrays["stop_words"] = np.array(listed, dtype=object)
         return arrays
@@ -223,7 +230,7 @@ class Tfidf(Vectoriser):
         return len(self.terms)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return settings and counts as named arrays, for `from_arrays`."""
+        """Return settings and counts as named arrays; `narrows.io.source` reads them."""
         terms = np.array(sorted(self.document_frequency), dtype=object)
         frequency = [self.document_frequency[term] for term in terms]
         return self._settings() | {
@@ -328,7 +335,7 @@ class HashedTfidf(Vectoriser):
         return int(np.count_nonzero(self.document_frequency))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return settings and counts as named arrays, for `from_arrays`."""
+        """Return settings and counts as named arrays; `narrows.io.source` reads them."""
         return self._settings() | {"hashed_frequency": self.document_frequency}
 
     def _count(self, texts: Sequence[str]) -> None:
@@ -355,49 +362,6 @@ class HashedTfidf(Vectoriser):
         return transformer
 
 
-def _frequencies_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    name = "hashed_frequency" if "hashed_frequency" in arrays else "document_frequency"
-    return bool(arrays[name].max(initial=0) <= arrays["n_documents"])
-
-
-_COUNTED = {"n_documents": Field("i8", (), COUNT), "stop_words": Field("O", ("w",), optional=True)}
-_TERMS = {
-    "terms": Field("O", ("t",), SORTED),
-    "document_frequency": Field("i8", ("t",), between(1, 2**53)),
-    "min_df": Field("i8", (), between(1, 2**53), optional=True),
-}
-_HASHED = {"hashed_frequency": Field("i8", ("t",), COUNT)}
-_RULES = (Check("document frequencies of at most n_documents", _frequencies_fit),)
-
-
-def from_arrays(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
-    """Return the vectoriser that `to_arrays` described."""
-    checked(arrays, _COUNTED | (_HASHED if "hashed_frequency" in arrays else _TERMS), _RULES)
-    words = arrays.get("stop_words")
-    stop_words: StopWords = None if words is None else tuple(words.tolist())
-    if stop_words == (_ENGLISH,):
-        stop_words = _ENGLISH
-    new: Any
-    if "hashed_frequency" in arrays:
-        new = HashedTfidf(len(arrays["hashed_frequency"]), stop_words)
-        new.document_frequency = np.array(arrays["hashed_frequency"])
-    else:
-        new = Tfidf(stop_words, int(arrays.get("min_df", 1)))
-        counts = zip(arrays["terms"].tolist(), arrays["document_frequency"].tolist(), strict=True)
-        new.document_frequency = Counter(dict(counts))
-    new.n_documents = int(arrays["n_documents"])
-    return new
-
-
-def _texts(texts: Iterable[str]) -> list[str]:
-    found = list(texts)
-    odd = [text for text in found if not isinstance(text, str | bytes)]
-    if odd or isinstance(texts, str | bytes):
-        got = repr(odd[0] if odd else texts)
-        raise ValueError(f"expected a list of texts, each a str, got {got:.60}.")
-    return found
-
-
 def _words(stop_words: StopWords) -> StopWords:
     """Return stop words sorted and in lower case, as they are compared and stored."""
     if stop_words is None or isinstance(stop_words, str):
@@ -406,7 +370,7 @@ def _words(stop_words: StopWords) -> StopWords:
 
 
 def _check(who: str, stop_words: StopWords, name: str, value: Any, most: float = np.inf) -> None:
-    words: Any = () if stop_words is None or stop_words == _ENGLISH else stop_words
+    words: Any = () if stop_words is None or stop_words == ENGLISH else stop_words
     listed = isinstance(words, Collection) and not isinstance(words, str | bytes)
     if not listed or not all(isinstance(word, str) for word in words):
         raise ParameterError(

@@ -13,6 +13,7 @@ import click
 
 from narrows.command import learning, reporting, transforming
 from narrows.command.console import say, show_warning
+from narrows.io.formats import SUFFIXES
 from narrows.solve.errors import ParameterError
 
 
@@ -56,22 +57,28 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+HELP = """Supervised dimensionality reduction of large and streaming labelled data.
+
+\b
+narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
+narrows transform model.narrows test.svm -o reduced.npz
+narrows compare train.svm --report report.html
+
+The suffix of a file names its format: {text_files} (each may end in {compressed}),
+{binary_files}; "-" is standard input or output. Results are printed on stdout, progress and errors
+on stderr.
+
+Exit status: 0 success, 1 an error in the data, 2 wrong usage, 130 interrupted.
+"""
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    help=HELP.format(**SUFFIXES),
+)
 @click.version_option(package_name="narrows", message="narrows %(version)s")
 def cli() -> None:
-    """Supervised dimensionality reduction of large and streaming labelled data.
-
-    \b
-    narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
-    narrows transform model.narrows test.svm -o reduced.npz
-    narrows compare train.svm --report report.html
-
-    The suffix of a file names its format: .svm .svmlight .libsvm .csv .jsonl (each may end in
-    .gz), .npz and .parquet; "-" is standard input or output. Results are printed on stdout,
-    progress and errors on stderr.
-
-    Exit status: 0 success, 1 an error in the data, 2 wrong usage, 130 interrupted.
-    """  # noqa: D301 - click reads the character
+    """Run the verb that is named."""
 
 
 for verb in (*learning.VERBS, *transforming.VERBS, *reporting.VERBS):

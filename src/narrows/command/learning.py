@@ -18,6 +18,7 @@ from narrows.evaluate.describe import summary
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint
 from narrows.io.chunk import Options
+from narrows.io.source import check_kind, is_of_texts
 from narrows.io.store import load, save, save_finished
 from narrows.io.streams import expand_patterns
 from narrows.solve.errors import DataError, ParameterError
@@ -87,7 +88,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
         _report_model(estimator, output, as_json)
         return 0
     run = _run(estimator, files, reading, given, checkpoint)
-    values.check_kind(run.dataset, estimator, model, files[0])
+    check_kind(files[0], run.dataset.is_text, is_of_texts(estimator._source), model)
     return _learn(run, run.update, output, as_json)
 
 
@@ -112,7 +113,9 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
         try:
             merge_with(other)
         except ValueError as error:
-            raise DataError(model, f"cannot be merged into {models[0]}. {error}") from None
+            raise DataError(
+                model, f"expected a model to merge into {models[0]}, got another. {error}"
+            ) from None
     _save(merged, output)
     _report_model(merged, output, as_json)
 

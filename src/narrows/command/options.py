@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from narrows.command.values import METHODS, Method, Number, Numbers
+from narrows.command.values import METHODS, method, number, numbers
+from narrows.io.formats import SUFFIXES
 from narrows.io.lines import MAX_LINE_MB
 from narrows.text import MOST
 
@@ -20,7 +22,8 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
     *tables : click option, or tuple of these
         In the order in which the help shows them.
     short_help : str, optional
-        For the list of commands; by default the first sentence of the docstring.
+        For the list of commands; by default the first sentence of the docstring, in which names
+        of `narrows.io.formats.SUFFIXES` in braces stand for these.
     """
     options = [*tables, _JSON]
 
@@ -28,7 +31,8 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
         for table in reversed(options):
             for option in reversed(table if isinstance(table, tuple) else (table,)):
                 function = option(function)
-        return click.command(short_help=short_help)(function)
+        text = inspect.cleandoc(function.__doc__).format(**SUFFIXES)
+        return click.command(short_help=short_help, help=text)(function)
 
     return add
 
@@ -51,11 +55,11 @@ MODEL_OUTPUT = click.option(
     "-o", "--output", required=True, metavar="MODEL", help="File to save the model to."
 )
 METHOD = click.option(
-    "--method", required=True, type=Method(), metavar="NAME",
+    "--method", required=True, type=method, metavar="NAME",
     help=f"One of {', '.join(METHODS)}. Start with ocfs, oc, srda or onlinesrda.",
 )  # fmt: skip
 PARAMETERS = (
-    _option("--n-features", "P", Number(), "Features to select: a number, or a fraction."),
+    _option("--n-features", "P", number, "Features to select: a number, or a fraction."),
     _option(
         "--energy", "SHARE", float,
         "Select the fewest features with this share of the total score; 0.8 if no size is given.",
@@ -65,9 +69,9 @@ PARAMETERS = (
         "--n-components", "P", int,
         "Number of components; by default c - 1, c or 2, depending on the method.",
     ),
-    _option("--priors", "PRIORS", Numbers(), "Class priors: empirical, sqrt, balanced or p1,p2,…"),
+    _option("--priors", "PRIORS", numbers, "Class priors: empirical, sqrt, balanced or p1,p2,…"),
     _option("--eps", "EPS", float, "Weight of the within-class scatter (mmcfs, mmc, immc)."),
-    _option("--theta", "THETA", Numbers(), "Shift of immc: auto, a number or t1,t2,…"),
+    _option("--theta", "THETA", numbers, "Shift of immc: auto, a number or t1,t2,…"),
     _option("--mu", "MU", float, "Regularisation of the within-class scatter (lda, idrqr)."),
     _option("--alpha", "ALPHA", float, "Penalty on the squared coefficients (srda)."),
     _option("--half-life", "ROWS", float, "Rows after which the weight of a row is halved."),

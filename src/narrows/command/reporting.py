@@ -12,6 +12,7 @@ from narrows.command import options, values
 from narrows.command.console import report as show
 from narrows.command.console import say
 from narrows.evaluate.describe import described, details, escaped, summary
+from narrows.io.source import is_of_texts
 from narrows.io.store import load
 from narrows.solve.errors import ParameterError
 from narrows.text import Tfidf
@@ -85,7 +86,7 @@ def compare(
     from narrows.evaluate.folds import read_folds
 
     if test is not None and cv is not None:
-        raise ParameterError("--test and --cv exclude each other.")
+        raise ParameterError("--test, --cv: expected one of them, got both. Leave one out.")
     sizes, classifiers = values.integers("--dims", dims), classifier.split(",")
     compared = comparison.check(methods.split(","), sizes, classifiers)
     inputs = [input] if test is None else [input, test]
@@ -94,8 +95,7 @@ def compare(
     vectoriser = values.make_vectoriser(given) or Tfidf()
     reading = values.read_options(given, labels_required=True)
     data = read_folds(input, test, cv, seed, reading, vectoriser)
-    is_text = data.source is not None and data.source.tfidf is not None
-    values.check_text_options(given, is_text, input)
+    values.check_text_options(given, is_of_texts(data.source), input)
     found: dict[Any, Any] = {}
     # all columns, and each method at each size, by each classifier
     total = len(data.folds) * (1 + len(compared) * len(set(sizes))) * len(set(classifiers))
@@ -143,7 +143,8 @@ def demo(output: str, as_json: bool) -> None:
 
     values.check_output(output)
     if not output.lower().endswith(PICTURES):
-        raise ParameterError(f"{output}: expected a picture ({', '.join(PICTURES)}).")
+        expected = f"a picture that ends in {', '.join(PICTURES)}"
+        raise ParameterError(f"{output}: expected {expected}, got another suffix. Change it.")
     scores = digits.run()
     heading = "Handwritten digits: 64 pixels, 10 classes; 1,347 to learn from, 450 held out"
     found = {"scores": [score.as_dict() for score in scores], "picture": output}

@@ -11,6 +11,7 @@ from narrows.engines import local
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
+from narrows.io.source import check_terms
 from narrows.solve.errors import DataError, ParameterError, RangeError
 from narrows.text import Tfidf, Vectoriser
 
@@ -89,7 +90,7 @@ class Run:
         return estimator._remember(dataset.source(self.vectoriser))
 
     def update(self) -> Any:
-        """Update the estimator with the rows, and return it."""
+        """Update the estimator with the samples, and return it."""
         if self._resumed is not None:
             self.estimator = self._resumed.estimator
         with self._inputs_in_errors():
@@ -97,14 +98,14 @@ class Run:
                 self.estimator, self, lambda: self._record(self.estimator._fitted.state, 0)
             )
 
-    def rows(self, chunk: Chunk) -> Any:
-        """Return the rows of a chunk; texts are turned into rows by the vectoriser."""
+    def samples(self, chunk: Chunk) -> Any:
+        """Return the samples of a chunk; the vectoriser makes them of texts."""
         return chunk.X if self.vectoriser is None else self.vectoriser.transform(chunk.X)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         for chunk in self._chunks():
             self._chunk = chunk
-            yield self.rows(chunk), chunk.y
+            yield self.samples(chunk), chunk.y
 
     def _chunks(self) -> Iterator[Chunk]:
         """Yield the chunks to learn; with a sample, its terms are counted first."""
@@ -122,11 +123,8 @@ class Run:
         yield from chunks
 
     def _use_new_vectoriser(self) -> None:
-        """Turn texts into rows by the terms counted so far; DataError where there are none."""
-        if not self._new_vectoriser.n_terms:
-            min_df = getattr(self._new_vectoriser, "min_df", 1)
-            expected = "words" if min_df == 1 else f"words that occur in {min_df:,} of them"
-            raise DataError(self.inputs[0], f"the texts hold no {expected}.")
+        """Turn texts into samples by the terms counted so far; DataError where there are none."""
+        check_terms(self._new_vectoriser, self.inputs[0])
         self.vectoriser = self._new_vectoriser
 
     def _record(self, state: Any, passes: int) -> None:
@@ -155,13 +153,13 @@ class Run:
 
 def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
     try:
-        before.check_settings(now)
+        before._check_settings(now)
     except ValueError as error:
         raise another_run(path, str(error)) from None
 
 
 def _options_as_before(resumed: ResumePoint, options: Options, from_position: bool) -> Options:
-    """Return options by which rows are read as they were before the stop."""
+    """Return options by which samples are read as they were before the stop."""
     source, classes = resumed.estimator._source, resumed.state.classes
     found = {
         "header": resumed.header if from_position else None,

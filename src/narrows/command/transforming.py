@@ -15,6 +15,8 @@ from narrows.command.runs import Run
 from narrows.evaluate.describe import printable
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
+from narrows.io.formats import FOR_ROWS, SUFFIXES
+from narrows.io.source import check_kind, is_of_texts
 from narrows.io.store import load
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
@@ -25,7 +27,7 @@ from narrows.solve.errors import DataError, ParameterError
     options.MODEL, options.INPUT,
     click.option(
         "-o", "--output", required=True, metavar="OUTPUT",
-        help=".npz, .parquet, .svm or .csv; - for CSV on stdout.",
+        help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.",
     ),
     options.READING, options.WRITING, options.ENGINES,
 )  # fmt: skip
@@ -47,7 +49,7 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     output_format(output)
     estimator = load(model)
     run = Run(estimator, inputs, values.options_of_model(estimator, model, reading))
-    values.check_kind(run.dataset, estimator, model, input)
+    check_kind(input, run.dataset.is_text, is_of_texts(estimator._source), model)
     rows, stopped = 0, False
     names = [printable(name) for name in estimator.get_feature_names_out()]
     with writer(output, names, csv_safe=given["csv_safe"]) as out, warnings.catch_warnings():
@@ -55,7 +57,7 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
             for chunk in progress(run.dataset, "reducing"):
-                reduced = estimator.transform(run.rows(chunk))
+                reduced = estimator.transform(run.samples(chunk))
                 out.write(reduced, chunk.y, inputs[chunk.at.file], chunk.lines)
                 rows += reduced.shape[0]
         except KeyboardInterrupt:  # between two chunks: the rows so far are complete
@@ -99,8 +101,8 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     narrows convert train.svm train.parquet
     narrows convert train.csv train.svm.gz
 
-    Numbers can be converted between all formats except .jsonl; .jsonl only to .jsonl or .jsonl.gz.
-    The output is read again, and its rows are counted.
+    Files of numbers can be converted to {numbers}; files of texts to {texts}. The output is read
+    again, and its rows are counted.
     """  # noqa: D301 - click reads the character
     values.check_output(output, input)
     dataset = Dataset([input], values.read_options(given))

@@ -6,16 +6,16 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Collection
-from difflib import get_close_matches
+from contextlib import suppress
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from narrows import families
+from narrows.evaluate.methods import did_you_mean
 from narrows.io.chunk import Options
-from narrows.io.dataset import Dataset
+from narrows.io.formats import SUFFIXES
 from narrows.io.store import is_checkpoint
 from narrows.solve.errors import DataError, ParameterError
 from narrows.text import HashedTfidf, Tfidf, Vectoriser
@@ -41,53 +41,31 @@ def _int_or_float(digits: str) -> int | float:
     return int(digits) if len(digits) < 20 else float(digits)
 
 
-class Method(click.ParamType):
-    """The name of a method, converted to its class."""
-
-    name = "method"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the class of a method."""
-        if not isinstance(value, str):
-            return value
-        if value.lower() not in METHODS:
-            near = _nearest(value.lower(), METHODS)
-            hint = f"Did you mean {near}?" if near else f"Choose from {', '.join(METHODS)}."
-            self.fail(f"{value!r} is not a method. {hint}", param, ctx)
-        return METHODS[value.lower()]
+def method(name: str) -> Any:
+    """Return the class of a method."""
+    if name.lower() not in METHODS:
+        hint = did_you_mean(name.lower(), METHODS)
+        raise click.BadParameter(f"expected a method, got {name!r}. {hint}")
+    return METHODS[name.lower()]
 
 
-class Number(click.ParamType):
-    """An integer, or else a fraction."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the number."""
-        for kind in (_int_or_float, float):
-            try:
-                return kind(value)
-            except ValueError:
-                continue
-        self.fail(f"{value!r} is not a number.", param, ctx)
+def number(text: str) -> int | float:
+    """Return an integer, or else a fraction."""
+    for kind in (_int_or_float, float):
+        with suppress(ValueError):
+            return kind(text)
+    raise click.BadParameter(f"expected a number, got {text!r}.")
 
 
-class Numbers(click.ParamType):
-    """A word, a number, or a list of numbers separated by commas."""
-
-    name = "value"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the word, the number or the list."""
-        if not isinstance(value, str):
-            return value
-        try:
-            numbers = [float(part) for part in value.split(",")]
-        except ValueError:
-            if "," in value:
-                self.fail(f"{value!r} is not a list of numbers.", param, ctx)
-            return value
-        return numbers if "," in value else numbers[0]
+def numbers(text: str) -> Any:
+    """Return a word, a number, or a list of numbers separated by commas."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        if "," in text:
+            raise click.BadParameter(f"expected a list of numbers, got {text!r}.") from None
+        return text
+    return found if "," in text else found[0]
 
 
 def integers(flag: str, value: str) -> list[int]:
@@ -97,11 +75,6 @@ def integers(flag: str, value: str) -> list[int]:
     except ValueError:
         problem = f"{flag}: expected integers separated by commas, got {value!r:.100}."
         raise ParameterError(problem) from None
-
-
-def _nearest(name: str, known: Collection[str]) -> str | None:
-    """Return the known name that is most similar, if one is similar."""
-    return next(iter(get_close_matches(name, known, n=1)), None)
 
 
 # -- estimators and models -----------------------------------------------------------------------
@@ -116,7 +89,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
         if not equals:
             raise ParameterError(f"--param: expected NAME=VALUE, got {pair}.")
         if key in chosen:
-            raise ParameterError(f"--param {pair}: {key} was given twice. Give it once.")
+            raise ParameterError(f"--param: expected {key} once, got it twice. Leave out {pair}.")
         try:
             chosen[key] = json.loads(value, parse_int=_int_or_float)
         except RecursionError:
@@ -125,31 +98,18 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
             chosen[key] = value
     known = estimator.get_params()
     for key in [key for key in chosen if key not in known]:
-        near = _SIZES[key] if _SIZES.get(key) in known else _nearest(key, known)
-        near = _flag(near) if near in _PARAMETERS else near
-        hint = f"Did you mean {near}?" if near else f"It has {', '.join(sorted(known))}."
-        raise ParameterError(f"{method.__name__}: unknown parameter {key!r}. {hint}")
+        near = _SIZES[key] if _SIZES.get(key) in known else key
+        hint = did_you_mean(near, known, lambda name: _flag(name) if name in _PARAMETERS else name)
+        raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")
     return estimator.set_params(**chosen)
 
 
 def supported(estimator: Any, method: str) -> Any:
-    """Return a method of an estimator; ParameterError says what to use where it has none."""
+    """Return a method of an estimator; ParameterError says what to use instead of another."""
     try:
         return getattr(estimator, method)
     except AttributeError as error:
         raise ParameterError(str(error)) from None
-
-
-def check_kind(dataset: Dataset, estimator: Any, model: str, path: str) -> None:
-    """Raise where a model of texts is given numbers, or one of numbers texts."""
-    source = estimator._source
-    needs_text = source is not None and source.tfidf is not None
-    if dataset.is_text != needs_text:
-        kinds = ("numbers", "texts")
-        raise ParameterError(
-            f"{path}: expected {kinds[needs_text]}, as {model} was fitted to, "
-            f"got {kinds[dataset.is_text]}."
-        )
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -158,7 +118,9 @@ def check_kind(dataset: Dataset, estimator: Any, model: str, path: str) -> None:
 def read_options(given: dict[str, Any], labels_required: bool = False) -> Options:
     """Return how to read files."""
     if given["zero_based"] and given["one_based"]:
-        raise ParameterError("--zero-based and --one-based exclude each other.")
+        raise ParameterError(
+            "--zero-based, --one-based: expected one of them, got both. Leave one out."
+        )
     chosen = {name: given[name] for name in _READING}
     if not given["zero_based"] and not given["one_based"]:
         chosen["zero_based"] = None
@@ -214,7 +176,7 @@ def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
     """Raise where options of texts were given for numbers."""
     for name in _OF_TEXTS:
         if not is_text and given.get(name) is not None:
-            problem = f"{_flag(name)}: expected texts (.jsonl), got numbers in {path}."
+            problem = f"{_flag(name)}: expected texts ({SUFFIXES['texts']}), got numbers in {path}."
             raise ParameterError(f"{problem} Leave it out.")
 
 
@@ -238,14 +200,18 @@ def check_output(path: str, *inputs: str) -> None:
         return
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
-        raise ParameterError(f"{path}: the folder {folder} does not exist. Create it first.")
+        raise ParameterError(f"{path}: expected a folder {folder}, got none. Create it first.")
     if os.path.isdir(path):
         raise ParameterError(f"{path}: expected a file, got a folder.")
     if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise ParameterError(f"{path}: permission to write is denied.")
+        raise ParameterError(
+            f"{path}: expected permission to write, got none. Write to another file."
+        )
     for source in inputs:
         if os.path.isfile(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise ParameterError(f"{path}: the output is also an input. Write to another file.")
+            raise ParameterError(
+                f"{path}: expected an output, got an input. Write to another file."
+            )
 
 
 def check_checkpoint_options(given: dict[str, Any]) -> None:
@@ -258,10 +224,10 @@ def check_checkpoint_options(given: dict[str, Any]) -> None:
 def check_checkpoint_path(path: str, output: str, *inputs: str) -> None:
     """Raise where a checkpoint would overwrite another file; a finished run removes it."""
     if path == "-":
-        raise ParameterError("--checkpoint: expected a file, got -.")
+        raise ParameterError("--checkpoint: expected a file, got -. Name a file.")
     check_output(path, *inputs)
     if os.path.realpath(path) == os.path.realpath(output):
-        raise ParameterError(f"{path}: the checkpoint and the model must be different files.")
+        raise ParameterError(f"{path}: expected a checkpoint, got the model. Name another file.")
     if os.path.exists(path) and not is_checkpoint(path):
         raise ParameterError(
             f"{path}: expected a checkpoint, got another file. Remove it, or name another one."
@@ -279,7 +245,7 @@ def cluster_options(given: dict[str, Any], *local_only: str) -> dict[str, Any] |
     for name in local_only:
         if given[name] not in (None, False):
             raise ParameterError(
-                f"{_flag(name)} is not available with --engine dask. Leave it out."
+                f"{_flag(name)}: expected --engine local, got --engine dask. Leave it out."
             )
     return {"client": given["scheduler"], "progress": sys.stderr.isatty()}
 
@@ -300,7 +266,8 @@ def as_typed() -> str:
 def _require(given: dict[str, Any], name: str, holds: bool, required: str) -> None:
     """Raise where an option was given, but not what it requires."""
     if given[name] not in (None, False) and not holds:
-        raise ParameterError(f"{_flag(name)} requires {required}.")
+        problem = f"expected {required} beside it, got a command without it. Add it."
+        raise ParameterError(f"{_flag(name)}: {problem}")
 
 
 def _flag(name: str) -> str:

@@ -12,6 +12,9 @@ from threading import Lock
 from traceback import clear_frames
 from typing import Any
 
+from narrows.io.extras import needing
+
+NAME = "narrows.engines.dask"  # for messages
 _START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
 _LOGGERS = ("distributed", "asyncio", "bokeh")
 _WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
@@ -24,12 +27,8 @@ _LIMITS = {
 
 def import_distributed() -> Any:
     """Return Dask's `distributed`; ImportError where it is not installed."""
-    try:
+    with needing("dask", "distributed", NAME):
         import distributed
-    except ImportError:
-        raise ImportError(
-            "narrows.engines.dask needs the extra `dask`: pip install narrows[dask]"
-        ) from None
     return distributed
 
 
@@ -44,7 +43,10 @@ def connect(client: Any) -> Iterator[Any]:
             try:
                 client = ours.enter_context(distributed.Client(client, set_as_default=False))
             except (OSError, TimeoutError, ValueError) as error:
-                raise ConnectionError(f"no Dask scheduler answers at {client}: {error}") from None
+                raise ConnectionError(
+                    f"{NAME}: expected a Dask scheduler at {client}, got no answer ({error}). "
+                    "Start it, or give the address of another one."
+                ) from None
         with _explain_errors(distributed, client):
             yield client
 
@@ -70,18 +72,18 @@ def _problem(distributed: Any, address: str, error: BaseException) -> str | None
     """Return what is wrong with the cluster, if that is the error."""
     if isinstance(error, distributed.KilledWorker):
         return (
-            f"workers of the Dask cluster at {address} died again and again on one part, most "
-            f"often for want of memory. Give them more memory, or smaller parts. {error}"
+            f"{NAME}: expected workers at {address} that live, got several that died on one part, "
+            f"most often of too little memory ({error}). Give them more memory, or smaller parts."
         )
     if isinstance(error, CancelledError | distributed.comm.CommClosedError):
         return (
-            f"the Dask scheduler at {address} was lost, and the fit with it. Start both again. "
-            f"({type(error).__name__}: {error})"
+            f"{NAME}: expected answers of the Dask scheduler at {address}, got a lost connection "
+            f"({type(error).__name__}: {error}). Start the scheduler and the fit again."
         )
     if type(error).__name__ in ("NoWorkerError", "NoValidWorkerError"):
         return (
-            f"the Dask cluster at {address} was without workers for too long. Start workers, then "
-            f"the fit again. {str(error).splitlines()[0]}"
+            f"{NAME}: expected workers of the Dask cluster at {address}, got none for too long "
+            f"({str(error).splitlines()[0]}). Start workers, then the fit again."
         )
     return None
 
@@ -160,7 +162,8 @@ def _current_client(distributed: Any, ours: ExitStack) -> Any:
             cluster = starting.result()
         except (OSError, RuntimeError) as error:
             raise ConnectionError(
-                f"no Dask cluster could be started on this machine: {str(error) or 'no answer'}"
+                f"{NAME}: expected a Dask cluster on this machine, got none that starts "
+                f"({str(error) or 'no answer'}). Give the client of a running cluster."
             ) from None
     # not the default one: another fit, in another thread, would lose it with this one's end
     return ours.enter_context(distributed.Client(cluster, set_as_default=False))

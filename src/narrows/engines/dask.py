@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from narrows.engines.cluster import connect, import_distributed
+from narrows.engines.cluster import NAME, connect, import_distributed
 from narrows.engines.engine import Engine, Function, Piece
 from narrows.engines.learn import reduce_block, reduce_part
 from narrows.engines.parts import Parts, feature_names, has_lists, label_of, list_parts
@@ -34,7 +34,7 @@ _AT_ONCE = 8  # arrays that one task adds up
 class Dask(Engine):
     """A Dask cluster; results are futures."""
 
-    name = "narrows.engines.dask"
+    name = NAME
 
     def __init__(self, client: Any):
         self.client = client

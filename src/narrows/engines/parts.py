@@ -19,9 +19,9 @@ from narrows.engines.features import Features, PartFeatures
 from narrows.engines.rows import SpreadRows
 from narrows.engines.tree import LIMIT
 from narrows.io.chunk import LABELS, Options
-from narrows.io.formats import common_format
+from narrows.io.formats import SUFFIXES, common_format, format_of
 from narrows.io.formats.parquet import INDICES, VALUES
-from narrows.io.source import Source
+from narrows.io.source import Source, check_kind, check_terms, is_of_texts
 from narrows.io.streams import expand_patterns
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import DataError, ParameterError
@@ -72,7 +72,9 @@ class Parts:
         self.files = [each for each in data if isinstance(each, str)]
         names_of = (d if isinstance(d, str) else f"partition {k}" for k, d in enumerate(data))
         self.parts = list(zip(data, names_of, strict=True))
-        self._are_texts = bool(self.files) and common_format(self.files).holds_texts
+        formats = {path: format_of(path)[0] for path in self.files}
+        self._format = common_format(formats) if formats else None
+        self._are_texts = self._format is not None and self._format.holds_texts
 
     def sum(self, estimator: Any) -> Any:
         """Return the sum of the states that an estimator learns from the parts."""
@@ -119,12 +121,13 @@ class Parts:
     def survey(self, vectoriser: Vectoriser | None = None) -> None:
         """Find out what only all files together show, and count the terms of texts."""
         if vectoriser is not None and not self._are_texts:
-            raise ParameterError("vectoriser: expected texts (.jsonl) to count, got numbers.")
-        if not self.files:
+            expected = f"texts ({SUFFIXES['texts']}) to count"
+            raise ParameterError(f"vectoriser: expected {expected}, got numbers. Leave it out.")
+        if self._format is None:
             return
         run, collect = self.engine.map, self.engine.collect
         found = collect(run(learn.survey, self.files, repeat(self.options)))
-        self.options = self.options.with_found(common_format(self.files).combine(found))
+        self.options = self.options.with_found(self._format.combine(found))
         (self.source,) = collect(run(learn.source_of, [self.files], [self.options]))
         if self.source is not None and self.source.columns is not None:
             self.options = self.options.replace(columns=self.source.columns)
@@ -136,18 +139,13 @@ class Parts:
             for result in counted:
                 vectoriser = vectoriser + collect([result])[0]
                 bar.update()
-        if not vectoriser.n_terms:
-            raise DataError(self.files[0], "expected texts with words, got none.")
+        check_terms(vectoriser, self.files[0])
         self.source = replace(self.source or Source(), tfidf=vectoriser)
 
     def use_source(self, source: Source | None) -> None:
         """Read files as the features that they were for an estimator when it was fitted."""
-        if self.files and self._are_texts != (source is not None and source.tfidf is not None):
-            kinds = ("numbers", "texts")
-            raise ParameterError(
-                f"{self.files[0]}: expected {kinds[not self._are_texts]} as in the fit, got "
-                f"{kinds[self._are_texts]}."
-            )
+        if self.files:
+            check_kind(self.files[0], self._are_texts, is_of_texts(source), "the fit")
         self.source = source
 
     def describe(self, estimator: Any) -> Any:
@@ -198,7 +196,7 @@ def list_parts(partitions: Any) -> list[Any]:
 def _paths(path: Any) -> list[str]:
     """Return the files that a path or pattern names, as a worker in another folder finds them."""
     if path == "-":
-        raise ParameterError("-: standard input is for one machine; a cluster needs files.")
+        raise ParameterError("-: expected files for a cluster, got standard input. Name files.")
     return [os.path.abspath(found) for found in expand_patterns([os.fspath(path)])]
 
 

@@ -257,7 +257,7 @@ def _of_method(
     def skipped(asked: int, why: BaseException) -> Iterator[Line]:
         for classifier in classifiers:
             progress(f"{method.name}, {asked}, {classifier}")
-            yield Line(method.name, classifier, asked, skipped=_first_line(why))
+            yield Line(method.name, classifier, asked, skipped=str(why).splitlines()[0])
 
     try:
         shared = method.learn(X, y, states, max(dims))
@@ -324,10 +324,6 @@ def _mean(lines: list[Line]) -> Line:
         spread={name: float(np.std(values[name], ddof=1)) for name in _SCORES},
         **means,
     )
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0]
 
 
 def table(lines: Sequence[Line]) -> str:

@@ -30,7 +30,8 @@ def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]
     """Return the best features, overall or per component, and per class, as data for JSON."""
     if per_class and not isinstance(estimator, PerClassSelector):
         raise ParameterError(
-            f"{type(estimator).__name__} does not support class scores. Use OCFS, IG, CHI or MI."
+            "per_class (--per-class): expected a method with class scores, such as OCFS, IG, CHI "
+            f"or MI, got {type(estimator).__name__}. Leave it out."
         )
     more = {"per_class": _per_class(estimator, top)} if per_class else {}
     return _json({"top": _top(estimator, top), **more})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from narrows.io.atomic import replacing
+from narrows.io.extras import needing
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -20,12 +21,8 @@ COLOURS = (
 
 def new_figure(figsize: tuple[float, float]) -> Any:
     """Return an empty matplotlib figure of this size in inches."""
-    try:
+    with needing("plots", "matplotlib", "Plots"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "Plots need matplotlib. Install it with: pip install 'narrows[plots]'."
-        ) from None
     return Figure(figsize=figsize, layout="constrained", dpi=110)
 
 

@@ -13,7 +13,7 @@ from narrows.evaluate.comparison import Fold, split
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
-from narrows.io.source import Source
+from narrows.io.source import Source, check_kind
 from narrows.moments.labels import joined
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import widened
@@ -50,11 +50,7 @@ def read_folds(
         if test is not None:
             columns = None if source is None else source.columns
             held_out = rows(test, options.replace(columns=columns), source)
-            if held_out[2].is_text != dataset.is_text:
-                raise ParameterError(
-                    f"{test}: expected {_kind(dataset)} as in {path}, got {_kind(held_out[2])}. "
-                    "Give two files of the same kind."
-                )
+            check_kind(test, held_out[2].is_text, dataset.is_text, path)
             parts = [(X, y, *held_out[:2])]
         else:
             _refuse_rare(path, y, cv or 2)
@@ -88,10 +84,6 @@ def _count_columns(*paths: str) -> bool:
 
 def _holds_texts(path: str) -> bool:
     return path != "-" and format_of(path)[0].holds_texts
-
-
-def _kind(dataset: Dataset) -> str:
-    return "texts" if dataset.is_text else "numbers"
 
 
 def _refuse_rare(path: str, y: np.ndarray, least: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,11 @@ def method_of(method: Any) -> Ours | Rival:
         return Ours(name, ours[name]())
     if name in RIVALS:
         return Rival(name, RIVALS[name])
-    raise ParameterError(
-        f"compare: expected the name of a method of narrows or one of {', '.join(RIVALS)}, "
-        f"got {method!r}."
-    )
+    hint = did_you_mean(name, [*ours, *RIVALS])
+    raise ParameterError(f"compare: expected the name of a method, got {method!r}. {hint}")
+
+
+def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """Return advice on a name that is not among those known, for messages."""
+    near = get_close_matches(name, known := list(known), n=1)
+    return f"Did you mean {shown(near[0])}?" if near else f"Choose from {', '.join(sorted(known))}."

@@ -23,6 +23,8 @@ from narrows.evaluate.folds import Folds
 from narrows.evaluate.methods import Ours, Rival
 from narrows.families._select import PerClassSelector, Selector
 from narrows.io.atomic import replacing
+from narrows.io.extras import needing
+from narrows.io.source import is_of_texts
 from narrows.solve.errors import ParameterError
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
@@ -40,7 +42,9 @@ def twin_of(path: str) -> str:
     reports need is not installed.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise ParameterError(f"{path}: expected a report that ends in .html, got another suffix.")
+        raise ParameterError(
+            f"{path}: expected a report that ends in .html, got another suffix. Name it .html."
+        )
     new_figure((1, 1))
     _template()
     return str(Path(path).with_suffix(".json"))
@@ -110,7 +114,7 @@ def _data(data: Folds, inputs: Sequence[str]) -> dict[str, Any]:
         "sparse": sparse.issparse(X),
         "nonzero_share": float(np.count_nonzero(X.data if sparse.issparse(X) else X))
         / (X.shape[0] * X.shape[1]),
-        "columns_are": "terms of texts" if data.source and data.source.tfidf else "numbers",
+        "columns_are": "terms of texts" if is_of_texts(data.source) else "numbers",
         "classes": [
             {"label": label, "rows": int((y == label).sum()), "held_out": int(sum(y_test == label))}
             for label in classes.tolist()
@@ -162,12 +166,8 @@ def _energy(selector: Selector) -> dict[str, Any]:
 
 
 def _template() -> Any:
-    try:
+    with needing("plots", "jinja2", "Reports"):
         import jinja2
-    except ImportError:
-        raise ImportError(
-            "jinja2 is needed for the report: pip install 'narrows[plots]'."
-        ) from None
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"name": _name, "file": os.path.basename}
     source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")

@@ -220,8 +220,8 @@ class Estimator(TransformerMixin, BaseEstimator):
         name, classes = type(self).__name__, int((state.counts > 0).sum())
         if state.n_samples and not classes:
             raise ValueError(
-                f"{name}: every sample has zero weight, or no label. "
-                "Give some samples a label and a positive sample_weight."
+                f"{name}: expected samples with a label and a non-zero weight, got none. "
+                "Check y and sample_weight."
             )
         if classes < 2 and self._needs_y:
             streams = hasattr(self, "partial_fit")
@@ -234,19 +234,20 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y, or the class 0 for all samples where y is None and not needed."""
         if y is None and self._needs_y:
-            raise ValueError(
+            raise ValueError(  # in the words that scikit-learn's checks expect
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
                 "Pass one label per sample, or a 0-1 indicator matrix."
             )
         return np.zeros(X.shape[0], dtype=np.int64) if y is None else y
 
     def _check_X(self, X: Any, **options: Any) -> Any:
-        if engine_of(X) is not None:
+        engine = engine_of(X)
+        if engine is not None:
             library = type(X).__module__.partition(".")[0]
             raise TypeError(
                 f"{type(self).__name__}: expected samples in memory, got a {library} collection, "
                 "which only fit and transform accept. Loop over the partitions and compute each, "
-                f"or fit on a cluster with narrows.engines.{library}.fit."
+                f"or fit on a cluster with {engine.__name__}.fit."
             )
         if "ensure_all_finite" not in options:
             options["ensure_all_finite"] = not all_finite(X)

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
 from typing import Any
 
-from narrows.solve.errors import RangeError
+from narrows.solve.errors import RangeError, called, named
 
-_CLASS = re.compile(r"^[A-Z]\w*(?=: | requires )")  # the class name that a message starts with
+# modules whose functions know no estimator
+_NAMELESS = (
+    "narrows.moments.",
+    "narrows.solve.",
+    "narrows.criteria",
+    "narrows.families._regression",
+)
 
 
 @contextmanager
 def errors_named_after(estimator: Any) -> Iterator[None]:
-    """Let errors of `narrows.moments` and `narrows.solve` name the estimator and its features."""
+    """Let errors and warnings of functions name the estimator and its features.
+
+    Wrong arguments of a method that `atomic` calls are an error that names this class, too.
+    """
+    name = type(estimator).__name__
+    outside = called.set(name)
     try:
         yield
     except RangeError as error:
-        raise renamed(estimator, error) from None
+        k = error.feature
+        raise error.named(name, None if k is None else feature_name(estimator, k)) from None
     except (TypeError, ValueError) as error:
-        if _module_of(error).startswith("narrows.moments."):
-            name, message = type(estimator).__name__, str(error)
-            found = _CLASS.match(message)
-            error.args = (name + message[found.end() :] if found else f"{name}: {message}",)
+        module, message = _module_of(error), str(error)
+        if module.startswith(_NAMELESS):
+            error.args = (named(message, name),)
+        elif module == "narrows.families._atomic":
+            before, _, rest = message.partition("(")
+            call = f"{name}.{before.rpartition('.')[2]}"
+            error.args = (f"{call}({rest} (see help({call}))",)
         raise
-
-
-def renamed(estimator: Any, error: RangeError) -> RangeError:
-    """Return the error as one of this estimator, with the name that the data give the feature."""
-    name = None if error.feature is None else feature_name(estimator, error.feature)
-    return error.named(type(estimator).__name__, name)
+    finally:
+        called.reset(outside)
 
 
 def feature_name(estimator: Any, k: int) -> str:

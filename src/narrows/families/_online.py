@@ -18,7 +18,7 @@ from narrows.solve.eigen import set_signs
 from narrows.solve.errors import ParameterError
 from narrows.solve.schema import SchemaError
 from narrows.solve.span import Span
-from narrows.solve.span_rules import ILDARule, Rule, Start
+from narrows.solve.span_rules import Rule, Start
 
 
 class OnlineProjector(RankedProjector, Sequential):
@@ -82,7 +82,8 @@ class OnlineProjector(RankedProjector, Sequential):
         """
         return self._fit(X, y, passes=self.passes, shuffle=self.shuffle)
 
-    def transform_while_learning(self, X: Any, y: Any = None) -> np.ndarray:
+    @atomic
+    def transform_while_learning(self, X: Any, y: Any = None) -> Any:
         """Update as `partial_fit` does, and reduce each sample by the directions after it.
 
         Parameters
@@ -108,8 +109,7 @@ class OnlineProjector(RankedProjector, Sequential):
         -----
         **Cost** per sample: that of `partial_fit` and O(p (p + c)), O(p^3) with `orthonormalize`.
         """
-        reduced: np.ndarray = self._learn(X, y, reducing=True)
-        return reduced
+        return self._learn(X, y, reducing=True)
 
     def _new_stream(self, n_features: int, dtype: Any) -> Stream:
         return Stream(Span(n_features, self._p(n_features)), self._by_class)
@@ -143,15 +143,10 @@ class OnlineProjector(RankedProjector, Sequential):
     def _criterion(self) -> Criterion:
         """Return the criterion to maximise."""
 
-    def _particulars(self, p: int, n_features: int) -> dict[str, Any]:
-        """Return other fields of `Rule` for this method."""
-        return {}
-
-    def _rule(self, stream: Stream) -> Rule | ILDARule:
-        """Return the iteration, by the present parameters."""
-        criterion, p = self._criterion(), stream.core.p
-        rule = Rule(criterion.between, criterion.total, np.zeros(p), **self._rule_options())
-        return rule._replace(**self._particulars(p, stream.n_features))
+    def _rule(self, stream: Stream) -> Any:
+        """Return the iteration, a `Rule` or an `ILDARule`, by the present parameters."""
+        criterion, theta = self._criterion(), np.zeros(stream.core.p)
+        return Rule(criterion.between, criterion.total, theta, **self._rule_options())
 
     def _rule_options(self) -> dict[str, Any]:
         """Return the fields that every rule has."""
@@ -187,8 +182,8 @@ class OnlineProjector(RankedProjector, Sequential):
         name, p = type(self).__name__, self.n_components
         if p is not None and p > n_features:
             raise ParameterError(
-                f"{name}: n_components={p}, but the data have n_features={n_features}. "
-                f"Use n_components<={n_features}."
+                f"{name}: expected n_components<={n_features}, the number of features in the data, "
+                f"got {p}. Use fewer components."
             )
         for key in ("patience", "passes"):
             check_whole(name, key, getattr(self, key))
@@ -197,5 +192,6 @@ class OnlineProjector(RankedProjector, Sequential):
         check_flags(self, ("early_stopping", "orthonormalize", "shuffle"))
         if self.early_stopping and self.tol is None:
             raise ParameterError(
-                f"{name}: early_stopping=True expects a tol, got None. Use tol=0.06, for example."
+                f"{name}: expected a tol for early_stopping=True, got None. "
+                "Use tol=0.06, for example."
             )

@@ -63,6 +63,6 @@ def check_parts(who: str, half_life: Any) -> None:
     """Raise ParameterError where a half-life needs samples in order, which parts do not have."""
     if half_life is not None:
         raise ParameterError(
-            f"{who}: half_life={half_life:g} needs samples in order, but the parts of a "
-            "distributed fit have no order. Leave half_life out, or fit a stream with partial_fit."
+            f"{who}: expected half_life=None, since the parts of a distributed fit have no order, "
+            f"got {half_life:g}. Leave half_life out, or fit a stream with partial_fit."
         )

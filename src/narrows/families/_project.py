@@ -156,7 +156,7 @@ class RankedProjector(Projector):
             f"only {rank}"
         )
         raise ParameterError(
-            f"{name}: n_components={p}, but {reason}. Use n_components<={rank}"
+            f"{name}: expected n_components<={rank}, since {reason}, got {p}. Use fewer components"
             + (f", or {otherwise}." if otherwise and rank == most else ".")
         )
 

@@ -13,6 +13,7 @@ from narrows.families._project import Directions
 from narrows.families._streams import Arrivals
 from narrows.moments.labels import arrivals
 from narrows.solve.errors import RangeError
+from narrows.solve.eigen import set_signs
 from narrows.solve.rls import DiagonalRLS, Rule, merged
 from narrows.solve.schema import COUNT, LABELS, NUMBERING, Check, Field, between, checked
 from narrows.solve.sums import canonical
@@ -83,6 +84,12 @@ class Regression(Arrivals):
     ) -> np.ndarray | None:
         """Learn samples in order; `labels.indicator` made the labels, weights are last."""
         classes, Y, weight = labels
+        if self.several not in (None, how.several):
+            kinds = ("one label per sample", "an indicator matrix")
+            raise ValueError(
+                f"expected {kinds[not how.several]} as before, got {kinds[how.several]}. "
+                "Give all labels in one form."
+            )
         if undo is not None:
             undo.attributes(self)
             self.core.note(undo)
@@ -132,23 +139,22 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
         return Regression.from_arrays(started[0].to_arrays())
     if len({state.several for state in started}) > 1:
         raise ValueError(
-            "OnlineSRDA: expected labels of one form to merge, got one label per sample in some "
+            "expected labels of one form to merge, got one label per sample in some "
             "and indicator matrices in others. Fit all to labels of one form."
         )
     sizes = {len(state.core.reservoir) for state in started}
     if len(sizes) > 1:
         raise ValueError(
-            f"OnlineSRDA: expected reservoirs of one size to merge, got {sorted(sizes)}. "
+            f"expected reservoirs of one size to merge, got {sorted(sizes)}. "
             "Fit all with the same reservoir."
         )
     classes, column = started[0].classes[:0], started[0].column[:0]
     for state in started:
         classes, column = arrivals(classes, column, state.classes, np.argsort(state.column))
-    columns = []
-    for state in started:
-        place = np.empty(len(state.column), np.int64)
-        place[state.column] = column[np.searchsorted(classes, state.classes)]
-        columns.append(place)
+    columns = [  # of the sum, for each column of a state
+        column[np.searchsorted(classes, state.classes[np.argsort(state.column)])]
+        for state in started
+    ]
     several = bool(started[0].several)
     rule = rule._replace(several=several)
     new = Regression(merged([s.core for s in started], columns, len(classes), rule))
@@ -179,3 +185,13 @@ class Weights(Directions):
 
     model: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     bias: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @classmethod
+    def leading(cls, W: np.ndarray, b: np.ndarray, p: int | None) -> Self:
+        """Return the p leading singular directions of W, s_k u_k, or W where it has no more."""
+        best = W
+        if p is not None and p < W.shape[1]:
+            scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
+            best = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
+        best = np.ascontiguousarray(best)
+        return cls(best, np.zeros(0), W.shape[1], size=p, model=W, bias=b)

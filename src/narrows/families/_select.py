@@ -87,15 +87,25 @@ class Selection:
 
 
 class Selector(SelectorMixin, Additive):
-    """Picks features by score. Subclasses give `_score`."""
+    """Picks features by score. Subclasses give `_score`, and `_class_scores` for `per_class`."""
+
+    _class_scores: Callable[[ClassStats], np.ndarray]
+
+    def __init__(
+        self,
+        n_features: int | float | None = None,
+        energy: float | None = None,
+        threshold: float | None = None,
+        half_life: float | None = None,
+    ):
+        self.n_features = n_features
+        self.energy = energy
+        self.threshold = threshold
+        self.half_life = half_life
 
     @abstractmethod
     def _score(self, stats: ClassStats) -> Scores:
         """Return the scores of all features."""
-
-    def _class_scores(self, stats: ClassStats) -> np.ndarray:
-        """Return the scores for each class with p_j > 0, of shape (n_classes, n_features)."""
-        raise TypeError(f"{type(self).__name__} does not support scores for each class.")
 
     @property
     def scores_(self) -> np.ndarray:
@@ -206,9 +216,9 @@ class Selector(SelectorMixin, Additive):
         if selection.n_positive or (not selection.by_energy and selection.scores.any()):
             return ""
         return (
-            "no feature has a positive score"
-            + (", so none distinguishes the classes; " if self._needs_y else "; ")
-            + f"{selection.size} of {len(selection.scores)} features are selected."
+            "expected a positive score of at least one feature, got none. "
+            f"{selection.size} of {len(selection.scores)} features are selected"
+            + (", but none distinguishes the classes." if self._needs_y else ".")
         )
 
     def _check_solution(self, solution: Selection, stats: ClassStats) -> None:
@@ -246,12 +256,9 @@ class PerClassSelector(Selector):
         per_class: int | None = None,
         half_life: float | None = None,
     ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
+        super().__init__(n_features, energy, threshold, half_life)
         self.priors = priors
         self.per_class = per_class
-        self.half_life = half_life
 
     @abstractmethod
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
@@ -267,6 +274,7 @@ class PerClassSelector(Selector):
         return scores
 
     def _class_scores(self, stats: ClassStats) -> np.ndarray:
+        """Return the scores for each class with p_j > 0, of shape (n_classes, n_features)."""
         p = stats.priors(self.priors)
         scores = np.empty((int((p > 0).sum()), stats.n_features))
         for some, block in self._class_blocks(stats, p):
@@ -288,6 +296,6 @@ def _check_size(name: str, key: str, value: Any, d: int) -> None:
     check(name, key, value, valid, expected)
     if key in ("n_features", "per_class") and whole and value > d:
         raise ParameterError(
-            f"{name}: {key}={value}, but the data have only {d} features. Use {key}<={d}"
-            + (", or a fraction such as 0.1." if key == "n_features" else ".")
+            f"{name}: expected {key}<={d}, the number of features in the data, got {value}. "
+            "Use fewer" + (", or a fraction such as 0.1." if key == "n_features" else ".")
         )

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from narrows.families._atomic import atomic
 from narrows.families._base import Fitted
 from narrows.families._errors import errors_named_after
+from narrows.families._parameters import check
 from narrows.families._project import Projector
 from narrows.families._streams import Arrivals
 from narrows.moments.labels import one_a_row
@@ -33,6 +34,7 @@ class Sequential(Projector):
         "fit_stats": "its result depends on the order of the samples, which sums do not hold",
     }
 
+    @atomic
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Update with more samples, one at a time, in their order.
 
@@ -73,7 +75,6 @@ class Sequential(Projector):
                 state.learn(rows, (classes, *labels), self._how(state, y))
         return self._finish(state)
 
-    @atomic
     def _learn(self, X: Any, y: Any, *weight: Any, reducing: bool = False) -> np.ndarray | None:
         """Update with more samples; with `reducing`, return them as reduced on the way."""
         fitted = self.__sklearn_is_fitted__()
@@ -119,6 +120,15 @@ class Sequential(Projector):
         """Return the labels, sorted, and arrays that have an entry for each sample."""
         check_lengths(X)
         return one_a_row(X, self._labels(X, y), type(self).__name__)
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        seed = getattr(self, "random_state", None)
+        try:
+            check_random_state(seed)
+        except ValueError:
+            expected = "None, a RandomState, or an integer from 0 to 2**32 - 1"
+            check(type(self).__name__, "random_state", seed, False, expected)
 
     def _finish(self, stream: Any) -> Self:
         self._check_two_classes(stream)

@@ -79,17 +79,5 @@ class DF(Selector):
     _presence = True
     _needs_y = False
 
-    def __init__(
-        self,
-        n_features: int | float | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        half_life: float | None = None,
-    ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
-        self.half_life = half_life
-
     def _score(self, stats: ClassStats) -> Scores:
         return Scores(stats.total, stats.varying(stats.priors()))

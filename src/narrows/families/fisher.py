@@ -119,12 +119,9 @@ class FisherFS(Selector):
         optimum: str = "score",
         half_life: float | None = None,
     ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
+        super().__init__(n_features, energy, threshold, half_life)
         self.priors = priors
         self.optimum = optimum
-        self.half_life = half_life
 
     def _second(self) -> Second:
         return second_for(self.priors)
@@ -132,11 +129,11 @@ class FisherFS(Selector):
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         valid = self.optimum in ("score", "trace_ratio")
-        check("FisherFS", "optimum", self.optimum, valid, '"score" or "trace_ratio"')
+        check(type(self).__name__, "optimum", self.optimum, valid, '"score" or "trace_ratio"')
         if self.optimum == "trace_ratio" and self.n_features is None:
             raise ParameterError(
-                'FisherFS: optimum="trace_ratio" requires n_features, since the largest ratio '
-                "depends on the number of features."
+                f'{type(self).__name__}: expected n_features for optimum="trace_ratio", since the '
+                "largest ratio depends on the number of features, got None. Set n_features."
             )
 
     def _score(self, stats: ClassStats) -> Scores:
@@ -280,7 +277,7 @@ class ILDA(OnlineProjector):
         self.eta = eta
 
     def _criterion(self) -> Criterion:
-        return Criterion(between=1.0)  # the rule itself contributes u u'
+        return BETWEEN  # the rule itself contributes u u'
 
     def _rule(self, stream: Stream) -> ILDARule:
         eta = 0.0 if isinstance(self.eta, str) else float(self.eta)
@@ -297,4 +294,4 @@ class ILDA(OnlineProjector):
         super()._check_parameters(n_features)
         auto = isinstance(self.eta, str) and self.eta == "auto"
         valid = auto or is_number(self.eta, 0, above=True)
-        check("ILDA", "eta", self.eta, valid, '"auto" or a number > 0')
+        check(type(self).__name__, "eta", self.eta, valid, '"auto" or a number > 0')

@@ -246,8 +246,9 @@ class IDRQR(RankedProjector, Sequential):
             if not 0 < got <= most:
                 expected = f"1 to {most:g}" if most else "no"
                 raise ValueError(
-                    f"IDRQR: expected {expected} samples of class {label!r}, got {got}. Pass "
-                    "samples of every class that the estimator was fitted to, each at most once."
+                    f"{type(self).__name__}: expected {expected} samples of class {label!r}, got "
+                    f"{got}. Pass samples of every class that the estimator was fitted to, each at "
+                    "most once."
                 )
         columns = stream.column[stream.places(classes, codes)]
         weight = stream.core.N / np.bincount(columns, minlength=len(stream.core.N))
@@ -286,7 +287,7 @@ class IDRQR(RankedProjector, Sequential):
 
     def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
         """Add samples, in place, as the current pass requires."""
-        X = checked_rows(X, "IDRQR")
+        X = checked_rows(X, type(self).__name__)
         with errors_named_after(self):
             state.update(X, *self._encode(X, y))
         return state
@@ -308,8 +309,8 @@ class IDRQR(RankedProjector, Sequential):
         found = self._solution
         if not (found.available or self.mu):
             raise ValueError(
-                "IDRQR: expected scatter within the classes for mu=0, got none in the span of the "
-                "class means. Use mu > 0."
+                f"{type(self).__name__}: expected scatter within the classes for mu=0, got none in "
+                "the span of the class means. Use mu > 0."
             )
         separating = found.available if (found.eigenvalues > 0).any() else 0
         self._check_rank(separating, len(stream.classes))
@@ -324,6 +325,6 @@ class IDRQR(RankedProjector, Sequential):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        check("IDRQR", "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
+        check(type(self).__name__, "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
         valid = self.update in ("paper", "transport")
-        check("IDRQR", "update", self.update, valid, '"paper" or "transport"')
+        check(type(self).__name__, "update", self.update, valid, '"paper" or "transport"')

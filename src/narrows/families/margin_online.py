@@ -158,20 +158,25 @@ class IMMC(OnlineProjector):
     def _criterion(self) -> Criterion:
         return margin(float(self.eps))
 
-    def _particulars(self, p: int, n_features: int) -> dict[str, Any]:
+    def _rule(self, stream: Stream) -> Any:
         auto = isinstance(self.theta, str)
-        return {
-            "theta": np.zeros(p) + (0.0 if auto else np.asarray(self.theta, dtype=np.float64)),
-            "margin": _MARGIN / n_features if auto else 0.0,
-            "deflate": auto if self.deflate_shift == "auto" else bool(self.deflate_shift),
-        }
+        theta = 0.0 if auto else np.asarray(self.theta, dtype=np.float64)
+        return (
+            super()
+            ._rule(stream)
+            ._replace(
+                theta=np.zeros(stream.core.p) + theta,
+                margin=_MARGIN / stream.n_features if auto else 0.0,
+                deflate=auto if self.deflate_shift == "auto" else bool(self.deflate_shift),
+            )
+        )
 
     def _eigenvalues(self, span: Span) -> np.ndarray:
         return span.lengths - span.state.theta
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        check_eps("IMMC", self.eps)
+        check_eps(type(self).__name__, self.eps)
         if not (isinstance(self.theta, str) and self.theta == "auto"):
             try:
                 theta = np.asarray(None if isinstance(self.theta, str) else self.theta, dtype=float)
@@ -180,12 +185,14 @@ class IMMC(OnlineProjector):
             except (TypeError, ValueError):
                 valid = False
             expected = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
-            check("IMMC", "theta", self.theta, valid, expected)
+            check(type(self).__name__, "theta", self.theta, valid, expected)
         valid = self.deflate_shift == "auto" or isinstance(self.deflate_shift, bool | np.bool_)
-        check("IMMC", "deflate_shift", self.deflate_shift, valid, '"auto", True or False')
+        check(
+            type(self).__name__, "deflate_shift", self.deflate_shift, valid, '"auto", True or False'
+        )
 
     def _finish(self, stream: Stream) -> Self:
         super()._finish(stream)
         positive = int((self.eigenvalues_ > 0).sum())
-        warn_of_few("IMMC", positive, len(self.eigenvalues_), self.eps, sure=False)
+        warn_of_few(type(self).__name__, positive, len(self.eigenvalues_), self.eps, sure=False)
         return self

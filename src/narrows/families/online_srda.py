@@ -1,4 +1,4 @@
-"""Discriminant analysis by regression in one pass (long because of its public docstrings)."""
+"""Discriminant analysis by regression in one pass."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 
 from narrows.families._atomic import atomic
 from narrows.families._engines import accepts_collections
@@ -196,6 +194,7 @@ class OnlineSRDA(Sequential):
         """
         return self._fit(X, y, sample_weight, shuffle=self.shuffle)
 
+    @atomic
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update with more samples, in their order; the result does not depend on the batches.
 
@@ -225,6 +224,7 @@ class OnlineSRDA(Sequential):
         self._learn(X, y, sample_weight)
         return self
 
+    @atomic
     def transform_while_learning(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Update as `partial_fit` does, and reduce each sample by the directions after it.
 
@@ -276,10 +276,10 @@ class OnlineSRDA(Sequential):
 
     def _fit_parts(self, parts: Any) -> Self:
         """Fit parts in parallel, each in its order, and merge their states."""
-        check_parts("OnlineSRDA", self.half_life)
+        check_parts(type(self).__name__, self.half_life)
         warn(
-            "OnlineSRDA: the fits of the parts are merged approximately, which is best for a few "
-            "large parts. Use SRDA, or OC, whose merge is exact."
+            f"{type(self).__name__}: the fits of the parts are merged approximately, which is best "
+            "for a few large parts. Use SRDA, or OC, whose merge is exact."
         )
         return self._fit_state(self._add_states(parts.sum(self)))
 
@@ -330,41 +330,33 @@ class OnlineSRDA(Sequential):
             return full
         if not outputs.shape[1]:
             raise NotFittedError(
-                "OnlineSRDA: expected at least one class to predict, got none so far. "
+                f"{type(self).__name__}: expected at least one class to predict, got none so far. "
                 "Continue with partial_fit."
             )
         return self.classes_[outputs.argmax(axis=1)]
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _encode(
-        self, X: Any, y: Any, sample_weight: Any = None
-    ) -> tuple[np.ndarray, sparse.csr_array, np.ndarray]:
+    def _encode(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, ...]:
         """Return the labels, sorted, the indicator matrix of the samples, and their weights."""
-        classes, Y = indicator(X, y, None, "OnlineSRDA")
+        classes, Y = indicator(X, y, None, type(self).__name__)
         check_range(X)
-        return classes, Y, weights(sample_weight, X.shape[0], "OnlineSRDA")
+        return classes, Y, weights(sample_weight, X.shape[0], type(self).__name__)
 
     def _how(self, state: Regression, y: Any) -> Rule:
-        if len(state.core.reservoir) != self.reservoir:
+        held = len(state.core.reservoir)
+        if held != self.reservoir:
             raise ParameterError(
-                f"OnlineSRDA: expected reservoir={len(state.core.reservoir)} as at the start, got "
+                f"{type(self).__name__}: expected reservoir={held} as at the start, got "
                 f"{self.reservoir}. Use fit to start again."
             )
-        several = is_matrix(y)
-        if state.several is not None and state.several != several:
-            kinds = ("one label per sample", "an indicator matrix")
-            raise ValueError(
-                f"OnlineSRDA: expected {kinds[state.several]} as before, got {kinds[several]}. "
-                "Give all labels in one form."
-            )
-        return self._rule(several)
+        return self._rule(is_matrix(y))
 
     def _rule(self, several: bool) -> Rule:
         if several and self.loss == "softmax":
             raise ParameterError(
-                'OnlineSRDA: loss="softmax" expects one label per sample, got an indicator matrix. '
-                'Use loss="squared".'
+                f'{type(self).__name__}: expected one label per sample for loss="softmax", got an '
+                'indicator matrix. Use loss="squared".'
             )
         keep = 1.0 if self.half_life is None else 0.5 ** (1 / float(self.half_life))
         return Rule(keep, self.loss == "softmax", several)
@@ -378,8 +370,8 @@ class OnlineSRDA(Sequential):
         classes = len(stream.live)
         if self.n_components is not None and self.n_components > classes:
             raise ParameterError(
-                f"OnlineSRDA: n_components={self.n_components}, but {classes} classes have "
-                f"{classes} directions. Use n_components<={classes}."
+                f"{type(self).__name__}: expected n_components<={classes}, since {classes} classes "
+                f"have {classes} directions, got {self.n_components}. Use fewer components."
             )
         return self
 
@@ -389,29 +381,18 @@ class OnlineSRDA(Sequential):
         return len(self._state.live) if self.n_components is None else self.n_components
 
     def _solve(self, state: Regression) -> Weights:
-        core = state.core
+        core, live = state.core, state.live
         polished = self.polish and self.loss == "squared"
         W, b = core.polished() if polished else (core.W, core.b)
-        W, b, p = W[:, state.live], b[state.live], self.n_components
-        best = W
-        if p is not None and p < W.shape[1]:
-            scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
-            best = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
-        best = np.ascontiguousarray(best)
-        return Weights(best, np.zeros(0), W.shape[1], size=p, model=W, bias=b)
+        return Weights.leading(W[:, live], b[live], self.n_components)
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        check_half_life("OnlineSRDA", self.half_life)
-        check_whole("OnlineSRDA", "reservoir", self.reservoir, low=0)
-        try:
-            check_random_state(self.random_state)
-        except ValueError:
-            expected = "None, a RandomState, or an integer from 0 to 2**32 - 1"
-            check("OnlineSRDA", "random_state", self.random_state, False, expected)
+        check_half_life(type(self).__name__, self.half_life)
+        check_whole(type(self).__name__, "reservoir", self.reservoir, low=0)
         check_flags(self, ("polish", "shuffle"))
         valid = self.loss in ("squared", "softmax")
-        check("OnlineSRDA", "loss", self.loss, valid, '"squared" or "softmax"')
+        check(type(self).__name__, "loss", self.loss, valid, '"squared" or "softmax"')
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from narrows.families._cross import CriterionCrossProjector
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
 from narrows.families._select import CriterionSelector
+from narrows.families._streams import Stream
 from narrows.moments.cross import MOST
 from narrows.moments.stats import Second
 from narrows.solve.errors import ParameterError
@@ -91,18 +92,6 @@ class VarianceFS(CriterionSelector):
     """
 
     _needs_y = False
-
-    def __init__(
-        self,
-        n_features: int | float | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        half_life: float | None = None,
-    ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
-        self.half_life = half_life
 
     def _second(self) -> Second:
         return "total"
@@ -332,10 +321,10 @@ class CCIPCA(OnlineProjector):
     def _criterion(self) -> Criterion:
         return TOTAL
 
-    def _particulars(self, p: int, n_features: int) -> dict[str, Any]:
-        return {"amnesic": float(self.amnesic)}
+    def _rule(self, stream: Stream) -> Any:
+        return super()._rule(stream)._replace(amnesic=float(self.amnesic))
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         valid = is_number(self.amnesic, 0)
-        check("CCIPCA", "amnesic", self.amnesic, valid, "a finite number >= 0")
+        check(type(self).__name__, "amnesic", self.amnesic, valid, "a finite number >= 0")

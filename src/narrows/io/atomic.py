@@ -113,7 +113,7 @@ def _remove(folder: Path) -> None:
 
 
 def _locked(descriptor: int) -> bool | None:
-    """Return whether a file could be locked; None where the file system has no locks."""
+    """Return whether a file could be locked; None where the file system does not support locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

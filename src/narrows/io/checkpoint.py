@@ -204,11 +204,14 @@ class Checkpoint:
         if len(heads) != len(inputs) or any(
             head is not None and (len(head) not in _HEAD_ENTRIES or min(head) < 0) for head in heads
         ):
-            raise DataError(self.path, f"progress: expected heads of all inputs. {_START_OVER}")
+            raise DataError(
+                self.path, f"progress: expected heads of all inputs, got others. {_START_OVER}"
+            )
         for path, was in zip(inputs, heads, strict=True):
             now = _head(path, None if was is None else was[0])
             if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):
-                raise DataError(path, f"has changed since {self.path} was written. {_START_OVER}")
+                problem = f"expected the file that {self.path} was written for, got a changed one."
+                raise DataError(path, f"{problem} {_START_OVER}")
 
     def _check_position(self, estimator: Any, state: Any, progress: dict[str, Any]) -> None:
         """Raise DataError where this run cannot have been at such a position."""
@@ -224,15 +227,15 @@ class Checkpoint:
             and min(at) >= 0
             and at[0] < len(self.run["inputs"])
         ):
-            problem = f"progress: expected a position in this run. {_START_OVER}"
+            problem = f"progress: expected a position in this run, got another. {_START_OVER}"
             raise DataError(self.path, problem)
 
 
 def another_run(path: str, difference: str) -> ParameterError:
     """Return the error for a checkpoint of another run."""
     return ParameterError(
-        f"{path}: this checkpoint belongs to another run. {difference} Repeat that command, or "
-        "leave out --resume to start from the beginning."
+        f"{path}: expected a checkpoint of this run, got one of another run: {difference} Repeat "
+        "that command, or leave out --resume to start from the beginning."
     )
 
 

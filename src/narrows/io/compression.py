@@ -36,7 +36,9 @@ def decompressed(raw: IO[bytes], name: str, is_gzipped: bool) -> Iterator[Any]:
         else:
             yield raw
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(name, f"damaged or cut short: {error}.") from None
+        raise DataError(
+            name, f"expected a whole gzip file, got a damaged one, or a part: {error}."
+        ) from None
 
 
 def compressed(raw: IO[bytes], is_gzipped: bool) -> AbstractContextManager[Any]:

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from narrows.io import compression
 from narrows.io.chunk import Chunk, Options, Position, check_finite
-from narrows.io.formats import OPTIONS, format_of, format_of_row, one_of
+from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
 from narrows.io.source import Source
 from narrows.io.streams import StandardInput, display_name
@@ -72,14 +72,14 @@ class Dataset:
 
     def __init__(self, paths: Sequence[str], options: Options, source: Source | None = None):
         if not paths:
-            raise ParameterError("expected at least one file, got none.")
+            raise ParameterError("narrows.read: expected at least one file, got none. Name a file.")
         for path in paths:
             if path != "-" and not os.path.exists(path):
                 raise FileNotFoundError(2, "no such file", path)
             if os.path.isdir(path):
                 raise ParameterError(f"{path}: expected a file, got a folder.")
         if list(paths).count("-") > 1:
-            raise ParameterError("- (standard input) can be read only once.")
+            raise ParameterError("-: expected standard input once, got it twice. Name it once.")
         self.paths, self.options = list(paths), options
         self.position = 0
         self.size = sum(os.path.getsize(path) for path in paths if path != "-")
@@ -87,7 +87,7 @@ class Dataset:
         self._start, self._line = Position(), 0
         self._columns: tuple[str, ...] | None = None
         self._truncated: set[str] = set()  # files with a warning
-        self.format = one_of([self._format_of(path) for path in paths])
+        self.format = common_format({display_name(path): self._format_of(path) for path in paths})
         self.is_text = self.format.holds_texts
         self._refuse_unused()
         if source is not None:
@@ -116,7 +116,10 @@ class Dataset:
                     self._check(chunk, name, width)
                     if chunk.is_truncated and path not in self._truncated:
                         self._truncated.add(path)
-                        warn(f"{name}: the last line has no end; it may have been cut off.")
+                        warn(
+                            f"{name}: expected an end of the last line, got none. Look whether the "
+                            "line was cut off."
+                        )
                     if sparse.issparse(chunk.X):  # as wide as the widest so far, or as expected
                         width = max(width, options.width or 0, chunk.X.shape[1])
                         chunk.X.resize(chunk.X.shape[0], width)
@@ -149,7 +152,9 @@ class Dataset:
         """Store standard input in a temporary file, so that it can be read several times."""
         pipes = [path for path in self.paths if path != "-" and not os.path.isfile(path)]
         if pipes:
-            raise ParameterError(f"{pipes[0]}: a pipe cannot be read twice. Name it as -.")
+            raise ParameterError(
+                f"{pipes[0]}: expected a file, to read twice, got a pipe. Name it -."
+            )
         if "-" in self.paths:
             self._stdin.store()
 
@@ -164,8 +169,8 @@ class Dataset:
         for name in OPTIONS:
             if self.options.get(name) is not None and name not in self.format.options:
                 raise ParameterError(
-                    f"{', '.join(map(display_name, self.paths))}: {name} is not "
-                    f"available for {self.format.name}. Leave it out."
+                    f"{', '.join(map(display_name, self.paths))}: expected no {name}, which "
+                    f"{self.format.name} does not support, got one. Leave it out."
                 )
 
     def _survey(self) -> dict[str, bool]:

@@ -33,7 +33,7 @@ class Lines:
     line : int
         The number of the next line, which the code that iterates over blocks counts.
     is_truncated : bool
-        Whether the last line has been read and has no end. It gets one.
+        Whether the last line has been read and lacks an end. It gets one.
     """
 
     def __init__(self, stream: Any, name: str, max_line_mb: int = MAX_LINE_MB):

@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from narrows.families._base import Estimator
 from narrows.io.chunk import Options, check_finite
 from narrows.io.dataset import Dataset
 from narrows.io.formats import parquet
 from narrows.io.lines import MAX_LINE_MB
 from narrows.io.source import Source
 
-__all__ = ["Dataset", "Source", "iter_chunks"]
+__all__ = ["Dataset", "Source", "iter_chunks", "source_of"]
 
 
 def iter_chunks(
@@ -31,11 +32,10 @@ def iter_chunks(
     Parameters
     ----------
     inputs : path, sequence of paths, or table
-        Files of one format, which the suffix names: ``.svm``, ``.svmlight``, ``.libsvm``,
-        ``.csv``, ``.jsonl`` (``.gz`` may follow these), ``.npz``, ``.parquet``. Several files are
-        one data set. ``"-"`` is standard input, whose first line shows its format. Also any object
-        with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb. Parquet files
-        and tables have one number in each column, or the lists ``indices`` and ``values``.
+        Files of one format, which the suffix names; docs/files.md lists the formats. Several files
+        are one data set. ``"-"`` is standard input, whose first line shows its format. Also any
+        object with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb. Parquet
+        files and tables have one number in each column, or the lists ``indices`` and ``values``.
     label : str, optional
         The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
         CSV, Parquet and tables, ``label`` in JSON, and ``y`` (or the parts of an indicator matrix)
@@ -76,13 +76,13 @@ def iter_chunks(
     Warns
     -----
     UserWarning
-        The last line of a svmlight or CSV file has no end: its last number may lack digits.
+        The last line of a svmlight or CSV file lacks an end: its last number may lack digits.
 
     See Also
     --------
     Dataset : Files of one format as one data set, with the line of each sample.
     Source : How files became features, as models remember it.
-    narrows.load : Load a model that reads later files in the same way.
+    source_of : What a fitted model remembers of its files.
 
     Notes
     -----
@@ -116,3 +116,52 @@ def iter_chunks(
         inputs = [inputs]
     for chunk in Dataset([os.fspath(path) for path in inputs], options):
         yield chunk.X, chunk.y
+
+
+def source_of(estimator: Any) -> Source | None:
+    """Return how files became the features of a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : narrows estimator
+        A fitted estimator, usually one that `narrows.load` returned.
+
+    Returns
+    -------
+    source : Source or None
+        Names and numbering of columns, and in `tfidf` the vectoriser of texts. None for an
+        estimator that was fitted to arrays, or to files without any of these.
+
+    Raises
+    ------
+    TypeError
+        The estimator is not one of this library.
+    NotFittedError
+        The estimator is not fitted.
+
+    See Also
+    --------
+    iter_chunks : Read the files or texts that are to be transformed.
+    narrows.load : Load a model from a file.
+
+    Notes
+    -----
+    **Cost**: none; the estimator holds it.
+
+    Examples
+    --------
+    >>> from narrows import OC, load
+    >>> from narrows.read import source_of
+    >>> source_of(OC().fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])) is None
+    True
+    >>> model = load("mails.narrows")  # doctest: +SKIP
+    >>> X = source_of(model).tfidf.transform(["a new mail"])  # doctest: +SKIP
+    >>> model.transform(X)  # doctest: +SKIP
+    """
+    if not isinstance(estimator, Estimator):
+        kind = type(estimator).__name__
+        raise TypeError(
+            f"source_of: expected an estimator of narrows, got {kind}. Pass a step of a pipeline."
+        )
+    source: Source | None = estimator._source
+    return source

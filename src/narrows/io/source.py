@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from narrows.solve.schema import Field, check_known, check_plain, checked
-from narrows.text import Vectoriser, from_arrays
+from narrows.solve.errors import DataError, ParameterError
+from narrows.solve.schema import (
+    COUNT,
+    SORTED,
+    Check,
+    Field,
+    between,
+    check_known,
+    check_plain,
+    checked,
+)
+from narrows.text import ENGLISH, HashedTfidf, StopWords, Tfidf, Vectoriser
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, None)}
 
@@ -32,6 +43,7 @@ class Source:
     See Also
     --------
     Dataset : Files of one format as one data set.
+    source_of : The source of a fitted model.
     iter_chunks : Read files, or a table, in chunks.
 
     Examples
@@ -81,5 +93,66 @@ class Source:
         return cls(
             **settings,
             columns=tuple(arrays["columns"]) if "columns" in arrays else None,
-            tfidf=from_arrays(tfidf) if tfidf else None,
+            tfidf=_vectoriser(tfidf) if tfidf else None,
         )
+
+
+def check_terms(vectoriser: Vectoriser, path: str) -> None:
+    """Raise DataError where the texts of a file, which were counted, hold no terms."""
+    if not vectoriser.n_terms:
+        least = getattr(vectoriser, "min_df", 1)
+        expected, advice = ("words", "Name other texts.") if least == 1 else (
+            f"words that occur in {least:,} of them", "Use a smaller min_df (--min-df)."
+        )  # fmt: skip
+        raise DataError(path, f"expected texts with {expected}, got none. {advice}")
+
+
+def is_of_texts(source: Source | None) -> bool:
+    """Whether the files were texts."""
+    return source is not None and source.tfidf is not None
+
+
+def check_kind(path: str, is_text: bool, expected_text: bool, before: str) -> None:
+    """Raise ParameterError where a file holds texts and that before it numbers, or vice versa."""
+    if is_text != expected_text:
+        expected, got = ("numbers", "texts") if is_text else ("texts", "numbers")
+        raise ParameterError(
+            f"{path}: expected {expected}, as {before} has, got {got}. Name other files."
+        )
+
+
+# -- stored vectorisers --------------------------------------------------------------------------
+
+
+def _frequencies_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    name = "hashed_frequency" if "hashed_frequency" in arrays else "document_frequency"
+    return bool(arrays[name].max(initial=0) <= arrays["n_documents"])
+
+
+_COUNTED = {"n_documents": Field("i8", (), COUNT), "stop_words": Field("O", ("w",), optional=True)}
+_TERMS = {
+    "terms": Field("O", ("t",), SORTED),
+    "document_frequency": Field("i8", ("t",), between(1, 2**53)),
+    "min_df": Field("i8", (), between(1, 2**53), optional=True),
+}
+_HASHED = {"hashed_frequency": Field("i8", ("t",), COUNT)}
+_RULES = (Check("document frequencies of at most n_documents", _frequencies_fit),)
+
+
+def _vectoriser(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
+    """Return the vectoriser that `to_arrays` described."""
+    checked(arrays, _COUNTED | (_HASHED if "hashed_frequency" in arrays else _TERMS), _RULES)
+    words = arrays.get("stop_words")
+    stop_words: StopWords = None if words is None else tuple(words.tolist())
+    if stop_words == (ENGLISH,):
+        stop_words = ENGLISH
+    new: Any
+    if "hashed_frequency" in arrays:
+        new = HashedTfidf(len(arrays["hashed_frequency"]), stop_words)
+        new.document_frequency = np.array(arrays["hashed_frequency"])
+    else:
+        new = Tfidf(stop_words, int(arrays.get("min_df", 1)))
+        counts = zip(arrays["terms"].tolist(), arrays["document_frequency"].tolist(), strict=True)
+        new.document_frequency = Counter(dict(counts))
+    new.n_documents = int(arrays["n_documents"])
+    return new

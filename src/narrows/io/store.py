@@ -233,7 +233,9 @@ def _write(estimator: Any, path: str | os.PathLike[str], **more: Any) -> None:
             try:
                 save_file(arrays, temporary, metadata=metadata)
             except SafetensorError as error:
-                raise OSError(f"{os.fspath(path)}: cannot be written ({error}).") from None
+                raise OSError(
+                    f"{os.fspath(path)}: expected a file that can be written, got {error}."
+                ) from None
 
 
 def _plain(estimator: Any, name: str, value: Any) -> Any:
@@ -263,12 +265,14 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
             header = _header(path, file.metadata() or {})
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise DataError(path, f"not a narrows model, or a damaged one ({error}).") from None
+        raise DataError(
+            path, f"expected a narrows model, got another file, or a damaged one ({error})."
+        ) from None
     checksums = header["checksums"]
     if set(arrays) != set(checksums) or any(
         _crc(arrays[name]) != checksums[name] for name in arrays
     ):
-        raise DataError(path, "damaged: its contents do not match their checksums.")
+        raise DataError(path, "expected contents that match their checksums, got damaged ones.")
     name = header["estimator"]
     if name not in METHODS:
         raise DataError(path, f"expected a method of this version, got {name!r}. Update narrows.")
@@ -282,14 +286,14 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[str, Any]:
     """Return the header that is stored in the metadata of a file, checked."""
     if "narrows" not in metadata:
-        raise DataError(path, "not a narrows model: the narrows header is missing.")
+        raise DataError(path, "expected a narrows model, got a file without its header.")
     try:
         header = json.loads(metadata["narrows"])
         check_plain(header, _FIRST_KEYS, "header")
         checksum = header.pop("crc32")
         written = json.dumps(header)
     except (ValueError, RecursionError):
-        raise DataError(path, "damaged: its header cannot be read.") from None
+        raise DataError(path, "expected a narrows header, got a damaged one.") from None
     if header["format"] > FORMAT:
         raise DataError(
             path,
@@ -297,7 +301,7 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
             f"{header['library']}. Update narrows.",
         )
     if checksum != _crc_of_text(written):
-        raise DataError(path, "damaged: its header does not match its checksum.")
+        raise DataError(path, "expected a header that matches its checksum, got a damaged one.")
     try:
         check_plain(header, _HEADER, "header")
     except SchemaError as error:

@@ -85,7 +85,7 @@ class StandardInput:
             return open(sys.stdin.fileno(), "rb", closefd=False)
         except (OSError, ValueError, AttributeError):  # replaced by another object
             if sys.stdin is None:
-                raise ParameterError("-: there is no standard input.") from None
+                raise ParameterError("-: expected standard input, got none. Name a file.") from None
             return sys.stdin.buffer
 
 

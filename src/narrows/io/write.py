@@ -183,8 +183,10 @@ def writer(
     if csv_safe:
         settings["csv_safe"] = True
         if "csv_safe" not in format.options:
-            safe = formats.listed(known for known in formats.FORMATS if "csv_safe" in known.options)
-            raise ParameterError(f"{path}: csv_safe (--csv-safe) is for {safe} only. Leave it out.")
+            raise ParameterError(
+                f"{path}: expected no csv_safe (--csv-safe), which {format.name} does not support, "
+                "got it. Leave it out."
+            )
     if path == "-":
         out = format.writer(sys.stdout.buffer, names, **settings)
         yield Rows(out)
@@ -213,7 +215,7 @@ def output_format(path: str, texts: bool = False) -> tuple[Format, bool]:
     if format.holds_texts != texts:
         kinds = ("numbers", "texts")
         problem = f"expected a format for {kinds[texts]}, got one for {kinds[not texts]}."
-        names = formats.listed(known for known in formats.FORMATS if known.holds_texts == texts)
+        names = formats.SUFFIXES[kinds[texts]]
         other = ", or reduce the texts with transform" * texts
         raise ParameterError(f"{path}: {problem} Write to {names}{other}.")
     return format, is_compressed

@@ -6,16 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import (
-    GO_ON,
-    Array,
-    Part,
-    block_products,
-    compiled,
-    part,
-    sparse_products,
-)
-from narrows.solve.span_parts import REBASE, add_fold, add_sample, fold_in, project, verdict
+from narrows.solve.kernels import GO_ON, Array, Part, block_products, compiled, part, products
+from narrows.solve.span_parts import REBASE, add_fold, add_sample, fold_in, reduce_sample, verdict
 
 _EPS = 2.0**-52
 _TRUSTED = 1e-10  # the largest estimated relative error of |v_j|^2
@@ -44,10 +36,7 @@ def criterion_steps(
         block_products(len(folds) - 1, first, QX, XX, folds, shift)
     for i in range(len(labels)):
         t, label = first + i, labels[i]
-        if indptr is not None:
-            xx = sparse_products(t, indptr, indices, data, Q, q)
-        if QX is not None:
-            xx = block_products(t, t, QX, XX, folds, q)
+        xx = products(t, indptr, indices, data, QX, XX, Q, folds, q)
         mm = add_sample(label, q, xx, with_u, A, B, SV, SS, N, clock, share, Y, r)
         asked, moved = _iterate(
             active, mm, with_u, rule, theta, L, N, mean_theta, rho, err, clock,
@@ -60,13 +49,7 @@ def criterion_steps(
         add_fold(t, indptr, indices, data, folds, Q)
         asked = verdict(asked, moved, xx, active, rule, A, B, L, SS, N, WW, clock)
         if reduced is not None:
-            for k in range(len(q)):
-                q[k] += xx * folds[t, k]
-            if QX is not None:
-                for k in range(len(q)):
-                    shift[k] += XX[t, -1] * folds[t, k]
-                    q[k] += shift[k]
-            project(t, q, rule.orthonormal, A, B, L, low, reduced)
+            reduce_sample(t, q, xx, QX, XX, folds, shift, rule.orthonormal, A, B, L, low, reduced)
         if asked != GO_ON:
             return i + 1, asked
     return len(labels), GO_ON

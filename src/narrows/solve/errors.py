@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
+from contextvars import ContextVar
 
 __all__ = ["DataError", "ParameterError"]
 
 # packages between a caller and a warning; the last two because of decorators
 _NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
+_CLASS = re.compile(r"^[A-Z]\w*(?=: | requires )")  # the class name that a message starts with
+called: ContextVar[str] = ContextVar("called", default="")  # the class that the user called
 
 
 class ParameterError(ValueError):
@@ -27,7 +31,7 @@ class ParameterError(ValueError):
     ...     OC(n_components=5).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
     ... except ParameterError as error:
     ...     print(error)
-    OC: n_components=5, but ...
+    OC: expected n_components<=1, since ...
     """
 
 
@@ -116,11 +120,18 @@ class DataError(ValueError):
         return DataError, (self.path, self.problem, self.line)
 
 
+def named(message: str, who: str) -> str:
+    """Return a message that starts with the name of this class."""
+    found = _CLASS.match(message)
+    return who + message[found.end() :] if found else f"{who}: {message}"
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and name the line of the caller: the first one outside of the package."""
+    """Warn, name the class that was called, and the line: the first one outside of the package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER:
         if frame.f_back is None:
             break
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    who = called.get()
+    warnings.warn(named(message, who) if who else message, category, stacklevel=level)

@@ -276,7 +276,7 @@ def _too_large(where: str) -> RangeError:
     """Return the error of sums whose squares overflow."""
     return RangeError(
         f"sums of classes whose squares are below {_LARGEST:g}",
-        f"more{where}",
+        f"larger ones{where}",
         None,
         "Scale the data down.",
     )

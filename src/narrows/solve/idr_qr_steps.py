@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from narrows.solve.kernels import (
-    GO_ON,
-    LARGEST,
-    TOO_LARGE,
-    Array,
-    Part,
-    block_products,
-    compiled,
-    part,
-    sparse_products,
-)
+from narrows.solve.kernels import GO_ON, LARGEST, TOO_LARGE, Array, Part, compiled, part, products
 
 EXPLICIT = 4  # what this step may ask for, too
 
@@ -34,10 +24,7 @@ def centroid_steps(
     q, u, old, K, T = work
     for i in range(len(labels)):
         t, label = first + i, labels[i]
-        if indptr is not None:
-            xx = sparse_products(t, indptr, indices, data, S, q)
-        if QX is not None:
-            xx = block_products(t, t, QX, XX, folds, q)
+        xx = products(t, indptr, indices, data, QX, XX, S, folds, q)
         before = N[label]
         for k in range(len(N)):
             SS[label, k] += q[k]

@@ -6,16 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import (
-    GO_ON,
-    Array,
-    Part,
-    block_products,
-    compiled,
-    part,
-    sparse_products,
-)
-from narrows.solve.span_parts import add_fold, add_sample, fold_in, project, verdict
+from narrows.solve.kernels import GO_ON, Array, Part, block_products, compiled, part, products
+from narrows.solve.span_parts import add_fold, add_sample, fold_in, reduce_sample, verdict
 
 _ETA, _WAIT, _STABLE = 5.0, 20.0, 0.5  # the gain 5/(n + 20) after 20 samples, bounded
 
@@ -34,10 +26,7 @@ def ilda_steps(
         block_products(len(folds) - 1, first, QX, XX, folds, shift)
     for i in range(len(labels)):
         t, label = first + i, labels[i]
-        if indptr is not None:
-            xx = sparse_products(t, indptr, indices, data, Q, q)
-        if QX is not None:
-            xx = block_products(t, t, QX, XX, folds, q)
+        xx = products(t, indptr, indices, data, QX, XX, Q, folds, q)
         add_sample(label, q, xx, True, A, B, SV, SS, N, clock, share, Y, r)
         moved = _hebbian(label, active, rule.eta, L, N, clock[0], Y, w, kap, low, a, per_nu, y, r)
         fold_in(
@@ -47,13 +36,7 @@ def ilda_steps(
         add_fold(t, indptr, indices, data, folds, Q)
         asked = verdict(GO_ON, moved, xx, active, rule, A, B, L, SS, N, WW, clock)
         if reduced is not None:
-            for k in range(len(q)):
-                q[k] += xx * folds[t, k]
-            if QX is not None:
-                for k in range(len(q)):
-                    shift[k] += XX[t, -1] * folds[t, k]
-                    q[k] += shift[k]
-            project(t, q, rule.orthonormal, A, B, L, low, reduced)
+            reduce_sample(t, q, xx, QX, XX, folds, shift, rule.orthonormal, A, B, L, low, reduced)
         if asked != GO_ON:
             return i + 1, asked
     return len(labels), GO_ON

@@ -179,6 +179,20 @@ def sparse_products(
 
 
 @part
+def products(
+    t: int, indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, Q: Array, folds: Array,
+    q: Array,
+) -> float:  # fmt: skip
+    """Set q = Q'x for sample t of CSR parts or of a block, and return x'x."""
+    # two conditions, each on what may be None: such a branch is not compiled
+    if indptr is not None:
+        xx = sparse_products(t, indptr, indices, data, Q, q)
+    if QX is not None:
+        xx = block_products(t, t, QX, XX, folds, q)
+    return xx
+
+
+@part
 def block_products(t: int, before: int, QX: Array, XX: Array, folds: Array, q: Array) -> float:
     """Set q = Q'x for row t of a block X, which is given by X Q and X X'; return x'x.
 

@@ -2,37 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from narrows.solve.sums import weighted
-
-
-class Rows(Protocol):
-    """A block of samples: their products with Q, and what they add to Q."""
-
-    arrays: tuple[Any, ...]  # for the kernel: three CSR parts and two products, or None
-    folds: np.ndarray  # sample t has added x g' to Q, with g its row t
-
-    def products(self, t: int, raw: bool) -> np.ndarray:
-        """Return Q'x for sample t, which has been learned; `raw`: without subtracting the shift."""
-
-    def square(self, t: int, raw: bool) -> float:
-        """Return x'x."""
-
-    def put(self, t: int, j: int, raw: bool) -> None:
-        """Make sample t the base vector j."""
-
-    def fold(self) -> None:
-        """Add to Q what has not been added yet."""
-
-    def keep(self, t: int) -> Any:
-        """Return what `restore` needs to undo learning sample t."""
-
-    def restore(self, t: int, held: Any) -> None:
-        """Undo learning sample t."""
 
 
 def touched(X: Any) -> Any:
@@ -41,7 +16,15 @@ def touched(X: Any) -> Any:
 
 
 class SparseRows:
-    """CSR samples; the kernel adds each to Q at once."""
+    """CSR samples; the kernel adds each to Q at once.
+
+    Attributes
+    ----------
+    arrays : tuple
+        For the kernel: three CSR parts and two products of a dense block, or None.
+    folds : ndarray of shape (n_samples, n_columns)
+        Sample t has added x g' to Q, with g row t.
+    """
 
     def __init__(self, Q: np.ndarray, X: Any, rows: slice):
         ends = X.indptr[rows.start : rows.stop + 1]
@@ -59,29 +42,37 @@ class SparseRows:
         return self.indices[entries], self.data[entries]
 
     def products(self, t: int, raw: bool) -> np.ndarray:
+        """Return Q'x for sample t, which has been learned; `raw`: without subtracting the shift."""
         indices, data = self._entries(t)
         return weighted(data, self.Q[indices])
 
     def square(self, t: int, raw: bool) -> float:
+        """Return x'x."""
         data = self._entries(t)[1]
         return float(data @ data)
 
     def put(self, t: int, j: int, raw: bool) -> None:
+        """Make sample t the base vector j."""
         indices, data = self._entries(t)
         self.Q[indices, j] = data
 
     def fold(self) -> None:
-        pass
+        """Add to Q what has not been added yet: nothing."""
 
     def keep(self, t: int) -> Any:
+        """Return what `restore` needs to undo learning sample t."""
         return self.Q[self._entries(t)[0]]
 
     def restore(self, t: int, held: Any) -> None:
+        """Undo learning sample t."""
         self.Q[self._entries(t)[0]] = held
 
 
 class DenseRows:
-    """Dense samples less the shift, and the shift as a last row; added to Q all at once."""
+    """Dense samples less the shift, and the shift as a last row; added to Q all at once.
+
+    For the rest see `SparseRows`.
+    """
 
     def __init__(self, Q: np.ndarray, X: np.ndarray, rows: slice, shift: np.ndarray | None):
         shift = np.zeros(X.shape[1]) if shift is None else shift
@@ -115,3 +106,6 @@ class DenseRows:
 
     def restore(self, t: int, held: Any) -> None:
         self.folds[:] = held
+
+
+Rows = SparseRows | DenseRows

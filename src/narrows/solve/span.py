@@ -139,11 +139,11 @@ class Span(Basis):
         from narrows.solve.kernels import GO_ON, TOO_LARGE
         from narrows.solve.span_parts import project
 
-        steps = rule.steps()
+        steps, deflates = _kernel(rule), isinstance(rule, Rule)
         t, asked = 0, GO_ON
         while t < len(labels) and asked == GO_ON:
             active = self._active()
-            checked = rule.deflates and self.n < 2 * self.p + _EARLY
+            checked = deflates and self.n < 2 * self.p + _EARLY
             # while a component waits, each sample may start it
             stop = t + 1 if checked or active < self.p else len(labels)
             before = State(*(array.copy() for array in self.state)) if checked else None
@@ -274,7 +274,7 @@ class Span(Basis):
         if asked == TOO_LARGE:
             raise RangeError(
                 f"samples whose squares sum to less than {LARGEST:g}",
-                f"more up to sample {self.n} of all",
+                f"a larger sum up to sample {self.n} of all",
                 None,
                 "Scale the data down.",
             )
@@ -284,9 +284,19 @@ class Span(Basis):
             drift = self.rebase()
             if drift > _DRIFTED:
                 warn(
-                    f"rounding has reached {drift:.0e} of the inner products after {self.n} "
-                    "samples. Scale the features to one size, or use an exact method."
+                    f"expected inner products with errors below {_DRIFTED:.0e}, got {drift:.0e} "
+                    f"after {self.n} samples. Scale the features to one size, or use an exact "
+                    "method."
                 )
+
+
+def _kernel(rule: Rule | ILDARule) -> Any:
+    """Return the compiled loop of an iteration, which is imported only when it is needed."""
+    if isinstance(rule, Rule):
+        from narrows.solve.criterion_steps import criterion_steps as steps
+    else:
+        from narrows.solve.ilda_steps import ilda_steps as steps
+    return steps
 
 
 def _work(p: int, s: int) -> tuple[np.ndarray, ...]:

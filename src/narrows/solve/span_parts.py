@@ -193,6 +193,21 @@ def verdict(
 
 
 @part
+def reduce_sample(
+    t: int, q: Array, xx: float, QX: Part, XX: Part, folds: Array, shift: Array, orthonormal: bool,
+    A: Array, B: Array, L: Array, C: Array, reduced: Array,
+) -> None:  # fmt: skip
+    """Project sample t after its step, from q = Q'x before it, with Q less the shift if dense."""
+    for k in range(len(q)):
+        q[k] += xx * folds[t, k]
+    if QX is not None:
+        for k in range(len(q)):
+            shift[k] += XX[t, -1] * folds[t, k]
+            q[k] += shift[k]
+    project(t, q, orthonormal, A, B, L, C, reduced)
+
+
+@part
 def project(
     t: int, q: Array, orthonormal: bool, A: Array, B: Array, L: Array, C: Array, reduced: Array
 ) -> None:

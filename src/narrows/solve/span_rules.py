@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -49,18 +48,6 @@ class Rule(NamedTuple):
     stop: bool = False
     orthonormal: bool = False
 
-    @property
-    def deflates(self) -> bool:
-        """Whether each component is removed from the data before the next one is updated."""
-        return True
-
-    def steps(self) -> Callable[..., tuple[int, int]]:
-        """Return the compiled loop, which is imported only when it is needed."""
-        from narrows.solve.criterion_steps import criterion_steps
-
-        steps: Any = criterion_steps
-        return steps
-
 
 class ILDARule(NamedTuple):
     """The iteration of ILDA.
@@ -79,15 +66,3 @@ class ILDARule(NamedTuple):
     least: int = 2
     stop: bool = False
     orthonormal: bool = False
-
-    @property
-    def deflates(self) -> bool:
-        """Whether each component is removed from the data before the next one is updated."""
-        return False
-
-    def steps(self) -> Callable[..., tuple[int, int]]:
-        """Return the compiled loop, which is imported only when it is needed."""
-        from narrows.solve.ilda_steps import ilda_steps
-
-        steps: Any = ilda_steps
-        return steps

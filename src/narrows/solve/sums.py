@@ -63,11 +63,9 @@ def add_sparse(
     where = np.zeros_like(row) if second_row is None else second_row
     second = np.zeros((0, 0)) if second is None else second
     if undo is not None:
-        labels = np.diff(Y.indptr)
-        size = int(labels @ np.diff(X.indptr)) if len(labels) else 0
-        _note(undo, sums, row, X, Y, size)
+        _note(undo, sums, row, X, Y)
         if len(second):
-            _note(undo, second, where, X, Y, size)
+            _note(undo, second, where, X, Y)
     rows, square_rows = row[Y.indices], where[Y.indices]
     for part in _parts(X):
         ends = slice(part.start, part.stop + 1)
@@ -83,20 +81,16 @@ def _parts(X: sparse.csr_array) -> Iterator[slice]:
 
 
 def _note(
-    undo: Undo,
-    table: np.ndarray,
-    places: np.ndarray,
-    X: sparse.csr_array,
-    Y: sparse.csr_array,
-    size: int,
+    undo: Undo, table: np.ndarray, places: np.ndarray, X: sparse.csr_array, Y: sparse.csr_array
 ) -> None:
-    """Let `undo` restore what `size` entries of X, one for each label, are about to change.
+    """Let `undo` restore what the entries of X, one for each label, are about to change.
 
     Whole rows of the table are copied where these are fewer numbers.
     """
     from narrows.solve.kernels import numbers_at
 
-    changed = np.unique(places)
+    changed, labels = np.unique(places), np.diff(Y.indptr)
+    size = int(labels @ np.diff(X.indptr)) if len(labels) else 0
     if size >= len(changed) * table.shape[1]:
         undo.array(table, changed if len(changed) < len(table) else ...)
         return
@@ -139,8 +133,9 @@ def dense_sums(
         `squares` has one row if `in_all`.
     """
     add = _add_many if are_many(X) else _add_blocks
+    n_squares = squared * (1 if in_all else Y.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        sums, squares = add(X, Y, squared, in_all, presence, origin)
+        sums, squares = add(X, Y, n_squares, presence, origin)
     for found, of in ((sums, ""), (squares, " of squares")):
         if not is_absorbed(found):
             check_room(found, np.zeros(1), of)
@@ -162,9 +157,9 @@ def is_absorbed(*added: np.ndarray) -> bool:
     return bool(sum(map(sum_of_squares, added)) < _ABSORBED)
 
 
-def too_large(expected: str, feature: int) -> RangeError:
+def too_large(expected: str, feature: int, got: str = "infinity") -> RangeError:
     """Return the error of a sum that overflows."""
-    return RangeError(expected, "more", feature, "Scale the data down.")
+    return RangeError(expected, got, feature, "Scale the data down.")
 
 
 def _check_not_lost(X: np.ndarray, Y: sparse.csr_array, origin: np.ndarray | None) -> None:
@@ -200,7 +195,8 @@ def check_sparse(X: sparse.csr_array, weight: float, squared: bool) -> None:
     k = int(X.indices[X.indptr[0] : X.indptr[-1]][size[X.indptr[0] : X.indptr[-1]].argmax()])
     with np.errstate(over="ignore"):
         if not (largest if not squared else largest * max(largest, 1.0)) * weight < _ABSORBED:
-            raise too_large(f"sums{' of squares' if squared else ''} below {_ABSORBED:g}", k)
+            expected = f"sums{' of squares' if squared else ''} below {_ABSORBED:g}"
+            raise too_large(expected, k, f"numbers up to {largest:.1e}")
     if squared and largest**2 < TINY:
         check_not_tiny(np.bincount([k], [largest]))
 
@@ -255,36 +251,24 @@ def are_many(X: Any) -> bool:
 
 
 def _add_blocks(
-    X: np.ndarray,
-    Y: sparse.csr_array,
-    squared: bool,
-    in_all: bool,
-    presence: bool,
-    origin: np.ndarray | None,
+    X: np.ndarray, Y: sparse.csr_array, n_squares: int, presence: bool, origin: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums by class, and those of squares, by class or in all."""
+    """Return the sums by class, and those of squares: by class, in all, or none."""
     k, d = Y.shape[1], X.shape[1]
-    sums = np.zeros((k, d))
-    squares = np.zeros((1 if in_all else k, d))
+    sums, squares = np.zeros((k, d)), np.zeros((n_squares, d))
     # at least as many rows as classes in a block: Y'B costs k d for each block
     for rows in blocks(len(X), max(1, BLOCK // max(1, d), k)):
         B = (X[rows] != 0).astype(np.float64) if presence else X[rows]
         B = B.astype(np.float64, copy=False) if origin is None else B - origin
         Y_t = Y[rows].T
         sums += Y_t @ B
-        if squared:
-            B2 = B * B
-            squares += (_in_all(Y_t) if in_all else Y_t) @ B2
+        if n_squares:
+            squares += (_in_all(Y_t) if n_squares != k else Y_t) @ (B * B)
     return sums, squares
 
 
 def _add_many(
-    X: np.ndarray,
-    Y: sparse.csr_array,
-    squared: bool,
-    in_all: bool,
-    presence: bool,
-    origin: np.ndarray | None,
+    X: np.ndarray, Y: sparse.csr_array, n_squares: int, presence: bool, origin: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what `_add_blocks` does, by a compiled loop."""
     from narrows.solve.kernels import add_dense_rows
@@ -294,7 +278,7 @@ def _add_many(
     origin = np.zeros(d) if origin is None else origin
 
     def add(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        sums, squares = np.zeros((k, d)), np.zeros((squared * (1 if in_all else k), d))
+        sums, squares = np.zeros((k, d)), np.zeros((n_squares, d))
         ends = Y.indptr[rows.start : rows.stop + 1]
         add_dense_rows(X[rows], ends, Y.indices, Y.data, origin, presence, sums, squares)
         return sums, squares

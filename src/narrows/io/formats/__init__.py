@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 from narrows.io import compression
 from narrows.io.formats import csv, jsonl, npz, parquet, svmlight
@@ -29,24 +29,20 @@ def format_of(path: str) -> tuple[Format, bool]:
             return format, is_compressed
     suffix += compression.SUFFIX * is_compressed
     raise ParameterError(
-        f"{path}: {suffix or 'a file name without suffix'} is not supported. Supported are "
-        f"{listed(FORMATS)}; {compression.SUFFIX} may follow the suffix of a text format."
+        f"{path}: expected a file that ends in {listed(FORMATS)}, got {suffix or 'no suffix'}. "
+        f"Convert the file; {compression.SUFFIX} may follow the suffix of a text format."
     )
 
 
-def common_format(paths: Iterable[str]) -> Format:
-    """Return the one format of files; ParameterError where they have several."""
-    return one_of([format_of(path)[0] for path in paths])
-
-
-def one_of(formats: Sequence[Format]) -> Format:
-    """Return the format that all of these are; ParameterError where they differ."""
-    first = formats[0]
-    if any(format is not first for format in formats):
-        names = ", ".join(sorted({format.name for format in formats}))
-        raise ParameterError(
-            f"expected files of one format, got {names}. Run once for each, or convert them."
-        )
+def common_format(formats: Mapping[str, Format]) -> Format:
+    """Return the one format of files, given by their names; ParameterError where they differ."""
+    (before, first), *others = formats.items()
+    for name, format in others:
+        if format is not first:
+            raise ParameterError(
+                f"{name}: expected files of one format, {first.name} as {before}, got "
+                f"{format.name}. Run once for each format, or convert the files."
+            )
     return first
 
 
@@ -64,10 +60,20 @@ def format_of_row(row: bytes) -> Format:
             return format
     names = ", ".join(format.name for format in FORMATS if format.first_row is not None)
     raise ParameterError(
-        f"{name}: expected one of {names}, got a file that starts with {row[:40]!r}."
+        f"{name}: expected one of {names}, got a file that starts with {row[:40]!r}. "
+        "Write it to a file, whose suffix names the format."
     )
 
 
 def listed(formats: Iterable[Format]) -> str:
     """Return the suffixes of formats, for messages."""
     return ", ".join(suffix for format in formats for suffix in format.suffixes)
+
+
+SUFFIXES = {
+    "numbers": listed(format for format in FORMATS if not format.holds_texts),
+    "texts": listed(format for format in FORMATS if format.holds_texts),
+    "text_files": listed(format for format in FORMATS if not format.is_binary),
+    "binary_files": listed(format for format in FORMATS if format.is_binary),
+    "compressed": compression.SUFFIX,
+}

@@ -83,7 +83,8 @@ def _rows(lines: Lines, name: str) -> Iterator[tuple[int, list[str]]]:
             try:
                 yield line.decode()
             except UnicodeDecodeError as error:
-                raise DataError(name, f"not a CSV row in UTF-8: {error}.", number) from None
+                problem = f"expected a CSV row in UTF-8, got other bytes: {error}."
+                raise DataError(name, problem, number) from None
 
     reader = csv.reader(texts(), strict=True)
     try:
@@ -92,7 +93,8 @@ def _rows(lines: Lines, name: str) -> Iterator[tuple[int, list[str]]]:
             if cells:
                 yield reader.line_num, cells
     except csv.Error as error:
-        raise DataError(name, f"not a CSV row: {error}.", reader.line_num) from None
+        problem = f"expected a CSV row, got another line: {error}."
+        raise DataError(name, problem, reader.line_num) from None
 
 
 def _is_number(cell: str) -> bool:

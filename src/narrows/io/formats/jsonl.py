@@ -61,10 +61,10 @@ def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
     try:
         row = _JSON.decode(line.decode())
     except json.JSONDecodeError as error:
-        problem = f"not a line of JSON: {error.msg} at column {error.colno}."
+        problem = f"expected a line of JSON, got another: {error.msg} at column {error.colno}."
         raise DataError(name, problem, number) from None
     except (ValueError, RecursionError) as error:  # no UTF-8, a NaN, a number of 5,000 digits
-        raise DataError(name, f"not a line of JSON: {error}.", number) from None
+        raise DataError(name, f"expected a line of JSON, got another: {error}.", number) from None
     if not isinstance(row, dict):
         raise DataError(name, f"expected a JSON object, got {_kind(row)}.", number)
     return row

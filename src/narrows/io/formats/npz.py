@@ -27,7 +27,7 @@ _DAMAGE = (
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of samples; the whole archive is in memory meanwhile."""
     if stream.read(4) != b"PK\x03\x04":
-        raise DataError(name, "not a NumPy archive (.npz).")
+        raise DataError(name, "expected a NumPy archive, got another file.")
     stream.seek(0)
     try:
         with np.load(stream, allow_pickle=False) as archive:
@@ -43,7 +43,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         got = f"no array {error} among {', '.join(arrays) or 'none'}"
         raise DataError(name, f"expected {parts}, got {got}.") from None
     except _DAMAGE as error:
-        raise DataError(name, f"not an archive of samples, or a damaged one: {error}") from None
+        problem = f"expected an archive of samples, got another, or a damaged one: {error}"
+        raise DataError(name, problem) from None
     if y is not None and y.shape[0] != X.shape[0]:
         raise DataError(name, f"expected {X.shape[0]} labels, got {y.shape[0]}.")
     if y is None and options.labels_required:

@@ -24,6 +24,7 @@ from narrows.io.chunk import (
     label_column,
     row_of,
 )  # fmt: skip
+from narrows.io.extras import needing
 from narrows.io.formats.base import Format, as_int32, column_names, label_name
 from narrows.solve.errors import DataError
 
@@ -35,19 +36,15 @@ _LARGEST = np.iinfo(np.int32).max  # n_features of sparse samples
 
 def pyarrow() -> Any:
     """Return the library; ImportError names the extra."""
-    try:
+    with needing("arrow", "pyarrow", "Parquet files and Arrow tables"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
-        raise ImportError(
-            "pyarrow is needed for Parquet files and Arrow tables: pip install 'narrows[arrow]'."
-        ) from None
     return pyarrow
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of a Parquet file, whatever its row groups are."""
-    with _damage_named(name, "not a Parquet file, or a damaged one"):
+    with _damage_named(name, "expected a Parquet file, got another file, or a damaged one"):
         file = pyarrow().parquet.ParquetFile(stream, page_checksum_verification=True)
         groups, skipped = list(range(file.num_row_groups)), 0
         while groups and skipped + file.metadata.row_group(groups[0]).num_rows <= options.after:
@@ -57,8 +54,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         batches = (b for group in groups for b in file.iter_batches(size, row_groups=[group]))
         width = (file.metadata.metadata or {}).get(WIDTH, b"0")
         if not width.isdigit() or int(width) > _LARGEST:
-            problem = f"a damaged Parquet file: expected a number of features, got {width!r}."
-            raise DataError(name, problem)
+            problem = f"expected a number of features, got {width!r}."
+            raise DataError(name, f"{problem} Write the file again.")
         options = options.replace(width=options.width or int(width) or None)
         rows = file.metadata.num_rows - skipped
         yield from _chunks(_all(batches, rows, name), file.schema_arrow, name, options, skipped)
@@ -67,7 +64,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
 def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of a table that has `__arrow_c_stream__`."""
     with (
-        _damage_named(name, "not a table that Arrow can read"),
+        _damage_named(name, "expected a table that Arrow can read, got another one"),
         pyarrow().RecordBatchReader.from_stream(table) as reader,
     ):
         yield from _chunks(reader, reader.schema, name, options, 0)
@@ -89,7 +86,7 @@ def _all(batches: Iterable[Any], rows: int, name: str) -> Iterator[Any]:
         missing -= batch.num_rows
         yield batch
     if missing:
-        problem = f"a damaged Parquet file: expected {rows:,} rows, got {rows - missing:,}."
+        problem = f"expected {rows:,} rows, got {rows - missing:,}. Write the file again."
         raise DataError(name, problem)
 
 
@@ -199,7 +196,7 @@ def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray
     flat = array.flatten()
     if flat.null_count:
         raise DataError(name, f"column {column!r}: expected lists without nulls, got a null.")
-    with _damage_named(name, f"column {column!r} cannot be read"):
+    with _damage_named(name, f"column {column!r}: expected readable values, got others"):
         return array.value_lengths().to_numpy(), flat.to_numpy(zero_copy_only=False)
 
 
@@ -258,7 +255,7 @@ def _labels(table: Any, label: str, width: int, name: str, lines: range) -> Any:
         check_numbers(numbers, name, lines)
         return numbers
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        with _damage_named(name, f"column {label!r} cannot be read"):
+        with _damage_named(name, f"column {label!r}: expected readable values, got others"):
             texts = array.to_pylist()
         for text, line in zip(texts, lines, strict=True):
             check_text(text, name, line)
