@@ -198,7 +198,7 @@ def test_data_have_as_many_classes_as_priors():
         (lambda: list(checks(OC(), expected_to_fail={"ofset": "x"})), ValueError,
          "got 'ofset': did you mean 'offset'"),
         (lambda: list(checks(OC(), expected_to_fail={"qqq": "x"})), ValueError, "The laws are"),
-        (lambda: list(checks(LDA(), expected_to_fail={"merge": "x"})), ValueError,
+        (lambda: list(checks(LDA(solver="pca"), expected_to_fail={"merge": "x"})), ValueError,
          "got 'merge': the estimator has no merge"),
     ],
 )  # fmt: skip
