@@ -125,8 +125,8 @@ def test_an_exception_at_any_line_of_a_state_leaves_it_as_it_was(form, second):
         return {name: array.tobytes() for name, array in state.to_arrays().items()}
 
     for X, y in (then, third, (third[0][:1], ["ant"])):
+        before = arrays(ClassStats.of(*first, second=second))
         state = ClassStats.of(*first, second=second)
-        before = arrays(state)
         lines = run_traced(lambda s=state, X=X, y=y: s.update(X, y))
         for number in range(1, lines, 3 if EVERYTHING else 11):
             state = ClassStats.of(*first, second=second)
