@@ -23,6 +23,7 @@ from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
 from narrows.solve.errors import ParameterError, RangeError, warn
 from narrows.solve.exact import criterion_eigh
+from narrows.solve.ridge import Curve
 from narrows.solve.scatter import Answer, Scatter, leading, rule
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Field, checked
 from narrows.solve.sums import HUGE, TINY, stacked, widened
@@ -49,6 +50,8 @@ class Found(Directions):
     alpha: float = 0.0  # the ridge
     # of a classifier: weights of shape (n_features, n_classes), and intercepts
     rule: tuple[np.ndarray, np.ndarray] | None = None
+    curve: Curve | None = None  # how the ridge was chosen
+    temperature: float | None = None  # what log posteriors are divided by, once it is needed
 
 
 @dataclass
@@ -118,6 +121,7 @@ class CrossProjector(RankedProjector, Additive):
     """
 
     _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
+    _kept: ClassVar[int] = 0  # samples that a state keeps
     n_components: int | None
 
     # -- learning -------------------------------------------------------------------------------
@@ -185,7 +189,9 @@ class CrossProjector(RankedProjector, Additive):
     def _empty_state(self, n_features: int) -> Any:
         """Return an empty state: of sums, or one that gathers samples."""
         many = not self._has_sums(n_features)
-        return Gathered(n_features) if many else super()._empty_state(n_features)
+        if many:
+            return Gathered(n_features)
+        return ClassStats(n_features, second="cross", kept=self._kept)
 
     def _update_state(
         self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
@@ -269,12 +275,14 @@ class CrossProjector(RankedProjector, Additive):
         if self._lacks_classes(state) or not state.n:
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self.n_components)
-        alpha = self._ridge(state.mean_square())
-        answer = self._from_scatter(state.scatters(), alpha)
-        linear = None
+        return self._solve_sums(state, state.scatters(), self._ridge(state.mean_square()))
+
+    def _solve_sums(self, stats: ClassStats, S: Scatter, alpha: float) -> Found:
+        """Return the solution for a state, with its scatters and a ridge."""
+        answer, linear = self._from_scatter(S, alpha), None
         if answer.within is not None:
-            counts = state.counts[state.counts > 0]
-            coef, intercept = rule(answer, counts, state.mean @ answer.W)
+            counts = stats.counts[stats.counts > 0]
+            coef, intercept = rule(answer, counts, stats.mean @ answer.W)
             linear = answer.W @ coef, intercept
         best = Found.best(answer.W, answer.eigenvalues, self.n_components)
         best.more, best.alpha, best.rule = answer.more, alpha, linear

@@ -9,8 +9,11 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
+from narrows.families._atomic import lock_of
 from narrows.families._cross import CrossProjector, Found
+from narrows.moments.stats import ClassStats
 from narrows.solve.products import product
+from narrows.solve.ridge import temperature
 
 
 class Discriminant(ClassifierMixin, CrossProjector):
@@ -18,7 +21,11 @@ class Discriminant(ClassifierMixin, CrossProjector):
 
     The classes are taken for normal, with one covariance, that of the samples about their class
     means with the ridge added, so that log posteriors are linear. `n_components` does not matter.
+    Log posteriors are divided by a number, such that those of held-out samples are most likely:
+    without it, they are too sure where there are many features.
     """
+
+    _kept = 2000
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log posterior of each class, but for a term that all classes share.
@@ -60,7 +67,7 @@ class Discriminant(ClassifierMixin, CrossProjector):
         predict_proba : Estimate probabilities.
         score : Return the accuracy.
         """
-        scores = self._log_posterior(X)
+        scores = self._log_posterior(X, calibrated=False)
         return self.classes_[scores.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -104,13 +111,26 @@ class Discriminant(ClassifierMixin, CrossProjector):
         logarithm: np.ndarray = log_softmax(self._log_posterior(X), axis=1)
         return logarithm
 
-    def _log_posterior(self, X: Any) -> np.ndarray:
+    def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
         solution = self._solution
         X = self._check_X(X, reset=False)
-        if not isinstance(solution, Found) or solution.rule is None or not len(self.classes_):
+        if not isinstance(solution, Found) or solution.rule is None:
             raise NotFittedError(
-                f"{type(self).__name__}: expected a model that was fitted to labels by narrows 0.2 "
-                "or later, got another one. Call fit again to predict."
+                f"{type(self).__name__}: expected a model that was fitted by narrows 0.2 or later, "
+                "got an older one. Call fit again to predict."
             )
         weights, intercept = solution.rule
-        return product(X.astype(np.float64, copy=False), weights) + intercept
+        found = product(X.astype(np.float64, copy=False), weights) + intercept
+        return found / self._temperature(solution) if calibrated else found
+
+    def _temperature(self, solution: Found) -> float:
+        """Return what log posteriors are divided by, from held-out samples if any were kept."""
+        with lock_of(self):
+            if solution.temperature is None:
+                solution.temperature, stats = 1.0, self._state
+                if isinstance(stats, ClassStats) and len(self.classes_) > 1:
+                    S = stats.scatters()
+                    held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
+                    if held:
+                        solution.temperature = temperature(S, counts, held, solution.alpha)
+            return solution.temperature

@@ -12,8 +12,8 @@ from scipy import sparse
 from narrows.families._project import Directions
 from narrows.families._streams import Arrivals
 from narrows.moments.labels import arrivals
-from narrows.solve.errors import RangeError
 from narrows.solve.eigen import set_signs
+from narrows.solve.errors import RangeError
 from narrows.solve.rls import DiagonalRLS, Rule, merged
 from narrows.solve.schema import COUNT, LABELS, NUMBERING, Check, Field, between, checked
 from narrows.solve.sums import canonical

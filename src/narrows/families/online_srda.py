@@ -22,7 +22,6 @@ from narrows.families._parameters import (
 from narrows.families._regression import Regression, Weights, check_range, merged_states
 from narrows.families._sequential import Sequential
 from narrows.moments.labels import indicator, is_matrix, weights
-from narrows.solve.eigen import set_signs
 from narrows.solve.errors import ParameterError, warn
 from narrows.solve.products import product
 from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule

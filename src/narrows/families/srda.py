@@ -2,62 +2,91 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from narrows.families._cross import Found
 from narrows.families._discriminant import Discriminant
 from narrows.families._parameters import check, check_whole, is_number
 from narrows.moments.cross import MOST
 from narrows.solve.centred import Centred
 from narrows.solve.exact import by_discriminant_power, lsqr_regressions
-from narrows.solve.scatter import Answer, Scatter, regressions
+from narrows.solve.ridge import Curve, choose, chosen
+from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 
 _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
-_RIDGES = ("auto", "scale")
+_RIDGES = ("auto", "scale", "cv")
+_SCALES = ("mean", "within")
 _SOLVERS = ("auto", "cross", "lsqr")
 
 
 class SRDA(Discriminant):
-    """Spectral regression discriminant analysis for sparse and dense data.
+    """Spectral regression discriminant analysis, exact on a stream.
 
     ::
 
-        criterion   maximise trace((W'(C + alpha/n I) W)^-1 W'S_b W), by least squares
+        criterion   maximise trace((W'(C + alpha/n I) W)^-1 W'S_b W)
         space       W real
-        schedule    from all samples at once
+        schedule    exact, from all samples at once or batch by batch
 
-    where S_b is the scatter of the class means and C the total scatter of the n samples. The
-    directions of LDA are regressions on responses that are constant on each class. SRDA uses c - 1
-    orthonormal responses t for c classes, orthogonal to the constant, and finds for each the w that
-    minimises ::
+    where S_b is the scatter of the class means and C the covariance of the n samples. The optimum
+    consists of the leading eigenvectors of the pair (S_b, C + alpha/n I). They are those of
+    regularised LDA, and solve the ridge regressions of responses that are constant on each class.
+    `transform` returns X W, not centred.
+
+    Both matrices are functions of sums (`ClassStats` with ``second="cross"``), so that batches in
+    any order, merging and `fit` give one answer, for at most 8,192 features. With more features,
+    `fit` finds for each of c - 1 orthonormal responses t of c classes the w that minimises ::
 
         |(X - 1 m')w - t|^2 + alpha |w|^2
 
-    by `max_iter` steps of LSQR, which only needs products with X and X'. The solutions are then
-    rotated into the order of w'S_b w / w'C w, so that the first directions are the best ones, and
-    normalised. `transform` returns X W, not centred.
-
-    `max_iter` acts as regularisation, like alpha: one iteration spans the `OC` subspace; further
-    iterations approach LDA. There is therefore no warning if `tol` is not reached.
+    by `max_iter` steps of LSQR, which only needs products with X and X', and rotates the solutions
+    in the same way. `max_iter` then acts as regularisation, like alpha: one step spans the `OC`
+    subspace; further steps approach LDA. There is therefore no warning if `tol` is not reached.
 
     Parameters
     ----------
     n_components : int, optional
-        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower).
-    alpha : float, default=1.0
-        The weight of `|w|^2` against the sum (not the mean) of squares over the samples, >= 0, in
-        the squared units of X.
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). A given
+        number is the width on a stream from the first batch on; directions that are not available
+        yet are zero.
+    alpha : float or {"auto", "scale", "cv"}, default="auto"
+        The ridge, in the squared units of X: it is added to the scatter of all samples, which is a
+        sum and not a mean. "scale" is the mean squared length of samples, less the mean if they are
+        dense. "cv" is chosen by held-out samples: see Notes. "auto" is "cv" for at most 8,192
+        features, and "scale" otherwise.
+    solver : {"auto", "cross", "lsqr"}, default="auto"
+        "cross" solves the eigenproblem from cross products; "lsqr" needs all samples at once.
+        "auto" is "cross" for at most 8,192 features. With more, it is "lsqr" for sparse samples and
+        for more than 8,192 dense ones, and otherwise the same eigenproblem from the inner products
+        of samples.
     max_iter : int, default=20
         The maximum number of LSQR steps for each response.
     tol : float, default=1e-8
         Relative tolerance on the residuals (LSQR's atol and btol) at which the steps end.
+    half_life : float, optional
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
+    scale : {"mean", "within"}, default="mean"
+        The length of the directions. With "within", W'(S_w + alpha/n I) W = I, with the scatter S_w
+        within the classes. With "mean" these are multiplied by one number, so that the mean of
+        their squared lengths is 1: `transform` has the units of X.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The transpose of W: unit directions, best first; not orthogonal. The entry of largest
-        magnitude in each direction is positive.
+        The transpose of W, best direction first; not orthogonal. The entry of largest magnitude in
+        each direction is positive. Directions that are not available (yet) are zero.
     eigenvalues_ : ndarray of shape (n_components,)
-        w'S_b w / w'C w of each direction, between 0 and 1.
+        w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
+    alpha_ : float
+        The ridge.
+    alphas_, alpha_scores_, alpha_errors_ : ndarray of shape (n_alphas,)
+        The ridges that "cv" compares, the mean log-likelihood of held-out samples with each, and
+        its standard error; without entries if alpha was not chosen.
     n_iter_ : int
-        The number of LSQR steps of the slowest response.
+        The number of LSQR steps of the slowest response; 1 where no steps are needed.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -66,42 +95,50 @@ class SRDA(Discriminant):
     Raises
     ------
     ValueError
-        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
-        number of available directions.
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
+        of available directions, or there are more than 8,192 features in `partial_fit`.
 
     See Also
     --------
-    OnlineSRDA : Discriminant analysis on a stream, one sample at a time.
-    LDA : Discriminant analysis of dense data, by decomposition.
-    OC : Projection by the scatter of the class means only, also on a stream.
+    OnlineSRDA : Discriminant analysis on a stream with any number of features, approximately.
+    LDA : Discriminant analysis with other forms of the criterion.
+    OC : Projection by the scatter of the class means only.
     FisherFS : Selection of features by the ratio of the scatters.
-    sklearn.linear_model.RidgeClassifier : Classification by the same regression.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : LDA of dense samples, all at once.
 
     Notes
     -----
-    **Cost**, for n samples and d features: 2 max_iter products of X with c - 1 vectors at once, on
-    all cores, O(c (nnz + n + d)) each; memory 8 c (6 d + 3 n) bytes, and a copy of sparse X if it
-    has more features than samples. For large d or n the vectors are processed in groups.
+    **Cost**, for d <= 8,192 features and c classes: O(n d^2) to learn n dense samples on all cores,
+    O(d^3) when attributes are read; with alpha chosen, about 10 times that, or up to 40 times for
+    fewer than 8,000 samples. Memory: 8 d^2 bytes, and up to 2,000 samples. With fewer samples than
+    features, O(n^2 d). LSQR: 2 max_iter products of X with c - 1 vectors at once, O(c (nnz + n +
+    d)) each; memory 8 c (6 d + 3 n) bytes.
 
-    **Reproducibility**: steps of LSQR amplify rounding errors. Another order of the samples,
-    another machine or another number of BLAS threads changes the default's `eigenvalues_` by up to
-    3e-3 and entries of `components_` by up to 0.4 on the data sets of the documentation, most where
-    features differ in scale. On scaled features, `max_iter=10` keeps both to 1e-6.
+    **The choice of alpha**: up to 2,000 samples, those with the smallest hashes, are kept, so that
+    neither order nor merging matters. In turn, parts of them of at most a quarter of all samples
+    are subtracted from the sums, and predicted by the others with each of ten ridges, the powers of
+    ten from 1e-7 to 100 times "scale". The ridge is the one nearest to "scale" whose mean
+    log-likelihood is within half a standard error of the best. docs/srda.md has measurements.
+    A model file holds the samples that were kept.
+
+    **Reproducibility**: steps of LSQR amplify rounding errors: `components_` depend on the order of
+    the samples, the machine and the number of threads, most where features differ in scale.
 
     References
     ----------
     D. Cai, X. He, J. Han, "SRDA: An Efficient Algorithm for Large-Scale Discriminant Analysis",
-    IEEE TKDE 20(1), 2008. The choice of the responses, their left singular vectors with the
-    samples, and the order of the directions are specific to narrows.
+    IEEE TKDE 20(1), 2008. The state, the choice of alpha and the scale are specific to narrows.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> from narrows import SRDA
     >>> X, y = load_digits(return_X_y=True)
-    >>> srda = SRDA(n_components=2).fit(X, y)
-    >>> srda.eigenvalues_.round(2).tolist()
-    [0.88, 0.83]
+    >>> srda = SRDA(n_components=2)
+    >>> for start in range(0, 1797, 600):
+    ...     srda = srda.partial_fit(X[start : start + 600], y[start : start + 600])
+    >>> srda.transform(X).shape, bool(srda.score(X, y) > 0.9)
+    ((1797, 2), True)
     """
 
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
@@ -114,6 +151,7 @@ class SRDA(Discriminant):
         max_iter: int = 20,
         tol: float = 1e-8,
         half_life: float | None = None,
+        scale: str = "mean",
     ):
         self.n_components = n_components
         self.alpha = alpha
@@ -121,16 +159,36 @@ class SRDA(Discriminant):
         self.max_iter = max_iter
         self.tol = tol
         self.half_life = half_life
+        self.scale = scale
 
     @property
     def n_iter_(self) -> int:
         """The number of LSQR steps of the slowest response; 1 where no steps are needed."""
-        return int(self._solution.more)
+        return max(1, int(self._solution.more))
 
     @property
     def alpha_(self) -> float:
         """The ridge."""
         return float(self._solution.alpha)
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        """The ridges that were compared, of shape (n_alphas,)."""
+        return self._curve().alphas
+
+    @property
+    def alpha_scores_(self) -> np.ndarray:
+        """The mean log-likelihood of held-out samples with each of `alphas_`."""
+        return self._curve().scores
+
+    @property
+    def alpha_errors_(self) -> np.ndarray:
+        """The standard errors of `alpha_scores_`."""
+        return self._curve().errors
+
+    def _curve(self) -> Curve:
+        found = getattr(self._solution, "curve", None)
+        return Curve(*np.empty((4, 0))) if found is None else found
 
     def _has_sums(self, n_features: int) -> bool:
         return self.solver == "cross" or (self.solver == "auto" and super()._has_sums(n_features))
@@ -138,18 +196,31 @@ class SRDA(Discriminant):
     def _ridge(self, mean_square: float) -> float:
         return mean_square if isinstance(self.alpha, str) else float(self.alpha)
 
+    def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
+        curve, counts = None, stats.counts[stats.counts > 0]
+        if self.alpha in ("auto", "cv") and alpha and len(counts) > 1:
+            held = stats.held_out(S)
+            if held:
+                curve = choose(S, counts, held, alpha)
+                alpha = chosen(curve, alpha)
+        found = super()._solve_sums(stats, S, alpha)
+        found.curve = curve
+        return found
+
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        return regressions(S, alpha)
+        return scaled(discriminants(S, alpha, total=True), S.n, self.scale)
 
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
         alpha = min(A.scaled(alpha), _LARGEST)  # a larger one gives the same directions
         if not A.is_sparse and self.solver == "auto" and A.shape[0] <= MOST:
-            answer = regressions(A.scatter(), alpha)
+            answer = self._from_scatter(A.scatter(), alpha)
         else:
             W, n_iter = lsqr_regressions(A, alpha, self.max_iter, float(self.tol))
-            answer = by_discriminant_power(A, W, alpha)
+            answer = scaled(by_discriminant_power(A, W, alpha), A.n, self.scale)
             answer.more = n_iter
         self._check_rank(len(answer.eigenvalues), len(A.counts))
+        if self.scale == "within":
+            answer.unit = float(np.ldexp(1.0, -A.power))
         return answer
 
     def _check_parameters(self, n_features: int) -> None:
@@ -164,6 +235,8 @@ class SRDA(Discriminant):
             check(name, "alpha", self.alpha, valid, f"{words} or a number >= 0 and < {_LARGEST:g}")
         valid = is_number(self.tol, 0) and self.tol < _LARGEST
         check(name, "tol", self.tol, valid, f"a number >= 0 and < {_LARGEST:g}")
-        valid = isinstance(self.solver, str) and self.solver in _SOLVERS
-        check(name, "solver", self.solver, valid, '"auto", "cross" or "lsqr"')
+        for what, among in (("solver", _SOLVERS), ("scale", _SCALES)):
+            value = getattr(self, what)
+            valid = isinstance(value, str) and value in among
+            check(name, what, value, valid, " or ".join(f'"{word}"' for word in among))
         check_whole(name, "max_iter", self.max_iter)

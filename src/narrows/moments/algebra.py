@@ -24,6 +24,7 @@ class Algebra(Readings):
     """The part of `ClassStats` that adds, subtracts and scales states."""
 
     n_samples: int
+    kept: int
     _placed: float  # the total weight when the mean was last compared with the origin
 
     def copy(self) -> Self:
@@ -44,7 +45,7 @@ class Algebra(Readings):
             total = self._second().total()
             moments[total.names[0]] = total
         new = self._with(moments, self._origin)
-        new.second = second
+        new.second, new.kept = second, 0
         return new
 
     def __add__(self, other: Self) -> Self:
@@ -138,7 +139,7 @@ class Algebra(Readings):
                 f"ClassStats: expected another state, got {type(other).__name__}. "
                 "Use ClassStats.of(X, y) to make a state of samples."
             )
-        for what in ("n_features", "second", "presence"):
+        for what in ("n_features", "second", "presence", "kept"):
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise ValueError(

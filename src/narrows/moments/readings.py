@@ -12,9 +12,11 @@ from narrows.moments.origin import EPS, Moments, Origin, about, resolution
 from narrows.moments.priors import priors
 from narrows.moments.squares import not_enough, ratio
 from narrows.moments.table import Table
+from narrows.solve.ridge import HeldOut, parts
 from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.sums import BLOCK, HUGE, TINY, blocks, check_not_tiny, too_large, weighted
 
+_OTHERS = ("sums", "kept")  # moments that are not the second one
 _ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
 
 
@@ -23,6 +25,7 @@ class Readings:
 
     second: Any
     presence: bool
+    n_samples: int
     _classes: np.ndarray
     _counts: np.ndarray
     _origin: Origin  # never written to, so states share it
@@ -70,15 +73,13 @@ class Readings:
         """
         if self.second is None:
             return None
-        _, second = about(self._moments, self._counts, self._origin, None).values()
-        return _read_only(second.squares())
+        return _read_only(self._raw_second().squares())
 
     @property
     def cross(self) -> np.ndarray:
         """sum_i w_i x_i x_i', of shape (n_features, n_features), for ``second="cross"``."""
         self._cross()
-        _, second = about(self._moments, self._counts, self._origin, None).values()
-        return _symmetric(second.products().copy(order="F"))
+        return _symmetric(self._raw_second().products().copy(order="F"))
 
     def covariance(self) -> np.ndarray:
         """Return C, the covariance of all samples, divided by n, for ``second="cross"``.
@@ -113,7 +114,23 @@ class Readings:
         rows = self._cross().samples()
         if rows is not None:
             return of_samples(rows.X, rows.weight, self._centre(p), H, faint)
-        return Scatter(self._scatter(), H, self.n, self._cross().noise(), faint)
+        return Scatter(self._scatter(), H, self.n, self._cross().noise(), faint, self._centre(p))
+
+    def held_out(self, S: Scatter) -> list[HeldOut]:
+        """Return the kept samples in the coordinates of `scatters`, in a few parts."""
+        if "kept" not in self._moments:
+            return []
+        X, code, weight, _ = self._moments["kept"].samples
+        place = S.coordinates if self._origin is None else self._dense_place(S)
+        number = np.cumsum(self._counts > 0) - 1
+        return [
+            HeldOut(place(X[part]), number[code[part]], weight[part])
+            for part in parts(len(code), self.n_samples, len(S.C))
+        ]
+
+    def _dense_place(self, S: Scatter) -> Any:
+        """Return a function that places dense samples, which are kept in the form of sparse."""
+        return lambda X: S.coordinates(X.toarray() - self._origin)
 
     def mean_square(self) -> float:
         """Return the mean squared length of samples: raw if they are sparse, else less the mean."""
@@ -250,8 +267,12 @@ class Readings:
         """The second moment; ValueError without one."""
         if self.second is None:
             raise not_enough(None)
-        _, second = self._moments.values()
-        return second
+        return next(moment for name, moment in self._moments.items() if name not in _OTHERS)
+
+    def _raw_second(self) -> Any:
+        """The second moment about 0."""
+        raw = about(self._moments, self._counts, self._origin, None)
+        return next(moment for name, moment in raw.items() if name not in _OTHERS)
 
     def _raw_sums(self) -> Table:
         first = {"sums": self._moments["sums"]}

@@ -13,11 +13,12 @@ from narrows.moments.algebra import Algebra
 from narrows.moments.batch import Batch
 from narrows.moments.cross import Cross
 from narrows.moments.first import First
+from narrows.moments.kept import Kept, label_hashes
 from narrows.moments.labels import indicator
 from narrows.moments.origin import Moments, Origin, middle
 from narrows.moments.squares import ClassSquares, TotalSquares
 from narrows.solve.errors import ParameterError
-from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Field, between, checked
+from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Check, Field, between, checked
 from narrows.solve.sums import all_finite, check_sparse, with_one_index_type
 from narrows.solve.undo import Undo
 
@@ -60,6 +61,8 @@ class ClassStats(Algebra):
     presence : bool, default=False
         Count the samples in which a feature is not zero, instead of adding values up. Explicit
         zeros do not count.
+    kept : int, default=0
+        How many samples to keep: those with the smallest hashes, whatever their order.
 
     Attributes
     ----------
@@ -120,14 +123,16 @@ class ClassStats(Algebra):
     [[1.0, 0.0], [4.0, 1.0]]
     """
 
-    def __init__(self, n_features: int, *, second: Second = None, presence: bool = False):
+    def __init__(
+        self, n_features: int, *, second: Second = None, presence: bool = False, kept: int = 0
+    ):
         if second is not None and second not in SECOND:
             kinds = ", ".join(f'"{kind}"' for kind in SECOND)
             raise ParameterError(
                 f"ClassStats: expected second to be None, {kinds}, got {second!r}."
             )
         self.second: Second = second
-        self.presence = presence
+        self.presence, self.kept = presence, kept
         self.n_samples = 0
         self._classes: np.ndarray = np.empty(0, dtype=np.int64)
         self._counts: np.ndarray = np.zeros(0)
@@ -136,6 +141,8 @@ class ClassStats(Algebra):
         self._moments: Moments = {
             moment.names[0]: moment.empty(n_features) for moment in _moments_of(second)
         }
+        if kept:
+            self._moments["kept"] = Kept(n_features, kept)
 
     # -- learning ---------------------------------------------------------------------------
 
@@ -147,10 +154,11 @@ class ClassStats(Algebra):
         sample_weight: Any = None,
         second: Second = None,
         presence: bool = False,
+        kept: int = 0,
     ) -> ClassStats:
         """Return the state of the samples X; the parameters are those of `update`."""
         X = checked_rows(X)
-        return cls(X.shape[1], second=second, presence=presence).update(
+        return cls(X.shape[1], second=second, presence=presence, kept=kept).update(
             X, y, sample_weight, check_input=False
         )
 
@@ -209,7 +217,8 @@ class ClassStats(Algebra):
                 self._move(None)  # centred sparse samples would be dense
             elif not self.presence and added.any():
                 self._place(weight, lambda: middle(X, Y))
-            self._add(X, Y, row, undo if self._moments is before else None)
+            hashes = label_hashes(classes) if self.kept else row
+            self._add(X, Y, row, hashes, undo if self._moments is before else None)
             counts = self._counts.copy()
             counts[row] += added
             self._counts = counts
@@ -218,9 +227,11 @@ class ClassStats(Algebra):
 
         return undo.guard(add)
 
-    def _add(self, X: Any, Y: sparse.csr_array, row: np.ndarray, undo: Undo | None) -> None:
+    def _add(
+        self, X: Any, Y: sparse.csr_array, row: np.ndarray, hashes: np.ndarray, undo: Undo | None
+    ) -> None:
         """Add samples to the moments; `undo` notes what changes in place."""
-        batch = Batch(X, Y, row, self.presence, self._origin, undo)
+        batch = Batch(X, Y, row, self.presence, self._origin, undo, hashes)
         for moment in self._moments.values():
             moment.update(batch)
         batch.add()
@@ -325,15 +336,21 @@ class ClassStats(Algebra):
             if any(name.startswith(moment.names[0]) for name in arrays):
                 second = kind
         kinds = _moments_of(second)
-        fields, rules = dict(_SCHEMA), ()
+        fields, rules = dict(_SCHEMA), tuple[Check, ...]()
         for kind in kinds:
             more, checks = kind.schema(arrays)
+            fields, rules = fields | more, rules + checks
+        if "kept" in arrays:
+            more, checks = Kept.schema(arrays)
             fields, rules = fields | more, rules + checks
         checked(arrays, fields | _ORIGIN, rules)
         new = cls(0, second=second, presence=bool(arrays["presence"]))
         new.n_samples = int(arrays["n_samples"])
         new._classes, new._counts = np.array(arrays["classes"]), np.array(arrays["counts"])
         new._moments = {kind.names[0]: kind.from_arrays(arrays) for kind in kinds}
+        if "kept" in arrays:
+            new._moments["kept"] = Kept.from_arrays(arrays, new.n_features)
+            new.kept = new._moments["kept"].most
         if "origin" in arrays:
             new._origin = np.array(arrays["origin"])
             new._placed = float(arrays.get("placed", new.n))  # 0.1.0 did not store it

@@ -66,9 +66,14 @@ def gram_eigh(
     with np.errstate(over="ignore"):
         L = np.ldexp(L, 2 * power)
     if len(L) and L[-1] < _SUSPECT * L[0]:
-        W, R = np.linalg.qr(W)
-        W *= np.sign(np.diag(R))
+        W = orthonormal(W)
     return L, W
+
+
+def orthonormal(W: np.ndarray) -> np.ndarray:
+    """Return the columns orthonormalised once more, against rounding."""
+    W, R = np.linalg.qr(W)
+    return W * np.where(np.diag(R) < 0, -1.0, 1.0)
 
 
 def positive_eigh(K: np.ndarray, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

@@ -99,11 +99,12 @@ def lsqr_regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tup
 
 
 def by_discriminant_power(A: Centred, W: np.ndarray, alpha: float) -> Answer:
-    """Rotate solutions into unit directions in descending order of w'S_b w / w'C w."""
+    """Rotate solutions into the order of w'S_b w / w'(C + alpha/n I) w, as `discriminants`."""
     Z = A.matmat(W)
-    ratios, V = best_ratios(A.indicators().T @ Z, Z)
-    W = W @ V
-    return with_rule(A, Answer(ratios, W / np.linalg.norm(W, axis=0)), alpha)
+    ratios, V = best_ratios(A.indicators().T @ Z, np.vstack([Z, np.sqrt(alpha) * W]))
+    answer = with_rule(A, Answer(ratios, W @ V), alpha)
+    answer.within = np.diag(np.maximum(1 - ratios, 0.0))
+    return answer
 
 
 def with_rule(A: Centred, answer: Answer, alpha: float) -> Answer:

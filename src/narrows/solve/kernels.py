@@ -121,6 +121,20 @@ def add_products(indptr: Array, indices: Array, data: Array, weight: Array, G: A
 
 
 @compiled
+def hash_entries(indptr: Array, indices: Array, bits: Array) -> Array:
+    """Return sum_k a_k bits_k for each row of CSR parts, with an odd a_k for each column."""
+    found = np.empty(len(indptr) - 1, np.uint64)
+    for i in range(len(found)):
+        key = np.uint64(0)
+        for e in range(indptr[i], indptr[i + 1]):
+            a = np.uint64(indices[e] + 1) * np.uint64(0x9E3779B97F4A7C15)
+            a = (a ^ (a >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            key += (a | np.uint64(1)) * bits[e]
+        found[i] = key
+    return found
+
+
+@compiled
 def gather_products(
     indptr: Array, indices: Array, data: Array, V: Array, a: Array, s: Array, out: Array
 ) -> None:

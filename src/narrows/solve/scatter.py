@@ -14,10 +14,9 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
 
-from narrows.solve.eigen import DROPPED, best_ratios, positive_eigh
+from narrows.solve.eigen import DROPPED, orthonormal, positive_eigh
 
 _RIDGE = 2.0  # times the noise: the least ridge with which a Cholesky factorisation cannot fail
-_ALIKE = 1e-13  # relative: directions of which less is independent of others are rounding
 
 
 @dataclass
@@ -64,8 +63,12 @@ class Scatter:
         Eigenvalues of C up to this may be rounding.
     faint : float
         The length that a row of H may have by rounding.
+    m : ndarray of shape (n_features,)
+        The mean of the samples.
     basis : callable, optional
         Returns the directions of shape (n_features, p) with given coordinates of shape (k, p).
+    place : callable, optional
+        Returns the coordinates of samples less the mean, of shape (n_samples, k).
     """
 
     C: np.ndarray
@@ -73,7 +76,15 @@ class Scatter:
     n: float
     noise: float
     faint: float
+    m: np.ndarray
     basis: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray
+    place: Callable[[Any], np.ndarray] | None = None
+
+    def coordinates(self, X: Any) -> np.ndarray:
+        """Return the coordinates of samples less the mean, of shape (n_samples, k)."""
+        if self.place is not None:
+            return self.place(X)
+        return (X.toarray() if sparse.issparse(X) else X) - self.m
 
     def ridge(self, alpha: float) -> float:
         """Return alpha, or the least ridge that is more than rounding."""
@@ -120,6 +131,10 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray, faint: 
         def times(Z: np.ndarray) -> np.ndarray:  # D (X - 1 m')'Z
             Z = root[:, None] * Z
             return X.T @ Z - np.outer(m, Z.sum(axis=0))
+
+        def products(some: Any) -> np.ndarray:
+            inner = (some @ X.T).toarray() - (some @ m)[:, None] - Xm + m @ m
+            return inner * root
     else:
         F = root[:, None] * (X - m)
         K = F @ F.T
@@ -127,58 +142,67 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray, faint: 
         def times(Z: np.ndarray) -> np.ndarray:
             return F.T @ Z
 
+        def products(some: Any) -> np.ndarray:
+            return (some - m) @ F.T
+
     noise = float(4 * np.finfo(np.float64).eps * max(K.trace(), 0.0))
     L, U = positive_eigh(K, noise)
     half = U / np.sqrt(L)
     HF = root[:, None] * (X @ H.T - m @ H.T)
     return Scatter(
-        np.asfortranarray(np.diag(L)), (half.T @ HF).T, float(weight.sum()), noise, faint,
-        lambda V: times(half @ V),
+        np.asfortranarray(np.diag(L)), (half.T @ HF).T, float(weight.sum()), noise, faint, m,
+        lambda V: times(half @ V), lambda some: products(some) @ half,
     )  # fmt: skip
 
 
-def regressions(S: Scatter, alpha: float) -> Answer:
-    """Solve the ridge regressions of orthonormal responses, and turn them into the best order.
+def discriminants(S: Scatter, alpha: float, total: bool = False) -> Answer:
+    """Return the v that maximise v'H'H v / v'D v one after the other, with V'D V = I.
 
-    ::
-
-        V = (C + alpha I)^-1 H'U, with U the left singular vectors of H
-
-    rotated by the eigenvectors of the pair (V'H'H V, V'C V), and of unit length. The eigenvalues
-    are the ratios v'H'H v / v'C v; as many as the rank of H.
+    D = n S_w + alpha I, or C + alpha I with `total`: the same directions in the same order, and the
+    ratios r there are r / (1 + r) here. Those that are rounding are left out.
 
     Notes
     -----
-    **Cost**: O(k^3 + k^2 r), a Cholesky factorisation and two products, for rank r.
+    **Cost**: O(k^3 + k^2 c), a Cholesky factorisation. n S_w = C - H'H loses digits where nearly
+    all scatter is between the classes: the relative error of a ratio r is about r times that of C.
     """
-    _, U = positive_eigh(S.H @ S.H.T, S.faint**2)
-    if not U.shape[1]:
-        return nothing(S)
-    V = solve(S.plus(S.ridge(alpha)), S.H.T @ U)
-    ratios, V = by_ratio(S, V)
-    W = S.basis(V)
-    size = np.linalg.norm(W, axis=0)
-    V, W = V / size, W / size
-    between = S.H @ V
-    within = V.T @ S.times(V) - between.T @ between + S.ridge(alpha) * V.T @ V
-    return Answer(ratios, W, 1, between, within)
+    alpha = S.ridge(alpha)
+    factor = factorised(S.plus(alpha) if total else S.within(alpha))
+    T = lapack.dtrtrs(factor, np.asfortranarray(S.H.T), lower=1)[0]
+    _, t, Ut = linalg.svd(T.T, full_matrices=False)
+    found = t**2 > DROPPED * (t[:1] ** 2).max(initial=0.0)
+    if not found.any():
+        none = np.empty((0, 0))
+        return Answer(np.empty(0), S.basis(np.empty((len(S.C), 0))), 0, S.H[:, :0], none)
+    V = lapack.dtrtrs(factor, np.asfortranarray(Ut[found].T), lower=1, trans=1)[0]
+    ratios, between = t[found] ** 2, S.H @ V
+    within = np.diag(np.maximum(1 - ratios, 0.0)) if total else np.eye(len(ratios))
+    return Answer(ratios, S.basis(V), 1, between, within)
 
 
-def nothing(S: Scatter) -> Answer:
-    """Return the answer without directions."""
-    none = np.empty((0, 0))
-    return Answer(np.empty(0), S.basis(np.empty((len(S.C), 0))), 0, S.H[:, :0], none)
+def scaled(answer: Answer, n: float, by: str) -> Answer:
+    """Return directions with scatter 1 / n within the classes, or times one number for all of them.
 
-
-def by_ratio(S: Scatter, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rotate directions into descending order of v'H'H v / v'C v, which are returned first."""
-    V = V / np.linalg.norm(V, axis=0)
-    M = V.T @ S.times(V)
-    size = np.sqrt(np.maximum(M.diagonal(), np.finfo(np.float64).tiny))
-    L, Q = positive_eigh((M + M.T) / 2 / np.outer(size, size))
-    kept = L > _ALIKE * L[:1].max(initial=0.0)
-    ratios, turn = best_ratios(S.H @ V, (np.sqrt(L[kept]) * Q[:, kept]).T * size)
-    return ratios, V @ turn
+    Parameters
+    ----------
+    answer : Answer
+        Whose `within` is diagonal.
+    n : float
+        The weight of all samples.
+    by : {"mean", "within"}
+        With "mean" the mean squared length of the directions is 1; with "within" W'(n S_w + alpha
+        I) W = n I.
+    """
+    assert answer.within is not None
+    assert answer.between is not None
+    scatter = answer.within.diagonal()
+    size = np.sqrt(n / np.maximum(scatter, DROPPED * scatter.max(initial=1.0)))
+    if by == "mean" and len(size):
+        size /= np.sqrt(np.mean((np.linalg.norm(answer.W, axis=0) * size) ** 2))
+    within = answer.within * np.outer(size, size)
+    return Answer(
+        answer.eigenvalues, answer.W * size, answer.more, answer.between * size, within
+    )  # fmt: skip
 
 
 def rule(answer: Answer, counts: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,26 +236,6 @@ def rule(answer: Answer, counts: np.ndarray, centre: np.ndarray) -> tuple[np.nda
     coef = n * (Q @ ((Q.T @ difference.T) / L[:, None]))
     offset = np.log(counts / n) - 0.5 * np.einsum("jk,kj->j", difference, coef)
     return coef, offset - centre @ coef
-
-
-def discriminants(S: Scatter, mu: float) -> Answer:
-    """Return the v that maximise v'H'H v / v'(n S_w + mu I) v one after the other.
-
-    The eigenvalues are these ratios, without those that are rounding; W'(n S_w + mu I) W = I.
-
-    Notes
-    -----
-    **Cost**: O(k^3 + k^2 c). n S_w = C - H'H loses digits where nearly all scatter is between the
-    classes: the relative error of a ratio r is about r times that of C.
-    """
-    factor = factorised(S.within(S.ridge(mu)))
-    T = lapack.dtrtrs(factor, np.asfortranarray(S.H.T), lower=1)[0]
-    _, t, Ut = linalg.svd(T.T, full_matrices=False)
-    found = t**2 > DROPPED * (t[:1] ** 2).max(initial=0.0)
-    if not found.any():
-        return nothing(S)
-    V = lapack.dtrtrs(factor, np.asfortranarray(Ut[found].T), lower=1, trans=1)[0]
-    return Answer(t[found] ** 2, S.basis(V), 0, S.H @ V, np.eye(V.shape[1]))
 
 
 def rank_within(S: Scatter) -> int:
@@ -275,8 +279,7 @@ def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarra
             return np.empty(0), S.basis(np.empty((k, 0)))
         L, V = linalg.eigh(A, lower=True, subset_by_index=[last - p, last - 1])
         V = Q @ V
-    W, R = np.linalg.qr(S.basis(V[:, ::-1]))
-    return L[::-1] / S.n, W * np.where(np.diag(R) < 0, -1.0, 1.0)
+    return L[::-1] / S.n, orthonormal(S.basis(V[:, ::-1]))
 
 
 def _criterion(C: np.ndarray, H: np.ndarray, between: float, total: float) -> np.ndarray:
