@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import linalg, sparse
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
@@ -164,6 +165,9 @@ def test_more_directions_than_classes_have(method):
         (LDA(solver="pca", pca_components=0), "LDA: pca_components must be"),
         (SRDA(alpha=np.nan), "SRDA: alpha must be"),
         (SRDA(max_iter=0), "SRDA: max_iter must be"),
+        (SRDA(alpha="best"), "SRDA: alpha must be"),
+        (SRDA(solver="svd"), "SRDA: solver must be"),
+        (SRDA(scale="unit"), "SRDA: scale must be"),
         (SRDA(tol=-1e-3), "SRDA: tol must be"),
     ],
 )
@@ -530,11 +534,17 @@ def test_srda_is_the_ridge_regression_turned_by_power(form, n, d, alpha, weighte
     fitted = SRDA(alpha=alpha, **solver).fit(form(X), y, weight)
     W = ridge(X, y, alpha, weight)
     assert linalg.subspace_angles(fitted.components_.T, W).max() < 1e-6
-    S_b, _, C = scatters(X, y, weight)
-    ratios, V = linalg.eigh(W.T @ S_b @ W, W.T @ C @ W)
+    S_b, S_w, C = scatters(X, y, weight)
+    unit = alpha / (n if weight is None else weight.sum()) * np.eye(d)
+    ratios, V = linalg.eigh(W.T @ S_b @ W, W.T @ (C + unit) @ W)
     np.testing.assert_allclose(fitted.eigenvalues_, ratios[::-1], rtol=1e-7)
     same_directions(fitted.components_, (W @ V).T[::-1])
-    np.testing.assert_allclose(np.linalg.norm(fitted.components_, axis=1), 1, rtol=1e-12)
+    lengths = fitted.components_ @ (S_w + unit) @ fitted.components_.T  # one for all
+    np.testing.assert_allclose(lengths, lengths[0, 0] * np.eye(3), atol=1e-6 * lengths[0, 0])
+    assert (fitted.components_**2).sum() == pytest.approx(3, rel=1e-9)
+    within = clone(fitted).set_params(scale="within").fit(form(X), y, weight).components_
+    np.testing.assert_allclose(within @ (S_w + unit) @ within.T, np.eye(3), atol=1e-6)
+    np.testing.assert_allclose(within, within[0, 0] / fitted.components_[0, 0] * fitted.components_)
 
 
 @pytest.mark.parametrize("solver", ["auto", "lsqr"])
