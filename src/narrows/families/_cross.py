@@ -189,6 +189,11 @@ class CrossProjector(RankedProjector, Additive):
             self._refuse(state.n_features)
 
     def _refuse(self, n_features: int) -> None:
+        if n_features <= MOST:
+            raise ParameterError(
+                f"{type(self).__name__}: expected a fit to sums for partial_fit and merge, got one "
+                "by narrows 0.1 or by another solver. Call fit again."
+            )
         raise ParameterError(
             f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and merge, "
             f"got {n_features:,}. Use {self._instead}."
