@@ -128,7 +128,9 @@ class CrossProjector(RankedProjector, Additive):
     # -- learning -------------------------------------------------------------------------------
 
     @atomic
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> Self:
         """Update with more samples; the result is that of `fit` on all samples so far.
 
         Parameters
@@ -139,6 +141,10 @@ class CrossProjector(RankedProjector, Additive):
             One label per sample; new classes may appear at any time.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur, as classifiers of scikit-learn expect them in the first call.
+            Never needed here: if given, other labels are an error. `classes_` has the labels that
+            were seen.
 
         Returns
         -------
@@ -148,7 +154,7 @@ class CrossProjector(RankedProjector, Additive):
         ------
         ValueError
             More than 8,192 features, NaN or infinity, another number of features, labels of another
-            type. The estimator is then unchanged.
+            type or not among `classes`. The estimator is then unchanged.
 
         See Also
         --------
@@ -157,9 +163,8 @@ class CrossProjector(RankedProjector, Additive):
         """
         if self.__sklearn_is_fitted__():
             self._check_adds_up(self._state)
-        elif np.ndim(X) == 2 and np.shape(X)[1] > MOST:
-            self._refuse(np.shape(X)[1])
-        super().partial_fit(X, y, sample_weight)
+        super().partial_fit(X, y, sample_weight, classes=classes)
+        self._check_adds_up(self._state)
         return self
 
     def merge(self, *others: Self) -> Self:
@@ -175,9 +180,14 @@ class CrossProjector(RankedProjector, Additive):
             self._refuse(state.n_features)
 
     def _refuse(self, n_features: int) -> None:
+        if n_features > MOST:
+            raise ParameterError(
+                f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and "
+                f"merge, got {n_features:,}. Use {self._instead}."
+            )
         raise ParameterError(
-            f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and merge, "
-            f"got {n_features:,}. Use {self._instead}."
+            f"{type(self).__name__}: expected sums for partial_fit and merge, got a model of all "
+            "samples at once. Use the default solver, and fit again if narrows 0.1 made the model."
         )
 
     def _second(self) -> Second:
@@ -214,7 +224,8 @@ class CrossProjector(RankedProjector, Additive):
         return y
 
     def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        narrow = np.ndim(X) == 2 and self._has_sums(np.shape(X)[1])
+        shape: Any = getattr(X, "shape", ())
+        narrow = len(shape) == 2 and self._has_sums(shape[1])
         return narrow and super()._sums_show_nan(X, y, sample_weight)
 
     def _fit_parts(self, parts: Any) -> Self:
@@ -397,7 +408,7 @@ class CriterionCrossProjector(CrossProjector):
         name, p = type(self).__name__, self.n_components
         if not found:
             raise ValueError(
-                f"{name}: expected samples that differ, got equal samples only. Check X."
+                f"{name}: expected samples that differ, got one sample or equal ones. Check X."
             )
         if p is not None and p > found:
             raise ParameterError(
