@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from narrows.criteria import Criterion
 from narrows.families._additive import Additive
@@ -114,6 +116,10 @@ class Gathered:
         return stacked([widened(x, self.n_features) for x in X]), codes, np.concatenate(weight)
 
 
+def _adds_up(estimator: Any) -> bool:
+    return bool(estimator._has_sums(1))
+
+
 class CrossProjector(RankedProjector, Additive):
     """Directions that are a function of the cross products of at most 8,192 features.
 
@@ -127,6 +133,7 @@ class CrossProjector(RankedProjector, Additive):
 
     # -- learning -------------------------------------------------------------------------------
 
+    @available_if(_adds_up)  # type: ignore[untyped-decorator]
     @atomic
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
@@ -167,13 +174,20 @@ class CrossProjector(RankedProjector, Additive):
         self._check_adds_up(self._state)
         return self
 
+    @available_if(_adds_up)  # type: ignore[untyped-decorator]
+    @wraps(Additive.merge)
     def merge(self, *others: Self) -> Self:
         for each in (self, *others):
             if each.__sklearn_is_fitted__() and isinstance(each, CrossProjector):
                 each._check_adds_up(each._state)
         return super().merge(*others)
 
-    merge.__doc__ = Additive.merge.__doc__
+    fit_stats = available_if(_adds_up)(Additive.fit_stats)
+
+    def _why_not(self, name: str) -> str | None:
+        if name in ("partial_fit", "merge", "fit_stats") and not _adds_up(self):
+            return f"solver={getattr(self, 'solver', None)!r} needs all samples at once"
+        return super()._why_not(name)
 
     def _check_adds_up(self, state: Any) -> None:
         if not isinstance(state, ClassStats):
