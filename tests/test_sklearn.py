@@ -90,7 +90,7 @@ SELECTOR = ADDITIVE | {
     "scores_",
 }  # fmt: skip
 PROJECTOR = {"components_", "eigenvalues_"}
-CROSS = PROJECTOR | ADDITIVE
+EXPLAINED = PROJECTOR | {"explained_variance_ratio_"}
 CLASSIFIER = {
     "decision_function", "predict", "predict_log_proba", "predict_proba", "score",
     "set_score_request",
@@ -99,16 +99,17 @@ ONLINE = PROJECTOR | STREAMED | {"n_samples_still_", "transform_while_learning"}
 PUBLIC = {
     **dict.fromkeys(("OCFS", "IG", "CHI", "MI"), SELECTOR | {"class_scores_"}),
     **dict.fromkeys(("MMCFS", "VarianceFS", "FisherFS", "DF"), SELECTOR),
-    **dict.fromkeys(("OC", "OCM"), PROJECTOR | ADDITIVE),
+    **dict.fromkeys(("OC", "OCM"), EXPLAINED | ADDITIVE),
     **dict.fromkeys(("IMMC", "CCIPCA", "ILDA"), ONLINE),
     **dict.fromkeys(("IOC", "IIS"), ONLINE | {"exact"}),
-    "MMC": CROSS | {"n_positive_"},
-    "PCA": CROSS | {"mean_"},
-    "LDA": CROSS | CLASSIFIER,
-    "SRDA": CROSS
+    "MMC": PROJECTOR | ADDITIVE | {"n_positive_"},
+    "PCA": EXPLAINED | ADDITIVE | {"mean_"},
+    "LDA": EXPLAINED | ADDITIVE | CLASSIFIER,
+    "SRDA": EXPLAINED
+    | ADDITIVE
     | CLASSIFIER
     | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "n_iter_"},
-    "IDRQR": PROJECTOR | STREAMED | {"refresh"},
+    "IDRQR": EXPLAINED | STREAMED | {"refresh"},
     "OnlineSRDA": WEIGHTED
     | STREAMED
     | {

@@ -41,6 +41,7 @@ _SCHEMA = {
     "alpha": Field("f8", (), NOT_NEGATIVE, optional=True),
     "coef": Field("f8", ("k", "c"), FINITE, optional=True),
     "intercept": Field("f8", ("c",), FINITE, optional=True),
+    "mean_square": Field("f8", (), NOT_NEGATIVE, optional=True),
 }
 
 
@@ -69,6 +70,7 @@ class Solved:
     alpha: float = 0.0
     coef: np.ndarray | None = None
     intercept: np.ndarray | None = None
+    mean_square: float | None = None  # the trace of the covariance of all samples
 
     @property
     def n_features(self) -> int:
@@ -294,13 +296,20 @@ class CrossProjector(RankedProjector, Additive):
         """Return the ridge for samples of this mean squared length."""
         return 0.0
 
+    def _total(self, of_found: float, mean_square: float) -> float:
+        """Return the sum of all eigenvalues, from that of the directions that were found."""
+        return of_found
+
     def _solve(self, state: Any) -> Directions:
         if isinstance(state, Solved):
             return self._of_solved(state)
         if self._lacks_classes(state) or not state.n:
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self.n_components)
-        return self._solve_sums(state, state.scatters(), self._ridge(state.mean_square()))
+        mean_square = state.mean_square()
+        found = self._solve_sums(state, state.scatters(), self._ridge(mean_square))
+        found.total = self._total(found.total, mean_square)
+        return found
 
     def _solve_sums(self, stats: ClassStats, S: Scatter, alpha: float) -> Found:
         """Return the solution for a state, with its scatters and a ridge."""
@@ -325,6 +334,7 @@ class CrossProjector(RankedProjector, Additive):
         W = np.ascontiguousarray(state.W[:, :p]).view()
         W.flags.writeable = False  # it may be the state itself
         best = Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
+        best.total = self._total(float(state.eigenvalues.sum()), state.mean_square or 0.0)
         if state.coef is not None and state.intercept is not None:
             best.rule = state.W @ state.coef, state.intercept
         return best
@@ -348,7 +358,8 @@ class CrossProjector(RankedProjector, Additive):
         self._check_size(A)
         with np.errstate(over="ignore", invalid="ignore"):  # checked next
             mean_square = max(A.squares / A.n - A.m @ A.m, 0.0)
-            solved.alpha = min(self._ridge(float(np.ldexp(mean_square, 2 * A.power))), HUGE)
+            mean_square = min(float(np.ldexp(mean_square, 2 * A.power)), HUGE)
+            solved.mean_square, solved.alpha = mean_square, min(self._ridge(mean_square), HUGE)
             answer = self._from_samples(A, solved.alpha)
             W = answer.W * answer.unit
         solved.eigenvalues, solved.more = answer.eigenvalues, answer.more
