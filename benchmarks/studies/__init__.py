@@ -16,6 +16,7 @@ from benchmarks.studies.one_pass import OnePass, Rivals, Shards
 from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.overlap import SharedColumns
 from benchmarks.studies.ratio import TraceRatio
+from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
@@ -51,6 +52,9 @@ STUDIES = {
         Rivals,
         Shards,
         OpenQuestions,
+        Ridge,
+        RidgeScale,
+        RidgePosteriors,
         Sets,
         FewDimensions,
         RareClasses,
