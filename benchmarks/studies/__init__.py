@@ -5,6 +5,7 @@ that page in their places.
 """
 
 from benchmarks.studies.cluster import Cluster
+from benchmarks.studies.cross import CrossCost
 from benchmarks.studies.dicts import Dicts
 from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
@@ -52,6 +53,7 @@ STUDIES = {
         Rivals,
         Shards,
         OpenQuestions,
+        CrossCost,
         Ridge,
         RidgeScale,
         RidgePosteriors,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -27,7 +26,6 @@ SEEDS = range(3)
 SHARES = (0.3, 1.0)  # of the training samples
 HELD_OUT = 4000  # samples at most
 FEATURES = 1000  # of text
-GIVEN = ("electricity", "news20_static384")  # with a split of their own
 SETS = (
     "digits", "ORL", "waveform", "ionosphere", "electricity", "news20_static384", "re0", "tr41",
     "pima", "wine", "balance", "cancer",
@@ -145,10 +143,10 @@ def split(name: str, share: float, seed: int) -> corpora.Split:
         train, _ = train_test_split(train, train_size=share, stratify=y[train], random_state=seed)
     if len(held) > HELD_OUT:
         held = np.sort(np.random.default_rng(0).choice(held, HELD_OUT, replace=False))
-    given = X[train], X[held]
+    A, B = X[train], X[held]
     if sparse.issparse(X):
-        given = _text(*given, y[train])
-    return corpora.Split(given[0], y[train], given[1], y[held])
+        A, B = _text(A, B, y[train])
+    return corpora.Split(A, y[train], B, y[held])
 
 
 @cache
@@ -172,19 +170,21 @@ def _load(name: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
     return X, y, in_time
 
 
-def _text(X: Any, X_test: Any, y: np.ndarray) -> Iterator[np.ndarray]:
+def _text(X: Any, X_test: Any, y: np.ndarray) -> list[np.ndarray]:
     """TF-IDF of counts, 1,000 features by OCFS, of unit length."""
     weigh = TfidfTransformer(sublinear_tf=True).fit(X)
     ocfs = OCFS(n_features=FEATURES).fit(sparse.csr_array(weigh.transform(X)), y)
-    for part in (X, X_test):
-        yield normalize(ocfs.transform(sparse.csr_array(weigh.transform(part)))).toarray()
+    parts = (ocfs.transform(sparse.csr_array(weigh.transform(part))) for part in (X, X_test))
+    return [normalize(part).toarray() for part in parts]
 
 
 def _cell(part: corpora.Split) -> Cell:
     by, accuracy, loss = {}, {}, {}
     for key, model in MODELS.items():
         model.fit(part.X, part.y)
-        by[key] = _scores(model.transform(part.X), part.y, model.transform(part.X_test), part.y_test)
+        by[key] = _scores(
+            model.transform(part.X), part.y, model.transform(part.X_test), part.y_test
+        )
         accuracy[key] = float(model.score(part.X_test, part.y_test))
     ratio = MODELS["auto"].alpha_ / MODELS["scale"].alpha_
     rivals = {
