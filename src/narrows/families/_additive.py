@@ -28,7 +28,7 @@ _SHORTEST = 1e-6  # samples: after one sample, nothing is left for shorter half-
 class Additive(Estimator):
     """An estimator whose solution is a function of a `ClassStats` and its parameters."""
 
-    _state_type = ClassStats
+    _state_type: ClassVar[Any] = ClassStats
     _presence: ClassVar[bool] = False
     half_life: float | None
     priors: Any
@@ -179,7 +179,7 @@ class Additive(Estimator):
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> ClassStats:
         """Return the state that gave these arrays; it has to count what this method counts."""
-        state: ClassStats = super()._state_from(arrays)
+        state = ClassStats.from_arrays(arrays)
         if state.presence != self._presence:
             raise SchemaError(f"presence: expected {self._presence}, got {state.presence}.")
         return state

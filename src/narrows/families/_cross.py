@@ -17,7 +17,7 @@ from narrows.families._base import Fitted
 from narrows.families._errors import errors_named_after
 from narrows.families._project import Directions, RankedProjector
 from narrows.moments.cross import MOST
-from narrows.moments.labels import is_matrix, one_a_row, union, weights
+from narrows.moments.labels import indicator, union
 from narrows.moments.stats import ClassStats, Second, checked_rows
 from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
@@ -94,6 +94,7 @@ class Gathered:
         self.n_features = n_features
         self.classes = np.empty(0, np.int64)
         self.chunks: list[tuple[Any, ...]] = []
+        self.n_samples = 0
 
     def widen(self, n_features: int) -> Gathered:
         """Append features that are 0 so far."""
@@ -101,10 +102,13 @@ class Gathered:
         return self
 
     def update(self, X: Any, y: Any, sample_weight: Any, who: str) -> Gathered:
-        """Add samples, in place."""
-        classes, codes = one_a_row(X, y, who)
+        """Add samples, in place; one with several labels stands for as many samples."""
+        classes, Y = indicator(X, y, sample_weight, who)
         self.classes = union(self.classes, classes)
-        self.chunks.append((X, classes[codes], weights(sample_weight, len(codes), who)))
+        row, code = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), Y.indices
+        several = len(row) != X.shape[0] or (np.diff(Y.indptr) != 1).any()
+        self.chunks.append((X[row] if several else X, classes[code], Y.data))
+        self.n_samples += X.shape[0]
         return self
 
     def samples(self) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -120,6 +124,7 @@ class CrossProjector(RankedProjector, Additive):
     With more features `fit` computes them from all samples at once, and nothing is added later.
     """
 
+    _state_type = (ClassStats, Solved)
     _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
     _kept: ClassVar[int] = 0  # samples that a state keeps
     n_components: int | None
@@ -206,12 +211,6 @@ class CrossProjector(RankedProjector, Additive):
         """Return the state that gave these arrays."""
         return Solved.from_arrays(arrays) if "W" in arrays else super()._state_from(arrays)
 
-    def _labels(self, X: Any, y: Any) -> Any:
-        y = super()._labels(X, y)
-        if is_matrix(y):
-            one_a_row(X, y, type(self).__name__)  # says why not
-        return y
-
     def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
         narrow = np.ndim(X) == 2 and self._has_sums(np.shape(X)[1])
         return narrow and super()._sums_show_nan(X, y, sample_weight)
@@ -234,11 +233,10 @@ class CrossProjector(RankedProjector, Additive):
         if isinstance(state, ClassStats):
             return super()._finish(state)
         X, codes, weight = state.samples()
-        n = len(codes)
         if self.half_life is not None:
-            weight = weight * 0.5 ** (np.arange(n)[::-1] / self.half_life)
+            weight = weight * 0.5 ** (np.arange(len(codes))[::-1] / self.half_life)
         counts = np.bincount(codes, weight, len(state.classes))
-        solved = self._unsolved(state.classes, counts, n)
+        solved = self._unsolved(state.classes, counts, state.n_samples)
         if not weight.all():
             X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
         codes = (np.cumsum(counts > 0) - 1)[codes]
@@ -322,7 +320,8 @@ class CrossProjector(RankedProjector, Additive):
     def _complete(self, solved: Solved, A: Centred) -> Self:
         self._check_size(A)
         with np.errstate(over="ignore", invalid="ignore"):  # checked next
-            solved.alpha = min(self._ridge(float(np.ldexp(A.squares / A.n, 2 * A.power))), HUGE)
+            mean_square = max(A.squares / A.n - A.m @ A.m, 0.0)
+            solved.alpha = min(self._ridge(float(np.ldexp(mean_square, 2 * A.power))), HUGE)
             answer = self._from_samples(A, solved.alpha)
             W = answer.W * answer.unit
         solved.eigenvalues, solved.more = answer.eigenvalues, answer.more

@@ -41,7 +41,7 @@ class LDA(Discriminant):
                     "pca"           D = S_w, on principal components
                     "gsvd"          D = S_w + S_b, the total scatter C
         space       W real, in the span of the samples
-        schedule    exact, from all samples at once
+        schedule    exact, from all samples at once; "regularized" also batch by batch
 
     where S_b is the scatter of the class means and S_w the scatter within the classes. With more
     features than samples S_w is singular, and Fisher's quotient has no maximum. "regularized"
@@ -50,6 +50,10 @@ class LDA(Discriminant):
     maximum, 1, is attained by all directions without scatter within the classes. If S_w is not
     singular, "pca" and "gsvd" give the directions of scikit-learn's LDA, and so does "regularized"
     as mu tends to 0. `transform` returns X W, not centred.
+
+    "regularized" is a function of sums (`ClassStats` with ``second="cross"``) for at most 8,192
+    features: batches in any order, merging and `fit` give one answer. The other forms, and more
+    features, need all samples at once.
 
     Parameters
     ----------
@@ -66,6 +70,9 @@ class LDA(Discriminant):
         components of X - m_y: with as many of X - m, S_w is nearly singular (faces of ORL, six for
         each person: 0.34 and 0.50 of the others are recognised, and 0.96 and 0.98 with those of
         X - m_y).
+    half_life : float, optional
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
@@ -89,15 +96,22 @@ class LDA(Discriminant):
 
     See Also
     --------
-    SRDA : Discriminant analysis of sparse and dense data by regression.
+    SRDA : The same directions with a ridge that is chosen, also of sparse samples.
     IDRQR : Discriminant analysis in the span of the class means, also on a stream.
     FisherFS : Selection of features by the same ratio.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Classification, for n > d.
 
     Notes
     -----
-    **Cost**, for n samples and d features: the smaller of O(n d^2) and O(n^2 d), by a singular
-    value decomposition; memory up to ten times that of X in double precision.
+    **Cost**, for n samples and d features: the smaller of O(n d^2) and O(n^2 d). "regularized"
+    learns dense samples on all cores, and takes O(d^3) when attributes are read; memory 8 d^2
+    bytes, and up to 2,000 samples, which calibrate `predict_proba` and which a model file holds.
+    The other forms decompose X by singular values; memory up to ten times that of X in double
+    precision.
+
+    **Accuracy**: from sums, n S_w is a difference, so that a ratio r has a relative error of about
+    r times the rounding of sums. A mu of less than the rounding of the scatter is replaced by that.
+    "pca" and "gsvd" keep all digits.
 
     Three different criteria are called Fisher's: the ratio of determinants (Yan et al. 2006, IEEE
     TKDE), the trace of a quotient (Ye et al. 2005; this one), and the ratio of traces (Yan et al.

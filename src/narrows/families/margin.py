@@ -177,7 +177,7 @@ class MMC(CriterionCrossProjector):
 
         criterion   maximise trace(W'(S_b - eps S_w) W)
         space       W real, W'W = I, in the span of the samples
-        schedule    exact, from all samples at once
+        schedule    exact, from all samples at once or batch by batch
 
     where S_b is the scatter of the class means and S_w the scatter within the classes. The optimum
     consists of the leading eigenvectors of S_b - eps S_w. `transform` returns X W, not centred.
@@ -191,9 +191,13 @@ class MMC(CriterionCrossProjector):
     Parameters
     ----------
     n_components : int, optional
-        p, the number of directions. By default n_classes - 1.
+        p, the number of directions. By default n_classes - 1. A given number is the width on a
+        stream from the first batch on; directions that are not available yet are zero.
     eps : float, default=1.0
         The weight of the scatter within the classes, >= 0.
+    half_life : float, optional
+        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
+        are forgotten. By default nothing is forgotten.
 
     Attributes
     ----------
@@ -212,8 +216,9 @@ class MMC(CriterionCrossProjector):
     Raises
     ------
     ValueError
-        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
-        dimension of the span of the samples.
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the
+        dimension of the span of the samples, or there are more than 8,192 features in
+        `partial_fit`.
 
     Warns
     -----
@@ -224,7 +229,7 @@ class MMC(CriterionCrossProjector):
 
     See Also
     --------
-    OC : Projection by the scatter of the class means only, also on a stream.
+    OC : Projection by the scatter of the class means only.
     LDA : Projection by the ratio of both scatters.
     MMCFS : Selection of features by the same criterion.
     IMMC : The incremental iteration that converges to these directions.
@@ -232,11 +237,13 @@ class MMC(CriterionCrossProjector):
 
     Notes
     -----
-    **Cost**, for n samples and d features: some tens of products with X and X', O(nnz) each, by
-    Lanczos; memory about 8 d (5 p + 20) bytes, and never d x d for d > n. If n or d is at most
-    1,000, an eigenproblem of that size instead; one of up to 4,000 for directions beyond those that
-    gain, or if Lanczos does not converge. If both n and d are larger, the directions beyond those
-    that gain are estimated from the space that the class means generate.
+    **Cost**, for n samples and d features: with at most 8,192 features O(n d^2) to learn dense
+    samples on all cores, O(d^3) when attributes are read, and 8 d^2 bytes; with fewer samples than
+    features O(n^2 d). With more features, `fit` needs all samples: some tens of products with X and
+    X', O(nnz) each, by Lanczos; memory about 8 d (5 p + 20) bytes. If n is at most 1,000, an
+    eigenproblem of that size instead; one of up to 4,000 for directions beyond those that gain, or
+    if Lanczos does not converge. If n is larger, the directions beyond those that gain are
+    estimated from the space that the class means generate.
 
     References
     ----------

@@ -53,9 +53,9 @@ class SRDA(Discriminant):
         yet are zero.
     alpha : float or {"auto", "scale", "cv"}, default="auto"
         The ridge, in the squared units of X: it is added to the scatter of all samples, which is a
-        sum and not a mean. "scale" is the mean squared length of samples, less the mean if they are
-        dense. "cv" is chosen by held-out samples: see Notes. "auto" is "cv" for at most 8,192
-        features, and "scale" otherwise.
+        sum and not a mean. "scale" is the mean squared length of samples less their mean. "cv" is
+        chosen by held-out samples: see Notes. "auto" is "cv" for at most 8,192 features, and
+        "scale" otherwise.
     solver : {"auto", "cross", "lsqr"}, default="auto"
         "cross" solves the eigenproblem from cross products; "lsqr" needs all samples at once.
         "auto" is "cross" for at most 8,192 features. With more, it is "lsqr" for sparse samples and

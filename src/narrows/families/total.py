@@ -111,7 +111,7 @@ class PCA(CriterionCrossProjector):
 
     where m is the mean of all samples x, and C their covariance. The optimum consists of the
     leading eigenvectors of C. `transform` returns X W, not centred: subtract ``mean_ @ W`` for
-    scikit-learn's result, whose rows differ in sign at most. Labels are ignored.
+    scikit-learn's result, whose rows differ in sign at most. Labels do not matter.
 
     Parameters
     ----------
@@ -195,9 +195,6 @@ class PCA(CriterionCrossProjector):
                 f"{MOST:,} directions, got None. Set it to the number of directions needed."
             )
         return rank if self.n_components is None else self.n_components
-
-    def _labels(self, X: Any, y: Any) -> Any:
-        return super()._labels(X, None)
 
     def _default(self, n_classes: int, rank: int) -> int:
         return rank

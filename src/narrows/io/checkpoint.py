@@ -221,7 +221,7 @@ class Checkpoint:
             kind, passes = estimator._state_type, 1
         at = progress["at"]
         if not (
-            type(state) is kind
+            isinstance(state, kind)
             and 0 <= progress["passes"] < passes
             and len(at) == len(Position())
             and min(at) >= 0

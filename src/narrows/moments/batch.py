@@ -26,8 +26,6 @@ class Batch:
         See `solve.sums.add_sparse`.
     origin : ndarray of shape (n_features,), optional
         What dense samples are measured from.
-    label_hashes : ndarray of shape (k,)
-        Of the label of each column of Y.
 
     Attributes
     ----------
@@ -43,7 +41,6 @@ class Batch:
     presence: bool
     origin: np.ndarray | None
     undo: Undo | None
-    label_hashes: np.ndarray
     sums: Any = None
     squares: Any = None
     by_class: bool = False

@@ -5,7 +5,6 @@ Those with the smallest hashes are kept. So which ones does not depend on batche
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -46,7 +45,8 @@ class Samples(NamedTuple):
 class Kept:
     """The samples with the smallest hashes, of those that were learned.
 
-    All samples with a hash of at most `bound` are kept; equal ones count as one of more weight.
+    All samples with a hash of at most `bound` are kept; those that are equal, of one class, count
+    as one of more weight.
 
     Parameters
     ----------
@@ -87,13 +87,13 @@ class Kept:
         row, column = Y.coords
         counted = Y.data > 0
         row, column, weight = row[counted], column[counted], Y.data[counted]
-        keys = _mixed(_hashes(batch.X)[row] + batch.label_hashes[column])
+        keys = _mixed(_hashes(batch.X))[row]
         some = np.flatnonzero(keys <= self.bound)
         if not len(some):
             return
         if len(some) > self.most:
-            some = some[np.argpartition(keys[some], self.most - 1)[: self.most]]
-            some = np.flatnonzero(keys <= keys[some].max())
+            distinct = np.unique(keys[some])
+            some = np.flatnonzero(keys <= distinct[: self.most][-1])
         X = batch.X[row[some]].astype(np.float64)
         if batch.presence:
             X = (X != 0).astype(np.float64)
@@ -117,14 +117,16 @@ class Kept:
         X = stacked([s.X for s in every if len(s.keys)] or [every[0].X])
         code, weight = (np.concatenate([s[k] for s in every]) for k in (1, 2))
         keys = np.concatenate([s.keys for s in every])
-        distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        weight = np.bincount(which, weight, len(distinct))
-        kept = (distinct <= self.bound) & (weight > 1e-12 * np.abs(weight).max(initial=0.0))
+        order = np.lexsort((code, keys))
+        code, weight, keys = code[order], weight[order], keys[order]
+        new = np.append(True, (keys[1:] != keys[:-1]) | (code[1:] != code[:-1]))[: len(keys)]
+        code, keys, order = code[new], keys[new], order[new]
+        weight = np.bincount(np.cumsum(new) - 1, weight, len(keys))
+        kept = (keys <= self.bound) & (weight > 1e-12 * np.abs(weight).max(initial=0.0))
         if kept.sum() > self.most:
-            self.bound = distinct[kept][self.most - 1]
-            kept &= distinct <= self.bound
-        chosen = first[kept]
-        self._held = (Samples(X[chosen], code[chosen], weight[kept], distinct[kept]),)
+            self.bound = keys[kept][self.most - 1]
+            kept &= keys <= self.bound
+        self._held = (Samples(X[order[kept]], code[kept], weight[kept], keys[kept]),)
 
     def clear(self, row: np.ndarray, empty: bool) -> None:
         """Remove the samples of classes that are gone."""
@@ -204,12 +206,6 @@ class Kept:
         return new
 
 
-def label_hashes(classes: np.ndarray) -> np.ndarray:
-    """Return a hash of each label, the same for equal labels of any type."""
-    words = [repr(label).encode("utf-8", "surrogatepass") for label in classes.tolist()]
-    return _mixed(np.array([zlib.crc32(word) for word in words], np.uint64))
-
-
 def _hashes(X: Any) -> np.ndarray:
     """Return a hash of each sample; zeros do not count, and sparse ones have that of dense ones."""
     from narrows.solve.kernels import hash_entries, hash_rows
@@ -235,7 +231,9 @@ def _mixed(keys: np.ndarray) -> np.ndarray:
 
 def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     keys = arrays["kept_keys"]
-    return bool((keys[1:] > keys[:-1]).all()) and len(keys) <= int(arrays["kept"])
+    code = arrays["kept_code"]
+    later = (keys[1:] > keys[:-1]) | ((keys[1:] == keys[:-1]) & (code[1:] > code[:-1]))
+    return bool(later.all())
 
 
 def _is_csr(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:

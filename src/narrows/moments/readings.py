@@ -124,7 +124,7 @@ class Readings:
         number = np.cumsum(self._counts > 0) - 1
         return [
             HeldOut(S.coordinates(self._placed_about(X[part])), number[code[part]], weight[part])
-            for part in parts(len(code), self.n_samples, len(S.C))
+            for part in parts(weight, self.n, len(S.C))
         ]
 
     def _placed_about(self, X: Any) -> Any:
@@ -132,10 +132,8 @@ class Readings:
         return X if self._origin is None else X - self._origin
 
     def mean_square(self) -> float:
-        """Return the mean squared length of samples: raw if they are sparse, else less the mean."""
-        second, p = self._second(), self.priors()
-        squares = second.mean(p, self._counts)
-        return float((squares if self._origin is None else self.variances(p)).sum())
+        """Return the mean squared length of samples less their mean, the trace of C."""
+        return float(self.variances(self.priors()).sum())
 
     def has(self, second: Any) -> bool:
         """Whether the state holds these second moments, or others that they follow from."""

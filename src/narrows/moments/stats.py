@@ -13,7 +13,7 @@ from narrows.moments.algebra import Algebra
 from narrows.moments.batch import Batch
 from narrows.moments.cross import Cross
 from narrows.moments.first import First
-from narrows.moments.kept import Kept, label_hashes
+from narrows.moments.kept import Kept
 from narrows.moments.labels import indicator
 from narrows.moments.origin import Moments, Origin, middle
 from narrows.moments.squares import ClassSquares, TotalSquares
@@ -217,8 +217,7 @@ class ClassStats(Algebra):
                 self._move(None)  # centred sparse samples would be dense
             elif not self.presence and added.any():
                 self._place(weight, lambda: middle(X, Y))
-            hashes = label_hashes(classes) if self.kept else row
-            self._add(X, Y, row, hashes, undo if self._moments is before else None)
+            self._add(X, Y, row, undo if self._moments is before else None)
             counts = self._counts.copy()
             counts[row] += added
             self._counts = counts
@@ -227,11 +226,9 @@ class ClassStats(Algebra):
 
         return undo.guard(add)
 
-    def _add(
-        self, X: Any, Y: sparse.csr_array, row: np.ndarray, hashes: np.ndarray, undo: Undo | None
-    ) -> None:
+    def _add(self, X: Any, Y: sparse.csr_array, row: np.ndarray, undo: Undo | None) -> None:
         """Add samples to the moments; `undo` notes what changes in place."""
-        batch = Batch(X, Y, row, self.presence, self._origin, undo, hashes)
+        batch = Batch(X, Y, row, self.presence, self._origin, undo)
         for moment in self._moments.values():
             moment.update(batch)
         batch.add()

@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import blas, lapack
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
 
 from narrows.solve.scatter import Scatter, factorised
 
@@ -42,14 +42,18 @@ class Curve(NamedTuple):
     temperatures: np.ndarray
 
 
-def parts(n_kept: int, n_samples: int, k: int) -> list[slice]:
-    """Return which of the kept samples to hold out at a time: all of them in a few parts."""
-    size = max(1, n_samples // _SHARE)
+def parts(weight: np.ndarray, n: float, k: int) -> list[slice]:
+    """Return which kept samples to hold out at a time: all of them, in a few parts.
+
+    No part has more than a quarter of the weight n of all samples, but for a sample that has.
+    """
+    total = np.append(0.0, np.cumsum(weight))
+    share = n / _SHARE * (1 + 1e-9)
+    count = max(1, int(np.ceil(total[-1] / share)))
     if k > _TOO_WIDE:
-        n_kept = min(n_kept, size)
-    count = -(-n_kept // size)
-    ends = np.linspace(0, n_kept, count + 1).astype(int)
-    return [slice(a, b) for a, b in pairwise(ends)]
+        total, count = total[total <= share], 1
+    ends = np.searchsorted(total, np.linspace(0, total[-1], count + 1) * (1 - 1e-12))
+    return [slice(a, b) for a, b in pairwise(ends.tolist()) if a < b]
 
 
 def curve(
@@ -85,6 +89,9 @@ def curve(
         for k, alpha in enumerate(alphas):
             posteriors[k].append(classify(rest, left, alpha, Z))
     code, weight = np.concatenate(codes), np.concatenate(weights)
+    if not weight.sum():  # no other sample of their classes
+        same = np.zeros(len(alphas))
+        return Curve(alphas, same, same, same + 1)
     found = [_calibrated(np.vstack(p), code, weight, timid) for p in posteriors]
     scores, errors, temperatures = (np.array(each) for each in zip(*found, strict=True))
     return Curve(alphas, scores, errors, temperatures)
@@ -114,8 +121,9 @@ def without(
     """Return the scatters and counts of all samples but some, and their mean in coordinates."""
     left = counts - np.bincount(part.code, part.weight, len(counts))
     left[left <= 1e-9 * counts] = 0.0
-    sums = np.sqrt(counts)[:, None] * S.H
-    np.subtract.at(sums, part.code, part.weight[:, None] * part.Z)
+    q = len(part.code)
+    Y = sparse.csc_array((part.weight, part.code, np.arange(q + 1)), shape=(len(counts), q))
+    sums = np.sqrt(counts)[:, None] * S.H - Y @ part.Z
     n = float(left.sum())
     m = sums.sum(axis=0) / n
     C = blas.dsyr(-n, m, lower=1, a=S.C)  # a copy
@@ -131,8 +139,8 @@ def classify(S: Scatter, counts: np.ndarray, alpha: float, Z: np.ndarray) -> np.
 
     -inf for classes without samples.
     """
-    live = counts > 0
-    factor = factorised(S.within(S.ridge(alpha)))
+    live, ridge = counts > 0, S.ridge(alpha)
+    factor = factorised(S.within(ridge or 1.0))
     d = S.H[live] / np.sqrt(counts[live])[:, None]
     coef = S.n * lapack.dpotrs(factor, np.asfortranarray(d.T), lower=1)[0]
     found = np.full((len(Z), len(counts)), -np.inf)
@@ -145,16 +153,22 @@ def _calibrated(
     posterior: np.ndarray, code: np.ndarray, weight: np.ndarray, timid: float
 ) -> tuple[float, float, float]:
     """Return the mean log-likelihood at the best temperature, its standard error, and T."""
-    weight = weight / weight.mean()
-    rows = np.arange(len(code))
+    rows, n = np.arange(len(code)), float(weight.sum())
+
+    posterior = posterior - posterior.max(axis=1, keepdims=True)
+    true = posterior[rows, code]
 
     def likelihood(log_t: float) -> np.ndarray:
-        found: np.ndarray = log_softmax(posterior / np.exp(log_t), axis=1)[rows, code]
-        return weight * found
+        t = np.exp(log_t)
+        found: np.ndarray = true / t - np.log(np.exp(posterior / t).sum(axis=1))
+        return found
 
     def loss(log_t: float) -> float:
-        return timid * log_t**2 - float(likelihood(log_t).sum())
+        return timid * log_t**2 - float(weight @ likelihood(log_t))
 
-    log_t = float(minimize_scalar(loss, bounds=(-3.0, 7.0), method="bounded").x)
+    options = {"xatol": 1e-2 if timid == _TIMID else 1e-5}
+    best = minimize_scalar(loss, bounds=(-3.0, 7.0), method="bounded", options=options)
+    log_t = float(best.x)
     each = likelihood(log_t)
-    return float(each.mean()), float(each.std() / np.sqrt(len(each))), float(np.exp(log_t))
+    mean = float(weight @ each) / n
+    return mean, float(np.sqrt(weight @ (each - mean) ** 2)) / n, float(np.exp(log_t))

@@ -177,7 +177,7 @@ def discriminants(S: Scatter, alpha: float, total: bool = False) -> Answer:
     **Cost**: O(k^3 + k^2 c), a Cholesky factorisation. n S_w = C - H'H loses digits where nearly
     all scatter is between the classes: the relative error of a ratio r is about r times that of C.
     """
-    if alpha < _FIRM * S.noise:  # 1 / alpha would let rounding in
+    if alpha <= _FIRM * S.noise:  # 1 / alpha would let rounding in
         S = S.spanned()
     if not S.C.size:
         return _nothing(S)
