@@ -28,6 +28,7 @@ from narrows import (
     OC,
     OCFS,
     OCM,
+    PCA,
     SRDA,
     FisherFS,
     OnlineSRDA,
@@ -35,6 +36,7 @@ from narrows import (
 )
 from tests.oracles import contingency, dense
 
+IGNORED = "labels are ignored"
 OFFSET = {"offset": "defined through samples that are not centred, as the docstring says"}
 IN_ORDER = {"sample_order": "learns one sample at a time", "offset": "not exact on a short stream"}
 
@@ -55,6 +57,7 @@ class Case:
         self.presence = getattr(self.estimator, "_presence", False)
         self.priors = self.estimator.get_params().get("priors", "empirical")
         self.needs_y = self.estimator._needs_y
+        self.reads_y = IGNORED not in self.expected_to_fail.values()
         self.takes_sparse = get_tags(self.estimator).input_tags.sparse
 
     def new(self):
@@ -65,9 +68,14 @@ class Case:
         verb = "partial_fit" if type(self.estimator) in (IDRQR, OnlineSRDA) else "fit"
         return getattr(self.new(), verb)(X, y)
 
+    @property
+    def forms(self):
+        """The forms of samples that are supported."""
+        return (np.asarray, csr_array) if self.takes_sparse else (np.asarray,)
+
     def form(self, X):
         """Sparse samples, where they are supported."""
-        return csr_array(X) if self.takes_sparse else X
+        return self.forms[-1](X)
 
     def labelled(self, **options):
         """Samples for this method: presence says nothing where no value is 0."""
@@ -121,14 +129,29 @@ ONLINE = [
         CCIPCA(amnesic=2.0),
     )
 ]
-BATCH = [
-    Case(MMC()),
-    Case(MMC(n_components=3, eps=0.1)),
-    Case(LDA()),
+ONE_LABEL = {"multi_label": "expects one label per sample"}
+RIDGED = ONE_LABEL | {"forgetting": "the ridge is added to sums, which grow with the weights"}
+RAW = "alpha is the mean squared length of samples, and sparse samples are not centred"
+SCALED = RIDGED | dict.fromkeys(
+    ("sparse_formats", "untidy_sparse", "zero_feature", "unlearning"), RAW
+)
+UNLABELLED = dict.fromkeys(
+    ("label_types", "class_names", "multi_label", "failing_partial_fit"), IGNORED
+) | {"offset": "mean_ is that of the samples; the directions are tested in test_cross.py"}
+EVERY_DIRECTION = {"never_dense": "as many directions as samples are as large as dense samples"}
+CROSS = [  # functions of cross products of features
+    Case(SRDA(), expected_to_fail=SCALED),
+    Case(SRDA(alpha=0.5), expected_to_fail=RIDGED),
+    Case(LDA(), expected_to_fail=RIDGED),
+    Case(MMC(), expected_to_fail=ONE_LABEL),
+    Case(MMC(n_components=3, eps=0.1), expected_to_fail=ONE_LABEL),
+    Case(PCA(), expected_to_fail=UNLABELLED | EVERY_DIRECTION),
+    Case(PCA(n_components=2), expected_to_fail=UNLABELLED),
+]
+BATCH = [  # need all samples at once
     Case(LDA(n_components=1, solver="pca")),
     Case(LDA(solver="gsvd")),
-    Case(SRDA()),
-    Case(SRDA(n_components=1, alpha=0.0, max_iter=3)),
+    Case(SRDA(n_components=1, alpha=0.0, solver="lsqr", max_iter=3)),
 ]
 UPDATES = OFFSET | {"partial_fit": "updates are the paper's approximation, fit is not"}
 IDR_QR = [
@@ -162,7 +185,7 @@ ONLINE_SRDA = [
         expected_to_fail=IN_STEPS,
     ),
 ]
-ADDITIVE = SELECTORS + PROJECTORS
+ADDITIVE = SELECTORS + PROJECTORS + CROSS
 WEIGHTED = ADDITIVE + BATCH  # take sample_weight
 EXACT = WEIGHTED + IDR_QR  # what fit makes of rows does not depend on their order
 STREAMED = ADDITIVE + ONLINE + IDR_QR + ONLINE_SRDA  # have partial_fit

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction import FeatureHasher
 
-from narrows import OC, OCFS, SRDA, OnlineSRDA
+from narrows import LDA, OC, OCFS, SRDA, OnlineSRDA
 from narrows.river import OneByOne, batches, rows_of
 from narrows.solve.errors import ParameterError
 
@@ -76,7 +76,9 @@ def test_prediction_and_estimators_without_partial_fit():
         one.learn_one(row, label)
     assert one.predict_one({"salt": 1.0, "wave": 1.0}) == "sea"
     assert one.predict_one({"sand": 1.0}) == "land"
-    with pytest.raises(ParameterError, match="expected an estimator with partial_fit, got SRDA"):
+    with pytest.raises(ParameterError, match="expected an estimator with partial_fit, got LDA"):
+        OneByOne(LDA(solver="pca")).learn_one({"a": 1.0}, 1)
+    with pytest.raises(ParameterError, match="SRDA: expected at most 8,192 features"):
         OneByOne(SRDA()).learn_one({"a": 1.0}, 1)
 
 

@@ -90,7 +90,11 @@ SELECTOR = ADDITIVE | {
     "scores_",
 }  # fmt: skip
 PROJECTOR = {"components_", "eigenvalues_"}
-BATCH = PROJECTOR | WEIGHTED
+CROSS = PROJECTOR | ADDITIVE
+CLASSIFIER = {
+    "decision_function", "predict", "predict_log_proba", "predict_proba", "score",
+    "set_score_request",
+}  # fmt: skip
 ONLINE = PROJECTOR | STREAMED | {"n_samples_still_", "transform_while_learning"}
 PUBLIC = {
     **dict.fromkeys(("OCFS", "IG", "CHI", "MI"), SELECTOR | {"class_scores_"}),
@@ -98,9 +102,12 @@ PUBLIC = {
     **dict.fromkeys(("OC", "OCM"), PROJECTOR | ADDITIVE),
     **dict.fromkeys(("IMMC", "CCIPCA", "ILDA"), ONLINE),
     **dict.fromkeys(("IOC", "IIS"), ONLINE | {"exact"}),
-    "MMC": BATCH | {"n_positive_"},
-    "LDA": BATCH,
-    "SRDA": BATCH | {"n_iter_"},
+    "MMC": CROSS | {"n_positive_"},
+    "PCA": CROSS | {"mean_"},
+    "LDA": CROSS | CLASSIFIER,
+    "SRDA": CROSS
+    | CLASSIFIER
+    | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "n_iter_"},
     "IDRQR": PROJECTOR | STREAMED | {"refresh"},
     "OnlineSRDA": WEIGHTED
     | STREAMED

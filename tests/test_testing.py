@@ -296,7 +296,7 @@ def test_data_have_as_many_classes_as_priors():
         (lambda: checks(OC(), expected_to_fail={"ofset": "x"}), ValueError,
          "testing.checks: .* got 'ofset': did you mean 'offset'"),
         (lambda: checks(OC(), expected_to_fail={"qqq": "x"}), ValueError, "The laws are"),
-        (lambda: check_method(LDA(), expected_to_fail={"merge": "x"}), ValueError,
+        (lambda: check_method(LDA(solver="pca"), expected_to_fail={"merge": "x"}), ValueError,
          "testing.check_method: .* got 'merge': the estimator has no merge"),
     ],
 )  # fmt: skip

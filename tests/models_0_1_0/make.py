@@ -54,7 +54,7 @@ MODELS = {
     "mmc": (MMC(n_components=2, eps=0.1), False, "text"),
     "lda": (LDA(), False, "text"),
     "lda_gsvd": (LDA(solver="gsvd"), False, "numbers"),
-    "srda": (SRDA(max_iter=5), True, "text"),
+    "srda": (SRDA(alpha=1.0, max_iter=5), True, "text"),
     "ioc": (IOC(n_components=3), False, "text"),
     "iis": (IIS(tol=0.5, patience=5), True, "text"),
     "immc": (IMMC(eps=0.2, theta=0.5), False, "numbers"),

@@ -64,11 +64,15 @@ class Estimator(TransformerMixin, BaseEstimator):
 
         def __getattr__(self, name: str) -> Any:
             """Say what to use instead of a verb that is not supported."""
-            why = type(self)._unsupported.get(name)
+            why = self._why_not(name)
             if why is None:
                 return super().__getattribute__(name)  # raises once more what got us here
             advice = f"{why}. Use {self._instead}." if "Use " not in why else why
             raise AttributeError(f"{type(self).__name__} does not support {name}: {advice}")
+
+    def _why_not(self, name: str) -> str | None:
+        """Return why a verb is not supported; None for other names."""
+        return type(self)._unsupported.get(name)
 
     # -- fitting --------------------------------------------------------------------------------
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from narrows.criteria import Criterion
 from narrows.families._additive import Additive
@@ -17,7 +19,7 @@ from narrows.families._base import Fitted
 from narrows.families._errors import errors_named_after
 from narrows.families._project import Directions, RankedProjector
 from narrows.moments.cross import MOST
-from narrows.moments.labels import indicator, union
+from narrows.moments.labels import is_matrix, one_a_row, union, weights
 from narrows.moments.stats import ClassStats, Second, checked_rows
 from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
@@ -94,7 +96,6 @@ class Gathered:
         self.n_features = n_features
         self.classes = np.empty(0, np.int64)
         self.chunks: list[tuple[Any, ...]] = []
-        self.n_samples = 0
 
     def widen(self, n_features: int) -> Gathered:
         """Append features that are 0 so far."""
@@ -102,13 +103,10 @@ class Gathered:
         return self
 
     def update(self, X: Any, y: Any, sample_weight: Any, who: str) -> Gathered:
-        """Add samples, in place; one with several labels stands for as many samples."""
-        classes, Y = indicator(X, y, sample_weight, who)
+        """Add samples, in place."""
+        classes, codes = one_a_row(X, y, who)
         self.classes = union(self.classes, classes)
-        row, code = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), Y.indices
-        several = len(row) != X.shape[0] or (np.diff(Y.indptr) != 1).any()
-        self.chunks.append((X[row] if several else X, classes[code], Y.data))
-        self.n_samples += X.shape[0]
+        self.chunks.append((X, classes[codes], weights(sample_weight, len(codes), who)))
         return self
 
     def samples(self) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -116,6 +114,10 @@ class Gathered:
         X, y, weight = zip(*self.chunks, strict=True)
         codes = np.searchsorted(self.classes, np.concatenate(y))
         return stacked([widened(x, self.n_features) for x in X]), codes, np.concatenate(weight)
+
+
+def _adds_up(estimator: Any) -> bool:
+    return bool(estimator._has_sums(1))
 
 
 class CrossProjector(RankedProjector, Additive):
@@ -131,6 +133,7 @@ class CrossProjector(RankedProjector, Additive):
 
     # -- learning -------------------------------------------------------------------------------
 
+    @available_if(_adds_up)  # type: ignore[untyped-decorator]
     @atomic
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update with more samples; the result is that of `fit` on all samples so far.
@@ -166,13 +169,20 @@ class CrossProjector(RankedProjector, Additive):
         super().partial_fit(X, y, sample_weight)
         return self
 
+    @available_if(_adds_up)  # type: ignore[untyped-decorator]
+    @wraps(Additive.merge)
     def merge(self, *others: Self) -> Self:
         for each in (self, *others):
             if each.__sklearn_is_fitted__() and isinstance(each, CrossProjector):
                 each._check_adds_up(each._state)
         return super().merge(*others)
 
-    merge.__doc__ = Additive.merge.__doc__
+    fit_stats = available_if(_adds_up)(Additive.fit_stats)
+
+    def _why_not(self, name: str) -> str | None:
+        if name in ("partial_fit", "merge", "fit_stats") and not _adds_up(self):
+            return f"solver={getattr(self, 'solver', None)!r} needs all samples at once"
+        return super()._why_not(name)
 
     def _check_adds_up(self, state: Any) -> None:
         if not isinstance(state, ClassStats):
@@ -211,6 +221,12 @@ class CrossProjector(RankedProjector, Additive):
         """Return the state that gave these arrays."""
         return Solved.from_arrays(arrays) if "W" in arrays else super()._state_from(arrays)
 
+    def _labels(self, X: Any, y: Any) -> Any:
+        y = super()._labels(X, y)
+        if is_matrix(y):
+            one_a_row(X, y, type(self).__name__)  # says why not
+        return y
+
     def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
         narrow = np.ndim(X) == 2 and self._has_sums(np.shape(X)[1])
         return narrow and super()._sums_show_nan(X, y, sample_weight)
@@ -236,7 +252,7 @@ class CrossProjector(RankedProjector, Additive):
         if self.half_life is not None:
             weight = weight * 0.5 ** (np.arange(len(codes))[::-1] / self.half_life)
         counts = np.bincount(codes, weight, len(state.classes))
-        solved = self._unsolved(state.classes, counts, state.n_samples)
+        solved = self._unsolved(state.classes, counts, len(codes))
         if not weight.all():
             X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
         codes = (np.cumsum(counts > 0) - 1)[codes]

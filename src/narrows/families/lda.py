@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.metaestimators import available_if
 
 from narrows.families._discriminant import Discriminant
 from narrows.families._parameters import check, check_whole, is_number
@@ -20,15 +19,6 @@ from narrows.solve.scatter import Answer, Scatter, discriminants, rank_within
 _SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inverse are lost
 _ROUNDING = 1e-12  # relative: smaller differences of the class means are rounding
 _ACCURATE = 1e-11  # of the sum of squares: with a smaller mu the SVD has more digits
-
-
-def _adds_up(estimator: Any) -> bool:
-    if estimator.solver != "regularized":
-        raise AttributeError(
-            f'{type(estimator).__name__}: expected solver="regularized" to learn from batches, got '
-            f"{estimator.solver!r}. Use OnlineSRDA, or fit all samples at once."
-        )
-    return True
 
 
 class LDA(Discriminant):
@@ -150,10 +140,6 @@ class LDA(Discriminant):
         self.mu = mu
         self.pca_components = pca_components
         self.half_life = half_life
-
-    partial_fit = available_if(_adds_up)(Discriminant.partial_fit)
-    merge = available_if(_adds_up)(Discriminant.merge)
-    fit_stats = available_if(_adds_up)(Discriminant.fit_stats)
 
     def _has_sums(self, n_features: int) -> bool:
         return self.solver == "regularized" and super()._has_sums(n_features)

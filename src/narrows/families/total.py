@@ -111,7 +111,7 @@ class PCA(CriterionCrossProjector):
 
     where m is the mean of all samples x, and C their covariance. The optimum consists of the
     leading eigenvectors of C. `transform` returns X W, not centred: subtract ``mean_ @ W`` for
-    scikit-learn's result, whose rows differ in sign at most. Labels do not matter.
+    scikit-learn's result, whose rows differ in sign at most. Labels are ignored.
 
     Parameters
     ----------
@@ -187,6 +187,9 @@ class PCA(CriterionCrossProjector):
 
     def _criterion(self) -> Criterion:
         return TOTAL
+
+    def _labels(self, X: Any, y: Any) -> Any:
+        return super()._labels(X, None)
 
     def _most(self, n_classes: int, rank: int) -> int:
         if self.n_components is None and rank > MOST:

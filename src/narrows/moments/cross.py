@@ -140,10 +140,8 @@ class Cross:
             return
         else:
             mine, theirs = self._summed(), other.products()
-            if sign > 0:
-                mine += theirs
-            else:
-                mine -= theirs
+            with np.errstate(over="ignore", invalid="ignore"):  # checked next
+                (np.add if sign > 0 else np.subtract)(mine, theirs, out=mine)
             _check_products(mine)
             self._held = mine, ()
         if other.rounding is not None:
@@ -382,10 +380,12 @@ def _about(X: np.ndarray, origin: np.ndarray | None, dtype: Any) -> np.ndarray:
     """Return a copy of samples about the origin; the differences are of double precision."""
     if origin is None:
         return X.astype(dtype)
+    if X.dtype != dtype or dtype == np.float64:
+        return (X - origin).astype(dtype, copy=False)
     near = origin.astype(dtype)
-    if X.dtype == dtype and (near == origin).all():
-        return X - near
-    return (X - origin).astype(dtype, copy=False)
+    found = X - near  # exact for samples near the origin
+    found -= (origin - near).astype(dtype)
+    return found
 
 
 def _step(X: Any) -> int:

@@ -23,9 +23,7 @@ def middle(X: np.ndarray, Y: sparse.csr_array) -> np.ndarray:
     """A point in the middle of the samples that have weight."""
     each = Y.sum(axis=1)
     counted = (each > 0) & (each >= each.max(initial=0.0) / 2)
-    found = near(X if counted.all() else X[counted])
-    # differences from it then need no double precision
-    return found.astype(X.dtype).astype(np.float64) if X.dtype == np.float32 else found
+    return near(X if counted.all() else X[counted])
 
 
 def about(moments: Moments, counts: np.ndarray, old: Origin, new: Origin) -> Moments:

@@ -122,12 +122,15 @@ def add_products(indptr: Array, indices: Array, data: Array, weight: Array, G: A
 
 @compiled
 def hash_entries(indptr: Array, indices: Array, bits: Array) -> Array:
-    """Return sum_k a_k bits_k for each row of CSR parts, with an odd a_k for each column."""
+    """Return sum_k a_k b_k for each row of CSR parts, with an odd a_k for each column.
+
+    b_k are the bits of a number, the high ones, which all numbers differ in, also as low ones.
+    """
     found = np.empty(len(indptr) - 1, np.uint64)
     for i in range(len(found)):
         key = np.uint64(0)
         for e in range(indptr[i], indptr[i + 1]):
-            key += _factor(indices[e]) * bits[e]
+            key += _factor(indices[e]) * (bits[e] ^ (bits[e] >> np.uint64(32)))
         found[i] = key
     return found
 
@@ -142,7 +145,7 @@ def hash_rows(bits: Array) -> Array:
     for i in range(n):
         key = np.uint64(0)
         for k in range(d):
-            key += factors[k] * bits[i, k]
+            key += factors[k] * (bits[i, k] ^ (bits[i, k] >> np.uint64(32)))
         found[i] = key
     return found
 

@@ -99,7 +99,7 @@ class Scatter:
 
     def ridge(self, alpha: float) -> float:
         """Return alpha, or the least ridge that is more than rounding."""
-        return max(alpha, _RIDGE * self.noise)
+        return max(alpha, max(_RIDGE, len(self.C) / 16) * self.noise)
 
     def plus(self, alpha: float) -> np.ndarray:
         """Return the lower triangle of C + alpha I."""
