@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from narrows.families import METHODS
 
 N, D = 60, 7  # samples and features of the data
+_RIDGES = ("alpha_scores_", "alpha_errors_")
 EFFORT = {"n_samples_seen_", "n_iter_"}  # how much was done, not what was learned
 _NO_ENERGY = ("n_features", "threshold", "per_class")  # other sizes of a selection
 CLASSES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])
@@ -175,10 +176,11 @@ class Subject:
     def undecided(self, answer: dict[str, np.ndarray]) -> set[str]:
         """Return what rounding may change.
 
-        The number of iterations; ranks; the number of positive values, if one is 0; and what is
-        selected, if the last score is a tie, or the score or energy that decides is at its limit.
+        The number of iterations; ranks; the number of positive values, if one is 0; what is
+        selected, if the last score is a tie, or the score or energy that decides is at its limit;
+        and how well ridges do that are hardly larger than rounding.
         """
-        params, found = self.estimator.get_params(), {"n_iter_", "ranking_"}
+        params, found = self.estimator.get_params(), {"n_iter_", "ranking_", *_RIDGES}
         each, limit = params.get("per_class"), params.get("threshold")
         support = answer.get("get_support()", np.zeros(0))
         scores = answer.get("scores_" if each is None else "class_scores_", np.zeros(0))
