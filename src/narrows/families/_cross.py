@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import wraps
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +23,7 @@ from narrows.moments.labels import is_matrix, one_a_row, union, weights
 from narrows.moments.stats import ClassStats, Second, checked_rows
 from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
-from narrows.solve.errors import ParameterError, RangeError, warn
+from narrows.solve.errors import ParameterError, RangeError, WidthError, warn
 from narrows.solve.exact import criterion_eigh
 from narrows.solve.ridge import Curve
 from narrows.solve.scatter import Answer, Scatter, leading, rule
@@ -188,10 +188,16 @@ class CrossProjector(RankedProjector, Additive):
         if not isinstance(state, ClassStats):
             self._refuse(state.n_features)
 
-    def _refuse(self, n_features: int) -> None:
-        raise ParameterError(
+    def _widen(self, n_features: int) -> Self:
+        if isinstance(self._state, ClassStats) and not self._has_sums(n_features):
+            self._refuse(n_features)
+        return super()._widen(n_features)
+
+    def _refuse(self, n_features: int) -> NoReturn:
+        raise WidthError(
             f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and merge, "
-            f"got {n_features:,}. Use {self._instead}."
+            f"got {n_features:,}. Use {self._instead}.",
+            n_features,
         )
 
     def _second(self) -> Second:
@@ -233,10 +239,16 @@ class CrossProjector(RankedProjector, Additive):
 
     def _fit_parts(self, parts: Any) -> Self:
         """Fit to the parts of a data set, by sums, or by products with samples that stay there."""
-        if self._has_sums(parts.n_features()):
-            return super()._fit_parts(parts)
+        n_features = parts.n_features()
+        if self._has_sums(n_features):
+            try:
+                return super()._fit_parts(parts)
+            except WidthError as error:  # later parts have more features
+                n_features = error.n_features
+                if self._has_sums(n_features):  # as solver="cross" asks for
+                    raise
         if not self._by_products:
-            self._refuse(parts.n_features())
+            self._refuse(n_features)
         return self._fit_rows(*parts.rows(self))
 
     @atomic
