@@ -11,7 +11,7 @@ from narrows.engines import local
 from narrows.engines.learn import join_samples
 from narrows.evaluate import compare
 from narrows.river import batches
-from tests.cases import ALL, labelled
+from tests.cases import ALL, STREAMED, answer, labelled
 
 every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 
@@ -175,3 +175,69 @@ def test_no_rows_have_no_labels(no_labels):
 def test_a_batch_without_samples_may_have_labels_of_any_type(method):
     state = local.learn(method(), [(np.eye(3), [0, 1, 2]), (np.eye(3)[:0], np.empty(0, object))])
     assert state.classes.tolist() == [0, 1, 2]
+
+
+# -- classes= of partial_fit, as of scikit-learn's classifiers -------------------------------------
+
+streamed = pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
+
+
+@streamed
+def test_classes_may_be_given_and_change_nothing(case):
+    X, y = case.labelled()
+    X, classes = case.form(X), ["eel", "ant", "bee", "cat", "dog"]
+    plain, given = case.new(), case.new()
+    for part in (slice(0, 20), slice(20, 20), slice(20, 60)):
+        plain.partial_fit(X[part], y[part])
+        given.partial_fit(X[part], y[part], classes=classes)
+    assert given.classes_.tolist() == plain.classes_.tolist()
+    for name, value in answer(plain).items():
+        np.testing.assert_array_equal(answer(given)[name], value, err_msg=name)
+    given.partial_fit(X[:5], y[:5])  # and left out later
+
+
+WRONG_CLASSES = {
+    "another label": (["ant", "bee"], "expected labels among the given classes 'ant', 'bee', got"),
+    "numbers": ([0, 1, 2], "expected labels of one type"),
+    "fractions": ([0.5, 1.0], "Unknown label type"),
+}
+
+
+@streamed
+@pytest.mark.parametrize("wrong", WRONG_CLASSES)
+def test_labels_outside_of_the_given_classes_are_refused(case, wrong):
+    X, y = case.labelled()
+    X, (classes, said) = case.form(X), WRONG_CLASSES[wrong]
+    if not case.needs_y and wrong != "fractions":
+        pytest.skip("labels do not matter")
+    fitted = case.new().partial_fit(X[:40], y[:40])
+    before = answer(fitted)
+    for estimator in (fitted, case.new()):
+        with pytest.raises(ValueError, match=rf"^{type(estimator).__name__}: {said}"):
+            estimator.partial_fit(X[40:], y[40:], classes=classes)
+    assert all(np.array_equal(answer(fitted)[name], before[name]) for name in before)
+    assert fitted.n_samples_seen_ == 40
+
+
+def test_labels_from_before_have_to_be_among_the_given_classes():
+    stream = OC().partial_fit(few(3), ["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"given classes 'b', 'c', got 'a'\."):
+        stream.partial_fit(few(3), ["b", "b", "c"], classes=["b", "c"])
+    many = [f"{i:02}" for i in range(12)]
+    with pytest.raises(ValueError, match=r"'08', '09', … \(12\), got 'a', 'b'"):
+        OC().partial_fit(few(3), ["a", "b", "b"], classes=many)
+
+
+def test_classes_of_an_indicator_matrix_are_the_numbers_of_its_columns():
+    X, Y = few(3), np.eye(3, dtype=int)
+    assert OC().partial_fit(X, Y, classes=[0, 1, 2]).classes_.tolist() == [0, 1, 2]
+    for y in (Y, sparse.csr_array(Y)):
+        with pytest.raises(ValueError, match="given classes 0, 1, got 2"):
+            OnlineSRDA().partial_fit(X, y, classes=[0, 1])
+
+
+def test_a_window_takes_classes():
+    window = Window(OC()).partial_fit(few(3), ["a", "b", "c"], classes=["c", "b", "a"])
+    with pytest.raises(ValueError, match=r"^Window: expected labels among the given"):
+        window.partial_fit(few(3), ["a", "b", "d"], classes=["a", "b", "c"])
+    assert window.n_samples_seen_ == 3

@@ -69,7 +69,9 @@ class Additive(Estimator):
         return self._finish(self._add(None, X, y, sample_weight, late, reset=True))
 
     @atomic
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> Self:
         """Update with more samples; the result is that of `fit` on all samples so far.
 
         Parameters
@@ -80,6 +82,10 @@ class Additive(Estimator):
             Labels as for `fit`; new classes may appear at any time.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur, as classifiers of scikit-learn expect them in the first call.
+            Never needed here: if given, other labels are an error. `classes_` has the labels that
+            were seen.
 
         Returns
         -------
@@ -88,14 +94,15 @@ class Additive(Estimator):
         Raises
         ------
         ValueError
-            NaN or infinity, another number of features, labels of another type. The estimator is
-            then unchanged.
+            NaN or infinity, another number of features, labels of another type or not among
+            `classes`. The estimator is then unchanged.
 
         See Also
         --------
         fit : Fit to all samples at once.
         merge : Add the samples of other estimators.
         """
+        self._check_classes(classes, y)
         fitted = self.__sklearn_is_fitted__()
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
         if fitted:

@@ -19,6 +19,7 @@ from narrows.families._atomic import atomic, lock_of
 from narrows.families._engines import engine_of
 from narrows.families._errors import errors_named_after, feature_name
 from narrows.families._parameters import copied, same
+from narrows.moments.labels import check_among
 from narrows.solve.errors import ParameterError
 from narrows.solve.sums import all_finite, with_one_index_type
 
@@ -241,6 +242,15 @@ class Estimator(TransformerMixin, BaseEstimator):
                 f"class{'' if classes == 1 else 'es'}. Check the labels"
                 + (", or use partial_fit where more classes will come." if streams else ".")
             )
+
+    def _check_classes(self, classes: Any, y: Any) -> None:
+        """Raise where labels, of y or from before, are not among the classes that were given."""
+        if classes is None:
+            return
+        known = np.empty(0, np.int64)
+        if self._needs_y and self.__sklearn_is_fitted__():
+            known = self.classes_
+        check_among(classes, y if self._needs_y else None, known, type(self).__name__)
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y, or the class 0 for all samples where y is None and not needed."""

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from narrows.criteria import Criterion
 from narrows.families._additive import Additive
 from narrows.families._atomic import atomic
-from narrows.families._base import Fitted
+from narrows.families._base import Estimator, Fitted
 from narrows.families._errors import errors_named_after
 from narrows.families._project import Directions, RankedProjector
 from narrows.moments.cross import MOST
@@ -41,6 +41,7 @@ _SCHEMA = {
     "alpha": Field("f8", (), NOT_NEGATIVE, optional=True),
     "coef": Field("f8", ("k", "c"), FINITE, optional=True),
     "intercept": Field("f8", ("c",), FINITE, optional=True),
+    "mean_square": Field("f8", (), NOT_NEGATIVE, optional=True),
 }
 
 
@@ -69,6 +70,7 @@ class Solved:
     alpha: float = 0.0
     coef: np.ndarray | None = None
     intercept: np.ndarray | None = None
+    mean_square: float | None = None  # the trace of the covariance of all samples
 
     @property
     def n_features(self) -> int:
@@ -135,7 +137,9 @@ class CrossProjector(RankedProjector, Additive):
 
     @available_if(_adds_up)  # type: ignore[untyped-decorator]
     @atomic
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> Self:
         """Update with more samples; the result is that of `fit` on all samples so far.
 
         Parameters
@@ -146,6 +150,10 @@ class CrossProjector(RankedProjector, Additive):
             One label per sample; new classes may appear at any time.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur, as classifiers of scikit-learn expect them in the first call.
+            Never needed here: if given, other labels are an error. `classes_` has the labels that
+            were seen.
 
         Returns
         -------
@@ -155,7 +163,7 @@ class CrossProjector(RankedProjector, Additive):
         ------
         ValueError
             More than 8,192 features, NaN or infinity, another number of features, labels of another
-            type. The estimator is then unchanged.
+            type or not among `classes`. The estimator is then unchanged.
 
         See Also
         --------
@@ -164,9 +172,8 @@ class CrossProjector(RankedProjector, Additive):
         """
         if self.__sklearn_is_fitted__():
             self._check_adds_up(self._state)
-        elif np.ndim(X) == 2 and np.shape(X)[1] > MOST:
-            self._refuse(np.shape(X)[1])
-        super().partial_fit(X, y, sample_weight)
+        super().partial_fit(X, y, sample_weight, classes=classes)
+        self._check_adds_up(self._state)
         return self
 
     @available_if(_adds_up)  # type: ignore[untyped-decorator]
@@ -194,10 +201,15 @@ class CrossProjector(RankedProjector, Additive):
         return super()._widen(n_features)
 
     def _refuse(self, n_features: int) -> NoReturn:
-        raise WidthError(
-            f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and merge, "
-            f"got {n_features:,}. Use {self._instead}.",
-            n_features,
+        if n_features > MOST:
+            raise WidthError(
+                f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and "
+                f"merge, got {n_features:,}. Use {self._instead}.",
+                n_features,
+            )
+        raise ParameterError(
+            f"{type(self).__name__}: expected sums for partial_fit and merge, got a model that "
+            "narrows 0.1 or another solver made of all samples at once. Call fit again."
         )
 
     def _second(self) -> Second:
@@ -234,7 +246,8 @@ class CrossProjector(RankedProjector, Additive):
         return y
 
     def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        narrow = np.ndim(X) == 2 and self._has_sums(np.shape(X)[1])
+        shape: Any = getattr(X, "shape", ())
+        narrow = len(shape) == 2 and self._has_sums(shape[1])
         return narrow and super()._sums_show_nan(X, y, sample_weight)
 
     def _fit_parts(self, parts: Any) -> Self:
@@ -248,7 +261,9 @@ class CrossProjector(RankedProjector, Additive):
                 if self._has_sums(n_features):  # as solver="cross" asks for
                     raise
         if not self._by_products:
-            self._refuse(n_features)
+            if n_features > MOST:
+                self._refuse(n_features)
+            return Estimator._fit_parts(self, parts)  # raises
         return self._fit_rows(*parts.rows(self))
 
     @atomic
@@ -295,13 +310,20 @@ class CrossProjector(RankedProjector, Additive):
         """Return the ridge for samples of this mean squared length."""
         return 0.0
 
+    def _total(self, of_found: float, mean_square: float) -> float:
+        """Return the sum of all eigenvalues, from that of the directions that were found."""
+        return of_found
+
     def _solve(self, state: Any) -> Directions:
         if isinstance(state, Solved):
             return self._of_solved(state)
         if self._lacks_classes(state) or not state.n:
             none = np.zeros((state.n_features, 0))
             return Found(none, np.zeros(0), available=0, size=self.n_components)
-        return self._solve_sums(state, state.scatters(), self._ridge(state.mean_square()))
+        mean_square = state.mean_square()
+        found = self._solve_sums(state, state.scatters(), self._ridge(mean_square))
+        found.total = self._total(found.total, mean_square)
+        return found
 
     def _solve_sums(self, stats: ClassStats, S: Scatter, alpha: float) -> Found:
         """Return the solution for a state, with its scatters and a ridge."""
@@ -326,6 +348,7 @@ class CrossProjector(RankedProjector, Additive):
         W = np.ascontiguousarray(state.W[:, :p]).view()
         W.flags.writeable = False  # it may be the state itself
         best = Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
+        best.total = self._total(float(state.eigenvalues.sum()), state.mean_square or 0.0)
         if state.coef is not None and state.intercept is not None:
             best.rule = state.W @ state.coef, state.intercept
         return best
@@ -349,7 +372,8 @@ class CrossProjector(RankedProjector, Additive):
         self._check_size(A)
         with np.errstate(over="ignore", invalid="ignore"):  # checked next
             mean_square = max(A.squares / A.n - A.m @ A.m, 0.0)
-            solved.alpha = min(self._ridge(float(np.ldexp(mean_square, 2 * A.power))), HUGE)
+            mean_square = min(float(np.ldexp(mean_square, 2 * A.power)), HUGE)
+            solved.mean_square, solved.alpha = mean_square, min(self._ridge(mean_square), HUGE)
             answer = self._from_samples(A, solved.alpha)
             W = answer.W * answer.unit
         solved.eigenvalues, solved.more = answer.eigenvalues, answer.more
@@ -423,7 +447,7 @@ class CriterionCrossProjector(CrossProjector):
         name, p = type(self).__name__, self.n_components
         if not found:
             raise ValueError(
-                f"{name}: expected samples that differ, got equal samples only. Check X."
+                f"{name}: expected samples that differ, got one sample or equal ones. Check X."
             )
         if p is not None and p > found:
             raise ParameterError(

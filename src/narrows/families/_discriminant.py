@@ -11,12 +11,13 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.families._atomic import lock_of
 from narrows.families._cross import CrossProjector, Found
+from narrows.families._project import ExplainedProjector
 from narrows.moments.stats import ClassStats
 from narrows.solve.products import product
 from narrows.solve.ridge import temperature
 
 
-class Discriminant(ClassifierMixin, CrossProjector):
+class Discriminant(ClassifierMixin, ExplainedProjector, CrossProjector):
     """Directions that separate the classes, and a classifier by all of them.
 
     The classes are taken for normal, with one covariance, that of the samples about their class

@@ -26,7 +26,8 @@ from narrows.solve.products import product
 class Directions:
     """W with one direction per column, best first, and the value of the criterion for each.
 
-    `size` is the number of components to return, if not all; missing ones are zeros.
+    `size` is the number of components to return, if not all; missing ones are zeros. `total` is the
+    sum of the eigenvalues of all directions, also of those that are not returned.
     """
 
     W: np.ndarray
@@ -34,12 +35,15 @@ class Directions:
     available: int
     size: int | None = None
     in_type: dict[Any, np.ndarray] = field(default_factory=dict)
+    total: float = 0.0
 
     @classmethod
     def best(cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None) -> Self:
         """Return the first p of these directions, with signs by the rule."""
         best = set_signs(np.ascontiguousarray(W[:, :p]))
-        return cls(best, eigenvalues[:p], available=len(eigenvalues), size=p)
+        with np.errstate(over="ignore"):
+            total = float(eigenvalues.sum())
+        return cls(best, eigenvalues[:p], available=len(eigenvalues), size=p, total=total)
 
     @property
     def width(self) -> int:
@@ -161,7 +165,18 @@ class RankedProjector(Projector):
         )
 
 
-class ExactProjector(RankedProjector, Additive):
+class ExplainedProjector(RankedProjector):
+    """Projects onto directions whose eigenvalues are parts of a sum, which is known."""
+
+    @property
+    def explained_variance_ratio_(self) -> np.ndarray:
+        """The share of each direction in the sum of all eigenvalues, of shape (n_components,)."""
+        solution = self._solution
+        total = max(solution.total, float(solution.eigenvalues.sum()))  # rounding
+        return read_only(solution.padded(solution.eigenvalues / (total or 1.0)))
+
+
+class ExactProjector(ExplainedProjector, Additive):
     """The leading eigenvectors of a criterion's matrix. Subclasses give `_criterion`."""
 
     @abstractmethod

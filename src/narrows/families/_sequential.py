@@ -35,7 +35,7 @@ class Sequential(Projector):
     }
 
     @atomic
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, classes: Any = None) -> Self:
         """Update with more samples, one at a time, in their order.
 
         Parameters
@@ -44,6 +44,10 @@ class Sequential(Projector):
             Any number of samples, also 0 or 1; the result does not depend on the batches.
         y : array-like of shape (n_samples,)
             One label per sample, as for `fit`; new classes may appear at any time.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur, as classifiers of scikit-learn expect them in the first call.
+            Never needed here: if given, other labels are an error. `classes_` has the labels that
+            were seen.
 
         Returns
         -------
@@ -52,14 +56,15 @@ class Sequential(Projector):
         Raises
         ------
         ValueError
-            NaN or infinity, another number of features, labels of another type, another
-            n_components than at the start. After an error or an interrupt the estimator is
-            unchanged.
+            NaN or infinity, another number of features, labels of another type or not among
+            `classes`, another n_components than at the start. After an error or an interrupt the
+            estimator is unchanged.
 
         See Also
         --------
         fit : Forget all samples and fit to new ones.
         """
+        self._check_classes(classes, y)
         self._learn(X, y)
         return self
 

@@ -157,6 +157,9 @@ class OC(_OrthogonalCentroid):
         magnitude in each direction is positive. Directions that are not available (yet) are zero.
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues of S_b (normalised by 1/n), descending; 0 for zero directions.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the trace of S_b: the share of the scatter of the class means
+        that each direction explains.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -240,6 +243,9 @@ class OCM(_OrthogonalCentroid):
         magnitude in each direction is positive. Directions that are not available (yet) are zero.
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues of S_b (normalised by 1/n), descending; 0 for zero directions.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the trace of S_b: the share of the scatter of the class means
+        that each direction explains.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int

@@ -12,7 +12,7 @@ from narrows.families._base import Fitted
 from narrows.families._engines import accepts_collections
 from narrows.families._errors import errors_named_after
 from narrows.families._parameters import check, is_number
-from narrows.families._project import Directions, RankedProjector
+from narrows.families._project import Directions, ExplainedProjector
 from narrows.families._sequential import Sequential
 from narrows.families._streams import Stream
 from narrows.moments.stats import checked_rows
@@ -68,7 +68,7 @@ class TwoPasses:
             stream.core.spread(X, stream.column[places], self.Q)
 
 
-class IDRQR(RankedProjector, Sequential):
+class IDRQR(ExplainedProjector, Sequential):
     """Incremental dimension reduction via QR decomposition (IDR/QR).
 
     ::
@@ -112,6 +112,8 @@ class IDRQR(RankedProjector, Sequential):
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues of (W + mu I)^-1 B, descending. The c-th is 0, since the means do not differ
         in that direction; 0 for zero directions.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the sum of those of all directions, whatever n_components.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int

@@ -71,6 +71,9 @@ class LDA(Discriminant):
         largest magnitude in each direction is positive.
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'D w of each direction, with n S_b for "regularized".
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the sum of those of all directions, whatever n_components; with
+        "pca", as scikit-learn's LDA has it if S_w is not singular.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int

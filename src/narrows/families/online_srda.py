@@ -82,14 +82,12 @@ class OnlineSRDA(Sequential):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         W', polished if so chosen, neither scaled nor signed. With fewer than one per class, the
-        entry of largest magnitude in each row is positive. Rows of zeros stand for components that
-        do not exist (yet).
+        entry of largest magnitude in each row is positive. Rows of missing components are zeros.
     classes_, class_count_ : ndarray of shape (n_classes,)
         Labels, sorted, and the weight of each (decayed, with a half-life).
     score_ : float
-        The share of samples whose class was predicted before they were learned. With several
-        labels, the share of samples whose best label was one of theirs. NaN before the first
-        sample.
+        The share of samples whose class was predicted before they were learned; with several
+        labels, whose best label was one of theirs. NaN before the first sample.
     score_window_ : float
         The same over the last 1,000 samples; it starts again after `merge`.
     n_samples_seen_, n_features_in_ : int
@@ -194,7 +192,9 @@ class OnlineSRDA(Sequential):
         return self._fit(X, y, sample_weight, shuffle=self.shuffle)
 
     @atomic
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> Self:
         """Update with more samples, in their order; the result does not depend on the batches.
 
         Parameters
@@ -205,6 +205,8 @@ class OnlineSRDA(Sequential):
             Labels as for `fit`; new classes may appear at any time.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur; never needed. If given, other labels are an error.
 
         Returns
         -------
@@ -213,13 +215,14 @@ class OnlineSRDA(Sequential):
         Raises
         ------
         ValueError
-            NaN or infinity, another number of features, labels of another type, one label per
-            sample after several or the other way round. The estimator is then unchanged.
+            NaN or infinity, another number of features, labels not among `classes`, of another type
+            or form (one per sample, or several). The estimator is then unchanged.
 
         See Also
         --------
         fit : Forget all samples and fit to new ones.
         """
+        self._check_classes(classes, y)
         self._learn(X, y, sample_weight)
         return self
 
@@ -264,8 +267,7 @@ class OnlineSRDA(Sequential):
         Raises
         ------
         ValueError
-            Another method, other parameters (named) or features, or one label per sample and
-            several.
+            Another method, other parameters (named), features, or form of labels.
 
         See Also
         --------
@@ -319,9 +321,8 @@ class OnlineSRDA(Sequential):
         --------
         transform : Reduce samples.
         """
-        solution = self._solution
+        solution, state = self._solution, self._state
         X = self._check_X(X, reset=False)
-        state = self._state
         outputs = product(X, solution.model) + solution.bias
         if state.several:
             full = np.zeros((X.shape[0], len(state.classes)), np.int64)

@@ -80,6 +80,9 @@ class SRDA(Discriminant):
         each direction is positive. Directions that are not available (yet) are zero.
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues r, divided by the sum of those of all directions, whatever n_components.
+        Those of scikit-learn's LDA are shares of r / (1 - r), the ratio to the scatter within.
     alpha_ : float
         The ridge.
     alphas_, alpha_scores_, alpha_errors_ : ndarray of shape (n_alphas,)

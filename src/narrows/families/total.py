@@ -10,6 +10,7 @@ from narrows.criteria import TOTAL, Criterion
 from narrows.families._cross import CriterionCrossProjector
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
+from narrows.families._project import ExplainedProjector
 from narrows.families._select import CriterionSelector
 from narrows.families._streams import Stream
 from narrows.moments.cross import MOST
@@ -100,7 +101,7 @@ class VarianceFS(CriterionSelector):
         return TOTAL
 
 
-class PCA(CriterionCrossProjector):
+class PCA(ExplainedProjector, CriterionCrossProjector):
     """Principal component analysis, exact on a stream; `transform` does not centre.
 
     ::
@@ -129,6 +130,8 @@ class PCA(CriterionCrossProjector):
         magnitude in each direction is positive. Directions that are not available (yet) are zero.
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues of C (normalised by 1/n), descending: the variance in each direction.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the trace of C: the share of the variance in each direction.
     mean_ : ndarray of shape (n_features,)
         The mean of the samples, which `fit` of at most 8,192 features and `partial_fit` store.
     n_samples_seen_, n_features_in_ : int
@@ -190,6 +193,9 @@ class PCA(CriterionCrossProjector):
 
     def _labels(self, X: Any, y: Any) -> Any:
         return super()._labels(X, None)
+
+    def _total(self, of_found: float, mean_square: float) -> float:
+        return mean_square
 
     def _most(self, n_classes: int, rank: int) -> int:
         if self.n_components is None and rank > MOST:

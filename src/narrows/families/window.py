@@ -16,7 +16,7 @@ from narrows.families._atomic import atomic
 from narrows.families._base import Fitted
 from narrows.families._errors import errors_named_after
 from narrows.families._parameters import check_whole, copied, same
-from narrows.moments.labels import as_array, union, weights
+from narrows.moments.labels import as_array, check_among, union, weights
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import ParameterError
 from narrows.solve.sums import blocks
@@ -155,7 +155,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self
 
     @atomic
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> Self:
         """Update with more samples; the oldest leave when the window is full.
 
         Parameters
@@ -166,6 +168,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             Labels, as the estimator expects them.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur. Never needed: if given, other labels of y are an error.
 
         Returns
         -------
@@ -180,6 +184,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         --------
         fit : Forget all samples and fit to the last of new ones.
         """
+        if classes is not None:
+            check_among(classes, y, _NO_CLASSES, "Window")
         return self._learn(X, y, sample_weight, 0)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:

@@ -77,6 +77,41 @@ def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
+def check_among(classes: Any, y: Any, known: np.ndarray, who: str) -> None:
+    """Raise ValueError where a label of `y`, or one that is known, is not one of `classes`.
+
+    Parameters
+    ----------
+    classes : array-like of shape (n_classes,)
+        All labels that may occur.
+    y : array-like, or None
+        As for `indicator`; the labels of an indicator matrix are the numbers of its columns.
+    known : ndarray of shape (n_known,)
+        Labels of earlier samples.
+    who : str
+        The name of the caller in errors.
+    """
+    allowed = _from_column(_given(classes, who), who)[0]
+    labels = known
+    if y is not None:
+        y = _given(y, who)
+        given = np.arange(y.shape[1]) if is_matrix(y) else _from_column(y, who)[0]
+        labels = union(known, given)
+    union(allowed, labels)  # raises for labels of another type
+    other = np.setdiff1d(labels, allowed)
+    if len(other):
+        raise ValueError(
+            f"{who}: expected labels among the given classes {_some(allowed)}, got "
+            f"{_some(other)}. Leave classes out, or give all labels that may occur."
+        )
+
+
+def _some(labels: np.ndarray, most: int = 10) -> str:
+    """Return the first labels as text."""
+    shown = ", ".join(map(repr, labels[:most].tolist()))
+    return shown + (f", … ({len(labels):,})" if len(labels) > most else "")
+
+
 def _given(y: Any, who: str) -> Any:
     if y is None:
         raise ValueError(

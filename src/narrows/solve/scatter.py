@@ -252,7 +252,8 @@ def rule(answer: Answer, counts: np.ndarray, centre: np.ndarray) -> tuple[np.nda
     assert within is not None
     difference = between / np.sqrt(counts)[:, None]
     L, Q = linalg.eigh((within + within.T) / 2) if within.size else (np.empty(0), within)
-    L = np.maximum(L, DROPPED * L.max(initial=0.0))
+    spread = max(L.max(initial=0.0), (between**2).sum(axis=0).max(initial=0.0))
+    L = np.maximum(L, DROPPED * spread)  # classes without scatter are certain
     coef = n * (Q @ ((Q.T @ difference.T) / L[:, None]))
     offset = np.log(counts / n) - 0.5 * np.einsum("jk,kj->j", difference, coef)
     return coef, offset - centre @ coef
