@@ -306,7 +306,7 @@ class Cross:
         rounding = arrays.get("cross_rounding")
         new = cls(d, None, (), None if rounding is None else np.array(rounding))
         new.single = float(arrays["cross_single"])
-        if packed.any():
+        if packed.size:  # also zeros: of samples that are the origin
             G, start = np.zeros((d, d), order="F"), 0
             for k in range(d):
                 G[k:, k] = packed[start : start + d - k]
