@@ -375,8 +375,11 @@ class CrossProjector(RankedProjector, Additive):
         signs = np.sign(np.einsum("dk,dk->k", solved.W, W))
         if answer.within is not None:
             coef, intercept = rule(answer, A.counts, A.mean @ answer.W)
-            scale = np.ldexp(1 / answer.unit, -A.power)  # the samples are held in other units
-            solved.coef, solved.intercept = signs[:, None] * coef * scale, intercept
+            with np.errstate(over="ignore", invalid="ignore"):
+                scale = np.ldexp(1 / answer.unit, -A.power)  # the samples are held in other units
+                coef = signs[:, None] * coef * scale
+            if np.isfinite(coef).all():
+                solved.coef, solved.intercept = coef, intercept
         self._fitted = Fitted(solved)
         return self
 
