@@ -98,7 +98,7 @@ def test_ctrl_c_finishes_the_chunk_and_a_second_run_goes_on(run, monkeypatch, me
 def test_ctrl_c_without_a_checkpoint_says_how_to_keep_one(run, monkeypatch):
     for command, hint in (
         ("fit a.svm --method oc", "no file was changed. Use --checkpoint FILE to save progress"),
-        ("fit a.svm --method srda", "no file was changed.\n"),
+        ("fit a.svm --method srda --param solver=lsqr", "no file was changed.\n"),
     ):
         with monkeypatch.context() as patch:
             stop_after(patch, 1)
@@ -407,7 +407,7 @@ def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkey
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("fit a.svm --method srda -o m --checkpoint c", "SRDA does not support partial_fit"),
+        ("fit a.svm --method srda --param solver=lsqr -o m --checkpoint c", "SRDA does not support partial_fit"),
         ("fit a.svm --method oc -o m --resume", "--resume: expected --checkpoint FILE beside it"),
         (
             "fit a.svm --method oc -o m --min-df 2",
