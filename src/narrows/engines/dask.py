@@ -177,7 +177,8 @@ def fit(
     pieces. If the sum has more than 400 MB, it is collected in temporary files and not in memory.
     States of SRDA, LDA, MMC and PCA are not cut: they have 4 d^2 bytes on the network and 8 d^2 in
     memory, and those of SRDA and LDA hold up to 2,000 samples. If the first part has at most 8,192
-    features, and a later one has more, all parts are read again. Dask replaces a worker that dies, and its parts are learned again.
+    features, and a later one has more, all parts are read again. Dask replaces a worker that dies,
+    and its parts are learned again.
 
     Examples
     --------
