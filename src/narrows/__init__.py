@@ -24,6 +24,7 @@ be restricted to the latest samples (`Window`). `save` and `load` store fitted e
 import sys
 from importlib.metadata import version
 
+from narrows.families.aligned import align
 from narrows.families.between import OC, OCFS, OCM
 from narrows.families.between_online import IIS, IOC
 from narrows.families.contingency import CHI, IG, MI
@@ -68,6 +69,7 @@ __all__ = [
     "OnlineSRDA",
     "VarianceFS",
     "Window",
+    "align",
     "load",
     "save",
 ]
