@@ -5,6 +5,7 @@ that page in their places.
 """
 
 from benchmarks.studies.cluster import Cluster
+from benchmarks.studies.cross import CrossCost
 from benchmarks.studies.dicts import Dicts
 from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
@@ -16,6 +17,7 @@ from benchmarks.studies.one_pass import OnePass, Rivals, Shards
 from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.overlap import SharedColumns
 from benchmarks.studies.ratio import TraceRatio
+from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
@@ -51,6 +53,10 @@ STUDIES = {
         Rivals,
         Shards,
         OpenQuestions,
+        CrossCost,
+        Ridge,
+        RidgeScale,
+        RidgePosteriors,
         Sets,
         FewDimensions,
         RareClasses,

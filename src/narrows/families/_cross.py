@@ -202,8 +202,8 @@ class CrossProjector(RankedProjector, Additive):
                 f"merge, got {n_features:,}. Use {self._instead}."
             )
         raise ParameterError(
-            f"{type(self).__name__}: expected sums for partial_fit and merge, got a model of all "
-            "samples at once. Use the default solver, and fit again if narrows 0.1 made the model."
+            f"{type(self).__name__}: expected sums for partial_fit and merge, got a model that "
+            "narrows 0.1 or another solver made of all samples at once. Call fit again."
         )
 
     def _second(self) -> Second:

@@ -1,0 +1,223 @@
+"""What SRDA's choice of the ridge, its scaling and its posteriors give, by the public API."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.metrics import f1_score, log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import normalize
+from sklearn.svm import LinearSVC
+
+from benchmarks.harness import data_path
+from benchmarks.studies import corpora
+from benchmarks.studies.tables import markdown
+from narrows import LDA, OCFS, SRDA
+
+SEEDS = range(3)
+SHARES = (0.3, 1.0)  # of the training samples
+HELD_OUT = 4000  # samples at most
+FEATURES = 1000  # of text
+SETS = (
+    "digits", "ORL", "waveform", "ionosphere", "electricity", "news20_static384", "re0", "tr41",
+    "pima", "wine", "balance", "cancer",
+)  # fmt: skip
+MODELS = {
+    "scale": SRDA(alpha="scale"),
+    "auto": SRDA(),
+    "within": SRDA(scale="within"),
+}
+
+
+class Scores(NamedTuple):
+    """Of a projection: micro- and macro-F1 of a linear SVM, and micro-F1 of the neighbours."""
+
+    svm: float
+    macro: float
+    neighbours: float
+
+
+class Cell(NamedTuple):
+    """What was found on one training set."""
+
+    every: Scores  # of all features
+    by: dict[str, Scores]
+    accuracy: dict[str, float]  # of predict
+    loss: dict[str, float]  # the log-loss of predict_proba
+    ratio: float  # the ridge, times "scale"
+
+
+class Ridge:
+    """The chosen ridge beside `alpha="scale"`."""
+
+    name = "ridge"
+
+    def table(self) -> str:
+        header = [
+            "set", "samples", "linear SVM, all features", 'SRDA, alpha="scale"', 'alpha="auto"',
+            'predict, "scale"', 'predict, "auto"', 'alpha_ / "scale", median',
+        ]  # fmt: skip
+        rows = []
+        for name, n, found in cells():
+            ratio = float(np.median([cell.ratio for cell in found]))
+            rows.append(
+                [
+                    name, f"{n:,}", _spread([cell.every.svm for cell in found]),
+                    _spread([cell.by["scale"].svm for cell in found]),
+                    _spread([cell.by["auto"].svm for cell in found]),
+                    _spread([cell.accuracy["scale"] for cell in found]),
+                    _spread([cell.accuracy["auto"] for cell in found]), f"{ratio:.2g}",
+                ]
+            )  # fmt: skip
+        return markdown(header, rows)
+
+
+class RidgeScale:
+    """`scale="mean"` and `scale="within"`, both with the chosen ridge."""
+
+    name = "ridge scaling"
+
+    def table(self) -> str:
+        header = [
+            "set", "samples", "all features: SVM micro / macro / 15-NN",
+            'scale="mean"', 'scale="within"',
+        ]  # fmt: skip
+        rows = []
+        for name, n, found in cells():
+            scores = [[cell.every for cell in found]]
+            scores += [[cell.by[key] for cell in found] for key in ("auto", "within")]
+            rows.append([name, f"{n:,}", *map(_means, scores)])
+        return markdown(header, rows)
+
+
+class RidgePosteriors:
+    """The log-loss of `predict_proba`, beside scikit-learn's with shrinkage."""
+
+    name = "ridge posteriors"
+
+    def table(self) -> str:
+        names = ("SRDA", "LDA", "scikit-learn")
+        header = [
+            "set", "samples", *(f"accuracy, {name}" for name in names),
+            *(f"log-loss, {name}" for name in names),
+        ]  # fmt: skip
+        rows = []
+        for name, n, found in cells():
+            accuracy = [_spread([cell.accuracy[key] for cell in found]) for key in names]
+            loss = [_spread([cell.loss[key] for cell in found]) for key in names]
+            rows.append([name, f"{n:,}", *accuracy, *loss])
+        return markdown(header, rows)
+
+
+@cache
+def cells() -> list[tuple[str, int, list[Cell]]]:
+    """Every set with each number of training samples: its name, the number, and a cell a seed."""
+    found = []
+    for name in SETS:
+        for share in SHARES:
+            parts = [split(name, share, seed) for seed in SEEDS]
+            if len(parts[0].y) >= 30:
+                found.append((name, len(parts[0].y), [_cell(part) for part in parts]))
+    return found
+
+
+def split(name: str, share: float, seed: int) -> corpora.Split:
+    """Return a share of the training samples, and at most 4,000 held-out ones."""
+    X, y, trained = _load(name)
+    if trained is None:
+        test = 5 if name == "ORL" else 3  # one part of so many
+        train, held = train_test_split(
+            np.arange(len(y)), test_size=1 / test, stratify=y, random_state=seed
+        )
+    else:
+        train, held = np.flatnonzero(trained), np.flatnonzero(~trained)
+    if share < 1:
+        train, _ = train_test_split(train, train_size=share, stratify=y[train], random_state=seed)
+    if len(held) > HELD_OUT:
+        held = np.sort(np.random.default_rng(0).choice(held, HELD_OUT, replace=False))
+    A, B = X[train], X[held]
+    if sparse.issparse(X):
+        A, B = _text(A, B, y[train])
+    return corpora.Split(A, y[train], B, y[held])
+
+
+@cache
+def _load(name: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return X, y and which samples are for training, if the set says so."""
+    if name == "digits":
+        return *load_digits(return_X_y=True), None
+    if name == "cancer":
+        return *load_breast_cancer(return_X_y=True), None
+    if name == "ORL":  # each 20th pixel
+        X, y = corpora.faces()
+        return X[:, ::20] / 255, y, None
+    if name == "news20_static384":
+        file = np.load(data_path(f"{name}.npz"))
+        return file["X"].astype(np.float64), file["y"], file["train"].astype(bool)
+    if name in ("re0", "tr41"):
+        return *corpora.archive(name), None
+    files = {"pima": "pima_diabetes", "balance": "balance_scale", "electricity": None}
+    X, y = corpora.uci(files.get(name, name) or "electricity_stream")
+    in_time = np.arange(len(y)) < 0.8 * len(y) if name == "electricity" else None
+    return X, y, in_time
+
+
+def _text(X: Any, X_test: Any, y: np.ndarray) -> list[np.ndarray]:
+    """TF-IDF of counts, 1,000 features by OCFS, of unit length."""
+    weigh = TfidfTransformer(sublinear_tf=True).fit(X)
+    ocfs = OCFS(n_features=FEATURES).fit(sparse.csr_array(weigh.transform(X)), y)
+    parts = (ocfs.transform(sparse.csr_array(weigh.transform(part))) for part in (X, X_test))
+    return [normalize(part).toarray() for part in parts]
+
+
+def _cell(part: corpora.Split) -> Cell:
+    by, accuracy, loss = {}, {}, {}
+    for key, model in MODELS.items():
+        model.fit(part.X, part.y)
+        by[key] = _scores(
+            model.transform(part.X), part.y, model.transform(part.X_test), part.y_test
+        )
+        accuracy[key] = float(model.score(part.X_test, part.y_test))
+    ratio = MODELS["auto"].alpha_ / MODELS["scale"].alpha_
+    rivals = {
+        "SRDA": MODELS["auto"],
+        "LDA": LDA(),
+        "scikit-learn": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+    }
+    for key, model in rivals.items():
+        if key != "SRDA":
+            model.fit(part.X, part.y)
+        accuracy[key] = float(model.score(part.X_test, part.y_test))
+        probability = model.predict_proba(part.X_test)
+        loss[key] = float(log_loss(part.y_test, probability, labels=model.classes_))
+    every = _scores(part.X, part.y, part.X_test, part.y_test)
+    return Cell(every, by, accuracy, loss, ratio)
+
+
+def _scores(Z: np.ndarray, y: np.ndarray, Z_test: np.ndarray, y_test: np.ndarray) -> Scores:
+    few = int(min(15, max(1, len(y) / (2 * len(np.unique(y))))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of machines that stop
+        svm = LinearSVC(random_state=0).fit(Z, y).predict(Z_test)
+    near = KNeighborsClassifier(few).fit(Z, y).predict(Z_test)
+    return Scores(
+        f1_score(y_test, svm, average="micro"),
+        f1_score(y_test, svm, average="macro"),
+        f1_score(y_test, near, average="micro"),
+    )
+
+
+def _spread(values: list[float]) -> str:
+    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
+
+
+def _means(scores: list[Scores]) -> str:
+    return " / ".join(f"{value:.3f}" for value in np.mean(scores, axis=0))
