@@ -114,9 +114,9 @@ def test_a_result_is_a_transformer():
     assert list(table.columns) == ["oc0", "oc1"]
     assert aligned.fit(X, y) is aligned
     assert isinstance(aligned, BaseEstimator)
-    with pytest.raises(ValueError, match="features"):
-        aligned.transform(X.to_numpy()[:, :3])
-    with pytest.raises(ValueError, match="names"):
+    with pytest.raises(ValueError, match="3 features, but Aligned is expecting 4"):
+        align(OC().fit(X.to_numpy(), y), oc).transform(X.to_numpy()[:, :3])
+    with pytest.raises(ValueError, match="feature names should match"):
         aligned.transform(X[X.columns[::-1]])
     with pytest.raises(ValueError, match="read-only"):
         aligned.components_[0] = 0.0
