@@ -12,6 +12,7 @@ from sphinx.errors import ExtensionError
 import narrows
 
 FETCHED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*(?:src|href)="((?:https?:)?//[^"]+)')
+ELSEWHERE = re.compile(r":ref:`([^<`]+?) <[^>`]+>`")
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "examples" / "gallery"), str(ROOT)]
@@ -90,6 +91,10 @@ def setup(app):
     def stars_as_they_are(app, context, lines):
         lines[:] = [line.replace("*", "\\*") for line in lines]
 
+    def links_to_others_as_text(app, what, name, obj, options, lines):
+        # docstrings that come from scikit-learn refer to pages of its own guide
+        lines[:] = [ELSEWHERE.sub(r"\1", line) for line in lines]
+
     def nothing_fetched(app, error):
         for page in Path(app.outdir).rglob("*.html"):
             fetched = FETCHED.findall(page.read_text(encoding="utf-8"))
@@ -97,6 +102,7 @@ def setup(app):
                 raise ExtensionError(f"{page} fetches {fetched[0]}; pages bring all they show.")
 
     app.connect("sphinx-click-process-description", stars_as_they_are)
+    app.connect("autodoc-process-docstring", links_to_others_as_text)
     app.connect("build-finished", nothing_fetched)
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
 

@@ -23,6 +23,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
+from sklearn.utils import get_tags
 
 import narrows
 from narrows import IDRQR, IG, IOC, LDA, OC, OCFS, FisherFS, OnlineSRDA
@@ -331,14 +332,16 @@ def _update(model, good):
     kind = model.classes_.dtype.kind
     labels = y if kind in "UO" else np.unique(y, return_inverse=True)[1]
     several = np.eye(4, dtype=int)[np.unique(y, return_inverse=True)[1]]
-    for rows in (sparse.csr_array(X), X, X.astype(np.float32)):
+    takes_sparse = get_tags(model).input_tags.sparse
+    for rows in (sparse.csr_array(X) if takes_sparse else X, X, X.astype(np.float32)):
         for given in (labels, several, y):
             with contextlib.suppress(*EXPECTED):
                 local.update(model, [(rows[:60], given[:60]), (rows[60:], given[60:])])
         with contextlib.suppress(*EXPECTED):
             _reduce(model, good)
-    wider = sparse.csr_array((1, model.n_features_in_ + 2))
-    local.update(model, [(wider, labels[:1])])
+    if takes_sparse:
+        wider = sparse.csr_array((1, model.n_features_in_ + 2))
+        local.update(model, [(wider, labels[:1])])
     _show(model, good)
     state = model._fitted.state.to_arrays()
     with contextlib.suppress(*EXPECTED):

@@ -21,6 +21,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import narrows
 from narrows import LDA, MMC, OC, SRDA
 from narrows.engines import local
+from narrows.families import _cross
 from narrows.solve import exact
 from narrows.solve.errors import ParameterError, RangeError
 from tests.cases import BATCH, CROSS, assert_same, labelled
@@ -246,6 +247,7 @@ def test_lanczos_finds_what_gains_and_stays_in_the_span_of_the_samples(
     S_b, S_w, _ = scatters(X, y)
     A, Q = S_b - eps * S_w, row_space(X)
     L, U = np.linalg.eigh(Q.T @ A @ Q)
+    monkeypatch.setattr(_cross, "MOST", 0)
     monkeypatch.setattr(exact, "SMALL_SIDE", 0)
     monkeypatch.setattr(exact, "_LARGEST_SIDE", 0)
     fitted = MMC(n_components=p, eps=eps).fit(form(X), y)
@@ -307,10 +309,11 @@ def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape):
 def test_lanczos_that_was_stopped_says_so(monkeypatch):
     X, y = labelled(n=300, d=200, c=5)
     X /= np.arange(1, 201) ** 2
+    monkeypatch.setattr(_cross, "MOST", 0)
     monkeypatch.setattr(exact, "SMALL_SIDE", 0)
     monkeypatch.setattr(exact, "_LARGEST_SIDE", 0)
     monkeypatch.setattr(exact, "_RESTARTS", 1)
-    with pytest.warns(ConvergenceWarning, match="further ones may exist, and .* are estimates"):
+    with pytest.warns(ConvergenceWarning, match="MMC: expected Lanczos to find all .* estimates"):
         fitted = MMC().fit(X, y)
     np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(4), atol=1e-9)
 
@@ -320,6 +323,7 @@ def test_equal_means_gain_nothing_by_lanczos_either(monkeypatch):
     X, y = np.vstack([X, X]), np.repeat(["ant", "bee"], 50)
     found = []
     for side in (exact.SMALL_SIDE, 0):
+        monkeypatch.setattr(_cross, "MOST", 0)
         monkeypatch.setattr(exact, "SMALL_SIDE", side)
         with pytest.warns(UserWarning, match="none of 1 components gains margin"):
             found.append(MMC().fit(X, y))

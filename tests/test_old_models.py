@@ -39,9 +39,9 @@ def test_a_model_of_0_1_0_answers_as_it_did(name):
     assert_answers(estimator, X, name)
     if type(estimator) in (SRDA, LDA, MMC):  # which had directions, and no sums
         for learn in (lambda: estimator.partial_fit(X[40:], y[40:]), lambda: estimator.merge(made)):
-            with pytest.raises(ValueError, match=f"^{type(made).__name__}: .* Call fit again") as e:
+            with pytest.raises((ValueError, AttributeError), match=f"^{type(made).__name__}") as e:
                 learn()
-            assert "features" not in str(e.value)
+            assert "Call fit again" in str(e.value) or "all samples at once" in str(e.value)
         assert_answers(estimator, X, name)
     elif hasattr(estimator, "partial_fit"):
         assert_answers(estimator.partial_fit(X[40:], y[40:]), X, f"{name}/later")

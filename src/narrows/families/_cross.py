@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import wraps
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from narrows.criteria import Criterion
 from narrows.families._additive import Additive
 from narrows.families._atomic import atomic
-from narrows.families._base import Fitted
+from narrows.families._base import Estimator, Fitted
 from narrows.families._errors import errors_named_after
 from narrows.families._project import Directions, RankedProjector
 from narrows.families._solved import Found, Gathered, Solved
@@ -22,7 +22,7 @@ from narrows.moments.labels import is_matrix, one_a_row
 from narrows.moments.stats import ClassStats, Second, checked_rows
 from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
-from narrows.solve.errors import ParameterError, RangeError, warn
+from narrows.solve.errors import ParameterError, RangeError, WidthError, warn
 from narrows.solve.exact import criterion_eigh
 from narrows.solve.scatter import Answer, Scatter, leading, rule
 from narrows.solve.sums import HUGE, TINY
@@ -105,11 +105,17 @@ class CrossProjector(RankedProjector, Additive):
         if not isinstance(state, ClassStats):
             self._refuse(state.n_features)
 
-    def _refuse(self, n_features: int) -> None:
+    def _widen(self, n_features: int) -> Self:
+        if isinstance(self._state, ClassStats) and not self._has_sums(n_features):
+            self._refuse(n_features)
+        return super()._widen(n_features)
+
+    def _refuse(self, n_features: int) -> NoReturn:
         if n_features > MOST:
-            raise ParameterError(
+            raise WidthError(
                 f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and "
-                f"merge, got {n_features:,}. Use {self._instead}."
+                f"merge, got {n_features:,}. Use {self._instead}.",
+                n_features,
             )
         raise ParameterError(
             f"{type(self).__name__}: expected sums for partial_fit and merge, got a model that "
@@ -156,10 +162,18 @@ class CrossProjector(RankedProjector, Additive):
 
     def _fit_parts(self, parts: Any) -> Self:
         """Fit to the parts of a data set, by sums, or by products with samples that stay there."""
-        if self._has_sums(parts.n_features()):
-            return super()._fit_parts(parts)
+        n_features = parts.n_features()
+        if self._has_sums(n_features):
+            try:
+                return super()._fit_parts(parts)
+            except WidthError as error:  # later parts have more features
+                n_features = error.n_features
+                if self._has_sums(n_features):  # as solver="cross" asks for
+                    raise
         if not self._by_products:
-            self._refuse(parts.n_features())
+            if n_features > MOST:
+                self._refuse(n_features)
+            return Estimator._fit_parts(self, parts)  # raises
         return self._fit_rows(*parts.rows(self))
 
     @atomic
@@ -285,8 +299,11 @@ class CrossProjector(RankedProjector, Additive):
         signs = np.sign(np.einsum("dk,dk->k", solved.W, W))
         if answer.within is not None:
             coef, intercept = rule(answer, A.counts, A.mean @ answer.W)
-            scale = np.ldexp(1 / answer.unit, -A.power)  # the samples are held in other units
-            solved.coef, solved.intercept = signs[:, None] * coef * scale, intercept
+            with np.errstate(over="ignore", invalid="ignore"):
+                scale = np.ldexp(1 / answer.unit, -A.power)  # the samples are held in other units
+                coef = signs[:, None] * coef * scale
+            if np.isfinite(coef).all():
+                solved.coef, solved.intercept = coef, intercept
         self._fitted = Fitted(solved)
         return self
 

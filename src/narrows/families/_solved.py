@@ -1,4 +1,4 @@
-"""Directions that a fit found, and the samples that it needs all at once."""
+"""What fits to all samples at once gather and find, where there is no state of sums."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ copies share them, and an update that fails changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -15,33 +15,25 @@ from scipy.linalg import blas
 
 from narrows.moments.batch import Batch
 from narrows.moments.moment import Shift
-from narrows.moments.squares import NOISE, TotalSquares
-from narrows.moments.table import Table
-from narrows.solve.errors import ParameterError
-from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field
-from narrows.solve.sums import (
-    HUGE,
-    TINY,
-    blocks,
-    canonical,
-    check_not_tiny,
-    sum_of_squares,
-    too_large,
-    widened,
-    with_values,
+from narrows.moments.products import (
+    FEW,
+    Rows,
+    about,
+    add,
+    check_products,
+    check_range,
+    check_squares,
+    joined,
+    one_row,
+    step,
 )
+from narrows.moments.squares import NOISE, TotalSquares
+from narrows.solve.errors import WidthError
+from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
+from narrows.solve.sums import blocks, canonical, widened, with_values
 
 MOST = 8192  # features: 512 MB
-FEW = 256  # samples that wait, at least, before their products are added
-_BLOCK = 1 << 20  # numbers in a block of samples
 _SINGLE = 2.0**-21  # of a sum of squares in single precision: its rounding
-
-
-class Rows(NamedTuple):
-    """Samples about the origin whose products are not summed yet, and their weights."""
-
-    X: Any  # ndarray or csr_array of shape (n_samples, n_features), float64
-    weight: np.ndarray
 
 
 class Cross:
@@ -78,9 +70,10 @@ class Cross:
         single: float = 0.0,
     ):
         if n_features > MOST:
-            raise ParameterError(
+            raise WidthError(
                 f'ClassStats: expected at most {MOST:,} features for second="cross", got '
-                f"{n_features:,}. Select features first, or use OnlineSRDA or OC."
+                f"{n_features:,}. Select features first, or use OnlineSRDA or OC.",
+                n_features,
             )
         self.n_features = n_features
         self._held = products, rows  # replaced together, since a read may be interrupted
@@ -118,15 +111,15 @@ class Cross:
         if not n:
             return
         if n + self._waiting <= self._room:
-            rows = Rows(X if sparse.issparse(X) else _about(X, origin, np.float64), weight)
-            _check_range(rows.X, float(weight.max()))
+            rows = Rows(X if sparse.issparse(X) else about(X, origin, np.float64), weight)
+            check_range(rows.X, float(weight.max()))
             self._held = self._held[0], (*self._held[1], rows)
             return
         products = self._summed()
-        for part in blocks(n, _step(X)):
-            some = X[part] if sparse.issparse(X) else _about(X[part], origin, X.dtype)
-            self.single += _add(products, some, weight[part])
-        _check_products(products)
+        for part in blocks(n, step(X)):
+            some = X[part] if sparse.issparse(X) else about(X[part], origin, X.dtype)
+            self.single += add(products, some, weight[part])
+        check_products(products)
         self._held = products, ()
 
     def add(self, row: np.ndarray, other: Self, sign: float) -> None:
@@ -142,7 +135,7 @@ class Cross:
             mine, theirs = self._summed(), other.products()
             with np.errstate(over="ignore", invalid="ignore"):  # checked next
                 (np.add if sign > 0 else np.subtract)(mine, theirs, out=mine)
-            _check_products(mine)
+            check_products(mine)
             self._held = mine, ()
         if other.rounding is not None:
             self._add_rounding(other.rounding)
@@ -164,7 +157,7 @@ class Cross:
         if any(sparse.issparse(r.X) for r in rows):
             products, rows = self.products(), ()
         moved = tuple(Rows(r.X + delta, r.weight) for r in rows)
-        if products is not None:
+        if products is not None and products.size:
             n = shift.first.sum(axis=0)  # n delta
             total = shift.sums.weighted(np.ones(shift.sums.shape[0])) + n / 2
             for r in rows:  # what waits is not in the products
@@ -221,33 +214,26 @@ class Cross:
     # -- reading ------------------------------------------------------------------------------
 
     def products(self) -> np.ndarray:
-        """Return the lower triangle of G; not to be written to."""
+        """Return the lower triangle of G; not to be written to.
+
+        What waits goes on waiting: reading changes no bit of what is read later.
+        """
         products, rows = self._held
-        if products is None or rows:
-            products = self._summed()
-            self._held = products, ()
-        return products
+        return self._summed() if products is None or rows else products
 
     def samples(self) -> Rows | None:
         """Return all samples, if they are fewer than the features and of one form; else None."""
-        products, rows = self._held
-        if products is not None or not rows or self._waiting >= self.n_features:
+        groups = self._groups()
+        if self._held[0] is not None or len(groups) != 1 or self._waiting >= self.n_features:
             return None
-        if len({sparse.issparse(r.X) for r in rows}) > 1:
-            return None
-        if len(rows) > 1:
-            stack: Callable[..., Any] = sparse.vstack if sparse.issparse(rows[0].X) else np.vstack
-            X = stack([r.X for r in rows])
-            rows = (Rows(X.tocsr() if sparse.issparse(X) else X, _joined(rows)),)
-            self._held = None, rows
-        return rows[0]
+        return groups[0]
 
     def diagonal(self) -> np.ndarray:
         """Return the sums of squares, of shape (n_features,)."""
-        products, rows = self._held
+        products = self._held[0]
         squares = np.zeros(self.n_features) if products is None else products.diagonal().copy()
         with np.errstate(over="ignore", invalid="ignore"):  # checked where it matters
-            for r in rows:
+            for r in self._groups():
                 squares += r.weight @ (r.X.power(2) if sparse.issparse(r.X) else r.X**2)
         return squares
 
@@ -258,8 +244,8 @@ class Cross:
 
     def total(self) -> TotalSquares:
         """Return what ``second="total"`` holds."""
-        noise = None if self.rounding is None else _one_row(self.rounding)
-        return TotalSquares(_one_row(self.diagonal()), noise)
+        noise = None if self.rounding is None else one_row(self.rounding)
+        return TotalSquares(one_row(self.diagonal()), noise)
 
     def squares(self) -> np.ndarray:
         """Return the sums of squares, of shape (n_features,)."""
@@ -275,43 +261,52 @@ class Cross:
 
     def check_finite(self) -> None:
         """Raise RangeError where a number is infinite."""
-        _check_squares(self.diagonal())
+        check_squares(self.diagonal())
 
     # -- storage ------------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return it as named arrays: the columns of the lower triangle, one after the other."""
-        G = self.products()
-        columns = [G[k:, k] for k in range(self.n_features)]
-        arrays = {
-            "cross": np.concatenate(columns) if columns else np.zeros(0),
-            "cross_single": np.array(self.single),
-        }
-        return arrays if self.rounding is None else {**arrays, "cross_rounding": self.rounding}
+        G, d = self._held[0], self.n_features
+        arrays = {"cross_width": np.array(d), "cross_single": np.array(self.single)}
+        if G is not None:
+            columns = [G[k:, k] for k in range(d)]
+            arrays["cross"] = np.concatenate(columns) if columns else np.zeros(0)
+        if self.rounding is not None:
+            arrays["cross_rounding"] = self.rounding
+        for r in self._groups():
+            if sparse.issparse(r.X):
+                arrays["cross_sparse_weight"] = r.weight
+                arrays["cross_indptr"] = r.X.indptr.astype(np.int64)
+                arrays["cross_indices"] = r.X.indices.astype(np.int64)
+                arrays["cross_data"] = r.X.data
+            else:
+                arrays |= {"cross_weight": r.weight, "cross_rows": np.ascontiguousarray(r.X)}
+        return arrays
 
     @classmethod
     def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
         """Return the schema of its arrays, and rules."""
-        fields = {
-            "cross": Field("f8", ("t",), FINITE),
-            "cross_single": Field("f8", (), NOT_NEGATIVE),
-            "cross_rounding": Field("f8", ("d",), NOT_NEGATIVE, optional=True),
-        }
-        return fields, (Check("cross products of all pairs of features", _all_pairs),)
+        return _SCHEMA, _RULES
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the moment of `to_arrays`, which fits `schema`."""
-        packed, d = arrays["cross"], _side(arrays["cross"])
-        rounding = arrays.get("cross_rounding")
-        new = cls(d, None, (), None if rounding is None else np.array(rounding))
-        new.single = float(arrays["cross_single"])
-        if packed.any():
-            G, start = np.zeros((d, d), order="F"), 0
+        d, rounding = int(arrays["cross_width"]), arrays.get("cross_rounding")
+        G, rows, start = None, [], 0
+        if "cross" in arrays:
+            G = np.zeros((d, d), order="F")
             for k in range(d):
-                G[k:, k] = packed[start : start + d - k]
+                G[k:, k] = arrays["cross"][start : start + d - k]
                 start += d - k
-            new._held = G, ()
+        if "cross_rows" in arrays:
+            rows.append(Rows(np.array(arrays["cross_rows"]), np.array(arrays["cross_weight"])))
+        if "cross_data" in arrays:
+            weight = np.array(arrays["cross_sparse_weight"])
+            parts = tuple(np.array(arrays[f"cross_{k}"]) for k in ("data", "indices", "indptr"))
+            rows.append(Rows(sparse.csr_array(parts, shape=(len(weight), d)), weight))
+        new = cls(d, G, tuple(rows), None if rounding is None else np.array(rounding))
+        new.single = float(arrays["cross_single"])
         return new
 
     # -- inside -------------------------------------------------------------------------------
@@ -326,110 +321,66 @@ class Cross:
         """The number of samples that may wait."""
         return FEW if self._held[0] is not None else max(FEW, self.n_features)
 
+    def _groups(self) -> list[Rows]:
+        """The samples that wait: dense ones together, and sparse ones."""
+        groups = []
+        for form in (False, True):
+            some = [r for r in self._held[1] if sparse.issparse(r.X) == form]
+            if len(some) > 1:
+                stack: Callable[..., Any] = sparse.vstack if form else np.vstack
+                X = stack([r.X for r in some])
+                some = [Rows(X.tocsr() if form else X, joined(some))]
+            groups += some
+        return groups
+
     def _summed(self) -> np.ndarray:
         """Return the products of all samples, in an array that the caller may write to."""
-        products, rows = self._held
+        products = self._held[0]
         if products is None:
             G = np.zeros((self.n_features, self.n_features), order="F")
         else:
             G = products.copy(order="F")
-        for group in _groups(rows):
-            for part in blocks(len(group.weight), _step(group.X)):
-                _add(G, group.X[part], group.weight[part])
+        for group in self._groups():
+            for part in blocks(len(group.weight), step(group.X)):
+                add(G, group.X[part], group.weight[part])
         return G
-
-
-def _groups(rows: tuple[Rows, ...]) -> Iterator[Rows]:
-    """Yield the samples, those of single updates that follow each other together."""
-    dense: list[Rows] = []
-    for r in rows:
-        if sparse.issparse(r.X):
-            yield r
-        else:
-            dense.append(r)
-    if len(dense) > 1:
-        yield Rows(np.vstack([r.X for r in dense]), _joined(dense))
-    else:
-        yield from dense
-
-
-def _joined(rows: Sequence[Rows]) -> np.ndarray:
-    return np.concatenate([r.weight for r in rows])
-
-
-def _add(G: np.ndarray, X: Any, weight: np.ndarray) -> float:
-    """Add w x x' of each sample, in place; return the trace of what is in single precision."""
-    if sparse.issparse(X):
-        from narrows.solve.kernels import add_products
-
-        add_products(X.indptr, X.indices, X.data, weight, G.T)
-        return 0.0
-    if (weight != 1).any():
-        X = X * np.sqrt(weight).astype(X.dtype)[:, None]
-    with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
-        if X.dtype == np.float32:
-            products = blas.ssyrk(1.0, X.T, lower=1)
-            G += products
-            return float(products.trace(dtype=np.float64))
-        if len(X):
-            blas.dsyrk(1.0, X.T, beta=1.0, c=G, lower=1, overwrite_c=1)
-    return 0.0
-
-
-def _about(X: np.ndarray, origin: np.ndarray | None, dtype: Any) -> np.ndarray:
-    """Return a copy of samples about the origin; the differences are of double precision."""
-    if origin is None:
-        return X.astype(dtype)
-    if X.dtype != dtype or dtype == np.float64:
-        return (X - origin).astype(dtype, copy=False)
-    near = origin.astype(dtype)
-    found = X - near  # exact for samples near the origin
-    found -= (origin - near).astype(dtype)
-    return found
-
-
-def _step(X: Any) -> int:
-    """The number of samples in a block."""
-    if sparse.issparse(X):
-        return max(1, _BLOCK * X.shape[0] // max(1, X.nnz))
-    size = _BLOCK if X.dtype == np.float64 else 4 * _BLOCK
-    return max(FEW, size // max(1, X.shape[1]))
-
-
-def _check_range(X: Any, heaviest: float) -> None:
-    """Raise RangeError where squares of samples overflow or underflow."""
-    values = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        size = sum_of_squares(values)
-        if TINY < size < HUGE and size * max(heaviest, 1.0) < HUGE:
-            return
-        largest = abs(X).max(axis=0)
-        largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
-        _check_squares(largest**2 * max(heaviest, 1.0) * X.shape[0])
-    if size < TINY:
-        check_not_tiny(largest)
-
-
-def _check_products(G: np.ndarray) -> None:
-    _check_squares(G.diagonal())
-
-
-def _check_squares(squares: np.ndarray) -> None:
-    """Raise RangeError where a sum of squares is infinite, which others are bounded by."""
-    if not np.isfinite(squares).all():
-        k = int((~np.isfinite(squares)).argmax())
-        raise too_large(f"sums of squares below {HUGE:.1e}", k)
-
-
-def _one_row(values: np.ndarray) -> Table:
-    return Table((1, len(values)), values[None, :])
-
-
-def _side(packed: np.ndarray) -> int:
-    """The number of features whose pairs have so many products."""
-    return int(np.sqrt(2 * len(packed) + 0.25))
 
 
 def _all_pairs(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     d = sizes["d"]
-    return len(arrays["cross"]) == d * (d + 1) // 2 and d <= MOST
+    return "cross" not in arrays or len(arrays["cross"]) == d * (d + 1) // 2
+
+
+def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    return int(arrays["cross_width"]) == sizes["d"]
+
+
+def _complete(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    dense = {"cross_rows", "cross_weight"}
+    form = {"cross_sparse_weight", "cross_indptr", "cross_indices", "cross_data"}
+    if len(dense & arrays.keys()) == 1 or len(form & arrays.keys()) not in (0, 4):
+        return False
+    ends = arrays.get("cross_indptr")
+    if ends is None:
+        return True
+    tidy = bool(ends[0] == 0 and ends[-1] == sizes["e"] and (np.diff(ends) >= 0).all())
+    return tidy and len(ends) == len(arrays["cross_sparse_weight"]) + 1
+
+
+_SCHEMA = {
+    "cross_width": Field("i8", (), between(0, MOST)),
+    "cross_single": Field("f8", (), NOT_NEGATIVE),
+    "cross": Field("f8", ("t",), FINITE, optional=True),
+    "cross_rounding": Field("f8", ("d",), NOT_NEGATIVE, optional=True),
+    "cross_weight": Field("f8", ("b",), NOT_NEGATIVE, optional=True),
+    "cross_rows": Field("f8", ("b", "d"), FINITE, optional=True),
+    "cross_sparse_weight": Field("f8", ("s",), NOT_NEGATIVE, optional=True),
+    "cross_indptr": Field("i8", ("s+1",), between(0, 2**53), optional=True),
+    "cross_indices": Field("i8", ("e",), between(0, "d"), optional=True),
+    "cross_data": Field("f8", ("e",), FINITE, optional=True),
+}
+_RULES = (
+    Check("as many features as there are sums of", _as_wide),
+    Check("cross products of all pairs of features", _all_pairs),
+    Check("samples with their weights", _complete),
+)

@@ -121,7 +121,7 @@ class Kept:
         code, weight, keys = code[order], weight[order], keys[order]
         new = np.append(True, (keys[1:] != keys[:-1]) | (code[1:] != code[:-1]))[: len(keys)]
         code, keys, order = code[new], keys[new], order[new]
-        weight = np.bincount(np.cumsum(new) - 1, weight, len(keys))
+        weight = np.bincount(np.cumsum(new) - 1, weight, len(keys)).astype(np.float64)
         kept = (keys <= self.bound) & (weight > 1e-12 * np.abs(weight).max(initial=0.0))
         if kept.sum() > self.most:
             self.bound = keys[kept][self.most - 1]

@@ -1,0 +1,98 @@
+"""Samples whose cross products are summed later, and how the products are summed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import blas
+
+from narrows.moments.table import Table
+from narrows.solve.sums import HUGE, TINY, check_not_tiny, sum_of_squares, too_large
+
+FEW = 256  # samples that wait, at least, before their products are added
+_BLOCK = 1 << 20  # numbers in a block of samples
+
+
+class Rows(NamedTuple):
+    """Samples about the origin whose products are not summed yet, and their weights."""
+
+    X: Any  # ndarray or csr_array of shape (n_samples, n_features), float64
+    weight: np.ndarray
+
+
+def joined(rows: Sequence[Rows]) -> np.ndarray:
+    """Return the weights of all samples."""
+    return np.concatenate([r.weight for r in rows])
+
+
+def add(G: np.ndarray, X: Any, weight: np.ndarray) -> float:
+    """Add w x x' of each sample, in place; return the trace of what is in single precision."""
+    if sparse.issparse(X):
+        from narrows.solve.kernels import add_products
+
+        add_products(X.indptr, X.indices, X.data, weight, G.T)
+        return 0.0
+    if (weight != 1).any():
+        X = X * np.sqrt(weight).astype(X.dtype)[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
+        if X.dtype == np.float32:
+            products = blas.ssyrk(1.0, X.T, lower=1)
+            G += products
+            return float(products.trace(dtype=np.float64))
+        if len(X):
+            blas.dsyrk(1.0, X.T, beta=1.0, c=G, lower=1, overwrite_c=1)
+    return 0.0
+
+
+def about(X: np.ndarray, origin: np.ndarray | None, dtype: Any) -> np.ndarray:
+    """Return a copy of samples about the origin; the differences are of double precision."""
+    if origin is None:
+        return X.astype(dtype)
+    if X.dtype != dtype or dtype == np.float64:
+        return (X - origin).astype(dtype, copy=False)
+    near = origin.astype(dtype)
+    found = X - near  # exact for samples near the origin
+    found -= (origin - near).astype(dtype)
+    return found
+
+
+def step(X: Any) -> int:
+    """The number of samples in a block."""
+    if sparse.issparse(X):
+        return max(1, _BLOCK * X.shape[0] // max(1, X.nnz))
+    size = _BLOCK if X.dtype == np.float64 else 4 * _BLOCK
+    return max(FEW, size // max(1, X.shape[1]))
+
+
+def check_range(X: Any, heaviest: float) -> None:
+    """Raise RangeError where squares of samples overflow or underflow."""
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = sum_of_squares(values)
+        if TINY < size < HUGE and size * max(heaviest, 1.0) < HUGE:
+            return
+        largest = abs(X).max(axis=0)
+        largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
+        check_squares(largest**2 * max(heaviest, 1.0) * X.shape[0])
+    if size < TINY:
+        check_not_tiny(largest)
+
+
+def check_products(G: np.ndarray) -> None:
+    """Raise RangeError where a sum of products is infinite."""
+    check_squares(G.diagonal())
+
+
+def check_squares(squares: np.ndarray) -> None:
+    """Raise RangeError where a sum of squares is infinite, which others are bounded by."""
+    if not np.isfinite(squares).all():
+        k = int((~np.isfinite(squares)).argmax())
+        raise too_large(f"sums of squares below {HUGE:.1e}", k)
+
+
+def one_row(values: np.ndarray) -> Table:
+    """Return numbers as a table of one row."""
+    return Table((1, len(values)), values[None, :])
