@@ -17,6 +17,7 @@ from sklearn.random_projection import SparseRandomProjection
 from threadpoolctl import threadpool_limits
 
 from narrows import families
+from narrows.families import total
 from narrows.families._additive import Additive
 from narrows.families._base import Estimator
 from narrows.families._online import OnlineProjector
@@ -93,6 +94,8 @@ class Ours:
             started = time.process_time()
             self.fitted.fit_stats(stats)
         else:
+            if isinstance(self.fitted, total.PCA):  # which would compute all there are
+                self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
             _ = self.fitted._solution  # computed when first read
         return before + time.process_time() - started
