@@ -42,7 +42,7 @@ def add(G: np.ndarray, X: Any, weight: np.ndarray) -> float:
             products = blas.ssyrk(1.0, X.T, lower=1)
             G += products
             return float(products.trace(dtype=np.float64))
-        if len(X):
+        if X.size:
             blas.dsyrk(1.0, X.T, beta=1.0, c=G, lower=1, overwrite_c=1)
     return 0.0
 
