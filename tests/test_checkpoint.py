@@ -407,7 +407,10 @@ def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkey
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("fit a.svm --method srda --param solver=lsqr -o m --checkpoint c", "SRDA does not support partial_fit"),
+        (
+            "fit a.svm --method srda --param solver=lsqr -o m --checkpoint c",
+            "SRDA does not support partial_fit",
+        ),
         ("fit a.svm --method oc -o m --resume", "--resume: expected --checkpoint FILE beside it"),
         (
             "fit a.svm --method oc -o m --min-df 2",

@@ -119,9 +119,9 @@ def test_states_add_up_as_any_tree(form, seed):
 def test_a_loaded_state_of_equal_samples_keeps_them(alike):
     """About their own origin they are zeros."""
     X, y = labelled(n=40)
-    one = state(np.repeat(X[:1], alike, axis=0), np.repeat(y[:1], alike))
-    both = ClassStats.from_arrays(one.to_arrays()) + state(X, y)
-    assert_holds(both, np.vstack([np.repeat(X[:1], alike, axis=0), X]), np.append([y[0]] * alike, y))
+    Z, labels = np.repeat(X[:1], alike, axis=0), np.repeat(y[:1], alike)
+    both = ClassStats.from_arrays(state(Z, labels).to_arrays()) + state(X, y)
+    assert_holds(both, np.vstack([Z, X]), np.append(labels, y))
 
 
 @forms

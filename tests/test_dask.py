@@ -347,9 +347,12 @@ def test_parts_of_which_some_are_sparse(client):
         (sparse.csr_array(rows) if k % 2 else rows, labels)
         for k, (rows, labels) in enumerate(parts_of(X, y))
     ]
-    assert_same(engine.fit(SRDA(), parts, client), SRDA().fit(X, y))
+    for method in (SRDA, MMC):
+        assert_same(engine.fit(method(), parts, client), method().fit(X, y))
+    wide = [(form, labels) for form, labels in parts_of(np.tile(X, 1200), y)]  # 8,400 features
+    wide[1] = sparse.csr_array(wide[1][0]), wide[1][1]
     with pytest.raises(ValueError, match="expected all parts dense or all sparse"):
-        engine.fit(MMC(), parts, client)
+        engine.fit(MMC(), wide, client)
 
 
 def test_frames_are_read_by_the_names_of_their_columns(client):
