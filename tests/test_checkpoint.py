@@ -98,6 +98,7 @@ def test_ctrl_c_finishes_the_chunk_and_a_second_run_goes_on(run, monkeypatch, me
 def test_ctrl_c_without_a_checkpoint_says_how_to_keep_one(run, monkeypatch):
     for command, hint in (
         ("fit a.svm --method oc", "no file was changed. Use --checkpoint FILE to save progress"),
+        ("fit a.svm --method srda", "no file was changed. Use --checkpoint FILE to save progress"),
         ("fit a.svm --method srda --param solver=lsqr", "no file was changed.\n"),
     ):
         with monkeypatch.context() as patch:
@@ -105,6 +106,41 @@ def test_ctrl_c_without_a_checkpoint_says_how_to_keep_one(run, monkeypatch):
             status, out, err = run(f"{command} --chunk-rows 30 -o m.narrows")
         assert (status, out, f"interrupted; {hint}" in err) == (130, "", True), err
         assert not os.path.exists("m.narrows")
+
+
+@pytest.mark.parametrize("method", ["srda", "lda", "mmc", "pca"])
+def test_cross_products_are_gone_on_with(run, monkeypatch, method):
+    fit = f"fit a.csv --method {method} --chunk-rows 30 --checkpoint c.narrows --every 60"
+    assert run(f"{fit} -o whole.narrows")[0] == 0
+    # a kill leaves the checkpoint after 180 rows: the same sums are added in the same order
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "samples", _fail_after(7))
+        with pytest.raises(SystemExit):
+            run(f"{fit} -o m.narrows")
+    assert os.path.exists("c.narrows")
+    assert run(f"{fit} -o m.narrows --resume")[0] == 0
+    assert bytes_of("m.narrows") == bytes_of("whole.narrows")
+    # Ctrl-C adds up what waits at another row, which rounds differently
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4)
+        assert run(f"{fit} -o c.m.narrows")[0] == 130
+    assert run(f"{fit} -o c.m.narrows --resume")[0] == 0
+    a, b = load("c.m.narrows"), load("whole.narrows")
+    np.testing.assert_allclose(a.components_, b.components_, rtol=1e-9, atol=1e-9)
+    assert a.n_samples_seen_ == b.n_samples_seen_ == 230
+
+
+def _fail_after(chunks):
+    """`Run.samples`, which ends the process after so many chunks."""
+    rows, seen = Run.samples, []
+
+    def counted(run, chunk):
+        seen.append(None)
+        if len(seen) > chunks:
+            raise SystemExit(9)
+        return rows(run, chunk)
+
+    return counted
 
 
 @pytest.mark.parametrize("file", ["a.csv", "a.jsonl"])
@@ -410,6 +446,14 @@ def test_a_checkpoint_belongs_to_a_fit_or_to_the_update_of_one_model(run, monkey
         (
             "fit a.svm --method srda --param solver=lsqr -o m --checkpoint c",
             "SRDA does not support partial_fit",
+        ),
+        (
+            "fit a.csv --method lda --param solver=pca -o m --checkpoint c",
+            "LDA does not support partial_fit",
+        ),
+        (
+            "fit a.svm --method srda --width 8193 -o m --checkpoint c",
+            "--checkpoint: expected at most 8,192 columns for srda, got 8,193. Leave it out",
         ),
         ("fit a.svm --method oc -o m --resume", "--resume: expected --checkpoint FILE beside it"),
         (

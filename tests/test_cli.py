@@ -473,6 +473,82 @@ def test_no_value_of_a_parameter_is_a_traceback(tmp_path, monkeypatch, capfd, me
                 json.loads(capfd.readouterr()[0], parse_constant=pytest.fail)
 
 
+# -- cross products ------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*gains? margin")
+@pytest.mark.parametrize("method", ["srda", "lda", "mmc", "pca"])
+def test_cross_products_are_updated_merged_and_described(run, method):
+    rows = [f"{k % 7},{k * k % 11},{(k % 3) * 2 + k % 2},{k % 3}" for k in range(90)]
+    for name, some in (("a", rows), ("b", rows[:40]), ("c", rows[40:])):
+        Path(f"{name}.csv").write_text("\n".join(["x,y,z,class", *some, ""]))
+        assert run(f"fit {name}.csv --method {method} --n-components 2 -o {name}.narrows")[0] == 0
+    assert run("merge b.narrows c.narrows -o merged.narrows")[0] == 0
+    assert run("update b.narrows c.csv -o updated.narrows --chunk-rows 7")[0] == 0
+    whole = narrows.load("a.narrows")
+    for name in ("merged", "updated"):
+        found = narrows.load(f"{name}.narrows")
+        np.testing.assert_allclose(found.components_, whole.components_, rtol=1e-9, atol=1e-9)
+    status, out, _ = run("info merged.narrows --json")
+    assert status == 0
+    assert len(json.loads(out)["top"]) == 2
+    assert ("alpha" in json.loads(out)) == (method == "srda")
+    assert ("\nalpha " in run("info merged.narrows")[1]) == (method == "srda")
+    assert run("transform merged.narrows a.csv -o z.npz")[0] == 0
+    assert read_npz("z.npz")[0].shape == (90, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--alpha auto", {"alpha": "auto"}),
+        ("--alpha cv", {"alpha": "cv"}),
+        ("--alpha scale --half-life 20", {"alpha": "scale", "half_life": 20.0}),
+        ("--alpha 0.5", {"alpha": 0.5}),
+        ("--param solver=lsqr --param scale=within", {"solver": "lsqr", "scale": "within"}),
+    ],
+)
+def test_the_parameters_of_srda(run, svm, options, expected):
+    status, _, err = run(f"fit a.svm --method srda {options} -o m.narrows")
+    assert (status, err) == (0, "")
+    found = narrows.load("m.narrows").get_params()
+    assert {name: found[name] for name in expected} == expected
+    status, out, err = run("fit a.svm --method srda --alpha much -o m.narrows")
+    assert (status, out) == (2, "")
+    assert "got 'much'" in err
+
+
+@pytest.mark.parametrize("method", ["srda", "mmc", "pca --n-components 2"])
+def test_a_file_may_turn_out_to_be_too_wide_for_cross_products(run, tmp_path, method):
+    X, _ = labelled(n=60, d=9000, sparse=True)
+    rows, y = sparse.lil_array(X), np.arange(60) % 3
+    rows[:30, 4000:] = 0
+    dump_svmlight_file(rows.tocsr(), y, str(tmp_path / "wide.svm"), zero_based=False)
+    dump_svmlight_file(rows[:30].tocsr()[:, :4000], y[:30], "narrow.svm", zero_based=False)
+    whole = f"fit wide.svm --method {method}"
+    assert run(f"{whole} -o whole.narrows")[0] == 0
+    assert run(f"{whole} --chunk-rows 7 -o m.narrows")[0] == 0
+    given = Path("wide.svm").read_bytes()
+    pipe = f"fit - --one-based --method {method} --chunk-rows 7 -o piped.narrows"
+    done = subprocess.run([*COMMAND, *pipe.split()], input=given, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    expected = narrows.load("whole.narrows").components_
+    for name in ("m", "piped"):
+        found = narrows.load(f"{name}.narrows").components_
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert run(f"fit narrow.svm --method {method} -o narrow.narrows")[0] == 0
+    for command in (
+        "update narrow.narrows wide.svm -o x.narrows",
+        "update m.narrows narrow.svm -o x.narrows",
+        "merge narrow.narrows m.narrows -o x.narrows",
+        f"{whole} --chunk-rows 7 --checkpoint c --every 7 -o x.narrows",
+        f"{whole} --chunk-rows 7 --checkpoint c --every 7 --resume -o x.narrows",
+    ):
+        status, out, err = run(command)
+        assert (status, out) == (2, ""), command
+        assert "expected at most 8,192" in err
+
+
 EXTREME = ["1" + "0" * 30, "9" * 400, "9" * 5_000, "1e308", "1e999", "nan", "inf", "-inf", "-1", ""]
 
 

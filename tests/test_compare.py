@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
+import narrows
 from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
 from narrows.command.values import METHODS
 from narrows.evaluate import compare, comparison, methods
@@ -107,6 +108,30 @@ def test_one_state_serves_all_methods_that_add_up(monkeypatch):
     monkeypatch.setattr(ClassStats, "of", classmethod(counted))
     compare(X, y, ["oc", "ocm", "ocfs", "mmcfs", "fisherfs", "ig", "chi2", "chi", "df"], [1, 2, 4])
     assert len(made) == 2  # values, and presence
+
+
+@threadpool_limits.wrap(limits=1)
+def test_methods_with_shared_states_are_those_that_fit_alone(digits):
+    X, _, y, _ = digits
+    made = [methods.method_of(name) for name in ("srda", "lda", "mmc", "pca", "oc", "fisherfs")]
+    states = methods.States(X, y, made)
+    for method in made:
+        assert method.learn(X, y, states, 5) > 0
+        alone = method.estimator.fit(X, y)
+        if hasattr(alone, "components_"):
+            np.testing.assert_allclose(method.fitted.components_, alone.components_, atol=1e-9)
+    assert made[0].fitted.alpha_ == pytest.approx(made[0].estimator.alpha_)
+    assert len(made[0].fitted.alphas_) == 10  # chosen by samples that were kept
+    kept = {(second, kept) for _, second, kept in states._made}
+    assert kept == {("cross", 2000), ("cross", 0), ("total", 0)}
+
+
+def test_pca_is_that_of_narrows_and_sklearn_pca_its_rival(digits):
+    X, X_test, y, y_test = digits
+    lines = compare(X, y, ["pca", "sklearn-pca"], [5], test=(X_test, y_test))
+    assert [line.method for line in lines] == ["all columns", "pca", "sklearn-pca"]
+    assert lines[1].micro_f1 == pytest.approx(lines[2].micro_f1, abs=0.02)
+    assert isinstance(methods.method_of("PCA").estimator, narrows.PCA)
 
 
 def test_every_method_can_be_compared():

@@ -101,7 +101,7 @@ def test_states_add_up_and_subtract_and_decay(form, n):
 @forms
 @pytest.mark.parametrize("seed", range(6))
 def test_states_add_up_as_any_tree(form, seed):
-    """Of parts of one class, of one sample, of none, and of what came as arrays, as on a cluster."""
+    """Of parts of one class, one sample or none, and of arrays, as on a cluster."""
     X, y = labelled(sparse=form is not np.asarray)
     order, rng = np.argsort(y, kind="stable"), np.random.default_rng(seed)
     parts = []
@@ -119,9 +119,11 @@ def test_states_add_up_as_any_tree(form, seed):
 def test_a_loaded_state_of_equal_samples_keeps_them(alike):
     """About their own origin they are zeros."""
     X, y = labelled(n=40)
-    Z, labels = np.repeat(X[:1], alike, axis=0), np.repeat(y[:1], alike)
-    both = ClassStats.from_arrays(state(Z, labels).to_arrays()) + state(X, y)
-    assert_holds(both, np.vstack([Z, X]), np.append(labels, y))
+    one = state(np.repeat(X[:1], alike, axis=0), np.repeat(y[:1], alike))
+    both = ClassStats.from_arrays(one.to_arrays()) + state(X, y)
+    assert_holds(
+        both, np.vstack([np.repeat(X[:1], alike, axis=0), X]), np.append([y[0]] * alike, y)
+    )
 
 
 @forms

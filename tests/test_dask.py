@@ -23,7 +23,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import narrows
-from narrows import IG, MMC, OC, OCFS, SRDA, OnlineSRDA
+from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, OnlineSRDA
 from narrows.io.write import writer
 from narrows.moments import table
 from narrows.solve.errors import DataError, ParameterError
@@ -347,12 +347,33 @@ def test_parts_of_which_some_are_sparse(client):
         (sparse.csr_array(rows) if k % 2 else rows, labels)
         for k, (rows, labels) in enumerate(parts_of(X, y))
     ]
-    for method in (SRDA, MMC):
-        assert_same(engine.fit(method(), parts, client), method().fit(X, y))
-    wide = [(form, labels) for form, labels in parts_of(np.tile(X, 1200), y)]  # 8,400 features
-    wide[1] = sparse.csr_array(wide[1][0]), wide[1][1]
-    with pytest.raises(ValueError, match="expected all parts dense or all sparse"):
-        engine.fit(MMC(), wide, client)
+    assert_same(engine.fit(SRDA(), parts, client), SRDA().fit(X, y))
+    assert_same(engine.fit(MMC(), parts, client), MMC().fit(X, y))
+    with pytest.raises(ValueError, match="LDA: expected dense data, got sparse data"):
+        engine.fit(LDA(), parts, client)
+
+
+@pytest.mark.parametrize("method", [SRDA, partial(MMC, 2), partial(PCA, 2)])
+def test_later_parts_may_have_too_many_features_for_sums(client, method):
+    """What workers summed is dropped then, and the samples stay on the workers."""
+    X, y = labelled(n=60, d=9000, sparse=True)
+    X = sparse.csr_array(X)
+    local = method().fit(X, y)
+    wide = [(X[:20], y[:20]), (X[20:], y[20:])]
+    for k, parts in enumerate((wide, [(X[:20, :4000], y[:20]), wide[1]])):
+        if k:
+            rows = X.tolil()
+            rows[:20, 4000:] = 0
+            local = method().fit(sparse.csr_array(rows), y)
+        spread = engine.fit(method(), parts, client)
+        assert_same(spread, local)
+        assert not hasattr(spread._state, "second")
+
+
+def test_lda_takes_parts_up_to_8192_features(client):
+    X, y = labelled(n=40, d=8193)
+    with pytest.raises(ParameterError, match=r"LDA: expected at most 8,192 features .* got 8,193"):
+        engine.fit(LDA(), [(X, y)], client)
 
 
 def test_frames_are_read_by_the_names_of_their_columns(client):

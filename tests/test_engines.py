@@ -11,13 +11,14 @@ import pytest
 from scipy import sparse
 
 import narrows
-from narrows import IG, OC, SRDA, OnlineSRDA
+from narrows import IG, OC, SRDA, ClassStats, OnlineSRDA
 from narrows.engines import ENGINES, learn, local
 from narrows.engines.engine import Engine
 from narrows.engines.features import Features
+from narrows.engines.learn import from_bytes, to_bytes
 from narrows.engines.parts import Parts
 from narrows.io.chunk import Options
-from narrows.solve.errors import DataError
+from narrows.solve.errors import DataError, ParameterError
 from tests.cases import ADDITIVE, ALL, BATCH, assert_same, labelled
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score")
@@ -141,3 +142,35 @@ def test_what_goes_on_from_a_state_is_not_widened_either():
     ):
         local.learn(OC(), [DENSE_3], (state, 0))
     assert local.learn(OC(), [SPARSE_3], (state, 0)).n_features == 5
+
+
+@pytest.mark.parametrize("rows", [slice(1), [0, 0, 0]])
+def test_equal_samples_keep_their_weight_on_their_way(rows):
+    """Their products about the origin are all zero."""
+    X, y = labelled()
+    parts = [ClassStats.of(X[k], y[k], second="cross") for k in (rows, slice(1, None))]
+    sent = [from_bytes(to_bytes(state), ClassStats.from_arrays) for state in parts]
+    expected = (parts[0] + parts[1]).covariance()
+    for a, b in (sent, sent[::-1], (sent[0], parts[1])):
+        np.testing.assert_allclose((a + b).covariance(), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_fit_starts_over_where_later_chunks_are_too_wide_for_sums():
+    X, y = labelled(n=60, d=9000, sparse=True)
+    X = sparse.csr_array(X)
+    X.data[X.indices >= 4000] *= np.repeat(np.arange(60) >= 30, np.diff(X.indptr))[
+        X.indices >= 4000
+    ]
+    X.eliminate_zeros()
+    chunks, again = [(X[:30, :4000], y[:30]), (X[30:], y[30:])], []
+    fitted = local.fit(SRDA(), chunks, again=again.append)
+    assert_same(fitted, SRDA().fit(X, y))
+    assert again == [9000]
+    with pytest.raises(ParameterError, match="SRDA: expected at most 8,192 features"):
+        local.fit(SRDA(solver="cross"), chunks)
+    start = ClassStats.of(X[:30, :4000], y[:30], second="cross", kept=2000), 0
+    with pytest.raises(ParameterError, match="expected at most 8,192 features"):
+        local.fit(SRDA(), chunks[1:], start)
+    narrow = SRDA().fit(X[:, :4000], y)
+    with pytest.raises(ParameterError, match="SRDA: expected at most 8,192 features for partial"):
+        local.update(narrow, chunks[1:])

@@ -368,8 +368,10 @@ def named(value, k=2):
     return pd.DataFrame(X, columns=NAMES), y
 
 
-@pytest.mark.parametrize("method", [OCFS, OC, OCM, VarianceFS, FisherFS, SRDA, LDA, MMC, PCA,
-                                    IOC, IIS, IMMC, CCIPCA, ILDA, IDRQR, OnlineSRDA])  # fmt: skip
+@pytest.mark.parametrize("method", [
+    OCFS, OC, OCM, VarianceFS, FisherFS, SRDA, LDA, MMC, PCA, IOC, IIS, IMMC, CCIPCA, ILDA, IDRQR,
+    OnlineSRDA,
+])  # fmt: skip
 def test_an_error_says_who_and_which_feature(method):
     X, y = named(1e300)
     unfitted = method()

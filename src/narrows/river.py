@@ -157,7 +157,7 @@ class OneByOne(BaseEstimator):
     estimator : narrows estimator with partial_fit
         The estimator that learns; it is cloned.
     n_features : int, default=2**18
-        The number of hashed features.
+        The number of hashed features; at most 8,192 for SRDA, MMC and PCA.
     batch : int, default=1
         The number of samples that are collected and learned together. The reduction is recomputed
         after each batch: with ``batch=100`` a sample of 170 words took a quarter of the time, and

@@ -14,14 +14,14 @@ from sklearn.utils import get_tags
 from narrows.command import options, values
 from narrows.command.console import report, say
 from narrows.command.runs import Run
-from narrows.evaluate.describe import summary
+from narrows.evaluate.describe import n_classes, summary
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint
 from narrows.io.chunk import Options
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.store import load, save, save_finished
 from narrows.io.streams import expand_patterns
-from narrows.solve.errors import DataError, ParameterError
+from narrows.solve.errors import DataError, ParameterError, WidthError
 from narrows.text import Vectoriser
 
 
@@ -112,6 +112,8 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
     for other, model in zip(others, models[1:], strict=True):
         try:
             merge_with(other)
+        except WidthError:  # which concerns both
+            raise
         except ValueError as error:
             raise DataError(
                 model, f"expected a model to merge into {models[0]}, got another. {error}"
@@ -218,7 +220,7 @@ def _save(estimator: Any, output: str) -> None:
 def _report_model(estimator: Any, output: str, as_json: bool) -> None:
     found = {"model": output, **summary(estimator)}
     text = (
-        f"{found['method']}: {found['rows']:,} rows, {len(found['classes'])} classes, "
+        f"{found['method']}: {found['rows']:,} rows, {n_classes(found)}, "
         f"{found['columns']:,} columns -> {found['dimensions']:,}; saved to {output}"
     )
     report(found, text, as_json, err=output == "-")

@@ -67,13 +67,13 @@ PARAMETERS = (
     _option("--threshold", "SCORE", float, "Select the features with at least this score."),
     _option(
         "--n-components", "P", int,
-        "Number of components; by default c - 1, c or 2, depending on the method.",
+        "Number of components; by default c - 1, c, 2 or the rank, depending on the method.",
     ),
     _option("--priors", "PRIORS", numbers, "Class priors: empirical, sqrt, balanced or p1,p2,…"),
     _option("--eps", "EPS", float, "Weight of the within-class scatter (mmcfs, mmc, immc)."),
     _option("--theta", "THETA", numbers, "Shift of immc: auto, a number or t1,t2,…"),
     _option("--mu", "MU", float, "Regularisation of the within-class scatter (lda, idrqr)."),
-    _option("--alpha", "ALPHA", float, "Penalty on the squared coefficients (srda)."),
+    _option("--alpha", "ALPHA", numbers, "Ridge of srda: auto, scale, cv or a number."),
     _option("--half-life", "ROWS", float, "Rows after which the weight of a row is halved."),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE",

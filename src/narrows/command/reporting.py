@@ -78,8 +78,8 @@ def compare(
     narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
     narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
 
-    Methods are those of fit, and of scikit-learn truncatedsvd, pca, sparserandomprojection, chi2,
-    f_classif, lineardiscriminantanalysis. JSON lines with a `split` are split by it.
+    Methods are those of fit, and of scikit-learn truncatedsvd, sklearn-pca, sparserandomprojection,
+    chi2, f_classif, lineardiscriminantanalysis. JSON lines with a `split` are split by it.
     """  # noqa: D301 - click reads the character
     from narrows.evaluate import comparison
     from narrows.evaluate import report as page

@@ -12,7 +12,8 @@ from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
 from narrows.io.source import check_terms
-from narrows.solve.errors import DataError, ParameterError, RangeError
+from narrows.moments.cross import MOST
+from narrows.solve.errors import DataError, ParameterError, RangeError, WidthError
 from narrows.text import Tfidf, Vectoriser
 
 
@@ -78,7 +79,7 @@ class Run:
         estimator, dataset, resumed = self.estimator, self.dataset, self._resumed
         passes = estimator._passes_in_order() - (0 if resumed is None else resumed.passes)
         count_first = dataset.is_text and self.vectoriser is None and self._sample is None
-        if passes > 1 or count_first:
+        if passes > 1 or count_first or ("-" in self.inputs and self._may_start_over()):
             dataset.store_stdin()
         if count_first:
             for chunk in progress(dataset, "counting terms"):
@@ -86,7 +87,7 @@ class Run:
             self._use_new_vectoriser()
         start = None if resumed is None else (resumed.state, resumed.passes)
         with self._inputs_in_errors():
-            local.fit(estimator, self, start, self._record)
+            local.fit(estimator, self, start, self._record, self._start_over)
         return estimator._remember(dataset.source(self.vectoriser))
 
     def update(self) -> Any:
@@ -97,6 +98,29 @@ class Run:
             return local.update(
                 self.estimator, self, lambda: self._record(self.estimator._fitted.state, 0)
             )
+
+    def _may_start_over(self) -> bool:
+        """Whether later samples may have more features than products can be summed for."""
+        if self.checkpoint is not None or self.dataset.options.width is not None:
+            return False
+        state = self.estimator._empty_state(1)
+        return self.dataset.format.may_widen and getattr(state, "second", None) == "cross"
+
+    def _start_over(self, n_features: int) -> None:
+        """Prepare the inputs to be read again, by a fit that gathers all samples."""
+        if self.checkpoint is not None:
+            raise self._too_wide(n_features)
+        try:
+            self.dataset.store_stdin()
+        except ParameterError as error:  # a named pipe
+            raise ParameterError(f"{error} Or set --width {n_features} or more.") from None
+
+    def _too_wide(self, n_features: int) -> ParameterError:
+        return ParameterError(
+            f"--checkpoint: expected at most {MOST:,} columns for "
+            f"{type(self.estimator).__name__.lower()}, got {n_features:,}. Leave it out, or use "
+            f"{self.estimator._instead}."
+        )
 
     def samples(self, chunk: Chunk) -> Any:
         """Return the samples of a chunk; the vectoriser makes them of texts."""
@@ -131,6 +155,10 @@ class Run:
         """Give the checkpoint the state after a chunk."""
         if self.checkpoint is None or self._chunk is None:
             return
+        try:
+            self.estimator._check_adds_up(state)
+        except WidthError as error:
+            raise self._too_wide(error.n_features) from None
         fitted = self._is_update
         source = self.estimator._source if fitted else self.dataset.source(self.vectoriser)
         header = self._chunk.header or (None if self._resumed is None else self._resumed.header)

@@ -114,10 +114,11 @@ def fit(
     Parameters
     ----------
     estimator : narrows estimator
-        All selectors, OC and OCM give the answer of a local fit, because their states add up. MMC
-        and SRDA give it as well; their samples stay on the workers, which compute the products with
-        them. OnlineSRDA is merged approximately. Other methods are refused with an error that
-        names an alternative.
+        All selectors, OC, OCM and, for at most 8,192 features, SRDA, LDA, MMC and PCA give the
+        result of a local fit, because their states add up. SRDA, MMC and PCA do with more features
+        as well; the samples then stay on the workers, which compute the products with them.
+        OnlineSRDA is merged approximately. Other methods are refused with an error that names an
+        alternative.
     partitions : dask collection, tuple, or list
         - A tuple (X, y) or (X, y, sample_weight) of dask arrays of shape (n_samples, n_features)
           and (n_samples,), with dense or SciPy sparse blocks. y may also be a NumPy array, or a
@@ -149,7 +150,8 @@ def fit(
     Raises
     ------
     ParameterError
-        The method needs samples in order or has a `half_life`, or the files have several formats.
+        The method needs samples in order or all in one place, or has a `half_life`, or the files
+        have several formats.
     DataError
         A file or a part is damaged, or its features differ from those of other parts. The message
         names the file or part, and the row.
@@ -173,7 +175,10 @@ def fit(
     the network: at most 8 c d bytes, or about 12 bytes for each of its non-zeros if that is less. A
     state of more than 100 MB is cut by features, so that no process holds more than a few such
     pieces. If the sum has more than 400 MB, it is collected in temporary files and not in memory.
-    Dask replaces a worker that dies, and its parts are learned again.
+    States of SRDA, LDA, MMC and PCA are not cut: they have 4 d^2 bytes on the network and 8 d^2 in
+    memory, and those of SRDA and LDA hold up to 2,000 samples. If the first part has at most 8,192
+    features, and a later one has more, all parts are read again. Dask replaces a worker that dies,
+    and its parts are learned again.
 
     Examples
     --------

@@ -107,6 +107,8 @@ def learn_state(part: Data, reading: Reading, estimator: Any) -> Part:
     features: list[Features] = []
     with _located(part):
         state = local.learn(estimator, _chunks(part, reading, features))
+        if state is not None:
+            estimator._check_adds_up(state)
         return Part(estimator._empty_state(0)) if state is None else Part(state, features[-1])
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from scipy import sparse
 
 from narrows.engines.features import Features
+from narrows.families._errors import errors_named_after
+from narrows.solve.errors import WidthError
 from narrows.solve.sums import widened
 
 
@@ -16,6 +18,7 @@ def fit(
     chunks: Iterable[tuple[Any, Any]],
     start: tuple[Any, int] | None = None,
     after: Callable[[Any, int], None] = lambda state, number: None,
+    again: Callable[[int], None] = lambda n_features: None,
 ) -> Any:
     """Fit an estimator to a data set that comes in chunks, with the checks of `fit`.
 
@@ -25,18 +28,33 @@ def fit(
         Its parameters say how; what it learned before is forgotten.
     chunks : iterable of (X, y)
         Iterated once for each pass that the estimator makes. Sparse chunks may have fewer or more
-        features than those before them; what is missing is 0. Dense ones may not.
+        features than those before them; what is missing is 0. Dense ones may not. Where there turn
+        out to be too many features for sums of products, they are iterated again from the
+        beginning, to gather all samples.
     start : (state, int), optional
         A state to resume from, and the number of the pass in which it was left; `chunks` are then
         at first what is left of that pass.
     after : callable, optional
         Called with the state and the number of the pass after each chunk.
+    again : callable, optional
+        Called with the number of features before chunks are iterated again for that reason, or a
+        resumed fit cannot go on. It raises an error where they cannot be iterated.
 
     Returns
     -------
     estimator : the same, fitted
     """
-    state = learn(estimator, chunks, start, after)
+    try:
+        state, wide = learn(estimator, chunks, start, after), 0
+    except WidthError as error:
+        wide = error.n_features
+        if start is not None:
+            again(wide)
+            raise
+    if wide:  # not above, where the error would keep the chunks open
+        again(wide)
+        with errors_named_after(estimator):
+            state = learn(estimator, chunks, (estimator._empty_state(wide), 0), after)
     if state is None:
         raise ValueError(f"{type(estimator).__name__}: expected at least one sample, got none.")
     return estimator._fit_state(state)

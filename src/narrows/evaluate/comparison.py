@@ -104,7 +104,7 @@ def compare(
         One label per sample.
     methods : sequence of str or estimator
         Names of methods of narrows in lower case, names of scikit-learn's reductions
-        ("truncatedsvd", "pca", "sparserandomprojection", "chi2", "f_classif",
+        ("truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
         "lineardiscriminantanalysis"), or estimators of narrows.
     dims : sequence of int
         Numbers of features to select, or of components.

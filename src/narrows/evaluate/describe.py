@@ -27,14 +27,16 @@ def summary(estimator: Any) -> dict[str, Any]:
 
 
 def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
-    """Return the best features, overall or per component, and per class, as data for JSON."""
+    """Return the ridge, and the best features per component, or overall and per class, for JSON."""
     if per_class and not isinstance(estimator, PerClassSelector):
         raise ParameterError(
             "per_class (--per-class): expected a method with class scores, such as OCFS, IG, CHI "
             f"or MI, got {type(estimator).__name__}. Leave it out."
         )
     more = {"per_class": _per_class(estimator, top)} if per_class else {}
-    return _json({"top": _top(estimator, top), **more})
+    alpha = getattr(estimator, "alpha_", 0.0)  # models of 0.1.0 do not hold it
+    ridge = {"alpha": alpha} if alpha else {}
+    return _json({**ridge, "top": _top(estimator, top), **more})
 
 
 def _json(value: Any) -> Any:
@@ -60,9 +62,14 @@ def _top(estimator: Any, top: int) -> list[Any]:
 
 
 def _directions(estimator: Any) -> list[dict[str, Any]]:
-    """Return the eigenvalue of each direction, or its class."""
+    """Return the eigenvalue of each direction and its share of the variance, or its class."""
     if hasattr(estimator, "eigenvalues_"):
-        return [{"eigenvalue": float(eigenvalue)} for eigenvalue in estimator.eigenvalues_]
+        directions = [{"eigenvalue": float(value)} for value in estimator.eigenvalues_]
+        shares = getattr(estimator, "explained_variance_ratio_", None)
+        if shares is not None:
+            for direction, share in zip(directions, shares, strict=True):
+                direction["explained variance"] = float(share)
+        return directions
     if len(estimator.components_) < len(estimator.classes_):
         return [{}] * len(estimator.components_)
     classes = [{"class": label} for label in estimator.classes_.tolist()]
@@ -112,11 +119,17 @@ def escaped(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+def n_classes(summary: dict[str, Any]) -> str:
+    """Return the number of classes in words."""
+    n = len(summary["classes"])
+    return f"{n} class" if n == 1 else f"{n} classes"
+
+
 def described(summary: dict[str, Any]) -> str:
     """Return the results of `summary` and `details` as text."""
     counts = zip(summary["classes"], summary["class_count"], strict=True)
     settings = ", ".join(f"{k}={v!r}" for k, v in summary["parameters"].items())
-    classes = f"{len(summary['classes'])} classes: " + ", ".join(
+    classes = f"{n_classes(summary)}: " + ", ".join(
         f"{printable(label)} ({count:,g})" for label, count in counts
     )
     lines = [
@@ -128,6 +141,7 @@ def described(summary: dict[str, Any]) -> str:
             if "score" in summary
             else []
         ),
+        *([f"alpha {summary['alpha']:.6g}"] if "alpha" in summary else []),
         "",
     ]
     if summary["top"] and "columns" in summary["top"][0]:

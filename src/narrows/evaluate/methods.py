@@ -17,6 +17,7 @@ from sklearn.random_projection import SparseRandomProjection
 from threadpoolctl import threadpool_limits
 
 from narrows import families
+from narrows.families import total
 from narrows.families._additive import Additive
 from narrows.families._base import Estimator
 from narrows.families._online import OnlineProjector
@@ -27,11 +28,11 @@ from narrows.solve.columns import take
 from narrows.solve.errors import ParameterError
 from narrows.solve.threads import CORES
 
-Kind = tuple[bool, Second]  # of a state: presence, and second moments
+Kind = tuple[bool, Second, int]  # of a state: presence, second moments, and samples kept
 _MANY = 500  # components: with so many, the threads of a decomposition hardly wait
 RIVALS: dict[str, Callable[[int], Any]] = {
     "truncatedsvd": lambda p: TruncatedSVD(p, random_state=0),
-    "pca": lambda p: PCA(p, random_state=0),
+    "sklearn-pca": lambda p: PCA(p, random_state=0),  # "pca" is that of narrows
     "sparserandomprojection": lambda p: SparseRandomProjection(p, random_state=0),
     "chi2": lambda p: SelectKBest(chi2, k=p),
     "f_classif": lambda p: SelectKBest(f_classif, k=p),
@@ -49,13 +50,13 @@ class States:
 
     def of(self, kind: Kind) -> tuple[ClassStats, float]:
         """Return a state of this kind, or one that holds more, and the CPU seconds it took."""
-        presence, second = kind
+        presence, second, kept = kind
         for more in ("total", "class"):  # the sums of squares for each class serve all but "cross"
-            if second != "cross" and (presence, more) in self._kinds:
-                kind = presence, more
+            if second != "cross" and (presence, more, kept) in self._kinds:
+                kind = presence, more, kept
         if kind not in self._made:
             started = time.process_time()
-            stats = ClassStats.of(*self._samples, second=kind[1], presence=presence)
+            stats = ClassStats.of(*self._samples, second=kind[1], presence=presence, kept=kept)
             self._made[kind] = stats, time.process_time() - started
         return self._made[kind]
 
@@ -72,7 +73,9 @@ class Ours:
         if not isinstance(self.estimator, Additive) or self.estimator.half_life is not None:
             return None
         state = self.estimator._empty_state(n_features)
-        return (state.presence, state.second) if isinstance(state, ClassStats) else None
+        if not isinstance(state, ClassStats):
+            return None
+        return state.presence, state.second, state.kept
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit for at most `most` dimensions; return the CPU seconds."""
@@ -91,6 +94,8 @@ class Ours:
             started = time.process_time()
             self.fitted.fit_stats(stats)
         else:
+            if isinstance(self.fitted, total.PCA):  # which would compute all there are
+                self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
             _ = self.fitted._solution  # computed when first read
         return before + time.process_time() - started

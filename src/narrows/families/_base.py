@@ -110,6 +110,13 @@ class Estimator(TransformerMixin, BaseEstimator):
             f"combine fits of parts, got parts of a data set. Use {self._instead}."
         )
 
+    def _check_adds_up(self, state: Any) -> None:
+        """Raise WidthError where a state can neither be stored nor added to that of other samples.
+
+        It then holds the samples themselves.
+        """
+        return
+
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays, a finished or an unfinished one."""
         return self._state_type.from_arrays(arrays)

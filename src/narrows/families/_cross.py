@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from functools import wraps
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -15,107 +13,19 @@ from sklearn.utils.metaestimators import available_if
 from narrows.criteria import Criterion
 from narrows.families._additive import Additive
 from narrows.families._atomic import atomic
-from narrows.families._base import Fitted
+from narrows.families._base import Estimator, Fitted
 from narrows.families._errors import errors_named_after
 from narrows.families._project import Directions, RankedProjector
+from narrows.families._solved import Found, Gathered, Solved
 from narrows.moments.cross import MOST
-from narrows.moments.labels import is_matrix, one_a_row, union, weights
+from narrows.moments.labels import is_matrix, one_a_row
 from narrows.moments.stats import ClassStats, Second, checked_rows
 from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
-from narrows.solve.errors import ParameterError, RangeError, warn
+from narrows.solve.errors import ParameterError, RangeError, WidthError, warn
 from narrows.solve.exact import criterion_eigh
-from narrows.solve.ridge import Curve
 from narrows.solve.scatter import Answer, Scatter, leading, rule
-from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Field, checked
-from narrows.solve.sums import HUGE, TINY, stacked, widened
-
-_SCHEMA = {
-    "classes": LABELS,
-    "counts": Field("f8", ("c",), NOT_NEGATIVE),
-    "n_samples": Field("i8", (), COUNT),
-    "W": Field("f8", ("d", "k"), FINITE),
-    "eigenvalues": Field("f8", ("k",), FINITE),
-    "more": Field("i8", (), COUNT),
-    # 0.1.0 did not store these
-    "alpha": Field("f8", (), NOT_NEGATIVE, optional=True),
-    "coef": Field("f8", ("k", "c"), FINITE, optional=True),
-    "intercept": Field("f8", ("c",), FINITE, optional=True),
-    "mean_square": Field("f8", (), NOT_NEGATIVE, optional=True),
-}
-
-
-@dataclass
-class Found(Directions):
-    """Directions, and what else a method says about them."""
-
-    more: int = 0  # a number of the method: directions that gain, or iterations
-    alpha: float = 0.0  # the ridge
-    # of a classifier: weights of shape (n_features, n_classes), and intercepts
-    rule: tuple[np.ndarray, np.ndarray] | None = None
-    curve: Curve | None = None  # how the ridge was chosen
-    temperature: float | None = None  # what log posteriors are divided by, once it is needed
-
-
-@dataclass
-class Solved:
-    """Directions that a fit found, one per column, best first, and the classes they are of."""
-
-    classes: np.ndarray
-    counts: np.ndarray
-    n_samples: int
-    W: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    eigenvalues: np.ndarray = field(default_factory=lambda: np.empty(0))
-    more: int = 0
-    alpha: float = 0.0
-    coef: np.ndarray | None = None
-    intercept: np.ndarray | None = None
-    mean_square: float | None = None  # the trace of the covariance of all samples
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return len(self.W)
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`, without rounding."""
-        values = asdict(self)
-        return {name: np.asarray(values[name]) for name in values if values[name] is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Solved:
-        """Return the state that `to_arrays` described."""
-        checked(arrays, _SCHEMA)
-        own = {name: arrays[name] for name in _SCHEMA if name in arrays}
-        values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in own.items()}
-        return cls(**values)
-
-
-class Gathered:
-    """Samples that a fit needs all at once, from a data set that comes in chunks."""
-
-    def __init__(self, n_features: int):
-        self.n_features = n_features
-        self.classes = np.empty(0, np.int64)
-        self.chunks: list[tuple[Any, ...]] = []
-
-    def widen(self, n_features: int) -> Gathered:
-        """Append features that are 0 so far."""
-        self.n_features = n_features
-        return self
-
-    def update(self, X: Any, y: Any, sample_weight: Any, who: str) -> Gathered:
-        """Add samples, in place."""
-        classes, codes = one_a_row(X, y, who)
-        self.classes = union(self.classes, classes)
-        self.chunks.append((X, classes[codes], weights(sample_weight, len(codes), who)))
-        return self
-
-    def samples(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Return X, the number of the class of each sample, and the weights."""
-        X, y, weight = zip(*self.chunks, strict=True)
-        codes = np.searchsorted(self.classes, np.concatenate(y))
-        return stacked([widened(x, self.n_features) for x in X]), codes, np.concatenate(weight)
+from narrows.solve.sums import HUGE, TINY
 
 
 def _adds_up(estimator: Any) -> bool:
@@ -195,11 +105,17 @@ class CrossProjector(RankedProjector, Additive):
         if not isinstance(state, ClassStats):
             self._refuse(state.n_features)
 
-    def _refuse(self, n_features: int) -> None:
+    def _widen(self, n_features: int) -> Self:
+        if isinstance(self._state, ClassStats) and not self._has_sums(n_features):
+            self._refuse(n_features)
+        return super()._widen(n_features)
+
+    def _refuse(self, n_features: int) -> NoReturn:
         if n_features > MOST:
-            raise ParameterError(
+            raise WidthError(
                 f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and "
-                f"merge, got {n_features:,}. Use {self._instead}."
+                f"merge, got {n_features:,}. Use {self._instead}.",
+                n_features,
             )
         raise ParameterError(
             f"{type(self).__name__}: expected sums for partial_fit and merge, got a model that "
@@ -246,10 +162,18 @@ class CrossProjector(RankedProjector, Additive):
 
     def _fit_parts(self, parts: Any) -> Self:
         """Fit to the parts of a data set, by sums, or by products with samples that stay there."""
-        if self._has_sums(parts.n_features()):
-            return super()._fit_parts(parts)
+        n_features = parts.n_features()
+        if self._has_sums(n_features):
+            try:
+                return super()._fit_parts(parts)
+            except WidthError as error:  # later parts have more features
+                n_features = error.n_features
+                if self._has_sums(n_features):  # as solver="cross" asks for
+                    raise
         if not self._by_products:
-            self._refuse(parts.n_features())
+            if n_features > MOST:
+                self._refuse(n_features)
+            return Estimator._fit_parts(self, parts)  # raises
         return self._fit_rows(*parts.rows(self))
 
     @atomic

@@ -10,8 +10,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from narrows.families._atomic import lock_of
-from narrows.families._cross import CrossProjector, Found
+from narrows.families._cross import CrossProjector
 from narrows.families._project import ExplainedProjector
+from narrows.families._solved import Found
 from narrows.moments.stats import ClassStats
 from narrows.solve.products import product
 from narrows.solve.ridge import temperature

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from narrows.families._cross import Found
 from narrows.families._discriminant import Discriminant
 from narrows.families._parameters import check, check_whole, is_number
+from narrows.families._solved import Found
 from narrows.moments.cross import MOST
 from narrows.solve.centred import Centred
 from narrows.solve.exact import by_discriminant_power, lsqr_regressions

@@ -16,9 +16,10 @@ from narrows.families._atomic import atomic
 from narrows.families._base import Fitted
 from narrows.families._errors import errors_named_after
 from narrows.families._parameters import check_whole, copied, same
+from narrows.moments.cross import MOST
 from narrows.moments.labels import as_array, check_among, union, weights
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import ParameterError
+from narrows.solve.errors import ParameterError, WidthError
 from narrows.solve.sums import blocks
 
 _PIECES = 16  # of a window, each with a state
@@ -73,7 +74,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     estimator : narrows estimator whose states add up
-        OC, OCM or a selector, without a `half_life`; it is not changed itself.
+        OC, OCM, a selector, or SRDA, MMC, PCA or LDA(solver="regularized") for at most 8,192
+        features; without a `half_life`. It is not changed itself.
     samples : int, default=1000
         N, the number of samples in the window.
 
@@ -89,7 +91,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     Raises
     ------
     ParameterError
-        An estimator of another kind, one with a half_life, or samples that is not an integer >= 1.
+        An estimator of another kind, one with a half_life, more than 8,192 features for SRDA, LDA,
+        MMC or PCA, or samples that is not an integer >= 1.
 
     See Also
     --------
@@ -100,7 +103,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     -----
     **Cost**: O(nnz + c d) for each batch; when the result is read, O(c d) for each of about 16
     pieces and a new sum of the piece that is leaving. Memory: a copy of the samples of the window,
-    and 16 to 32 states.
+    and 16 to 32 states. States of SRDA, LDA, MMC and PCA have 8 d^2 bytes, and take O(d^2) to learn
+    a sample and to add up; pieces of fewer than 256 samples, or d if that is more, hold these
+    samples instead.
 
     References
     ----------
@@ -293,16 +298,32 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             pieces = pieces[1:]
         return pieces
 
+    def _empty_state(self, n_features: int) -> ClassStats:
+        try:
+            state: ClassStats = self.estimator._empty_state(n_features)
+            self.estimator._check_adds_up(state)
+        except WidthError:
+            raise ParameterError(
+                f"Window: expected at most {MOST:,} features for {type(self.estimator).__name__}, "
+                f"got {n_features:,}. Use OC, or select features first."
+            ) from None
+        return state
+
     def _state_of(self, X: Any, parts: list[Any], rows: slice) -> ClassStats:
-        state = self.estimator._empty_state(X.shape[1])
+        state = self._empty_state(X.shape[1])
         cut = [None if a is None else a[rows] for a in parts]
         return self.estimator._update_state(state, X[rows], *cut)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.estimator, Additive):
             raise ParameterError(
-                "Window: expected an estimator whose states add up (OC, OCM, a selector), got "
-                f"{type(self.estimator).__name__}. Use its half_life if it has one."
+                "Window: expected an estimator whose states add up (OC, SRDA, PCA, a selector, …), "
+                f"got {type(self.estimator).__name__}. Use its half_life if it has one."
+            )
+        if not hasattr(self.estimator, "partial_fit"):
+            raise ParameterError(
+                "Window: expected an estimator whose states add up, got "
+                f"{self.estimator!r}, which needs all samples at once. Use another solver."
             )
         if self.estimator.half_life is not None:
             raise ParameterError(

@@ -28,7 +28,7 @@ from narrows.moments.products import (
     step,
 )
 from narrows.moments.squares import NOISE, TotalSquares
-from narrows.solve.errors import ParameterError
+from narrows.solve.errors import WidthError
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import blocks, canonical, widened, with_values
 
@@ -70,9 +70,10 @@ class Cross:
         single: float = 0.0,
     ):
         if n_features > MOST:
-            raise ParameterError(
+            raise WidthError(
                 f'ClassStats: expected at most {MOST:,} features for second="cross", got '
-                f"{n_features:,}. Select features first, or use OnlineSRDA or OC."
+                f"{n_features:,}. Select features first, or use OnlineSRDA or OC.",
+                n_features,
             )
         self.n_features = n_features
         self._held = products, rows  # replaced together, since a read may be interrupted

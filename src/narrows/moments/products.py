@@ -24,6 +24,7 @@ class Rows(NamedTuple):
 
 
 def joined(rows: Sequence[Rows]) -> np.ndarray:
+    """Return the weights of all samples."""
     return np.concatenate([r.weight for r in rows])
 
 
@@ -81,6 +82,7 @@ def check_range(X: Any, heaviest: float) -> None:
 
 
 def check_products(G: np.ndarray) -> None:
+    """Raise RangeError where a sum of products is infinite."""
     check_squares(G.diagonal())
 
 
@@ -92,4 +94,5 @@ def check_squares(squares: np.ndarray) -> None:
 
 
 def one_row(values: np.ndarray) -> Table:
+    """Return numbers as a table of one row."""
     return Table((1, len(values)), values[None, :])

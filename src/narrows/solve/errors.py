@@ -35,6 +35,29 @@ class ParameterError(ValueError):
     """
 
 
+class WidthError(ParameterError):
+    """More features than products of pairs of features can be summed for.
+
+    Parameters
+    ----------
+    message : str
+        The message.
+    n_features : int
+        The number of features.
+
+    See Also
+    --------
+    ParameterError : A parameter that is out of its range.
+    """
+
+    def __init__(self, message: str, n_features: int):
+        super().__init__(message)
+        self.n_features = n_features
+
+    def __reduce__(self) -> tuple:
+        return WidthError, (str(self), self.n_features)
+
+
 class RangeError(ValueError):
     """Numbers that are too large or too small for a computation.
 

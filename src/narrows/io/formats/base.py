@@ -56,6 +56,8 @@ class Format:
         Whether files are compressed by the format itself, not by a suffix such as ``.gz``.
     holds_texts : bool
         Whether a sample is a text, not numbers.
+    may_widen : bool
+        Whether later samples may have more features than those before them.
 
     See Also
     --------
@@ -73,6 +75,7 @@ class Format:
     first_row: re.Pattern[bytes] | None = None
     is_binary: bool = False
     holds_texts: bool = False
+    may_widen: bool = False
 
     def combine(self, found: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
         """Return the facts about several files together, as far as all were surveyed."""

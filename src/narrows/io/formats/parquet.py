@@ -325,4 +325,7 @@ class _Writer:
             raise
 
 
-FORMAT = Format("Parquet", (".parquet",), read, _Writer, options=("label",), is_binary=True)
+FORMAT = Format(
+    "Parquet", (".parquet",), read, _Writer, options=("label",), is_binary=True,
+    may_widen=True,
+)  # fmt: skip

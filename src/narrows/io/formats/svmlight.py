@@ -244,4 +244,5 @@ FORMAT = Format(
         "--one-based), as svmlight columns count from 0 or 1, got none."
     },
     first_row=re.compile(rb"[-+.\deE]+\s*(#.*)?|([-+.\deE,]+\s+)?(qid:\S+\s+)?\d+:\S.*"),
+    may_widen=True,
 )  # fmt: skip
