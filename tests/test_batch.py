@@ -233,7 +233,14 @@ def test_mmc_warns_past_what_gains():
         MMC(n_components=9).fit(*labelled())
 
 
+@pytest.fixture
+def from_samples(monkeypatch):
+    """As with more than 8,192 features: no cross products."""
+    monkeypatch.setattr(_cross, "MOST", 0)
+
+
 @few
+@pytest.mark.usefixtures("from_samples")
 @forms
 @pytest.mark.parametrize("p", [2, 3, 8])
 @pytest.mark.parametrize("eps", [1.0, 0.1])
@@ -287,7 +294,9 @@ def leading(X, y, eps, p):
         (20.0, None, "wide"),
     ],
 )
-def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape):
+@pytest.mark.parametrize("most", [8192, 0])  # from cross products, and from samples
+def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape, most, monkeypatch):
+    monkeypatch.setattr(_cross, "MOST", most)
     rng = np.random.default_rng(0)
     n, d = (1100, 1300) if shape == "wide" else (1500, 1050)
     y = np.arange(n) % 6
@@ -306,6 +315,7 @@ def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape):
 
 
 @few
+@pytest.mark.usefixtures("from_samples")
 def test_lanczos_that_was_stopped_says_so(monkeypatch):
     X, y = labelled(n=300, d=200, c=5)
     X /= np.arange(1, 201) ** 2
@@ -318,6 +328,7 @@ def test_lanczos_that_was_stopped_says_so(monkeypatch):
     np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(4), atol=1e-9)
 
 
+@pytest.mark.usefixtures("from_samples")
 def test_equal_means_gain_nothing_by_lanczos_either(monkeypatch):
     X, y = labelled(n=50, d=90)
     X, y = np.vstack([X, X]), np.repeat(["ant", "bee"], 50)

@@ -99,6 +99,32 @@ def test_states_add_up_and_subtract_and_decay(form, n):
 
 
 @forms
+@pytest.mark.parametrize("seed", range(6))
+def test_states_add_up_as_any_tree(form, seed):
+    """Of parts of one class, of one sample, of none, and of what came as arrays, as on a cluster."""
+    X, y = labelled(sparse=form is not np.asarray)
+    order, rng = np.argsort(y, kind="stable"), np.random.default_rng(seed)
+    parts = []
+    for rows in np.split(order, [9, 9, 10, 31, 32]):
+        stats = state(form(X[rows]), y[rows])
+        parts.append(ClassStats.from_arrays(stats.to_arrays()) if rng.random() < 0.5 else stats)
+    while len(parts) > 1:
+        a, b = (parts.pop(rng.integers(len(parts))) for _ in range(2))
+        both = a + b
+        parts.append(ClassStats.from_arrays(both.to_arrays()) if rng.random() < 0.3 else both)
+    assert_holds(parts[0], X, y)
+
+
+@pytest.mark.parametrize("alike", [1, 3, 300])
+def test_a_loaded_state_of_equal_samples_keeps_them(alike):
+    """About their own origin they are zeros."""
+    X, y = labelled(n=40)
+    one = state(np.repeat(X[:1], alike, axis=0), np.repeat(y[:1], alike))
+    both = ClassStats.from_arrays(one.to_arrays()) + state(X, y)
+    assert_holds(both, np.vstack([np.repeat(X[:1], alike, axis=0), X]), np.append([y[0]] * alike, y))
+
+
+@forms
 def test_a_sum_in_place_shares_nothing(form):
     X, y = labelled(n=400, sparse=form is not np.asarray)
     a, b = (state(form(X[k::2]), y[k::2]) for k in range(2))

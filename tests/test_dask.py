@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import narrows
 from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, OnlineSRDA
@@ -27,6 +28,7 @@ from narrows.io.write import writer
 from narrows.moments import table
 from narrows.solve.errors import DataError, ParameterError
 from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, assert_same, labelled
+from tests.test_cross import METHODS, real
 from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
@@ -91,6 +93,28 @@ def test_distributed_is_local(client, case, form):
     X = sparse.csr_array(X) if form == "sparse" else X
     spread = engine.fit(case.new(), parts_of(X, y), client)
     assert_same(spread, case.new().fit(X, y))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_distributed_directions_of_digits(client, method):
+    assert_distributed_is_local(client, method, *real("digits", None))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("name", ["orl", "waveform", "news20_static384"])
+def test_distributed_directions_of_real_data(client, data, name, method):
+    assert_distributed_is_local(client, method, *real(name, data))
+
+
+def assert_distributed_is_local(client, method, X, y):
+    order = np.argsort(y, kind="stable")
+    parts = [(X[rows], y[rows]) for rows in np.array_split(order, 20)]
+    spread, local = engine.fit(clone(method), parts, client), clone(method).fit(X, y)
+    W = local.components_
+    np.testing.assert_allclose(spread.components_, W, atol=1e-9 * np.abs(W).max())
+    np.testing.assert_allclose(spread.eigenvalues_, local.eigenvalues_, rtol=1e-9)
+    assert spread.n_samples_seen_ == len(y)
 
 
 @pytest.mark.slow

@@ -18,12 +18,14 @@ All methods also learn from batches (`partial_fit`); SRDA, LDA, MMC and PCA do s
 features. The result is that of `fit`, except for IDRQR, whose updates are approximate, and for
 incremental methods that shuffle in `fit`. Selectors and exact projectors but IDRQR also learn from
 states that add up (`ClassStats`, `fit_stats`, `merge`), forget old samples (`half_life`), and can
-be restricted to the latest samples (`Window`). `save` and `load` store fitted estimators.
+be restricted to the latest samples (`Window`). `align` rotates an orthonormal projection onto an
+earlier one. `save` and `load` store fitted estimators.
 """
 
 import sys
 from importlib.metadata import version
 
+from narrows.families.aligned import align
 from narrows.families.between import OC, OCFS, OCM
 from narrows.families.between_online import IIS, IOC
 from narrows.families.contingency import CHI, IG, MI
@@ -68,6 +70,7 @@ __all__ = [
     "OnlineSRDA",
     "VarianceFS",
     "Window",
+    "align",
     "load",
     "save",
 ]

@@ -1,8 +1,9 @@
-"""Evaluation of reductions: comparisons, convergence, overlap of selections, and plots."""
+"""Evaluation of reductions: comparisons, convergence, drift, overlap of selections, and plots."""
 
 from narrows.evaluate.comparison import compare
 from narrows.evaluate.convergence import Convergence, ConvergenceDisplay, convergence
 from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay, ScatterDisplay
+from narrows.evaluate.drift import drift
 from narrows.evaluate.overlap import Overlap, selection_overlap
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "ScatterDisplay",
     "compare",
     "convergence",
+    "drift",
     "selection_overlap",
 ]

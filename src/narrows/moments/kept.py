@@ -28,8 +28,8 @@ _SCHEMA = {
 _DENSE = {"kept_rows": Field("f8", ("q", "d"), FINITE)}
 _SPARSE = {
     "kept_indptr": Field("i8", ("q+1",), between(0, MOST)),
-    "kept_indices": Field("i8", ("e",), between(0, "d")),
-    "kept_data": Field("f8", ("e",), FINITE),
+    "kept_indices": Field("i8", ("h",), between(0, "d")),
+    "kept_data": Field("f8", ("h",), FINITE),
 }
 
 
@@ -238,4 +238,4 @@ def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> boo
 
 def _is_csr(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     ends = arrays["kept_indptr"]
-    return bool(ends[0] == 0 and ends[-1] == sizes["e"] and (np.diff(ends) >= 0).all())
+    return bool(ends[0] == 0 and ends[-1] == sizes["h"] and (np.diff(ends) >= 0).all())

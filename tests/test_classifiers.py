@@ -1,0 +1,298 @@
+"""SRDA and LDA as classifiers: in scikit-learn's tools, as a SetFit head, and on a stream."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from narrows import LDA, SRDA, load, save
+from tests.cases import labelled
+
+METHODS = [
+    SRDA(), SRDA(alpha=1.0), SRDA(alpha="scale", scale="within"), SRDA(solver="lsqr"), LDA(),
+    LDA(solver="pca"), LDA(solver="gsvd"),
+]  # fmt: skip
+every = pytest.mark.parametrize("estimator", METHODS, ids=repr)
+streamed = pytest.mark.parametrize(
+    "estimator", [e for e in METHODS if e.solver in ("auto", "regularized")], ids=repr
+)
+LABELS = {
+    "integers": np.array([3, -1, 40]),
+    "strings": np.array(["no", "maybe", "yes"]),
+    "booleans": np.array([False, True, True]),
+    "floats": np.array([0.0, 2.0, 1.0]),
+    "objects": np.array(["b", "a", "c"], dtype=object),
+}
+
+
+def three(labels="strings", n=90):
+    X, y = labelled(n=n)
+    return X, LABELS[labels][np.unique(y, return_inverse=True)[1]]
+
+
+def answers(fitted, X):
+    return [
+        fitted.predict_proba(X), fitted.predict_log_proba(X),
+        fitted.decision_function(X).reshape(len(X), -1),
+    ]  # fmt: skip
+
+
+def assert_same_answers(a, b, X, rtol=1e-6):
+    assert a.classes_.tolist() == b.classes_.tolist()
+    np.testing.assert_array_equal(a.predict(X), b.predict(X))
+    for one, other in zip(answers(a, X), answers(b, X), strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol)
+
+
+# -- what the functions say ----------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("labels", LABELS)
+def test_predictions_are_the_most_probable_classes(estimator, labels):
+    X, y = three(labels)
+    fitted = clone(estimator).fit(X, y)
+    assert fitted.classes_.tolist() == np.unique(y).tolist()
+    P, predicted, c = fitted.predict_proba(X), fitted.predict(X), len(fitted.classes_)
+    assert P.shape == (len(X), c)
+    assert (P >= 0).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(predicted, fitted.classes_[P.argmax(axis=1)])
+    assert predicted.dtype.kind == fitted.classes_.dtype.kind
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X)), P, atol=1e-12)
+    scores = fitted.decision_function(X)
+    if c == 2:
+        assert scores.shape == (len(X),)
+        np.testing.assert_array_equal(fitted.classes_[(scores > 0).astype(int)], predicted)
+        np.testing.assert_allclose(1 / (1 + np.exp(-scores)), P[:, 1], atol=1e-9)
+    else:
+        assert scores.shape == (len(X), c)
+        np.testing.assert_array_equal(scores.argmax(axis=1), P.argmax(axis=1))
+    assert fitted.score(X, y) == accuracy_score(y, predicted)
+    weight = np.linspace(0, 1, len(y))
+    assert fitted.score(X, y, weight) == accuracy_score(y, predicted, sample_weight=weight)
+
+
+@every
+def test_components_do_not_matter_for_predictions(estimator):
+    X, y = three()
+    fitted = clone(estimator).fit(X, y)
+    assert_same_answers(clone(estimator).set_params(n_components=1).fit(X, y), fitted, X)
+
+
+def test_without_a_ridge_predictions_are_those_of_scikit_learn():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    expected = LinearDiscriminantAnalysis().fit(X, y)
+    for estimator in (SRDA(alpha=1e-9), LDA(mu=1e-9), LDA(solver="pca")):
+        found = clone(estimator).fit(X, y)
+        np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    # theirs are not calibrated, ours are but for a common factor, the same ones
+    theirs = expected.predict_log_proba(X)
+    theirs -= theirs.mean(axis=1, keepdims=True)
+    ours = LDA(solver="pca").fit(X, y).predict_log_proba(X)
+    ours -= ours.mean(axis=1, keepdims=True)
+    slope = (theirs * ours).sum() / (theirs**2).sum()
+    np.testing.assert_allclose(ours, slope * theirs, atol=0.03 * np.abs(ours).max())
+
+
+@every
+def test_float_types_and_forms_of_samples_agree(estimator):
+    X, y = three()
+    X = X.astype(np.float32).astype(np.float64)
+    fitted = clone(estimator).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict(X.astype(np.float32)), fitted.predict(X))
+    np.testing.assert_array_equal(fitted.predict(X.tolist()), fitted.predict(X))
+    if isinstance(estimator, SRDA):
+        np.testing.assert_allclose(
+            fitted.predict_proba(csr_array(X)), fitted.predict_proba(X), atol=1e-9
+        )
+
+
+# -- in scikit-learn's tools ---------------------------------------------------------------------
+
+
+@every
+def test_methods_are_classifiers_and_transformers(estimator):
+    X, y = load_iris(return_X_y=True)
+    assert is_classifier(estimator)
+    assert cross_val_score(estimator, X, y, cv=5).mean() > 0.9
+    piped = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
+    assert is_classifier(piped)
+    assert piped.score(X, y) > 0.9
+    assert piped.transform(X).shape == (150, 2)
+    assert piped.predict_proba(X).shape == (150, 3)
+    P = cross_val_predict(estimator, X, y, cv=3, method="predict_proba")
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@every
+def test_probabilities_can_be_calibrated_further(estimator, method):
+    X, y = three("integers", n=150)
+    calibrated = CalibratedClassifierCV(clone(estimator), method=method, cv=3).fit(X, y)
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
+    assert calibrated.score(X, y) > 0.7
+
+
+def test_parameters_can_be_searched():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(SRDA(), {"alpha": [1e-3, 1.0, "scale", "auto"]}, cv=3).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_score_ > 0.9
+    for scoring in ("neg_log_loss", "roc_auc_ovr", "f1_macro"):
+        grid = {"srda__n_components": [1, 2], "srda__scale": ["mean", "within"]}
+        piped = make_pipeline(StandardScaler(), SRDA())
+        search = GridSearchCV(piped, grid, cv=3, scoring=scoring).fit(X, y)
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@every
+def test_several_targets_take_one_classifier_each(estimator):
+    X, y = three("integers", n=120)
+    Y = np.column_stack([y == 40, X[:, 0] > 0]).astype(int)
+    for wrapper in (OneVsRestClassifier, MultiOutputClassifier, ClassifierChain):
+        fitted = wrapper(clone(estimator)).fit(X, Y)
+        assert fitted.predict(X).shape == Y.shape
+        assert len(fitted.predict_proba(X)) in (2, len(X))
+
+
+@streamed
+def test_several_targets_are_learned_batch_by_batch(estimator):
+    X, y = three("integers", n=120)
+    Y = np.column_stack([y == 40, X[:, 0] > 0]).astype(int)
+    stream = MultiOutputClassifier(clone(estimator))
+    for part in np.array_split(np.arange(len(X)), 4):
+        stream.partial_fit(X[part], Y[part], classes=[np.array([0, 1])] * 2)
+    at_once = MultiOutputClassifier(clone(estimator)).fit(X, Y)
+    np.testing.assert_array_equal(stream.predict(X), at_once.predict(X))
+
+
+# -- as the head of SetFit -----------------------------------------------------------------------
+
+
+def embeddings():
+    """Sentence vectors: float32, of unit length, few samples of many features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(48, 384)) + 2 * np.repeat(rng.normal(size=(3, 384)), 16, axis=0)
+    X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+    return X, np.repeat(np.arange(3), 16)
+
+
+@every
+@pytest.mark.parametrize("names", [None, ["bad", "fair", "good"]])
+def test_methods_are_heads_of_setfit(estimator, names, tmp_path):
+    """SetFit's trainer fits the head to an array and a list; its model predicts, and pickles it."""
+    X, y = embeddings()
+    labels = y.tolist() if names is None else [names[i] for i in y]
+    head = clone(estimator)
+    head.fit(X[::2], labels[::2])
+    predicted, P = head.predict(X[1::2]), head.predict_proba(X[1::2])
+    assert isinstance(predicted, np.ndarray)
+    assert isinstance(P, np.ndarray)
+    assert P.shape == (24, 3)
+    assert (predicted == np.array(labels[1::2])).all()
+    assert predicted.tolist() == [head.classes_.tolist()[i] for i in P.argmax(axis=1)]
+    again = pickle.loads(pickle.dumps(head))
+    np.testing.assert_array_equal(again.predict(X), head.predict(X))
+    np.testing.assert_allclose(again.predict_proba(X), head.predict_proba(X), atol=1e-6)
+    assert head.predict_proba(X[:1]).shape == (1, 3)  # a single sentence
+    save(head, tmp_path / "head.narrows")
+    assert_same_answers(load(tmp_path / "head.narrows"), head, X, rtol=1e-5)
+
+
+# -- on a stream ---------------------------------------------------------------------------------
+
+
+@streamed
+@pytest.mark.parametrize("half_life", [None, 40.0])
+def test_batches_merging_and_files_change_no_prediction(estimator, half_life, tmp_path):
+    X, y = three(n=150)
+    new = clone(estimator).set_params(half_life=half_life)
+    at_once, stream = clone(new).fit(X, y), clone(new)
+    for part in np.array_split(np.arange(len(X)), 7):
+        stream.partial_fit(X[part], y[part], classes=["no", "maybe", "yes"])
+    assert_same_answers(stream, at_once, X)
+    save(stream, tmp_path / "stream.narrows")
+    loaded = load(tmp_path / "stream.narrows")
+    assert_same_answers(loaded, stream, X)
+    assert_same_answers(loaded.partial_fit(X[:9], y[:9]), stream.partial_fit(X[:9], y[:9]), X)
+    if half_life is None:
+        halves = [clone(new).partial_fit(X[part], y[part]) for part in (slice(60), slice(60, 150))]
+        assert_same_answers(halves[0].merge(halves[1]), at_once, X)
+        more = clone(new).fit(X[::-1] + 1, y).stats_
+        unlearned = clone(new).fit_stats(at_once.stats_ + more - more)
+        np.testing.assert_array_equal(unlearned.predict(X), at_once.predict(X))
+
+
+@streamed
+def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
+    X, y = three()
+    stream = clone(estimator)
+    with pytest.raises(NotFittedError):
+        stream.predict(X)
+    first = y == "no"
+    stream.partial_fit(X[first], y[first], classes=np.unique(y))
+    assert stream.classes_.tolist() == ["no"]
+    assert stream.predict(X).tolist() == ["no"] * len(X)
+    assert stream.predict_proba(X).tolist() == [[1.0]] * len(X)
+    assert stream.decision_function(X).shape == (len(X), 1)
+    second = y == "yes"
+    stream.partial_fit(X[second], y[second])
+    assert stream.predict_proba(X).shape == (len(X), 2)
+    assert stream.decision_function(X).shape == (len(X),)
+    stream.partial_fit(X[~first & ~second], y[~first & ~second])
+    assert_same_answers(stream, clone(estimator).fit(X, y), X)
+
+
+@streamed
+def test_a_stream_without_a_sample_cannot_predict(estimator):
+    X, y = three()
+    stream = clone(estimator).partial_fit(X[:0], y[:0])
+    for verb in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        with pytest.raises(NotFittedError, match=f"^{type(estimator).__name__}: expected"):
+            getattr(stream, verb)(X)
+
+
+@streamed
+def test_samples_of_one_point_for_each_class_are_certain(estimator):
+    X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+    for repeat in (1, 5):
+        fitted = clone(estimator).fit(np.repeat(X, repeat, axis=0), np.repeat([2, 5, 7], repeat))
+        assert fitted.predict(X).tolist() == [2, 5, 7]
+        assert np.isfinite(fitted.predict_proba(X)).all()
+
+
+@streamed
+def test_forgetting_moves_predictions_to_the_newest_samples(estimator):
+    X, y = labelled(n=200, c=2)
+    swapped = np.where(y == "ant", "bee", "ant")
+    stream = clone(estimator).set_params(half_life=20.0)
+    stream.partial_fit(X, y).partial_fit(X, swapped)
+    assert stream.score(X, swapped) > 0.8
+    assert stream.score(X, y) < 0.2
+
+
+def test_probabilities_of_samples_that_were_held_back_are_calibrated():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    train, test = order[:600], order[600:]
+    for method in (SRDA(), LDA()):
+        P = clone(method).fit(X[train], y[train]).predict_proba(X[test])
+        sure, right = P.max(axis=1), P.argmax(axis=1) == y[test]
+        assert abs(sure.mean() - right.mean()) < 0.05
