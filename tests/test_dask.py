@@ -370,6 +370,14 @@ def test_later_parts_may_have_too_many_features_for_sums(client, method):
         assert not hasattr(spread._state, "second")
 
 
+def test_pca_needs_no_labels_in_parts(client):
+    for d in (6, 9000):
+        X, _ = labelled(n=60, d=d, sparse=True)
+        X = sparse.csr_array(X)
+        spread = engine.fit(PCA(2), [(X[:20], None), (X[20:], None)], client)
+        assert_same(spread, PCA(2).fit(X))
+
+
 def test_lda_takes_parts_up_to_8192_features(client):
     X, y = labelled(n=40, d=8193)
     with pytest.raises(ParameterError, match=r"LDA: expected at most 8,192 features .* got 8,193"):

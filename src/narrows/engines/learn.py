@@ -128,7 +128,11 @@ def read_samples(part: Data, reading: Reading, estimator: Any) -> Samples | None
     """Return all samples of a part, or None if it has none."""
     features: list[Features] = []
     with _located(part):
-        samples = join_samples(_chunks(part, reading, features), type(estimator).__name__)
+        chunks = (
+            (X, estimator._labels(X, y), *weight)
+            for X, y, *weight in _chunks(part, reading, features)
+        )
+        samples = join_samples(chunks, type(estimator).__name__)
         return samples and samples._replace(features=features[-1])
 
 
