@@ -26,7 +26,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 import narrows
-from narrows import IDRQR, IG, IOC, LDA, OC, OCFS, FisherFS, OnlineSRDA
+from narrows import IDRQR, IG, IOC, LDA, OC, OCFS, SRDA, FisherFS, OnlineSRDA
 from narrows.command import cli
 from narrows.engines import local
 from narrows.evaluate.describe import described, details, summary
@@ -102,6 +102,21 @@ def _minus():
     return oc.fit_stats(whole - part)
 
 
+def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
+    """A model of cross products, some of whose samples may still wait to be added."""
+
+    def make():
+        X, y = labelled(n=n, sparse=form is not np.asarray)
+        model = SRDA(**parameters).partial_fit(form(X), y)
+        if later:
+            model.partial_fit(form(X[:later]), y[:later])
+        if gone:
+            model.fit_stats(model.stats_ - SRDA().partial_fit(form(X[:gone]), y[:gone]).stats_)
+        return model
+
+    return make
+
+
 def _in_the_making(estimator, passes):
     def make():
         state = estimator._empty_state(D)
@@ -130,6 +145,12 @@ KINDS = {
     "second pass": _in_the_making(IDRQR(), 2),
     "checkpoint": _in_the_making(OnlineSRDA(reservoir=20), 1),
     "columns": _named,
+    "products": _crossed(600),
+    "products, less some": _crossed(600, gone=300),
+    "samples that wait": _crossed(50),
+    "sparse samples that wait": _crossed(50, sparse.csr_array),
+    "products and samples that wait": _crossed(600, later=20),
+    "products, faded": _crossed(600, half_life=200),
     "texts": _of_texts(Tfidf(stop_words=["of"])),
     "hashed texts": _of_texts(HashedTfidf(32, "english")),
     "non-zeros": _as_non_zeros(OC()),
