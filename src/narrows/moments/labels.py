@@ -69,8 +69,8 @@ def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     y = _given(y, who)
     if is_matrix(y):
         raise ValueError(
-            f"{who}: expected one label per sample, got y of shape {y.shape}. Only the exact "
-            "methods support several labels per sample."
+            f"{who}: expected one label per sample, got y of shape {y.shape}. The "
+            "selectors, OC, OCM and OnlineSRDA support several labels per sample."
         )
     classes, codes = _from_column(y, who)
     check_consistent_length(X, codes)
