@@ -288,3 +288,18 @@ def test_numbers_too_large_are_an_error_and_not_infinity():
 
 def test_the_first_sentence_of_a_projector_s_transform_says_it_is_not_centred():
     assert "not centred" in OC.transform.__doc__.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("priors", "message"),
+    [
+        ([10**400, 1, 1], "priors to be numbers"),
+        (["a", 1, 1], "priors to be numbers"),
+        ([1, 1], r"priors of shape \(3,\)"),
+        ([np.inf, 1, 1], "finite, >= 0 and not all 0"),
+        ([-1, 1, 1], "finite, >= 0 and not all 0"),
+    ],
+)
+def test_priors_that_are_no_weights_are_refused(priors, message):
+    with pytest.raises(ParameterError, match=f"OC: expected .*{message}"):
+        OC(priors=priors).fit(*labelled())
