@@ -16,6 +16,7 @@ from narrows.solve.ridge import Curve, choose, chosen
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 
 _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
+_COMPARED = 1000  # kept samples that ridges are compared by; all of them calibrate
 _RIDGES = ("auto", "scale", "cv")
 _SCALES = ("mean", "within")
 _SOLVERS = ("auto", "cross", "lsqr")
@@ -118,11 +119,11 @@ class SRDA(Discriminant):
     d)) each; memory 8 c (6 d + 3 n) bytes.
 
     **The choice of alpha**: up to 2,000 samples, those with the smallest hashes, are kept, so that
-    neither order nor merging matters. In turn, parts of them of at most a quarter of all samples
-    are subtracted from the sums, and predicted by the others with each of ten ridges, the powers of
-    ten from 1e-7 to 100 times "scale". The ridge is the one nearest to "scale" whose mean
-    log-likelihood is within half a standard error of the best. docs/srda.md has measurements.
-    A model file holds the samples that were kept.
+    neither order nor merging matters. In turn, parts of the first 1,000 of them, of at most a
+    quarter of all samples, are subtracted from the sums, and predicted by the others with each of
+    ten ridges, the powers of ten from 1e-7 to 100 times "scale". The ridge is the one nearest to
+    "scale" whose mean log-likelihood is within half a standard error of the best. docs/srda.md has
+    measurements. A model file holds the samples that were kept.
 
     **Reproducibility**: steps of LSQR amplify rounding errors: `components_` depend on the order of
     the samples, the machine and the number of threads, most where features differ in scale.
@@ -202,7 +203,7 @@ class SRDA(Discriminant):
     def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
         curve, counts = None, stats.counts[stats.counts > 0]
         if self.alpha in ("auto", "cv") and alpha and len(counts) > 1:
-            held = stats.held_out(S)
+            held = stats.held_out(S, _COMPARED)
             if held:
                 curve = choose(S, counts, held, alpha)
                 alpha = chosen(curve, alpha)

@@ -116,11 +116,11 @@ class Readings:
             return of_samples(rows.X, rows.weight, self._centre(p), H, faint)
         return Scatter(self._scatter(), H, self.n, self._cross().noise(), faint, self._centre(p))
 
-    def held_out(self, S: Scatter) -> list[HeldOut]:
-        """Return the kept samples in the coordinates of `scatters`, in a few parts."""
+    def held_out(self, S: Scatter, most: int | None = None) -> list[HeldOut]:
+        """Return the first kept samples in the coordinates of `scatters`, in a few parts."""
         if "kept" not in self._moments:
             return []
-        X, code, weight, _ = self._moments["kept"].samples
+        X, code, weight = (each[:most] for each in self._moments["kept"].samples[:3])
         number = np.cumsum(self._counts > 0) - 1
         return [
             HeldOut(S.coordinates(self._placed_about(X[part])), number[code[part]], weight[part])

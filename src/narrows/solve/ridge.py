@@ -78,21 +78,20 @@ def curve(
     -----
     **Cost**: a Cholesky factorisation for each part and ridge.
     """
-    posteriors: list[list[np.ndarray]] = [[] for _ in alphas]
-    codes, weights = [], []
+    posteriors, codes, weights = [], [], []
     for part in held:
         rest, left, m = without(S, counts, part)
         known = left[part.code] > 0
         Z, code = part.Z[known] - m, part.code[known]
         codes.append(code)
         weights.append(part.weight[known])
-        for k, alpha in enumerate(alphas):
-            posteriors[k].append(classify(rest, left, alpha, Z))
+        posteriors.append(classify(rest, left, alphas, Z))
     code, weight = np.concatenate(codes), np.concatenate(weights)
     if not weight.sum():  # no other sample of their classes
         same = np.zeros(len(alphas))
         return Curve(alphas, same, same, same + 1)
-    found = [_calibrated(np.vstack(p), code, weight, timid) for p in posteriors]
+    every = np.concatenate(posteriors)
+    found = [_calibrated(every[:, k], code, weight, timid) for k in range(len(alphas))]
     scores, errors, temperatures = (np.array(each) for each in zip(*found, strict=True))
     return Curve(alphas, scores, errors, temperatures)
 
@@ -134,19 +133,23 @@ def without(
     return Scatter(C, H, n, S.noise, S.faint, S.m), left, m
 
 
-def classify(S: Scatter, counts: np.ndarray, alpha: float, Z: np.ndarray) -> np.ndarray:
-    """Return the log posteriors of samples in coordinates, of normal classes.
+def classify(S: Scatter, counts: np.ndarray, alphas: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Return the log posteriors of samples in coordinates, of normal classes, for each ridge.
 
-    -inf for classes without samples.
+    Of shape (n_samples, n_alphas, n_classes); -inf for classes without samples.
     """
-    live, ridge = counts > 0, S.ridge(alpha)
-    factor = factorised(S.within(ridge or 1.0))
-    d = S.H[live] / np.sqrt(counts[live])[:, None]
-    coef = S.n * lapack.dpotrs(factor, np.asfortranarray(d.T), lower=1)[0]
-    found = np.full((len(Z), len(counts)), -np.inf)
-    offset = np.log(counts[live] / S.n) - 0.5 * np.einsum("jk,kj->j", d, coef)
-    found[:, live] = Z @ coef + offset
-    return found
+    live, c = counts > 0, len(counts)
+    d, within = S.H[live] / np.sqrt(counts[live])[:, None], S.within()
+    weights = np.zeros((len(S.C), len(alphas), c))
+    offsets = np.full((len(alphas), c), -np.inf)
+    for k, alpha in enumerate(alphas):
+        A = within.copy(order="F")
+        A[np.diag_indices_from(A)] += S.ridge(alpha) or 1.0
+        coef = S.n * lapack.dpotrs(factorised(A), np.asfortranarray(d.T), lower=1)[0]
+        weights[:, k, live] = coef
+        offsets[k, live] = np.log(counts[live] / S.n) - 0.5 * np.einsum("jk,kj->j", d, coef)
+    found: np.ndarray = (Z @ weights.reshape(len(S.C), -1)).reshape(len(Z), len(alphas), c)
+    return found + offsets
 
 
 def _calibrated(
