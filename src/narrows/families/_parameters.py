@@ -13,6 +13,8 @@ from narrows.solve.errors import ParameterError
 
 def same(a: Any, b: Any) -> bool:
     """Whether two values of a parameter mean the same: 1 feature is not the fraction 1.0."""
+    if isinstance(a, str) or isinstance(b, str):  # which NumPy 2.1 cannot compare to numbers
+        return isinstance(a, str) and isinstance(b, str) and a == b
     return np.array_equal(a, b) and isinstance(a, Integral) == isinstance(b, Integral)
 
 
