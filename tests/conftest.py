@@ -20,6 +20,13 @@ from narrows.command import cli
 from tests.forks import piped_input
 
 EVERYTHING = os.environ.get("NARROWS_TESTS") == "all"  # more draws, and random ones
+
+
+def slow(*values):
+    """A row of parameters that `make test` leaves out."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 ONE_BY_ONE = {  # whose tests take seconds, and share nothing
     f"tests/test_{name}.py"
     for name in ("readme", "docs", "memory", "reference", "forgery", "benchmarks")

@@ -23,7 +23,7 @@ from narrows.command import cli
 from narrows.command.values import METHODS
 from narrows.read import source_of
 from tests.cases import labelled
-from tests.conftest import EVERYTHING
+from tests.conftest import EVERYTHING, slow
 
 COMMAND = [sys.executable, "-m", "narrows.command.cli"]
 
@@ -519,7 +519,7 @@ def test_the_parameters_of_srda(run, svm, options, expected):
     assert "got 'much'" in err
 
 
-@pytest.mark.parametrize("method", ["srda", "mmc", "pca --n-components 2"])
+@pytest.mark.parametrize("method", ["srda", slow("mmc"), slow("pca --n-components 2")])
 def test_a_file_may_turn_out_to_be_too_wide_for_cross_products(run, tmp_path, method):
     X, _ = labelled(n=60, d=9000, sparse=True)
     rows, y = sparse.lil_array(X), np.arange(60) % 3
@@ -732,7 +732,7 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path, verb):
     "raising",
     [
         "exec('raise KeyboardInterrupt')",
-        "raise RuntimeError('Error calling __set_name__') from KeyboardInterrupt()",
+        slow("raise RuntimeError('Error calling __set_name__') from KeyboardInterrupt()"),
     ],
 )
 def test_an_interrupt_inside_an_import_is_one(tmp_path, raising):
