@@ -247,7 +247,7 @@ def test_a_class_of_one_label_is_certain_until_another_appears(estimator):
     with pytest.raises(NotFittedError):
         stream.predict(X)
     first = y == "no"
-    stream.partial_fit(X[first], y[first], classes=np.unique(y))
+    stream.partial_fit(X[first], y[first])
     assert stream.classes_.tolist() == ["no"]
     assert stream.predict(X).tolist() == ["no"] * len(X)
     assert stream.predict_proba(X).tolist() == [[1.0]] * len(X)
@@ -296,3 +296,35 @@ def test_probabilities_of_samples_that_were_held_back_are_calibrated():
         P = clone(method).fit(X[train], y[train]).predict_proba(X[test])
         sure, right = P.max(axis=1), P.argmax(axis=1) == y[test]
         assert abs(sure.mean() - right.mean()) < 0.05
+
+
+@streamed
+def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, tmp_path):
+    X, y = three()
+    labels, first = np.unique(y), y != "maybe"
+    stream = clone(estimator).partial_fit(X[first], y[first], classes=[*labels, "zero"])
+    alone = clone(estimator).partial_fit(X[first], y[first])
+    assert stream.classes_.tolist() == [*labels.tolist(), "zero"]
+    assert stream.class_count_.tolist() == [0.0, *alone.class_count_.tolist(), 0.0]
+    P = stream.predict_proba(X)
+    assert P.shape == (len(X), 4)
+    np.testing.assert_array_equal(P[:, [0, 3]], 0)
+    np.testing.assert_array_equal(P[:, 1:3], alone.predict_proba(X))
+    np.testing.assert_array_equal(stream.components_, alone.components_)
+    np.testing.assert_array_equal(stream.predict(X), alone.predict(X))
+    save(stream, tmp_path / "m.narrows")
+    loaded = load(tmp_path / "m.narrows")
+    merged = clone(estimator).merge(alone, loaded)
+    for other in (loaded, merged):
+        assert other.classes_.tolist() == stream.classes_.tolist()
+    stream.partial_fit(X[~first], y[~first])
+    alone.partial_fit(X[~first], y[~first])
+    np.testing.assert_array_equal(stream.predict_proba(X)[:, :3], alone.predict_proba(X))
+    before = stream.stats_.to_arrays()
+    with pytest.raises(ValueError, match="among the given classes"):
+        stream.partial_fit(X, y, classes=labels)  # "zero" was given before
+    with pytest.raises(ValueError, match="NaN"):
+        stream.partial_fit(np.full_like(X, np.nan), y, classes=[*labels, "more", "zero"])
+    assert before.keys() == stream.stats_.to_arrays().keys()
+    assert "more" not in stream.classes_
+    assert clone(estimator).fit(X, y).classes_.tolist() == labels.tolist()

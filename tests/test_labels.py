@@ -190,9 +190,11 @@ def test_classes_may_be_given_and_change_nothing(case):
     for part in (slice(0, 20), slice(20, 20), slice(20, 60)):
         plain.partial_fit(X[part], y[part])
         given.partial_fit(X[part], y[part], classes=classes)
-    assert given.classes_.tolist() == plain.classes_.tolist()
+    shown = isinstance(given, SRDA | LDA)  # exact classifiers show classes to come
+    assert given.classes_.tolist() == (sorted(classes) if shown else plain.classes_.tolist())
     for name, value in answer(plain).items():
-        np.testing.assert_array_equal(answer(given)[name], value, err_msg=name)
+        if not (shown and name in ("classes", "class_count")):
+            np.testing.assert_array_equal(answer(given)[name], value, err_msg=name)
     given.partial_fit(X[:5], y[:5])  # and left out later
 
 

@@ -102,7 +102,7 @@ class Additive(Estimator):
         fit : Fit to all samples at once.
         merge : Add the samples of other estimators.
         """
-        self._check_classes(classes, y)
+        allowed = self._check_classes(classes, y)
         fitted = self.__sklearn_is_fitted__()
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
         if fitted:
@@ -111,7 +111,12 @@ class Additive(Estimator):
         stats = self._add(stats, X, y, sample_weight, late, reset=not fitted, ensure_min_samples=0)
         if not fitted:
             self._fitted = Fitted(stats)
+        if allowed is not None:
+            self._register(allowed)
         return self
+
+    def _register(self, classes: np.ndarray) -> None:
+        """Note the classes that may occur; only classifiers show them."""
 
     def fit_stats(self, stats: ClassStats) -> Self:
         """Fit to a state instead of samples: `fit` of the samples it was made of.

@@ -243,14 +243,14 @@ class Estimator(TransformerMixin, BaseEstimator):
                 + (", or use partial_fit where more classes will come." if streams else ".")
             )
 
-    def _check_classes(self, classes: Any, y: Any) -> None:
-        """Raise where labels, of y or from before, are not among the classes that were given."""
+    def _check_classes(self, classes: Any, y: Any) -> np.ndarray | None:
+        """Return the classes that were given; raise where labels are not among them."""
         if classes is None:
-            return
+            return None
         known = np.empty(0, np.int64)
         if self._needs_y and self.__sklearn_is_fitted__():
             known = self.classes_
-        check_among(classes, y if self._needs_y else None, known, type(self).__name__)
+        return check_among(classes, y if self._needs_y else None, known, type(self).__name__)
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y, or the class 0 for all samples where y is None and not needed."""

@@ -62,8 +62,8 @@ class CrossProjector(RankedProjector, Additive):
             Weights, 0 or from 1e-100 to 1e100.
         classes : array-like of shape (n_classes,), optional
             All labels that may occur, as classifiers of scikit-learn expect them in the first call.
-            Never needed here: if given, other labels are an error. `classes_` has the labels that
-            were seen.
+            Never needed here: if given, other labels are an error, and `classes_` of a classifier
+            has them all, with probability 0 until they are seen.
 
         Returns
         -------

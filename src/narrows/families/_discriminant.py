@@ -29,6 +29,21 @@ class Discriminant(ClassifierMixin, ExplainedProjector, CrossProjector):
 
     _kept = 2000
 
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels seen with positive weight, or given to `partial_fit` as `classes`, sorted."""
+        state = self._state
+        return state.classes[state.known] if isinstance(state, ClassStats) else super().classes_
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """The weight of each of `classes_`, of shape (n_classes,)."""
+        state = self._state
+        return state.counts[state.known] if isinstance(state, ClassStats) else super().class_count_
+
+    def _register(self, classes: np.ndarray) -> None:
+        self._state.register(classes)
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log posterior of each class, but for a term that all classes share.
 
@@ -123,14 +138,21 @@ class Discriminant(ClassifierMixin, ExplainedProjector, CrossProjector):
             )
         weights, intercept = solution.rule
         found = product(X.astype(np.float64, copy=False), weights) + intercept
-        return found / self._temperature(solution) if calibrated else found
+        if calibrated:
+            found = found / self._temperature(solution)
+        seen = self.class_count_ > 0
+        if seen.all():
+            return found
+        every = np.full((len(found), len(seen)), -np.inf)  # of classes that were not seen
+        every[:, seen] = found
+        return every
 
     def _temperature(self, solution: Found) -> float:
         """Return what log posteriors are divided by, from held-out samples if any were kept."""
         with lock_of(self):
             if solution.temperature is None:
                 solution.temperature, stats = 1.0, self._state
-                if isinstance(stats, ClassStats) and len(self.classes_) > 1:
+                if isinstance(stats, ClassStats) and (stats.counts > 0).sum() > 1:
                     S = stats.scatters()
                     held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
                     if held:

@@ -111,6 +111,9 @@ class Algebra(Readings):
         if sign < 0:
             self._check_enough(other)
         row = self._grow(other._classes)
+        if other._registered.any():
+            self._registered = self._registered.copy()
+            self._registered[row] |= other._registered
         varied = self._varied() if sign < 0 else None
         if other._counts.any():
             if other._origin is None:
@@ -220,10 +223,11 @@ class Algebra(Readings):
         merged = union(self._classes, classes)
         if len(merged) > len(self._classes):
             old = np.searchsorted(merged, self._classes)
-            counts = np.zeros(len(merged))
-            counts[old] = self._counts
+            counts, registered = np.zeros(len(merged)), np.zeros(len(merged), dtype=bool)
+            counts[old], registered[old] = self._counts, self._registered
             moments = self._each(lambda moment: moment.spread(old, len(merged)))
             self._classes, self._counts, self._moments = merged, counts, moments
+            self._registered = registered
         return np.searchsorted(merged, classes)
 
     def _each(self, change: Callable[[Any], Any]) -> Moments:

@@ -77,8 +77,10 @@ def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
-def check_among(classes: Any, y: Any, known: np.ndarray, who: str) -> None:
-    """Raise ValueError where a label of `y`, or one that is known, is not one of `classes`.
+def check_among(classes: Any, y: Any, known: np.ndarray, who: str) -> np.ndarray:
+    """Return `classes`, distinct and sorted.
+
+    ValueError where a label of `y`, or one that is known, is not one of them.
 
     Parameters
     ----------
@@ -104,6 +106,7 @@ def check_among(classes: Any, y: Any, known: np.ndarray, who: str) -> None:
             f"{who}: expected labels among the given classes {_some(allowed)}, got "
             f"{_some(other)}. Leave classes out, or give all labels that may occur."
         )
+    return allowed
 
 
 def _some(labels: np.ndarray, most: int = 10) -> str:

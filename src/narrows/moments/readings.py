@@ -28,6 +28,7 @@ class Readings:
     n_samples: int
     _classes: np.ndarray
     _counts: np.ndarray
+    _registered: np.ndarray
     _origin: Origin  # never written to, so states share it
     _moments: Moments
 
@@ -40,6 +41,11 @@ class Readings:
     def counts(self) -> np.ndarray:
         """N_j, the weight of each class, of shape (n_classes,); read-only."""
         return _read_only(self._counts)
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which classes have weight or were registered, of shape (n_classes,)."""
+        return (self._counts > 0) | self._registered
 
     @property
     def n_features(self) -> int:

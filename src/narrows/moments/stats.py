@@ -31,6 +31,7 @@ _SCHEMA = {
     # less than 0 after a subtraction of weighted states, which may have more samples
     "n_samples": Field("i8", (), between(-MOST, MOST)),
     "presence": Field("b1"),
+    "registered": Field("b1", ("c",), optional=True),
 }
 _ORIGIN = {
     "origin": Field("f8", ("d",), FINITE, optional=True),
@@ -136,6 +137,7 @@ class ClassStats(Algebra):
         self.n_samples = 0
         self._classes: np.ndarray = np.empty(0, dtype=np.int64)
         self._counts: np.ndarray = np.zeros(0)
+        self._registered: np.ndarray = np.zeros(0, dtype=bool)
         self._origin: Origin = None
         self._placed = 0.0
         self._moments: Moments = {
@@ -233,6 +235,13 @@ class ClassStats(Algebra):
             moment.update(batch)
         batch.add()
 
+    def register(self, classes: np.ndarray) -> None:
+        """Note distinct labels, sorted, as classes to come, in place."""
+        row = self._grow(classes)
+        registered = self._registered.copy()
+        registered[row] = True
+        self._registered = registered
+
     # -- features ---------------------------------------------------------------------------
 
     def widen(self, n_features: int) -> ClassStats:
@@ -319,6 +328,8 @@ class ClassStats(Algebra):
             "n_samples": np.array(self.n_samples),
             "presence": np.array(self.presence),
         }
+        if self._registered.any():
+            arrays["registered"] = self._registered
         for moment in self._moments.values():
             arrays |= moment.to_arrays()
         if self._origin is not None:
@@ -344,6 +355,7 @@ class ClassStats(Algebra):
         new = cls(0, second=second, presence=bool(arrays["presence"]))
         new.n_samples = int(arrays["n_samples"])
         new._classes, new._counts = np.array(arrays["classes"]), np.array(arrays["counts"])
+        new._registered = np.array(arrays.get("registered", np.zeros(len(new._counts), bool)))
         new._moments = {kind.names[0]: kind.from_arrays(arrays) for kind in kinds}
         if "kept" in arrays:
             new._moments["kept"] = Kept.from_arrays(arrays, new.n_features)
