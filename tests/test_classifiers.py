@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from narrows import LDA, SRDA, load, save
+from narrows.families import _discriminant
 from tests.cases import labelled
 
 METHODS = [
@@ -328,3 +329,18 @@ def test_classes_that_are_given_have_probability_0_until_they_appear(estimator, 
     assert before.keys() == stream.stats_.to_arrays().keys()
     assert "more" not in stream.classes_
     assert clone(estimator).fit(X, y).classes_.tolist() == labels.tolist()
+
+
+def test_an_interrupted_calibration_is_made_again(monkeypatch):
+    X, y = three()
+    expected = SRDA().fit(X, y).predict_proba(X)
+    fitted = SRDA().fit(X, y)
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_discriminant, "temperature", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fitted.predict_proba(X)
+    np.testing.assert_array_equal(fitted.predict_proba(X), expected)

@@ -21,7 +21,7 @@ from narrows.solve.ridge import temperature
 class Discriminant(ClassifierMixin, ExplainedProjector, CrossProjector):
     """Directions that separate the classes, and a classifier by all of them.
 
-    The classes are taken for normal, with one covariance, that of the samples about their class
+    The classes are assumed to be normal with one covariance, that of the samples about their class
     means with the ridge added, so that log posteriors are linear. `n_components` does not matter.
     Log posteriors are divided by a number, such that those of held-out samples are most likely:
     without it, they are too sure where there are many features.
@@ -151,10 +151,11 @@ class Discriminant(ClassifierMixin, ExplainedProjector, CrossProjector):
         """Return what log posteriors are divided by, from held-out samples if any were kept."""
         with lock_of(self):
             if solution.temperature is None:
-                solution.temperature, stats = 1.0, self._state
+                found, stats = 1.0, self._state
                 if isinstance(stats, ClassStats) and (stats.counts > 0).sum() > 1:
                     S = stats.scatters()
                     held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
                     if held:
-                        solution.temperature = temperature(S, counts, held, solution.alpha)
+                        found = temperature(S, counts, held, solution.alpha)
+                solution.temperature = found  # last, since an interrupt may come before
             return solution.temperature
