@@ -205,9 +205,9 @@ WHOLE = {
 def test_a_number_that_may_be_cut_is_warned_of_once(tmp_path, name, chunk_rows):
     path = put(tmp_path, name, WHOLE[name][:-2])
     whole = put(tmp_path, "whole." + name.partition(".")[2], WHOLE[name])
-    with pytest.warns(UserWarning, match="expected an end of the last line") as told:
+    with pytest.warns(UserWarning, match="expected an end of the last line") as caught:
         assert rows([path, whole], chunk_rows=chunk_rows) == 4
-    [warning] = told
+    [warning] = caught
     assert str(warning.message) == f"{path}: {CUT}"
     assert warning.filename == __file__  # the line that called, not one of the library
 

@@ -50,7 +50,7 @@ def odp() -> tuple[Any, np.ndarray] | None:
 
 
 def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
-    """The sets of paper 002 that are available: ORL, tr41, re0, and AR if it was brought."""
+    """The sets of paper 002 that are available: ORL, tr41, re0, and AR if its file exists."""
     yield from sets_of_002()
     if has_ar():
         file = np.load(os.environ["NARROWS_AR"])

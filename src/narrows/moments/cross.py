@@ -364,7 +364,10 @@ def _complete(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> boo
     if ends is None:
         return True
     tidy = bool(ends[0] == 0 and ends[-1] == sizes["e"] and (np.diff(ends) >= 0).all())
-    return tidy and len(ends) == len(arrays["cross_sparse_weight"]) + 1
+    if not tidy or len(ends) != len(arrays["cross_sparse_weight"]) + 1:
+        return False
+    falls = np.flatnonzero(np.diff(arrays["cross_indices"]) <= 0) + 1  # where a row starts only
+    return bool(np.isin(falls, ends).all())
 
 
 _SCHEMA = {

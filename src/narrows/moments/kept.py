@@ -197,8 +197,9 @@ class Kept:
         """Return the moment of `to_arrays`, which fits `schema`."""
         new = cls(n_features, int(arrays["kept"]))
         new.bound = np.uint64(arrays["kept_bound"])
-        X = arrays.get("kept_rows")
-        if X is None:
+        if "kept_rows" in arrays:
+            X: Any = np.array(arrays["kept_rows"])
+        else:
             parts = tuple(np.array(arrays[f"kept_{k}"]) for k in ("data", "indices", "indptr"))
             X = sparse.csr_array(parts, shape=(len(arrays["kept_keys"]), n_features))
         rest = (np.array(arrays[f"kept_{k}"]) for k in ("code", "weight", "keys"))

@@ -112,10 +112,6 @@ class Scatter:
         W = self.plus(alpha)
         return blas.dsyrk(-1.0, self.H.T, beta=1.0, c=W, lower=1, overwrite_c=1)
 
-    def times(self, V: np.ndarray) -> np.ndarray:
-        """Return C V."""
-        return blas.dsymm(1.0, self.C, V, lower=1)
-
 
 def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray, faint: float) -> Scatter:
     """Return the scatter of few samples of many features, in their principal directions.
@@ -305,11 +301,6 @@ def _criterion(C: np.ndarray, H: np.ndarray, between: float, total: float) -> np
     if between and len(H):
         A = blas.dsyrk(between, H.T, beta=1.0, c=A, lower=1, overwrite_c=1)
     return A
-
-
-def solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return A^-1 B for the lower triangle of a positive definite A, which is overwritten."""
-    return lapack.dpotrs(factorised(A), np.asfortranarray(B), lower=1)[0]
 
 
 def factorised(A: np.ndarray) -> np.ndarray:
