@@ -16,7 +16,7 @@ from narrows.moments.moment import Shift
 from narrows.solve.schema import FINITE, MOST, Check, Field, between
 from narrows.solve.sums import blocks, canonical, stacked, widened
 
-_BLOCK = 1 << 18  # numbers that are hashed at a time
+_BLOCK = 1 << 15  # numbers that are hashed at a time
 _LAST = np.uint64(2**64 - 1)
 _SCHEMA = {
     "kept": Field("i8", (), between(0, MOST)),
@@ -92,7 +92,8 @@ class Kept:
         if not len(some):
             return
         if len(some) > self.most:
-            distinct = np.unique(keys[some])
+            ordered = np.sort(keys[some])
+            distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
             some = np.flatnonzero(keys <= distinct[: self.most][-1])
         X = batch.X[row[some]].astype(np.float64)
         if batch.presence:
@@ -217,7 +218,8 @@ def _hashes(X: Any) -> np.ndarray:
         return hash_entries(X.indptr, X.indices, bits)
     found = np.empty(len(X), np.uint64)
     for rows in blocks(len(X), max(1, _BLOCK // max(1, X.shape[1]))):
-        part = np.add(X[rows], 0.0, dtype=np.float64)  # -0 becomes 0
+        part = X[rows].astype(np.float64)
+        part += 0.0  # -0 becomes 0
         found[rows] = hash_rows(part.view(np.uint64))
     return found
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.linalg import blas, lapack
-from scipy.optimize import brentq
+from scipy.optimize import brentq, root_scalar
 
 from narrows.solve.scatter import Scatter, factorised
 
@@ -83,7 +83,7 @@ def curve(
     for part in held:
         rest, left, m = without(S, counts, part)
         known = left[part.code] > 0
-        Z, code = part.Z[known] - m, part.code[known]
+        Z, code = (part.Z if known.all() else part.Z[known]) - m, part.code[known]
         codes.append(code)
         weights.append(part.weight[known])
         posteriors.append(classify(rest, left, alphas, Z))
@@ -92,7 +92,10 @@ def curve(
         same = np.zeros(len(alphas))
         return Curve(alphas, same, same, same + 1)
     every = np.concatenate(posteriors)
-    found = [_calibrated(every[:, k], code, weight, timid) for k in range(len(alphas))]
+    found: list[tuple[float, float, float]] = []
+    for k in range(len(alphas)):
+        start = found[-1][2] if found else 1.0
+        found.append(_calibrated(every[:, k], code, weight, timid, start))
     scores, errors, temperatures = (np.array(each) for each in zip(*found, strict=True))
     return Curve(alphas, scores, errors, temperatures)
 
@@ -127,8 +130,8 @@ def without(
     n = float(left.sum())
     m = sums.sum(axis=0) / n
     C = blas.dsyr(-n, m, lower=1, a=S.C)  # a copy
-    root = np.sqrt(part.weight)[:, None]
-    C = blas.dsyrk(-1.0, (root * part.Z).T, beta=1.0, c=C, lower=1, overwrite_c=1)
+    Z = part.Z if (part.weight == 1).all() else np.sqrt(part.weight)[:, None] * part.Z
+    C = blas.dsyrk(-1.0, Z.T, beta=1.0, c=C, lower=1, overwrite_c=1)
     size = np.sqrt(np.where(left > 0, left, np.inf))[:, None]
     H = sums / size - np.sqrt(left)[:, None] * m
     return Scatter(C, H, n, S.noise, S.faint, S.m), left, m
@@ -141,41 +144,55 @@ def classify(S: Scatter, counts: np.ndarray, alphas: np.ndarray, Z: np.ndarray) 
     """
     live, c = counts > 0, len(counts)
     d, within = S.H[live] / np.sqrt(counts[live])[:, None], S.within()
-    weights = np.zeros((len(S.C), len(alphas), c))
+    weights = np.zeros((len(alphas), c, len(S.C)))
     offsets = np.full((len(alphas), c), -np.inf)
     for k, alpha in enumerate(alphas):
         A = within.copy(order="F")
         A[np.diag_indices_from(A)] += S.ridge(alpha) or 1.0
         coef = S.n * lapack.dpotrs(factorised(A), np.asfortranarray(d.T), lower=1)[0]
-        weights[:, k, live] = coef
+        weights[k, live] = coef.T
         offsets[k, live] = np.log(counts[live] / S.n) - 0.5 * np.einsum("jk,kj->j", d, coef)
-    found: np.ndarray = (Z @ weights.reshape(len(S.C), -1)).reshape(len(Z), len(alphas), c)
+    found: np.ndarray = (Z @ weights.reshape(-1, len(S.C)).T).reshape(len(Z), len(alphas), c)
     return found + offsets
 
 
 def _calibrated(
-    posterior: np.ndarray, code: np.ndarray, weight: np.ndarray, timid: float
+    posterior: np.ndarray, code: np.ndarray, weight: np.ndarray, timid: float, start: float
 ) -> tuple[float, float, float]:
     """Return the mean log-likelihood at the best temperature, its standard error, and T.
 
-    log T is the root of the derivative, since a minimum is known to half as many digits only.
+    log T is the root of the derivative, since a minimum is known to half as many digits only: by
+    Newton's method from log `start`, and between the ends of `_RANGE` where that fails.
     """
-    rows, n = np.arange(len(code)), float(weight.sum())
+    n, exact = float(weight.sum()), timid == _SURE
     posterior = posterior - posterior.max(axis=1, keepdims=True)
-    posterior[np.isneginf(posterior)] = -1e300  # of probability 0
-    true = posterior[rows, code]
+    posterior[np.isneginf(posterior)] = -1e150  # of probability 0
+    true = posterior[np.arange(len(code)), code]
+
+    def slopes(log_t: float) -> tuple[float, float]:
+        t = np.exp(min(max(log_t, -20.0), 20.0))
+        share = np.exp(posterior * (1 / t))
+        norm = share.sum(axis=1)
+        share *= posterior
+        expected = share.sum(axis=1) / norm
+        spread = np.einsum("ij,ij->i", share, posterior) / norm - expected**2
+        first = float(weight @ (true - expected)) / t
+        return 2 * timid * log_t + first, 2 * timid - first + float(weight @ spread) / t**2
 
     def slope(log_t: float) -> float:
-        t = np.exp(log_t)
-        share = np.exp(posterior / t)
-        expected = np.einsum("ij,ij->i", share, posterior) / share.sum(axis=1)
-        return 2 * timid * log_t + float(weight @ (true - expected)) / t
+        return slopes(log_t)[0]
 
     low, high = _RANGE
-    if slope(low) >= 0 or slope(high) <= 0:
+    near = 1e-13 if exact else 1e-3
+    newton = root_scalar(
+        slopes, x0=np.log(start), fprime=True, method="newton", xtol=near, maxiter=8
+    )
+    if newton.converged and low < newton.root < high:
+        log_t = newton.root
+    elif slope(low) >= 0 or slope(high) <= 0:
         log_t = low if slope(low) >= 0 else high
     else:
-        log_t = float(brentq(slope, low, high, xtol=1e-3 if timid == _TIMID else 1e-13))
+        log_t = brentq(slope, low, high, xtol=near)
     t = np.exp(log_t)
     each = true / t - np.log(np.exp(posterior / t).sum(axis=1))
     mean = float(weight @ each) / n
