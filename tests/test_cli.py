@@ -540,11 +540,13 @@ def test_a_file_may_turn_out_to_be_too_wide_for_cross_products(run, tmp_path, me
     assert run(f"fit narrow.svm --method {method} -o narrow.narrows")[0] == 0
     for command in (
         "update narrow.narrows wide.svm -o x.narrows",
-        "update m.narrows narrow.svm -o x.narrows",
         "merge narrow.narrows m.narrows -o x.narrows",
+        "update m.narrows narrow.svm -o x.narrows",
         f"{whole} --chunk-rows 7 --checkpoint c --every 7 -o x.narrows",
         f"{whole} --chunk-rows 7 --checkpoint c --every 7 --resume -o x.narrows",
     ):
+        if method == "srda" and not command.startswith(("update narrow", "merge")):
+            continue  # which is fitted in bands
         status, out, err = run(command)
         assert (status, out) == (2, ""), command
         assert "expected at most 8,192" in err

@@ -108,7 +108,7 @@ PUBLIC = {
     "SRDA": EXPLAINED
     | ADDITIVE
     | CLASSIFIER
-    | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "n_iter_"},
+    | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "n_iter_"},
     "IDRQR": EXPLAINED | STREAMED | {"refresh"},
     "OnlineSRDA": WEIGHTED
     | STREAMED

@@ -56,6 +56,7 @@ class Run:
         self.estimator, self.checkpoint, self.inputs = estimator, checkpoint, list(inputs)
         self._resumed, self._sample = resumed, sample
         self._chunk: Chunk | None = None
+        self._passes = 0  # that were begun
         self._new_vectoriser = vectoriser or Tfidf()
         fitted = estimator if resumed is None else resumed.estimator
         self._is_update = hasattr(estimator, "n_features_in_")
@@ -77,9 +78,11 @@ class Run:
     def fit(self) -> Any:
         """Fit the estimator, from the beginning or from where it was stopped, and return it."""
         estimator, dataset, resumed = self.estimator, self.dataset, self._resumed
-        passes = estimator._passes_in_order() - (0 if resumed is None else resumed.passes)
+        passes = estimator._passes_in_order(narrow=True) - (
+            0 if resumed is None else resumed.passes
+        )
         count_first = dataset.is_text and self.vectoriser is None and self._sample is None
-        if passes > 1 or count_first or ("-" in self.inputs and self._may_start_over()):
+        if passes > 1 or count_first or ("-" in self.inputs and self._may_read_again()):
             dataset.store_stdin()
         if count_first:
             for chunk in progress(dataset, "counting terms"):
@@ -99,17 +102,27 @@ class Run:
                 self.estimator, self, lambda: self._record(self.estimator._fitted.state, 0)
             )
 
-    def _may_start_over(self) -> bool:
-        """Whether later samples may have more features than products can be summed for."""
-        if self.checkpoint is not None or self.dataset.options.width is not None:
+    def _may_read_again(self) -> bool:
+        """Whether samples may have more features than products can be summed for."""
+        in_bands, width = self.estimator._passes_in_order() > 1, self.dataset.options.width
+        if width is not None:
+            return in_bands and width > MOST
+        if self.checkpoint is not None and not in_bands:
             return False
+        may_be_wide = self.dataset.format.may_widen or self.dataset.is_text
         state = self.estimator._empty_state(1)
-        return self.dataset.format.may_widen and getattr(state, "second", None) == "cross"
+        return may_be_wide and getattr(state, "second", None) == "cross"
 
     def _start_over(self, n_features: int) -> None:
-        """Prepare the inputs to be read again, by a fit that gathers all samples."""
+        """Prepare the inputs to be read again, by a fit in bands or of all samples."""
         if self.checkpoint is not None:
-            raise self._too_wide(n_features)
+            if self.estimator._passes_in_order() == 1:
+                raise self._too_wide(n_features)
+            if self._resumed is not None:
+                raise ParameterError(
+                    f"--resume: expected at most {MOST:,} columns as before the stop, got "
+                    f"{n_features:,}. Leave it out, or set --width {n_features} or more."
+                )
         try:
             self.dataset.store_stdin()
         except ParameterError as error:  # a named pipe
@@ -127,6 +140,9 @@ class Run:
         return chunk.X if self.vectoriser is None else self.vectoriser.transform(chunk.X)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        if self._passes:
+            self.dataset.store_stdin()  # or say why not
+        self._passes += 1
         for chunk in self._chunks():
             self._chunk = chunk
             yield self.samples(chunk), chunk.y

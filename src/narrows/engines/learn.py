@@ -25,6 +25,7 @@ from narrows.io.formats.parquet import read_table
 from narrows.io.source import Source
 from narrows.io.write import writer
 from narrows.moments.labels import joined, one_a_row, weights
+from narrows.moments.mapped import Mapped
 from narrows.moments.stats import ClassStats, checked_rows
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import stacked
@@ -96,17 +97,25 @@ def add_parts(add: Callable[[Any, Any], Any], a: Part, b: Part) -> Part:
     return Part(add(*(s if s.n_features == width else s.widen(width) for s in (a.state, b.state))))
 
 
-def width(part: Data, reading: Reading) -> int:
-    """Return the number of features of the first samples of a part; 0 if it has none."""
+def first_features(part: Data, reading: Reading) -> Features | None:
+    """Return the features of the first samples of a part; None if it has none."""
     with _located(part):
-        return next((X.shape[1] for X, *_ in _chunks(part, reading)), 0)
+        return next((Features.of(X) for X, *_ in _chunks(part, reading)), None)
 
 
-def learn_state(part: Data, reading: Reading, estimator: Any) -> Part:
-    """Return the state of a part; without samples it has no features either."""
+def learn_state(part: Data, reading: Reading, estimator: Any, empty: Any = None) -> Part:
+    """Return the state of a part; without samples it has no features either.
+
+    With `empty`, that of one pass, which starts there; of a `Mapped` only what adds up.
+    """
     features: list[Features] = []
     with _located(part):
-        state = local.learn(estimator, _chunks(part, reading, features))
+        chunks = _chunks(part, reading, features)
+        if empty is not None:
+            state = local.learn_once(estimator, chunks, empty.emptied())
+            state = state.stats if isinstance(state, Mapped) else state
+            return Part(state, features[-1] if features else None)
+        state = local.learn(estimator, chunks)
         if state is not None:
             estimator._check_adds_up(state)
         return Part(estimator._empty_state(0)) if state is None else Part(state, features[-1])

@@ -54,7 +54,8 @@ def fit(
     if wide:  # not above, where the error would keep the chunks open
         again(wide)
         with errors_named_after(estimator):
-            state = learn(estimator, chunks, (estimator._empty_state(wide), 0), after)
+            empty = estimator._state_for(sparse.csr_array((0, wide)))
+            state = learn(estimator, chunks, (empty, 0), after)
     if state is None:
         raise ValueError(f"{type(estimator).__name__}: expected at least one sample, got none.")
     return estimator._fit_state(state)
@@ -71,19 +72,34 @@ def learn(
     state, first = start or (None, 0)
     for number in range(first, estimator._passes_in_order()):
         if number > first:
-            estimator._next_pass(state)
-        for X, *labels in chunks:  # y, and weights where there are any
-            if state is None:
-                state = estimator._empty_state(X.shape[1])
-            elif not Features.of(X).follow(state.n_features):
-                raise ValueError(
-                    f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
-                    f"features as before, got {X.shape[1]}. Give all samples the same features."
-                )
-            elif X.shape[1] > state.n_features:
-                state = state.widen(X.shape[1])
-            estimator._update_state(state, widened(X, state.n_features), *labels)
-            after(state, number)
+            again = None if state is None else estimator._next_pass(state)
+            if again is None:
+                break
+            state = again
+        state = learn_once(estimator, chunks, state, after, number)
+    return state
+
+
+def learn_once(
+    estimator: Any,
+    chunks: Iterable[tuple[Any, ...]],
+    state: Any = None,
+    after: Callable[[Any, int], None] = lambda state, number: None,
+    number: int = 0,
+) -> Any:
+    """Return a state, or a new one, with one pass over a data set that comes in chunks."""
+    for X, *labels in chunks:  # y, and weights where there are any
+        if state is None:
+            state = estimator._state_for(X)
+        elif not Features.of(X).follow(state.n_features):
+            raise ValueError(
+                f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
+                f"features as before, got {X.shape[1]}. Give all samples the same features."
+            )
+        elif X.shape[1] > state.n_features:
+            state = state.widen(X.shape[1])
+        estimator._update_state(state, widened(X, state.n_features), *labels)
+        after(state, number)
     return state
 
 

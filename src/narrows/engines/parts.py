@@ -76,21 +76,25 @@ class Parts:
         self._format = common_format(formats) if formats else None
         self._are_texts = self._format is not None and self._format.holds_texts
 
-    def sum(self, estimator: Any) -> Any:
-        """Return the sum of the states that an estimator learns from the parts."""
+    def sum(self, estimator: Any, empty: Any = None) -> Any:
+        """Return the sum of the states that an estimator learns from the parts.
+
+        With `empty`, a state without samples, the parts are learned once, each from there.
+        """
         alone = clone(estimator)
-        given = self.parts, repeat(self._reading), repeat(alone)
+        shared = None if empty is None else self.engine.broadcast(empty)
+        given = self.parts, repeat(self._reading), repeat(alone), repeat(shared)
         return self._sum("learning", alone._add_states, learn.learn_state, *given)
 
     def n_features(self) -> int:
         """Return the number of features of the first part that has samples."""
         if self.options.width:
             return self.options.width
-        for part in self.parts:
-            found = self.engine.collect(self.engine.map(learn.width, [part], [self._reading]))[0]
-            if found:
-                return int(found)
-        return 0
+        return 0 if self._first is None else self._first.number
+
+    def are_sparse(self) -> bool:
+        """Whether the first part that has samples holds sparse ones."""
+        return self._first is not None and not self._first.dense
 
     def rows(self, estimator: Any) -> tuple[SpreadRows, ClassStats]:
         """Return the samples less their mean as an operator, and their class sums.
@@ -155,6 +159,16 @@ class Parts:
         return estimator._remember(self.source)
 
     # -- inside -----------------------------------------------------------------------------
+
+    @cached_property
+    def _first(self) -> Features | None:
+        """The features of the first part that has samples."""
+        for part in self.parts:
+            found = self.engine.map(learn.first_features, [part], [self._reading])
+            (features,) = self.engine.collect(found)
+            if features is not None:
+                return features
+        return None
 
     @cached_property
     def _reading(self) -> tuple[Options, Any]:

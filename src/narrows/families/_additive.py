@@ -183,7 +183,7 @@ class Additive(Estimator):
         partial_fit : Update with more samples.
         narrows.ClassStats : The states that are added up.
         """
-        return merge_into(self, others, ClassStats.summed)
+        return merge_into(self, others, _summed)
 
     def _empty_state(self, n_features: int) -> ClassStats:
         """Return an empty state of the kind that `fit_stats` expects."""
@@ -298,7 +298,7 @@ class Additive(Estimator):
             unit = 2.0 ** np.frexp(given.max(initial=0.0))[1]
             weight = weight * (given / unit)
         weight[weight < SMALLEST_WEIGHT] = 0.0  # nothing beside the newest samples
-        fresh = self._empty_state(state.n_features).update(X, y, weight, check_input=False)
+        fresh = state.emptied().update(X, y, weight, check_input=False)
         return state.fade(0.5 ** (len(age) / half_life), fresh if unit == 1 else fresh * unit)
 
     def _check_kind(self, stats: ClassStats) -> None:
@@ -315,3 +315,7 @@ class Additive(Estimator):
                 f"got one with second={stats.second!r} and presence={stats.presence}. "
                 f"Make it with ClassStats.of(X, y, second={second!r}, presence={self._presence})."
             )
+
+
+def _summed(states: list[Any]) -> Any:
+    return type(states[0]).summed(states)

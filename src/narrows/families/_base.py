@@ -121,13 +121,24 @@ class Estimator(TransformerMixin, BaseEstimator):
         """Return the state that gave these arrays, a finished or an unfinished one."""
         return self._state_type.from_arrays(arrays)
 
-    def _passes_in_order(self) -> int:
-        """Return how often `fit` goes through the samples in the order of a file."""
+    def _state_for(self, X: Any) -> Any:
+        """Return an empty state for a data set in chunks like X, which can be iterated again."""
+        return self._empty_state(X.shape[1])
+
+    def _unfinished_type(self) -> Any:
+        """Return the type, or types, of a state in the middle of a fit."""
+        return type(self._empty_state(1))
+
+    def _passes_in_order(self, narrow: bool = False) -> int:
+        """Return how often at most `fit` goes through the samples in the order of a file.
+
+        With `narrow`, for data of few features.
+        """
         return 1
 
-    def _next_pass(self, state: Any) -> None:
-        """Prepare a state for the same samples once more."""
-        return
+    def _next_pass(self, state: Any) -> Any:
+        """Return the state that learns the same samples once more; None if that is not needed."""
+        return state
 
     # -- reading --------------------------------------------------------------------------------
 

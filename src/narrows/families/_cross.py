@@ -29,7 +29,7 @@ from narrows.solve.sums import HUGE, TINY
 
 
 def _adds_up(estimator: Any) -> bool:
-    return bool(estimator._has_sums(1))
+    return bool(estimator._adds_up())
 
 
 class CrossProjector(RankedProjector, Additive):
@@ -38,7 +38,7 @@ class CrossProjector(RankedProjector, Additive):
     With more features `fit` computes them from all samples at once, and nothing is added later.
     """
 
-    _state_type = (ClassStats, Solved)
+    _state_type: ClassVar[Any] = (ClassStats, Solved)
     _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
     _kept: ClassVar[int] = 0  # samples that a state keeps
     n_components: int | None
@@ -82,6 +82,8 @@ class CrossProjector(RankedProjector, Additive):
         """
         if self.__sklearn_is_fitted__():
             self._check_adds_up(self._state)
+        else:
+            self._check_starts()
         super().partial_fit(X, y, sample_weight, classes=classes)
         self._check_adds_up(self._state)
         return self
@@ -101,8 +103,15 @@ class CrossProjector(RankedProjector, Additive):
             return f"solver={getattr(self, 'solver', None)!r} needs all samples at once"
         return super()._why_not(name)
 
+    def _adds_up(self) -> bool:
+        """Whether there are sums to add to, for any number of features."""
+        return self._has_sums(1)
+
+    def _check_starts(self) -> None:
+        """Raise ParameterError where the first samples cannot be learned by `partial_fit`."""
+
     def _check_adds_up(self, state: Any) -> None:
-        if not isinstance(state, ClassStats):
+        if isinstance(state, Solved | Gathered):
             self._refuse(state.n_features)
 
     def _widen(self, n_features: int) -> Self:
@@ -139,7 +148,7 @@ class CrossProjector(RankedProjector, Additive):
     def _update_state(
         self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
     ) -> Any:
-        if isinstance(state, ClassStats):
+        if not isinstance(state, Gathered):
             return super()._update_state(state, X, y, sample_weight, **options)
         name = type(self).__name__
         with errors_named_after(self):
@@ -170,6 +179,10 @@ class CrossProjector(RankedProjector, Additive):
                 n_features = error.n_features
                 if self._has_sums(n_features):  # as solver="cross" asks for
                     raise
+        return self._fit_wide_parts(parts, n_features)
+
+    def _fit_wide_parts(self, parts: Any, n_features: int) -> Self:
+        """Fit to the parts of a data set of more features than there are products for."""
         if not self._by_products:
             if n_features > MOST:
                 self._refuse(n_features)
@@ -183,7 +196,7 @@ class CrossProjector(RankedProjector, Additive):
         return self._complete(self._unsolved(stats.classes, stats.counts, stats.n_samples), A)
 
     def _finish(self, state: Any) -> Self:
-        if isinstance(state, ClassStats):
+        if not isinstance(state, Gathered):
             return super()._finish(state)
         X, codes, weight = state.samples()
         if self.half_life is not None:
@@ -267,8 +280,8 @@ class CrossProjector(RankedProjector, Additive):
         """Return the number of directions by default."""
         return n_classes - 1
 
-    def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
-        if isinstance(stats, ClassStats):
+    def _check_solution(self, solution: Directions, stats: Any) -> None:
+        if not isinstance(stats, Solved):
             self._check_rank(solution.available, int((stats.counts > 0).sum()))
 
     def _unsolved(self, classes: np.ndarray, counts: np.ndarray, n_samples: int) -> Solved:
@@ -351,7 +364,7 @@ class CriterionCrossProjector(CrossProjector):
         return Answer(L, W, self._count(L))
 
     def _check_solution(self, solution: Any, stats: Any) -> None:
-        if isinstance(stats, ClassStats):
+        if not isinstance(stats, Solved):
             n_classes = int((stats.counts > 0).sum())
             self._check_found(solution.available, solution.more, n_classes)
 

@@ -12,8 +12,7 @@ from sklearn.exceptions import NotFittedError
 from narrows.families._atomic import lock_of
 from narrows.families._cross import CrossProjector
 from narrows.families._project import ExplainedProjector
-from narrows.families._solved import Found
-from narrows.moments.stats import ClassStats
+from narrows.families._solved import Found, Solved
 from narrows.solve.products import product
 from narrows.solve.ridge import temperature
 
@@ -33,13 +32,13 @@ class Discriminant(ClassifierMixin, ExplainedProjector, CrossProjector):
     def classes_(self) -> np.ndarray:
         """The labels seen with positive weight, or given to `partial_fit` as `classes`, sorted."""
         state = self._state
-        return state.classes[state.known] if isinstance(state, ClassStats) else super().classes_
+        return super().classes_ if isinstance(state, Solved) else state.classes[state.known]
 
     @property
     def class_count_(self) -> np.ndarray:
         """The weight of each of `classes_`, of shape (n_classes,)."""
         state = self._state
-        return state.counts[state.known] if isinstance(state, ClassStats) else super().class_count_
+        return super().class_count_ if isinstance(state, Solved) else state.counts[state.known]
 
     def _register(self, classes: np.ndarray) -> None:
         self._state.register(classes)
@@ -152,7 +151,7 @@ class Discriminant(ClassifierMixin, ExplainedProjector, CrossProjector):
         with lock_of(self):
             if solution.temperature is None:
                 found, stats = 1.0, self._state
-                if isinstance(stats, ClassStats) and (stats.counts > 0).sum() > 1:
+                if not isinstance(stats, Solved) and (stats.counts > 0).sum() > 1:
                     S = stats.scatters()
                     held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
                     if held:

@@ -121,7 +121,7 @@ class OnlineProjector(RankedProjector, Sequential):
             raise SchemaError(f"by_class: expected {self._by_class}, got {state.by_class}.")
         return state
 
-    def _passes_in_order(self) -> int:
+    def _passes_in_order(self, narrow: bool = False) -> int:
         """Return how often `fit` goes through the samples in the order of a file."""
         if self.shuffle:
             raise ParameterError(

@@ -278,14 +278,15 @@ class IDRQR(ExplainedProjector, Sequential):
         passes.Q = Q if Q.shape[1] else None
         return passes
 
-    def _passes_in_order(self) -> int:
+    def _passes_in_order(self, narrow: bool = False) -> int:
         """Return 2: a pass for the means, and one for the scatter about them."""
         return 2
 
-    def _next_pass(self, state: TwoPasses) -> None:
+    def _next_pass(self, state: TwoPasses) -> TwoPasses:
         """Start the second pass."""
         with errors_named_after(self):
             state._next_pass()
+        return state
 
     def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
         """Add samples, in place, as the current pass requires."""

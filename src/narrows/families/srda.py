@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from narrows.families._bands import InBands
 from narrows.families._discriminant import Discriminant
 from narrows.families._parameters import check, check_whole, is_number
 from narrows.families._solved import Found
 from narrows.moments.cross import MOST
+from narrows.moments.stats import ClassStats
 from narrows.solve.centred import Centred
 from narrows.solve.exact import by_discriminant_power, lsqr_regressions
 from narrows.solve.ridge import Curve, choose, chosen
@@ -19,10 +21,10 @@ _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
 _COMPARED = 1000  # kept samples that ridges are compared by; all of them calibrate
 _RIDGES = ("auto", "scale", "cv")
 _SCALES = ("mean", "within")
-_SOLVERS = ("auto", "cross", "lsqr")
+_SOLVERS = ("auto", "cross", "lsqr", "bands")
 
 
-class SRDA(Discriminant):
+class SRDA(InBands, Discriminant):
     """Spectral regression discriminant analysis, exact on a stream.
 
     ::
@@ -154,6 +156,8 @@ class SRDA(Discriminant):
         solver: str = "auto",
         max_iter: int = 20,
         tol: float = 1e-8,
+        head: int = 2000,
+        bands: int | str = "auto",
         half_life: float | None = None,
         scale: str = "mean",
     ):
@@ -162,6 +166,8 @@ class SRDA(Discriminant):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.head = head
+        self.bands = bands
         self.half_life = half_life
         self.scale = scale
 
@@ -202,7 +208,8 @@ class SRDA(Discriminant):
 
     def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
         curve, counts = None, stats.counts[stats.counts > 0]
-        if self.alpha in ("auto", "cv") and alpha and len(counts) > 1:
+        by_held_out = self.alpha == "cv" or (self.alpha == "auto" and isinstance(stats, ClassStats))
+        if by_held_out and alpha and len(counts) > 1:
             held = stats.held_out(S, _COMPARED)
             if held:
                 curve = choose(S, counts, held, alpha)

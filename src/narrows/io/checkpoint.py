@@ -216,7 +216,7 @@ class Checkpoint:
     def _check_position(self, estimator: Any, state: Any, progress: dict[str, Any]) -> None:
         """Raise DataError where this run cannot have been at such a position."""
         if self.run["base"] is None:
-            kind, passes = type(self.estimator._empty_state(1)), estimator._passes_in_order()
+            kind, passes = estimator._unfinished_type(), estimator._passes_in_order()
         else:
             kind, passes = estimator._state_type, 1
         at = progress["at"]

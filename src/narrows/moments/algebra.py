@@ -31,6 +31,14 @@ class Algebra(Readings):
         """Return a state that shares no array with this one."""
         return self._scaled(1.0)
 
+    def emptied(self) -> Self:
+        """Return an empty state of the same kind."""
+        kind: Any = type(self)
+        empty: Self = kind(
+            self.n_features, second=self.second, presence=self.presence, kept=self.kept
+        )
+        return empty
+
     def reduced(self, second: Any) -> Self:
         """Return a copy that holds only these second moments; "class" may become "total"."""
         if second == self.second:

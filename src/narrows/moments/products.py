@@ -10,10 +10,12 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from narrows.moments.table import Table
-from narrows.solve.sums import HUGE, TINY, check_not_tiny, sum_of_squares, too_large
+from narrows.solve.sums import HUGE, TINY, check_not_tiny, sum_of_squares, too_large, with_values
 
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
+_FILLED = 0.3  # of sparse samples that have a feature, for the last ones to be held as an array
+_WIDE = 16  # features that are worth it
 
 
 class Rows(NamedTuple):
@@ -31,10 +33,7 @@ def joined(rows: Sequence[Rows]) -> np.ndarray:
 def add(G: np.ndarray, X: Any, weight: np.ndarray) -> float:
     """Add w x x' of each sample, in place; return the trace of what is in single precision."""
     if sparse.issparse(X):
-        from narrows.solve.kernels import add_products
-
-        add_products(X.indptr, X.indices, X.data, weight, G.T)
-        return 0.0
+        return _add_sparse(G, X, weight)
     if (weight != 1).any():
         X = X * np.sqrt(weight).astype(X.dtype)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
@@ -45,6 +44,34 @@ def add(G: np.ndarray, X: Any, weight: np.ndarray) -> float:
         if X.size:
             blas.dsyrk(1.0, X.T, beta=1.0, c=G, lower=1, overwrite_c=1)
     return 0.0
+
+
+def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> float:
+    """Add the products of sparse samples; the last features may be there in most of them."""
+    from narrows.solve.kernels import add_products
+
+    k = _first_filled(X)
+    if k == X.shape[1]:
+        add_products(X.indptr, X.indices, X.data, weight, G.T)
+        return 0.0
+    if (weight != 1).any():
+        X = with_values(X, X.data * np.repeat(np.sqrt(weight), np.diff(X.indptr)))
+    thin, filled = X[:, :k], X[:, k:].toarray()
+    add_products(thin.indptr, thin.indices, thin.data, np.ones(len(weight)), G.T)
+    G[k:, :k] += (thin.T @ filled).T
+    with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
+        G[k:, k:] += blas.dsyrk(1.0, filled.T, lower=1)
+    return 0.0
+
+
+def _first_filled(X: sparse.csr_array) -> int:
+    """Return the feature from which on the samples are better held as an array."""
+    n, d = X.shape
+    counts = np.bincount(X.indices, minlength=d)[::-1]
+    share = np.cumsum(counts) / (max(1, n) * np.arange(1, d + 1))
+    filled = np.flatnonzero(share >= _FILLED)
+    size = int(filled[-1]) + 1 if len(filled) else 0
+    return d - size if size >= _WIDE else d
 
 
 def about(X: np.ndarray, origin: np.ndarray | None, dtype: Any) -> np.ndarray:

@@ -106,10 +106,11 @@ class Readings:
         """
         return _symmetric(self._scatter() / (self.n or 1.0))
 
-    def scatters(self) -> Scatter:
+    def scatters(self, by_samples: bool = True) -> Scatter:
         """Return the total scatter and that of the class means, for ``second="cross"``.
 
-        They are in the coordinates of the features, or of the samples if these are fewer.
+        They are in the coordinates of the features, or, with `by_samples`, in those of the samples
+        if these are fewer.
         """
         p = self.priors()
         H = np.empty((int((p > 0).sum()), self.n_features))
@@ -117,7 +118,7 @@ class Readings:
             H[:, columns] = np.sqrt(self.n * p[p > 0])[:, None] * D
         faint = float(np.sqrt(self.n) * norm(self.rounding(p)))
         H[np.linalg.norm(H, axis=1) <= faint] = 0.0
-        rows = self._cross().samples()
+        rows = self._cross().samples() if by_samples else None
         if rows is not None:
             return of_samples(rows.X, rows.weight, self._centre(p), H, faint)
         return Scatter(self._scatter(), H, self.n, self._cross().noise(), faint, self._centre(p))
@@ -246,6 +247,12 @@ class Readings:
             share = self._centre(p)
             return (share > _ROUNDING) & (share < 1 - _ROUNDING)
         return self.variances(p) > _ROUNDING * self._second().mean(p, self._counts)
+
+    def class_sums(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield S_j for the classes of positive weight, as `deviations` does m_j - m."""
+        sums, live = self._raw_sums(), self._counts > 0
+        for columns in blocks(self.n_features, max(1, BLOCK // max(1, live.sum()))):
+            yield columns, sums[columns][live]
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -205,7 +205,10 @@ class ClassStats(Algebra):
                 f"ClassStats: expected samples with {self.n_features} features, got {X.shape[1]}. "
                 "Use widen() if the data have more features now."
             )
-        classes, Y = indicator(X, y, sample_weight)
+        return self.add_samples(X, *indicator(X, y, sample_weight))
+
+    def add_samples(self, X: Any, classes: np.ndarray, Y: sparse.csr_array) -> ClassStats:
+        """Add checked samples, of what `indicator` makes of their labels, in place."""
         added = Y.sum(axis=0)
         weight = float(added.sum())
         self._check_weight(weight)
