@@ -14,8 +14,8 @@ from narrows.solve.sums import HUGE, TINY, check_not_tiny, sum_of_squares, too_l
 
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
-_FILLED = 0.3  # of sparse samples that have a feature, for the last ones to be held as an array
-_WIDE = 16  # features that are worth it
+# the time of a product, where both features are scattered in a sample 1: one of them, and none
+_BESIDE, _BLAS = 1 / 8, 1 / 50
 
 
 class Rows(NamedTuple):
@@ -65,13 +65,11 @@ def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> float
 
 
 def _first_filled(X: sparse.csr_array) -> int:
-    """Return the feature from which on the samples are better held as an array."""
+    """Return the feature from which on samples are an array, so that products take least time."""
     n, d = X.shape
-    counts = np.bincount(X.indices, minlength=d)[::-1]
-    share = np.cumsum(counts) / (max(1, n) * np.arange(1, d + 1))
-    filled = np.flatnonzero(share >= _FILLED)
-    size = int(filled[-1]) + 1 if len(filled) else 0
-    return d - size if size >= _WIDE else d
+    share = np.bincount(X.indices, minlength=d) / max(1, n)
+    thin, filled = np.append(0.0, np.cumsum(share)), np.arange(d, -1, -1)
+    return int((thin**2 / 2 + _BESIDE * thin * filled + _BLAS * filled**2).argmin())
 
 
 def about(X: np.ndarray, origin: np.ndarray | None, dtype: Any) -> np.ndarray:
