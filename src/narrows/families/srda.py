@@ -39,14 +39,25 @@ class SRDA(InBands, Discriminant):
     `transform` returns X W, not centred.
 
     Both matrices are functions of sums (`ClassStats` with ``second="cross"``), so that batches in
-    any order, merging and `fit` give one answer, for at most 8,192 features. With more features,
-    `fit` finds for each of c - 1 orthonormal responses t of c classes the w that minimises ::
+    any order, merging and `fit` give one answer, for at most 8,192 features. With more features
+    there are two solvers.
+
+    "lsqr" needs all samples at once. For each of c - 1 orthonormal responses t of c classes it
+    finds the w that minimises ::
 
         |(X - 1 m')w - t|^2 + alpha |w|^2
 
     by `max_iter` steps of LSQR, which only needs products with X and X', and rotates the solutions
     in the same way. `max_iter` then acts as regularisation, like alpha: one step spans the `OC`
     subspace; further steps approach LDA. There is therefore no warning if `tol` is not reached.
+
+    "bands" goes through the samples twice, in constant memory. The first pass sums what a map P of
+    orthonormal columns is made of: the `head` features that `OCFS` would select, each by itself;
+    and the other features, cut into `bands` of equal energy (sum of squares), with an orthonormal
+    basis of the class means in each band. The second pass sums the cross products of the samples
+    P'x. The directions are W = P U, with the U that maximises the criterion of the P'x. P then
+    stays as it is, so that further samples, merging and order change nothing but these sums.
+    docs/srda.md compares both solvers.
 
     Parameters
     ----------
@@ -59,15 +70,20 @@ class SRDA(InBands, Discriminant):
         sum and not a mean. "scale" is the mean squared length of samples less their mean. "cv" is
         chosen by held-out samples: see Notes. "auto" is "cv" for at most 8,192 features, and
         "scale" otherwise.
-    solver : {"auto", "cross", "lsqr"}, default="auto"
-        "cross" solves the eigenproblem from cross products; "lsqr" needs all samples at once.
-        "auto" is "cross" for at most 8,192 features. With more, it is "lsqr" for sparse samples and
-        for more than 8,192 dense ones, and otherwise the same eigenproblem from the inner products
-        of samples.
+    solver : {"auto", "cross", "lsqr", "bands"}, default="auto"
+        "cross" solves the eigenproblem from cross products, "lsqr" needs all samples at once, and
+        "bands" two passes over them. "auto" is "cross" for at most 8,192 features. With more, it is
+        "lsqr" for sparse samples in memory, "bands" for sparse samples in files or on a cluster,
+        and for dense samples "lsqr" or, for at most 8,192 of them, the same eigenproblem from their
+        inner products.
     max_iter : int, default=20
         The maximum number of LSQR steps for each response.
     tol : float, default=1e-8
         Relative tolerance on the residuals (LSQR's atol and btol) at which the steps end.
+    head : int, default=2000
+        The number of features that "bands" keeps by themselves; fewer if there are fewer.
+    bands : int or "auto", default="auto"
+        The number of bands of the other features.
     half_life : float, optional
         A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
         are forgotten. By default nothing is forgotten.
@@ -102,7 +118,8 @@ class SRDA(InBands, Discriminant):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
-        of available directions, or there are more than 8,192 features in `partial_fit`.
+        of available directions, or there are more than 8,192 features in `partial_fit` of a model
+        that was not fitted in bands.
 
     See Also
     --------
@@ -118,7 +135,13 @@ class SRDA(InBands, Discriminant):
     O(d^3) when attributes are read; with alpha chosen, about 10 times that, or up to 40 times for
     fewer than 8,000 samples. Memory: 8 d^2 bytes, and up to 2,000 samples. With fewer samples than
     features, O(n^2 d). LSQR: 2 max_iter products of X with c - 1 vectors at once, O(c (nnz + n +
-    d)) each; memory 8 c (6 d + 3 n) bytes.
+    d)) each; memory 8 c (6 d + 3 n) bytes. Bands: for a sample with z features in the head and r
+    coordinates of bands O(z^2 + z r + r^2), and 8 k^2 bytes for k = `head` + r coordinates.
+
+    **In bands**, `partial_fit` and ``narrows update`` add to the second pass. The map stays that of
+    the fit: of a class that comes later it keeps the features of the head and what its mean shares
+    with the means of the classes of the fit. Estimators that were fitted by themselves have maps of
+    their own and cannot be merged: fit one, and let `emptied` copies of it learn the other samples.
 
     **The choice of alpha**: up to 2,000 samples, those with the smallest hashes, are kept, so that
     neither order nor merging matters. In turn, parts of the first 1,000 of them, of at most a
