@@ -329,16 +329,18 @@ def used(path, valid, folder, by_command):
 
 def _resume(estimator, state):
     """Go on with a fit, if it is in the making; whether it was."""
-    if type(state) is not type(estimator._empty_state(1)):
+    numbers = range(estimator._passes_in_order())
+    at = next((k for k in numbers if estimator._is_of_pass(state, k)), None)
+    if at is None:
         return False
     with contextlib.suppress(*EXPECTED):
         X, y = labelled(d=max(D, min(state.n_features, 100)))
         estimator._update_state(state, X[:, : state.n_features], y)
-        if estimator._passes_in_order() > 1:
-            estimator._next_pass(state)
+        if at < numbers[-1]:
+            state = estimator._next_pass(state) or state
             estimator._update_state(state, X[:, : state.n_features], y)
         _show(estimator._fit_state(state), None)
-    return type(state) is not estimator._state_type
+    return not estimator._is_finished(state)
 
 
 def _rows(model, n=12):
