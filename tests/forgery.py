@@ -122,11 +122,21 @@ def _in_the_making(estimator, passes):
         state = estimator._empty_state(D)
         for number in range(passes):
             if number:
-                estimator._next_pass(state)
+                state = estimator._next_pass(state)
             estimator._update_state(state, *labelled())
         return estimator, state
 
     return make
+
+
+IN_BANDS = SRDA(solver="bands", head=2, bands=2)
+
+
+def _bands():
+    X, y = labelled(sparse=True)
+    model = SRDA(solver="bands", head=2, bands=2, half_life=40).fit(sparse.csr_array(X[:, :6]), y)
+    X, y = labelled(c=4, seed=1, sparse=True)
+    return model._widen(D).partial_fit(sparse.csr_array(X), y)
 
 
 KINDS = {
@@ -143,6 +153,9 @@ KINDS = {
     "minus": _minus,
     "first pass": _in_the_making(IDRQR(), 1),
     "second pass": _in_the_making(IDRQR(), 2),
+    "first pass of bands": _in_the_making(IN_BANDS, 1),
+    "second pass of bands": _in_the_making(IN_BANDS, 2),
+    "bands, updated and widened": _bands,
     "checkpoint": _in_the_making(OnlineSRDA(reservoir=20), 1),
     "columns": _named,
     "products": _crossed(600),
