@@ -262,9 +262,9 @@ def test_the_limit_of_coordinates_cuts_bases_and_bands(monkeypatch):
 
 def test_many_classes_fill_the_limit():
     rng = np.random.default_rng(0)
-    c, d = 600, 10_000
+    c, d = 600, 14_000
     y = np.arange(2 * c) % c
-    X = sparse.random_array((2 * c, d), density=20 / d, rng=rng, format="csr")
+    X = sparse.random_array((2 * c, d), density=100 / d, rng=rng, format="csr")
     map = map_of(X, y, 4000, 8)
     assert map.n_coordinates == 4000 + 8 * (4191 // 8)
     some = X[:50]
@@ -307,22 +307,25 @@ KINDS = {
 
 
 def _signs():
-    """Values that cancel: class sums that are rounding, or nothing."""
+    """Class sums of values that cancel: rounding, in bands of their own."""
     rng = np.random.default_rng(0)
-    X, y = texts(n=320)
-    X = X.toarray()[:160]
-    X, y = np.vstack([X, X]), np.append(y[:160], y[:160])
-    X[160:, 40:] *= -1
-    order = rng.permutation(320)
-    return sparse.csr_array(X[order]), y[order]
+    X, y = texts(n=160)
+    Z = 5 * rng.normal(size=(160, 30)) * (rng.random((160, 30)) < 0.3)
+    minus = -Z
+    for label in np.unique(y):
+        of = np.flatnonzero(y == label)
+        minus[of] = minus[rng.permutation(of)]
+    X, order = X.toarray(), rng.permutation(320)
+    X = np.vstack([np.hstack([X, Z]), np.hstack([X, minus])])[order]
+    return sparse.csr_array(X), np.append(y, y)[order]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("alpha", ["scale", "cv"])
-def test_order_batches_and_merging_change_nothing(kind, alpha):
+@pytest.mark.parametrize(("alpha", "head"), [("scale", 12), ("cv", 12), ("scale", 100)])
+def test_order_batches_and_merging_change_nothing(kind, alpha, head):
     X, y = KINDS[kind]()
     X, rng, n = sparse.csr_array(X), np.random.default_rng(0), len(y)
-    model = in_bands(alpha=alpha)
+    model = in_bands(alpha=alpha, head=head)
     expected = clone(model).fit(X, y)
     P = expected.predict_proba(X)
     for order in (rng.permutation(n), np.argsort(y, kind="stable"), np.arange(n)[::-1]):
