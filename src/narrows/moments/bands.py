@@ -225,9 +225,7 @@ def _class_sums(
     return np.append(0, np.cumsum(lengths)), every, np.concatenate([*sums, []]), products
 
 
-def _bases(
-    products: np.ndarray, rounding: np.ndarray, most: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _bases(products: np.ndarray, rounding: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Return `mix` and `sizes`, with at most so many columns in each band.
 
     Class sums of a length of at most `rounding` count as zero.
