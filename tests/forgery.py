@@ -122,11 +122,21 @@ def _in_the_making(estimator, passes):
         state = estimator._empty_state(D)
         for number in range(passes):
             if number:
-                estimator._next_pass(state)
+                state = estimator._next_pass(state)
             estimator._update_state(state, *labelled())
         return estimator, state
 
     return make
+
+
+IN_BANDS = SRDA(solver="bands", head=2, bands=2)
+
+
+def _bands():
+    X, y = labelled(sparse=True)
+    model = SRDA(solver="bands", head=2, bands=2, half_life=40).fit(sparse.csr_array(X[:, :6]), y)
+    X, y = labelled(c=4, seed=1, sparse=True)
+    return model._widen(D).partial_fit(sparse.csr_array(X), y)
 
 
 KINDS = {
@@ -143,6 +153,9 @@ KINDS = {
     "minus": _minus,
     "first pass": _in_the_making(IDRQR(), 1),
     "second pass": _in_the_making(IDRQR(), 2),
+    "first pass of bands": _in_the_making(IN_BANDS, 1),
+    "second pass of bands": _in_the_making(IN_BANDS, 2),
+    "bands, updated and widened": _bands,
     "checkpoint": _in_the_making(OnlineSRDA(reservoir=20), 1),
     "columns": _named,
     "products": _crossed(600),
@@ -329,16 +342,18 @@ def used(path, valid, folder, by_command):
 
 def _resume(estimator, state):
     """Go on with a fit, if it is in the making; whether it was."""
-    if type(state) is not type(estimator._empty_state(1)):
+    numbers = range(estimator._passes_in_order())
+    at = next((k for k in numbers if estimator._is_of_pass(state, k)), None)
+    if at is None:
         return False
     with contextlib.suppress(*EXPECTED):
         X, y = labelled(d=max(D, min(state.n_features, 100)))
         estimator._update_state(state, X[:, : state.n_features], y)
-        if estimator._passes_in_order() > 1:
-            estimator._next_pass(state)
+        if at < numbers[-1]:
+            state = estimator._next_pass(state) or state
             estimator._update_state(state, X[:, : state.n_features], y)
         _show(estimator._fit_state(state), None)
-    return type(state) is not estimator._state_type
+    return not estimator._is_finished(state)
 
 
 def _rows(model, n=12):

@@ -19,11 +19,11 @@ from narrows.engines.learn import from_bytes, to_bytes
 from narrows.engines.parts import Parts
 from narrows.io.chunk import Options
 from narrows.solve.errors import DataError, ParameterError
-from tests.cases import ADDITIVE, ALL, BATCH, assert_same, labelled
+from tests.cases import ADDITIVE, ALL, BATCH, TWO_PASSES, assert_same, labelled
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score")
 CUTS = [0, 9, 9, 10, 31, 60]  # uneven, empty, and of one sample
-SPREAD = [case for case in ADDITIVE + BATCH if type(case.estimator).__name__ != "LDA"]
+SPREAD = [case for case in ADDITIVE + BATCH + TWO_PASSES if type(case.estimator).__name__ != "LDA"]
 
 
 DENSE_5, DENSE_3, SPARSE_5, SPARSE_3 = (

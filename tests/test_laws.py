@@ -24,6 +24,7 @@ from tests.cases import (
     PROJECTORS,
     SELECTORS,
     STREAMED,
+    TWO_PASSES,
     WEIGHTED,
     answer,
     assert_same,
@@ -75,13 +76,14 @@ def test_which_laws_apply_to_which_methods():
     }  # fmt: skip
     without_half_life = [ONLINE_SRDA[0], ONLINE_SRDA[2]]
     of = {
-        "streams": ({"batching", "partial_fit", "start", "failing_partial_fit"}, STREAMED),
+        "streams": ({"batching", "partial_fit", "start", "failing_partial_fit"}, STREAMED + TWO_PASSES),
         "sums": ({"unlearning", "forgetting"}, ADDITIVE),
-        "merges": ({"merge_shares_nothing"}, ADDITIVE + ONLINE_SRDA),
-        "indicators": ({"multi_label", "merge"}, ADDITIVE + without_half_life),
+        "merges": ({"merge_shares_nothing"}, ADDITIVE + ONLINE_SRDA + TWO_PASSES),
+        "indicators": ({"multi_label"}, ADDITIVE + without_half_life),
+        "merges once": ({"merge"}, ADDITIVE + without_half_life + TWO_PASSES),
         "selectors": ({"scale"}, SELECTORS),
         "weights": ({"weights", "zero_weight"}, WEIGHTED + without_half_life),
-        "half-lives": ({"half_life"}, ADDITIVE + ONLINE_SRDA),
+        "half-lives": ({"half_life"}, ADDITIVE + ONLINE_SRDA + TWO_PASSES),
         "sparse": (
             {"sparse_formats", "untidy_sparse", "never_dense"},
             [case for case in ALL if not case.name.startswith("LDA(")],

@@ -54,7 +54,7 @@ class Run:
         sample: int | None = None,
     ):
         self.estimator, self.checkpoint, self.inputs = estimator, checkpoint, list(inputs)
-        self._resumed, self._sample = resumed, sample
+        self._resumed, self._sample, self._from_position = resumed, sample, from_position
         self._chunk: Chunk | None = None
         self._passes = 0  # that were begun
         self._new_vectoriser = vectoriser or Tfidf()
@@ -81,6 +81,12 @@ class Run:
         passes = estimator._passes_in_order(narrow=True) - (
             0 if resumed is None else resumed.passes
         )
+        if passes > 1 and resumed is not None and self._from_position:
+            raise ParameterError(
+                f"--from-position: expected a run that has to read its input once more, got "
+                f"{type(estimator).__name__} before its last pass, which needs all rows again. "
+                "Leave it out, and repeat the input from the beginning."
+            )
         count_first = dataset.is_text and self.vectoriser is None and self._sample is None
         if passes > 1 or count_first or ("-" in self.inputs and self._may_read_again()):
             dataset.store_stdin()

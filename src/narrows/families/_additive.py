@@ -183,7 +183,11 @@ class Additive(Estimator):
         partial_fit : Update with more samples.
         narrows.ClassStats : The states that are added up.
         """
-        return merge_into(self, others, _summed)
+        return merge_into(self, others, self._summed)
+
+    def _summed(self, states: list[Any]) -> Any:
+        """Return the sum of states, as one that shares nothing with them."""
+        return type(states[0]).summed(states)
 
     def _empty_state(self, n_features: int) -> ClassStats:
         """Return an empty state of the kind that `fit_stats` expects."""
@@ -315,7 +319,3 @@ class Additive(Estimator):
                 f"got one with second={stats.second!r} and presence={stats.presence}. "
                 f"Make it with ClassStats.of(X, y, second={second!r}, presence={self._presence})."
             )
-
-
-def _summed(states: list[Any]) -> Any:
-    return type(states[0]).summed(states)

@@ -6,8 +6,12 @@ from copy import deepcopy
 from typing import Any, Self
 
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.families._additive import Additive
+from narrows.families._atomic import lock_of
 from narrows.families._base import Fitted
 from narrows.families._cross import CrossProjector
 from narrows.families._errors import errors_named_after
@@ -18,6 +22,10 @@ from narrows.moments.cross import MOST
 from narrows.moments.mapped import Mapped
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import ParameterError
+
+
+def _takes_stats(estimator: Any) -> bool:
+    return estimator.solver != "bands" and bool(estimator._adds_up())
 
 
 class InBands(CrossProjector):
@@ -31,6 +39,13 @@ class InBands(CrossProjector):
     solver: str
     head: int
     bands: Any
+
+    fit_stats = available_if(_takes_stats)(Additive.fit_stats)
+
+    def _why_not(self, name: str) -> str | None:
+        if name == "fit_stats" and self.solver == "bands":
+            return 'solver="bands" makes a state of its own. Use fit, or solver="cross".'
+        return super()._why_not(name)
 
     def emptied(self) -> Self:
         """Return a copy that has learned no samples, with the same map of bands.
@@ -57,8 +72,12 @@ class InBands(CrossProjector):
                 f"{type(self).__name__}: expected a model that was fitted in bands, got another, "
                 "which has no map. Use sklearn.base.clone."
             )
-        new = deepcopy(self)
-        new._fitted = Fitted(self._state.emptied(), self._source)
+        new = clone(self)
+        with lock_of(self):
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self, name):
+                    setattr(new, name, deepcopy(getattr(self, name)))
+            new._fitted = Fitted(self._state.emptied(), self._source)
         return new
 
     # -- states ---------------------------------------------------------------------------------
@@ -76,8 +95,13 @@ class InBands(CrossProjector):
     def _state_from(self, arrays: dict[str, Any]) -> Any:
         return Mapped.from_arrays(arrays) if "map_band" in arrays else super()._state_from(arrays)
 
-    def _unfinished_type(self) -> Any:
-        return ClassStats, Mapped
+    def _is_finished(self, state: Any) -> bool:
+        return super()._is_finished(state) and not _is_first(state)
+
+    def _is_of_pass(self, state: Any, number: int) -> bool:
+        if number:
+            return isinstance(state, Mapped)
+        return isinstance(state, ClassStats) and (self.solver != "bands" or _is_first(state))
 
     def _adds_up(self) -> bool:
         return self.solver == "bands" or super()._adds_up()
@@ -101,13 +125,22 @@ class InBands(CrossProjector):
 
     # -- learning -------------------------------------------------------------------------------
 
+    def _summed(self, states: list[Any]) -> Any:
+        if len({isinstance(state, Mapped) for state in states}) > 1:
+            raise ValueError(
+                f"{type(self).__name__}: expected estimators that were all fitted in bands, or "
+                "none of them, got both. Fit one, and let emptied() copies of it learn the other "
+                "samples."
+            )
+        return super()._summed(states)
+
     def _add(self, stats: Any, X: Any, y: Any, weight: Any, late: bool, **checks: Any) -> Any:
         new = super()._add(stats, X, y, weight, late, **checks)
         second = self._next_pass(new) if stats is None else None
         return new if second is None else self._update_state(second, X, y, weight)
 
     def _fit_wide_parts(self, parts: Any, n_features: int) -> Self:
-        if self.solver not in ("auto", "bands") or not parts.are_sparse():
+        if self.solver != "bands" and (self.solver != "auto" or not parts.are_sparse()):
             return super()._fit_wide_parts(parts, n_features)
         check_parts(type(self).__name__, self.half_life)
         with errors_named_after(self):

@@ -125,9 +125,13 @@ class Estimator(TransformerMixin, BaseEstimator):
         """Return an empty state for a data set in chunks like X, which can be iterated again."""
         return self._empty_state(X.shape[1])
 
-    def _unfinished_type(self) -> Any:
-        """Return the type, or types, of a state in the middle of a fit."""
-        return type(self._empty_state(1))
+    def _is_finished(self, state: Any) -> bool:
+        """Whether a state is that of a model, and not one that a fit has to make another of."""
+        return isinstance(state, self._state_type)
+
+    def _is_of_pass(self, state: Any, number: int) -> bool:
+        """Whether a fit can have a state in its pass of this number, from 0 on."""
+        return isinstance(state, type(self._empty_state(1)))
 
     def _passes_in_order(self, narrow: bool = False) -> int:
         """Return how often at most `fit` goes through the samples in the order of a file.

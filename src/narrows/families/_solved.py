@@ -11,7 +11,7 @@ import numpy as np
 from narrows.families._project import Directions
 from narrows.moments.labels import one_a_row, union, weights
 from narrows.solve.ridge import Curve
-from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Field, checked
+from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
 from narrows.solve.sums import stacked, widened
 
 _SCHEMA = {
@@ -27,6 +27,12 @@ _SCHEMA = {
     "intercept": Field("f8", ("c",), FINITE, optional=True),
     "mean_square": Field("f8", (), NOT_NEGATIVE, optional=True),
 }
+_RULES = (
+    Check(
+        "a rule for classes of positive weight",
+        lambda arrays, sizes: "intercept" not in arrays or bool((arrays["counts"] > 0).all()),
+    ),
+)
 
 
 @dataclass
@@ -69,7 +75,7 @@ class Solved:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Solved:
         """Return the state that `to_arrays` described."""
-        checked(arrays, _SCHEMA)
+        checked(arrays, _SCHEMA, _RULES)
         own = {name: arrays[name] for name in _SCHEMA if name in arrays}
         values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in own.items()}
         return cls(**values)

@@ -325,6 +325,11 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 "Window: expected an estimator whose states add up, got "
                 f"{self.estimator!r}, which needs all samples at once. Use another solver."
             )
+        if self.estimator._passes_in_order(narrow=True) > 1:
+            raise ParameterError(
+                "Window: expected an estimator that learns samples once, got "
+                f"{self.estimator!r}, which needs all samples twice. Use another solver."
+            )
         if self.estimator.half_life is not None:
             raise ParameterError(
                 "Window: expected an estimator without a half_life, got "

@@ -215,14 +215,14 @@ class Checkpoint:
 
     def _check_position(self, estimator: Any, state: Any, progress: dict[str, Any]) -> None:
         """Raise DataError where this run cannot have been at such a position."""
+        at, number = progress["at"], progress["passes"]
         if self.run["base"] is None:
-            kind, passes = estimator._unfinished_type(), estimator._passes_in_order()
+            fits, passes = estimator._is_of_pass(state, number), estimator._passes_in_order()
         else:
-            kind, passes = estimator._state_type, 1
-        at = progress["at"]
+            fits, passes = estimator._is_finished(state), 1
         if not (
-            isinstance(state, kind)
-            and 0 <= progress["passes"] < passes
+            fits
+            and 0 <= number < passes
             and len(at) == len(Position())
             and min(at) >= 0
             and at[0] < len(self.run["inputs"])

@@ -144,7 +144,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     150
     """
     estimator, _ = _read(path)
-    if not isinstance(estimator._fitted.state, estimator._state_type):
+    if not estimator._is_finished(estimator._fitted.state):
         raise DataError(
             path, "expected a model, got a checkpoint of an unfinished fit. Resume the fit first."
         )

@@ -17,6 +17,7 @@ NOWHERE = -1  # the place of a feature that is neither in the head nor in a band
 _COORDINATES = 256  # of the bands, at least, where there are few classes
 _FEWEST = 4  # bands
 _ALIKE = 1e-6  # of the largest eigenvalue: class means of a band that are parallel
+_CANCELLED = 1e-12  # of the length that class sums can have: what is rounding where values cancel
 _DIGITS = 30  # bits of a number that decide an order, so that rounding does not
 _JUST_BELOW = 1e-9  # of a band: rounding
 
@@ -101,6 +102,7 @@ class Bands:
         for columns, D in stats.deviations(p):
             score[columns] = weighted(p[p > 0], D**2)
         energy = np.array(stats.squares)
+        score[score <= _CANCELLED**2 * energy / max(stats.n, 1e-300)] = 0.0
         best = np.argsort(-_coarse(score), kind="stable")[: min(head, MOST - 1)]
         in_head = np.zeros(d, dtype=bool)
         in_head[best] = True
@@ -116,7 +118,9 @@ class Bands:
             share *= g / energy[tail].sum()
             band[tail] = np.clip(np.floor(share + _JUST_BELOW), 0, g - 1)
         ends, codes, sums, products = _class_sums(stats, live, band, g)
-        mix, sizes = _bases(products, room // max(1, g))
+        of_bands = np.bincount(band[band >= 0], energy[band >= 0], g)
+        rounding = _CANCELLED * np.sqrt(of_bands)[:, None] * np.sqrt(stats.counts[live])
+        mix, sizes = _bases(products, rounding, room // max(1, g))
         return cls(band, np.flatnonzero(in_head), ends, codes, sums, mix, sizes)
 
     @property
@@ -221,12 +225,16 @@ def _class_sums(
     return np.append(0, np.cumsum(lengths)), every, np.concatenate([*sums, []]), products
 
 
-def _bases(products: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return `mix` and `sizes`, with at most so many columns in each band."""
+def _bases(products: np.ndarray, rounding: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return `mix` and `sizes`, with at most so many columns in each band.
+
+    Class sums of a length of at most `rounding` count as zero.
+    """
     g, c, _ = products.shape
     mix, sizes = np.zeros((g, c, min(c, most))), np.zeros(g, np.int64)
     for b, K in enumerate(products):
         size = np.sqrt(K.diagonal())
+        size[size <= rounding[b]] = 0.0
         unit = np.divide(1.0, size, out=np.zeros(c), where=size > 0)
         spread, U = linalg.eigh(unit[:, None] * K * unit)
         kept = np.flatnonzero(spread > _ALIKE * spread[-1])[::-1][:most]

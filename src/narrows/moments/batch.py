@@ -26,6 +26,8 @@ class Batch:
         See `solve.sums.add_sparse`.
     origin : ndarray of shape (n_features,), optional
         What dense samples are measured from.
+    keys : ndarray of shape (n_samples,), optional
+        The hashes by which samples are kept; those of X by default.
 
     Attributes
     ----------
@@ -41,6 +43,7 @@ class Batch:
     presence: bool
     origin: np.ndarray | None
     undo: Undo | None
+    keys: np.ndarray | None = None
     sums: Any = None
     squares: Any = None
     by_class: bool = False

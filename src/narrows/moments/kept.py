@@ -87,7 +87,7 @@ class Kept:
         row, column = Y.coords
         counted = Y.data > 0
         row, column, weight = row[counted], column[counted], Y.data[counted]
-        keys = _mixed(_hashes(batch.X))[row]
+        keys = (hashes(batch.X) if batch.keys is None else batch.keys)[row]
         some = np.flatnonzero(keys <= self.bound)
         if not len(some):
             return
@@ -208,8 +208,13 @@ class Kept:
         return new
 
 
-def _hashes(X: Any) -> np.ndarray:
+def hashes(X: Any) -> np.ndarray:
     """Return a hash of each sample; zeros do not count, and sparse ones have that of dense ones."""
+    return _mixed(_sums_of_bits(X))
+
+
+def _sums_of_bits(X: Any) -> np.ndarray:
+    """Return a number of each sample, of which similar samples have similar ones."""
     from narrows.solve.kernels import hash_entries, hash_rows
 
     if sparse.issparse(X):

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.moments.bands import Bands
+from narrows.moments.kept import hashes
 from narrows.moments.labels import indicator
 from narrows.moments.stats import ClassStats, checked_rows
 from narrows.solve.ridge import HeldOut
@@ -60,7 +61,8 @@ class Mapped:
         for part in blocks(n, max(1, _NUMBERS // entries)):
             some = sparse.csr_array(X[part])
             check_sparse(some, weight, squared=True)
-            new.add_samples(self.map.coordinates(some), classes, Y[part])
+            keys = hashes(some) if new.kept else None  # of coordinates, they depend on rounding
+            new.add_samples(self.map.coordinates(some), classes, Y[part], keys)
         self.stats = new
         return self
 

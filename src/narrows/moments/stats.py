@@ -207,8 +207,10 @@ class ClassStats(Algebra):
             )
         return self.add_samples(X, *indicator(X, y, sample_weight))
 
-    def add_samples(self, X: Any, classes: np.ndarray, Y: sparse.csr_array) -> ClassStats:
-        """Add checked samples, of what `indicator` makes of their labels, in place."""
+    def add_samples(
+        self, X: Any, classes: np.ndarray, Y: sparse.csr_array, keys: np.ndarray | None = None
+    ) -> ClassStats:
+        """Add checked samples, of what `indicator` makes of their labels, in place; see `Batch`."""
         added = Y.sum(axis=0)
         weight = float(added.sum())
         self._check_weight(weight)
@@ -222,7 +224,7 @@ class ClassStats(Algebra):
                 self._move(None)  # centred sparse samples would be dense
             elif not self.presence and added.any():
                 self._place(weight, lambda: middle(X, Y))
-            self._add(X, Y, row, undo if self._moments is before else None)
+            self._add(X, Y, row, undo if self._moments is before else None, keys)
             counts = self._counts.copy()
             counts[row] += added
             self._counts = counts
@@ -231,9 +233,9 @@ class ClassStats(Algebra):
 
         return undo.guard(add)
 
-    def _add(self, X: Any, Y: sparse.csr_array, row: np.ndarray, undo: Undo | None) -> None:
+    def _add(self, X: Any, Y: Any, row: np.ndarray, undo: Undo | None, keys: Any) -> None:
         """Add samples to the moments; `undo` notes what changes in place."""
-        batch = Batch(X, Y, row, self.presence, self._origin, undo)
+        batch = Batch(X, Y, row, self.presence, self._origin, undo, keys)
         for moment in self._moments.values():
             moment.update(batch)
         batch.add()
