@@ -102,7 +102,7 @@ PUBLIC = {
     **dict.fromkeys(("OC", "OCM"), EXPLAINED | ADDITIVE),
     **dict.fromkeys(("IMMC", "CCIPCA", "ILDA"), ONLINE),
     **dict.fromkeys(("IOC", "IIS"), ONLINE | {"exact"}),
-    "MMC": PROJECTOR | ADDITIVE | {"n_positive_"},
+    "MMC": PROJECTOR | ADDITIVE | {"emptied", "n_positive_"},
     "PCA": EXPLAINED | ADDITIVE | {"mean_"},
     "LDA": EXPLAINED | ADDITIVE | CLASSIFIER,
     "SRDA": EXPLAINED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from scipy import sparse
 from sklearn.base import clone
@@ -15,7 +15,14 @@ from narrows.families._atomic import lock_of
 from narrows.families._base import Fitted
 from narrows.families._cross import CrossProjector
 from narrows.families._errors import errors_named_after
-from narrows.families._parameters import check, check_parts, check_whole, is_integer, same
+from narrows.families._parameters import (
+    check,
+    check_parts,
+    check_whole,
+    check_word,
+    is_integer,
+    same,
+)
 from narrows.families._solved import Solved
 from narrows.moments.bands import Bands
 from narrows.moments.cross import MOST
@@ -36,6 +43,7 @@ class InBands(CrossProjector):
     """
 
     _state_type = (ClassStats, Solved, Mapped)
+    _solvers: ClassVar[tuple[str, ...]] = ("auto", "cross", "bands")
     solver: str
     head: int
     bands: Any
@@ -81,6 +89,9 @@ class InBands(CrossProjector):
         return new
 
     # -- states ---------------------------------------------------------------------------------
+
+    def _has_sums(self, n_features: int) -> bool:
+        return self.solver == "cross" or (self.solver == "auto" and super()._has_sums(n_features))
 
     def _empty_state(self, n_features: int) -> Any:
         if self.solver == "bands":
@@ -153,6 +164,7 @@ class InBands(CrossProjector):
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         name = type(self).__name__
+        check_word(name, "solver", self.solver, self._solvers)
         check_whole(name, "head", self.head)
         valid = same(self.bands, "auto") or is_integer(self.bands, 0)
         check(name, "bands", self.bands, valid, '"auto" or an integer >= 0')

@@ -47,6 +47,12 @@ def check_whole(who: str, name: str, value: Any, otherwise: str = "", low: int =
     check(who, name, value, is_integer(value, low), f"an integer >= {low}{otherwise}")
 
 
+def check_word(who: str, name: str, value: Any, among: Iterable[str]) -> None:
+    """Raise ParameterError where a parameter is not one of some words."""
+    valid = isinstance(value, str) and value in among
+    check(who, name, value, valid, " or ".join(f'"{word}"' for word in among))
+
+
 def check_flags(estimator: Any, names: Iterable[str]) -> None:
     """Raise ParameterError where one of these parameters is neither True nor False."""
     for name in names:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from narrows.criteria import Criterion
+from narrows.families._bands import InBands
 from narrows.families._cross import CriterionCrossProjector
 from narrows.families._parameters import check, is_number
 from narrows.families._select import CriterionSelector, Selection
@@ -170,7 +171,7 @@ class MMCFS(CriterionSelector):
         )
 
 
-class MMC(CriterionCrossProjector):
+class MMC(InBands, CriterionCrossProjector):
     """Maximum margin criterion projection.
 
     ::
@@ -198,6 +199,15 @@ class MMC(CriterionCrossProjector):
     half_life : float, optional
         A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
         are forgotten. By default nothing is forgotten.
+    solver : {"auto", "cross", "bands"}, default="auto"
+        "cross" solves the eigenproblem from cross products. "bands" goes through the samples twice,
+        in constant memory, and finds the best W in the span of a map of few columns: see `SRDA`.
+        "auto" is "cross" for at most 8,192 features. With more, it is "bands" for sparse samples in
+        files or on a cluster, and otherwise finds W from all samples.
+    head : int, default=2000
+        The number of features that "bands" keeps by themselves; fewer if there are fewer.
+    bands : int or "auto", default="auto"
+        The number of bands of the other features.
 
     Attributes
     ----------
@@ -218,7 +228,7 @@ class MMC(CriterionCrossProjector):
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the
         dimension of the span of the samples, or there are more than 8,192 features in
-        `partial_fit`.
+        `partial_fit` of a model that was not fitted in bands.
 
     Warns
     -----
@@ -270,10 +280,16 @@ class MMC(CriterionCrossProjector):
         n_components: int | None = None,
         eps: float = 1.0,
         half_life: float | None = None,
+        solver: str = "auto",
+        head: int = 2000,
+        bands: int | str = "auto",
     ):
         self.n_components = n_components
         self.eps = eps
         self.half_life = half_life
+        self.solver = solver
+        self.head = head
+        self.bands = bands
 
     @property
     def n_positive_(self) -> int:

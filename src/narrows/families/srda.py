@@ -8,7 +8,7 @@ import numpy as np
 
 from narrows.families._bands import InBands
 from narrows.families._discriminant import Discriminant
-from narrows.families._parameters import check, check_whole, is_number
+from narrows.families._parameters import check, check_whole, check_word, is_number
 from narrows.families._solved import Found
 from narrows.moments.cross import MOST
 from narrows.moments.stats import ClassStats
@@ -21,7 +21,6 @@ _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
 _COMPARED = 1000  # kept samples that ridges are compared by; all of them calibrate
 _RIDGES = ("auto", "scale", "cv")
 _SCALES = ("mean", "within")
-_SOLVERS = ("auto", "cross", "lsqr", "bands")
 
 
 class SRDA(InBands, Discriminant):
@@ -170,6 +169,7 @@ class SRDA(InBands, Discriminant):
     ((1797, 2), True)
     """
 
+    _solvers = ("auto", "cross", "lsqr", "bands")
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
 
     def __init__(
@@ -223,9 +223,6 @@ class SRDA(InBands, Discriminant):
         found = getattr(self._solution, "curve", None)
         return Curve(*np.empty((4, 0))) if found is None else found
 
-    def _has_sums(self, n_features: int) -> bool:
-        return self.solver == "cross" or (self.solver == "auto" and super()._has_sums(n_features))
-
     def _ridge(self, mean_square: float) -> float:
         return mean_square if isinstance(self.alpha, str) else float(self.alpha)
 
@@ -269,8 +266,5 @@ class SRDA(InBands, Discriminant):
             check(name, "alpha", self.alpha, valid, f"{words} or a number >= 0 and < {_LARGEST:g}")
         valid = is_number(self.tol, 0) and self.tol < _LARGEST
         check(name, "tol", self.tol, valid, f"a number >= 0 and < {_LARGEST:g}")
-        for what, among in (("solver", _SOLVERS), ("scale", _SCALES)):
-            value = getattr(self, what)
-            valid = isinstance(value, str) and value in among
-            check(name, what, value, valid, " or ".join(f'"{word}"' for word in among))
+        check_word(name, "scale", self.scale, _SCALES)
         check_whole(name, "max_iter", self.max_iter)
