@@ -4,6 +4,7 @@
 that page in their places.
 """
 
+from benchmarks.studies.bands import BandsCost, BandsQuality
 from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.cross import CrossCost
 from benchmarks.studies.dicts import Dicts
@@ -57,6 +58,8 @@ STUDIES = {
         Ridge,
         RidgeScale,
         RidgePosteriors,
+        BandsQuality,
+        BandsCost,
         Sets,
         FewDimensions,
         RareClasses,

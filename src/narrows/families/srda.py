@@ -179,7 +179,7 @@ class SRDA(InBands, Discriminant):
         solver: str = "auto",
         max_iter: int = 20,
         tol: float = 1e-8,
-        head: int = 2000,
+        head: int = 3000,
         bands: int | str = "auto",
         half_life: float | None = None,
         scale: str = "mean",
