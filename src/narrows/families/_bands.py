@@ -43,6 +43,7 @@ class InBands(CrossProjector):
     """
 
     _state_type = (ClassStats, Solved, Mapped)
+    _several_labels = True
     _solvers: ClassVar[tuple[str, ...]] = ("auto", "cross", "bands")
     solver: str
     head: int

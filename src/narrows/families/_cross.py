@@ -41,6 +41,7 @@ class CrossProjector(RankedProjector, Additive):
     _state_type: ClassVar[Any] = (ClassStats, Solved)
     _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
     _kept: ClassVar[int] = 0  # samples that a state keeps
+    _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
     n_components: int | None
 
     # -- learning -------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ class CrossProjector(RankedProjector, Additive):
 
     def _labels(self, X: Any, y: Any) -> Any:
         y = super()._labels(X, y)
-        if is_matrix(y):
+        if is_matrix(y) and not self._several_labels:
             one_a_row(X, y, type(self).__name__)  # says why not
         return y
 

@@ -204,7 +204,7 @@ class MMC(InBands, CriterionCrossProjector):
         in constant memory, and finds the best W in the span of a map of few columns: see `SRDA`.
         "auto" is "cross" for at most 8,192 features. With more, it is "bands" for sparse samples in
         files or on a cluster, and otherwise finds W from all samples.
-    head : int, default=2000
+    head : int, default=3000
         The number of features that "bands" keeps by themselves; fewer if there are fewer.
     bands : int or "auto", default="auto"
         The number of bands of the other features.
@@ -281,7 +281,7 @@ class MMC(InBands, CriterionCrossProjector):
         eps: float = 1.0,
         half_life: float | None = None,
         solver: str = "auto",
-        head: int = 2000,
+        head: int = 3000,
         bands: int | str = "auto",
     ):
         self.n_components = n_components

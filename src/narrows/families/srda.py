@@ -79,7 +79,7 @@ class SRDA(InBands, Discriminant):
         The maximum number of LSQR steps for each response.
     tol : float, default=1e-8
         Relative tolerance on the residuals (LSQR's atol and btol) at which the steps end.
-    head : int, default=2000
+    head : int, default=3000
         The number of features that "bands" keeps by themselves; fewer if there are fewer.
     bands : int or "auto", default="auto"
         The number of bands of the other features.

@@ -115,7 +115,7 @@ class Cross:
             check_range(rows.X, float(weight.max()))
             self._held = self._held[0], (*self._held[1], rows)
             return
-        products = self._summed()
+        products = self.summed()
         for part in blocks(n, step(X)):
             some = X[part] if sparse.issparse(X) else about(X[part], origin, X.dtype)
             self.single += add(products, some, weight[part])
@@ -132,7 +132,7 @@ class Cross:
         elif products is None and not rows:
             return
         else:
-            mine, theirs = self._summed(), other.products()
+            mine, theirs = self.summed(), other.products()
             with np.errstate(over="ignore", invalid="ignore"):  # checked next
                 (np.add if sign > 0 else np.subtract)(mine, theirs, out=mine)
             check_products(mine)
@@ -219,7 +219,7 @@ class Cross:
         What waits goes on waiting: reading changes no bit of what is read later.
         """
         products, rows = self._held
-        return self._summed() if products is None or rows else products
+        return self.summed() if products is None or rows else products
 
     def samples(self) -> Rows | None:
         """Return all samples, if they are fewer than the features and of one form; else None."""
@@ -333,7 +333,7 @@ class Cross:
             groups += some
         return groups
 
-    def _summed(self) -> np.ndarray:
+    def summed(self) -> np.ndarray:
         """Return the products of all samples, in an array that the caller may write to."""
         products = self._held[0]
         if products is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -161,12 +163,10 @@ class Mapped:
 
     def scatters(self) -> Scatter:
         """Return the total scatter and that of the class means, in coordinates."""
-        S, k = self.stats.scatters(by_samples=False), self.map.n_coordinates
-        C, m = np.asfortranarray(S.C[:k, :k]), S.m[:k]
-        return Scatter(
-            C, np.ascontiguousarray(S.H[:, :k]), S.n, S.noise, S.faint, m,
-            self.map.directions, lambda X: X[:, :k].toarray() - m,
-        )  # fmt: skip
+        S = self.stats.scatters(by_samples=False)
+        for of_length in (S.C[-1], S.H[:, -1], S.m[-1:]):
+            of_length[:] = 0.0  # outside of the span of the samples, so that no direction has it
+        return replace(S, basis=self.map.directions, place=partial(_placed, S.m))
 
     def held_out(self, S: Scatter, most: int | None = None) -> list[HeldOut]:
         """Return the first kept samples in the coordinates of `scatters`, in a few parts."""
@@ -186,3 +186,10 @@ class Mapped:
         if stats.second != "cross" or stats.n_features != map.n_coordinates + 1:
             raise SchemaError("map: expected the cross products of its coordinates, got others.")
         return cls(map, stats)
+
+
+def _placed(m: np.ndarray, X: sparse.csr_array) -> np.ndarray:
+    """Return coordinates of samples less the mean, without the length of what is left out."""
+    found: np.ndarray = X.toarray() - m
+    found[:, -1] = 0.0
+    return found

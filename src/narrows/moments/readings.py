@@ -262,7 +262,7 @@ class Readings:
 
     def _scatter(self) -> np.ndarray:
         """The lower triangle of n C, in Fortran order."""
-        C, centre = self._cross().products().copy(order="F"), self._centre(self.priors())
+        C, centre = self._cross().summed(), self._centre(self.priors())
         return blas.dsyr(-self.n, centre, lower=1, a=C, overwrite_a=1) if C.size else C
 
     def _cross(self) -> Any:
