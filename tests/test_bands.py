@@ -421,7 +421,9 @@ def test_a_stream_starts_with_fit():
     X, y = texts()
     model = in_bands()
     for rows in (slice(None), slice(0)):
-        with pytest.raises(ParameterError, match=r"SRDA: expected fit before partial_fit for .*Use"):
+        with pytest.raises(
+            ParameterError, match=r"SRDA: expected fit before partial_fit for .*Use"
+        ):
             model.partial_fit(X[rows], y[rows])
     assert vars(model) == vars(in_bands())
     assert not hasattr(model, "fit_stats")

@@ -296,11 +296,17 @@ def test_an_estimator_that_fails_is_as_it_was(client):
 BANDS = SRDA(solver="bands", head=20, bands=4)
 
 
-@pytest.mark.parametrize("limit", [tree.LIMIT, 200])
+def wide_texts(n):
+    """Samples of 9,000 features, many of which are 0."""
+    X, y = texts(n=n, d=180)
+    return sparse.csr_array((X.data, X.indices * 50 + 49, X.indptr), shape=(n, 9000)), y
+
+
+@pytest.mark.parametrize("limit", [tree.LIMIT, 100_000])
 @pytest.mark.parametrize("alpha", ["scale", "cv"])
 def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, alpha):
     """Also where states of the first pass are cut by features."""
-    X, y = texts(n=640, d=9000, length=60)
+    X, y = wide_texts(640)
     order = np.argsort(y, kind="stable")
     local = clone(BANDS).set_params(alpha=alpha).fit(X, y)
     parts = [(X[rows], y[rows]) for rows in np.array_split(order, 64)]
@@ -312,7 +318,7 @@ def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, 
 
 
 def test_bands_of_weighted_empty_and_narrower_parts(client):
-    X, y = texts(n=200, d=9000, length=60)
+    X, y = wide_texts(200)
     weight = np.random.default_rng(0).integers(0, 4, 200).astype(float)
     X = X.tolil()
     X[40:80, 5000:] = 0.0
@@ -340,7 +346,7 @@ def test_bands_of_dense_parts_only_if_asked(client):
 
 
 def test_bands_of_parts_that_are_wrong(client):
-    X, y = texts(n=60, d=9000)
+    X, y = wide_texts(60)
     X = sparse.csr_array(X)
     with pytest.raises(ParameterError, match=r"SRDA: expected half_life=None, .* got 5"):
         engine.fit(clone(BANDS).set_params(half_life=5), parts_of(X, y), client)
@@ -357,7 +363,7 @@ def test_bands_of_parts_that_are_wrong(client):
 
 
 def test_bands_of_files_are_those_of_the_command_line(cluster, client, run, tmp_path):
-    X, y = texts(n=200, d=9000, length=60)
+    X, y = wide_texts(200)
     codes = np.unique(y, return_inverse=True)[1]
     for k, (i, j) in enumerate(pairwise([0, 30, 110, 200])):
         write(tmp_path / f"s{k}.svm", X[i:j], codes[i:j])
@@ -372,7 +378,7 @@ def test_bands_of_files_are_those_of_the_command_line(cluster, client, run, tmp_
 
 def killing_part_of_texts(k, mark, when):
     """Kill the worker that comes to part 7 for the first or the second time."""
-    X, y = texts(n=64 * 5, d=9000, length=60)
+    X, y = wide_texts(64 * 5)
     if k == 7:
         for count in range(when + 1):
             name = f"{mark}{count}"
@@ -394,7 +400,7 @@ def test_a_worker_that_is_killed_in_either_pass_is_replaced(client, tmp_path, wh
     assert os.path.exists(f"{mark}{when}")
     client.wait_for_workers(2, LIMIT)
     assert set(client.run(os.getpid).values()) != pids
-    same_models(spread, clone(BANDS).fit(*texts(n=64 * 5, d=9000, length=60)))
+    same_models(spread, clone(BANDS).fit(*wide_texts(64 * 5)))
 
 
 # -- what comes in ---------------------------------------------------------------------------------
