@@ -83,6 +83,8 @@ def test_there_is_only_fit_and_it_is_said_what_has_more(case):
 )
 def test_a_failing_fit_changes_nothing(case, spoil, message):
     X, y = labelled()
+    if "one label" in message and case in CROSS and isinstance(case.estimator, SRDA | MMC):
+        pytest.skip("it takes several labels a sample")
     fitted = case.new().fit(X, y)
     before = case.new().fit(X, y)
     for estimator in (fitted, case.new()):

@@ -28,6 +28,7 @@ from narrows.io.write import writer
 from narrows.moments import table
 from narrows.solve.errors import DataError, ParameterError
 from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, assert_same, labelled
+from tests.test_bands import same_models, texts
 from tests.test_cross import METHODS, real
 from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
 
@@ -288,6 +289,122 @@ def test_an_estimator_that_fails_is_as_it_was(client):
         engine.fit(oc, [(X, np.full(60, "one"))], client)
     for key, value in answer(oc).items():
         np.testing.assert_array_equal(value, before[key])
+
+
+# -- two passes ----------------------------------------------------------------------------------
+
+BANDS = SRDA(solver="bands", head=20, bands=4)
+
+
+def wide_texts(n):
+    """Samples of 9,000 features, many of which are 0."""
+    X, y = texts(n=n, d=180)
+    return sparse.csr_array((X.data, X.indices * 50 + 49, X.indptr), shape=(n, 9000)), y
+
+
+@pytest.mark.parametrize("limit", [tree.LIMIT, 100_000])
+@pytest.mark.parametrize("alpha", ["scale", "cv"])
+def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, alpha):
+    """Also where states of the first pass are cut by features."""
+    X, y = wide_texts(640)
+    order = np.argsort(y, kind="stable")
+    local = clone(BANDS).set_params(alpha=alpha).fit(X, y)
+    parts = [(X[rows], y[rows]) for rows in np.array_split(order, 64)]
+    monkeypatch.setattr(tree, "LIMIT", limit)
+    for solver in ("bands", "auto"):
+        spread = engine.fit(clone(BANDS).set_params(alpha=alpha, solver=solver), parts, client)
+        same_models(spread, local)
+        np.testing.assert_allclose(spread.predict_proba(X), local.predict_proba(X), atol=1e-7)
+
+
+def test_bands_of_weighted_empty_and_narrower_parts(client):
+    X, y = wide_texts(200)
+    weight = np.random.default_rng(0).integers(0, 4, 200).astype(float)
+    X = X.tolil()
+    X[40:80, 5000:] = 0.0
+    X = sparse.csr_array(X)
+    cuts = [0, 40, 40, 80, 81, 200]
+    parts = [(X[i:j], y[i:j], weight[i:j]) for i, j in pairwise(cuts)]
+    parts[2] = (sparse.csr_array(X[40:80, :5000]), *parts[2][1:])
+    same_models(engine.fit(clone(BANDS), parts, client), clone(BANDS).fit(X, y, weight))
+    turned = [parts[2], *parts]
+    every = sparse.vstack([X[40:80], X]).tocsr()
+    expected = clone(BANDS).fit(every, np.append(y[40:80], y), np.append(weight[40:80], weight))
+    same_models(engine.fit(clone(BANDS), turned, client), expected)
+    mixed = [(rows.toarray() if k == 4 else rows, *rest) for k, (rows, *rest) in enumerate(parts)]
+    same_models(engine.fit(clone(BANDS), mixed, client), clone(BANDS).fit(X, y, weight))
+
+
+def test_bands_of_dense_parts_only_if_asked(client):
+    X, y = labelled(n=60, d=8200)
+    spread = engine.fit(clone(BANDS), parts_of(X, y), client)
+    same_models(spread, clone(BANDS).fit(X, y))
+    spread = engine.fit(SRDA(), parts_of(X, y), client)
+    assert not hasattr(spread._state, "map")
+    narrow = engine.fit(clone(BANDS), parts_of(X[:, :9], y), client)
+    same_models(narrow, clone(BANDS).fit(X[:, :9], y))
+
+
+def test_bands_of_several_labels_a_sample_in_parts(client):
+    X, _ = wide_texts(60)
+    X, Y = sparse.csr_array(X), np.eye(4, dtype=int)[np.arange(60) % 4]
+    Y[::3, 0] = 1
+    same_models(engine.fit(clone(BANDS), parts_of(X, Y), client), clone(BANDS).fit(X, Y))
+
+
+def test_bands_of_parts_that_are_wrong(client):
+    X, y = wide_texts(60)
+    X = sparse.csr_array(X)
+    with pytest.raises(ParameterError, match=r"SRDA: expected half_life=None, .* got 5"):
+        engine.fit(clone(BANDS).set_params(half_life=5), parts_of(X, y), client)
+    with pytest.raises(ValueError, match="SRDA: expected two classes of positive weight, got 1"):
+        engine.fit(clone(BANDS), parts_of(X, np.full(60, "a")), client)
+    with pytest.raises(ValueError, match="expected two classes of positive weight, got 0"):
+        engine.fit(clone(BANDS), [(X[:0], y[:0])] * 2, client)
+    X.data[7] = np.nan
+    with pytest.raises(DataError, match="partition 0:1: expected finite values"):
+        engine.fit(clone(BANDS), parts_of(X, y), client)
+
+
+def test_bands_of_files_are_those_of_the_command_line(cluster, client, run, tmp_path):
+    X, y = wide_texts(200)
+    codes = np.unique(y, return_inverse=True)[1]
+    for k, (i, j) in enumerate(pairwise([0, 30, 110, 200])):
+        write(tmp_path / f"s{k}.svm", X[i:j], codes[i:j])
+    fit = "fit s*.svm --method srda --param head=20 --param bands=4 -o "
+    engine_dask = f"--engine dask --scheduler {cluster.scheduler_address}"
+    assert run(f"{fit} m.narrows {engine_dask}")[0] == 0
+    assert run(f"{fit} l.narrows")[0] == 0
+    spread, local = narrows.load("m.narrows"), narrows.load("l.narrows")
+    same_models(spread, local)
+    assert spread.partial_fit(X[:, : spread.n_features_in_], codes).n_samples_seen_ == 400
+
+
+def killing_part_of_texts(k, mark, when):
+    """Kill the worker that comes to part 7 for the first or the second time."""
+    X, y = wide_texts(64 * 5)
+    if k == 7:
+        for count in range(when + 1):
+            name = f"{mark}{count}"
+            if not os.path.exists(name):
+                with open(name, "w"):
+                    if count == when:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                break
+    return X[k::64], y[k::64]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", [0, 1], ids=["first pass", "second pass"])
+def test_a_worker_that_is_killed_in_either_pass_is_replaced(client, tmp_path, when):
+    mark = str(tmp_path / "killed")
+    parts = [dask.delayed(killing_part_of_texts)(k, mark, when) for k in range(64)]
+    pids = set(client.run(os.getpid).values())
+    spread = engine.fit(clone(BANDS), parts, client)
+    assert os.path.exists(f"{mark}{when}")
+    client.wait_for_workers(2, LIMIT)
+    assert set(client.run(os.getpid).values()) != pids
+    same_models(spread, clone(BANDS).fit(*wide_texts(64 * 5)))
 
 
 # -- what comes in ---------------------------------------------------------------------------------

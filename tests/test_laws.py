@@ -76,7 +76,10 @@ def test_which_laws_apply_to_which_methods():
     }  # fmt: skip
     without_half_life = [ONLINE_SRDA[0], ONLINE_SRDA[2]]
     of = {
-        "streams": ({"batching", "partial_fit", "start", "failing_partial_fit"}, STREAMED + TWO_PASSES),
+        "streams": (
+            {"batching", "partial_fit", "start", "failing_partial_fit"},
+            STREAMED + TWO_PASSES,
+        ),
         "sums": ({"unlearning", "forgetting"}, ADDITIVE),
         "merges": ({"merge_shares_nothing"}, ADDITIVE + ONLINE_SRDA + TWO_PASSES),
         "indicators": ({"multi_label"}, ADDITIVE + without_half_life),

@@ -19,7 +19,7 @@ from narrows.solve.sums import blocks, canonical, stacked, widened
 _BLOCK = 1 << 15  # numbers that are hashed at a time
 _LAST = np.uint64(2**64 - 1)
 _SCHEMA = {
-    "kept": Field("i8", (), between(0, MOST)),
+    "kept": Field("i8", (), between(1, MOST)),
     "kept_bound": Field("u8"),
     "kept_keys": Field("u8", ("q",)),
     "kept_code": Field("i8", ("q",), between(0, "c")),

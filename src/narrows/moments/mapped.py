@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -14,6 +15,7 @@ from narrows.moments.bands import Bands
 from narrows.moments.kept import hashes
 from narrows.moments.labels import indicator
 from narrows.moments.stats import ClassStats, checked_rows
+from narrows.solve.errors import RangeError
 from narrows.solve.ridge import HeldOut
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import SchemaError
@@ -64,7 +66,8 @@ class Mapped:
             some = sparse.csr_array(X[part])
             check_sparse(some, weight, squared=True)
             keys = hashes(some) if new.kept else None  # of coordinates, they depend on rounding
-            new.add_samples(self.map.coordinates(some), classes, Y[part], keys)
+            with self._features_in_errors():
+                new.add_samples(self.map.coordinates(some), classes, Y[part], keys)
         self.stats = new
         return self
 
@@ -92,7 +95,9 @@ class Mapped:
         first, *others = states
         for other in others:
             first._check_map(other)
-        return cls(first.map, ClassStats.summed([first.stats, *(each.stats for each in others)]))
+        with first._features_in_errors():
+            stats = ClassStats.summed([first.stats, *(each.stats for each in others)])
+        return cls(first.map, stats)
 
     def __mul__(self, weight: Any) -> Self:
         return type(self)(self.map, self.stats * weight)
@@ -100,8 +105,19 @@ class Mapped:
     def fade(self, weight: float, fresh: Self) -> Self:
         """Scale all weights, add a state, and return self."""
         self._check_map(fresh)
-        self.stats.fade(weight, fresh.stats)
+        with self._features_in_errors():
+            self.stats.fade(weight, fresh.stats)
         return self
+
+    @contextmanager
+    def _features_in_errors(self) -> Iterator[None]:
+        """Name features in errors, not coordinates, of which those of bands are of many."""
+        try:
+            yield
+        except RangeError as error:
+            k, head = error.feature, self.map.head
+            feature = int(head[k]) if k is not None and k < len(head) else None
+            raise error.of_feature(feature) from None
 
     def _check_map(self, other: Self) -> None:
         if self.map is not other.map and not self.map.is_same(other.map):

@@ -93,8 +93,8 @@ class RangeError(ValueError):
         """Return the same error, raised by the class `who`, for a feature of this name."""
         return RangeError(*self.said, who, name)
 
-    def of_feature(self, feature: int) -> RangeError:
-        """Return the same error for another feature."""
+    def of_feature(self, feature: int | None) -> RangeError:
+        """Return the same error for another feature, or for none."""
         expected, got, _, advice = self.said
         return RangeError(expected, got, feature, advice, self.who)
 
