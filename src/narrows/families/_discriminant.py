@@ -131,6 +131,11 @@ class Discriminant(ClassifierMixin, ExplainedProjector, CrossProjector):
         solution = self._solution
         X = self._check_X(X, reset=False)
         if not isinstance(solution, Found) or solution.rule is None:
+            if not isinstance(self._state, Solved):
+                raise NotFittedError(
+                    f"{type(self).__name__}: expected samples to predict by, got none so far. "
+                    "Continue with partial_fit."
+                )
             raise NotFittedError(
                 f"{type(self).__name__}: expected a model that was fitted by narrows 0.2 or later, "
                 "got an older one. Call fit again to predict."

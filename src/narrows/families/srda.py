@@ -239,7 +239,7 @@ class SRDA(InBands, Discriminant):
         return found
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        return scaled(discriminants(S, alpha, total=True), S.n, self.scale)
+        return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, self.scale)
 
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
         alpha = min(A.scaled(alpha), _LARGEST)  # a larger one gives the same directions

@@ -101,9 +101,9 @@ class Scatter:
         """Return alpha, or the least ridge that is more than rounding."""
         return max(alpha, max(_RIDGE, len(self.C) / 16) * self.noise)
 
-    def plus(self, alpha: float) -> np.ndarray:
-        """Return the lower triangle of C + alpha I."""
-        C = self.C.copy(order="F")
+    def plus(self, alpha: float, overwrite: bool = False) -> np.ndarray:
+        """Return the lower triangle of C + alpha I, with `overwrite` in the place of C."""
+        C = self.C if overwrite else self.C.copy(order="F")
         C[np.diag_indices_from(C)] += alpha
         return C
 
@@ -162,11 +162,12 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray, faint: 
     )  # fmt: skip
 
 
-def discriminants(S: Scatter, alpha: float, total: bool = False) -> Answer:
+def discriminants(S: Scatter, alpha: float, total: bool = False, overwrite: bool = False) -> Answer:
     """Return the v that maximise v'H'H v / v'D v one after the other, with V'D V = I.
 
     D = n S_w + alpha I, or C + alpha I with `total`: the same directions in the same order, and the
-    ratios r there are r / (1 + r) here. Those that are rounding are left out.
+    ratios r there are r / (1 + r) here. Those that are rounding are left out. With `overwrite`, C
+    may be changed.
 
     Notes
     -----
@@ -178,7 +179,7 @@ def discriminants(S: Scatter, alpha: float, total: bool = False) -> Answer:
     if not S.C.size:
         return _nothing(S)
     alpha = S.ridge(alpha)
-    factor = factorised(S.plus(alpha) if total else S.within(alpha))
+    factor = factorised(S.plus(alpha, overwrite) if total else S.within(alpha))
     T = lapack.dtrtrs(factor, np.asfortranarray(S.H.T), lower=1)[0]
     _, t, Ut = linalg.svd(T.T, full_matrices=False)
     found = t**2 > DROPPED * (t[:1] ** 2).max(initial=0.0)
