@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +12,11 @@ from scipy.linalg import blas
 
 from narrows.moments.table import Table
 from narrows.solve.sums import HUGE, TINY, check_not_tiny, sum_of_squares, too_large, with_values
+from narrows.solve.threads import CORES, each
 
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
+_MANY = 1 << 21  # products that are worth several threads
 # the time of a product, where both features are scattered in a sample 1: one of them, and none
 _BESIDE, _BLAS = 1 / 8, 1 / 50
 
@@ -48,20 +51,41 @@ def add(G: np.ndarray, X: Any, weight: np.ndarray) -> float:
 
 def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> float:
     """Add the products of sparse samples; the last features may be there in most of them."""
-    from narrows.solve.kernels import add_products
-
     k = _first_filled(X)
     if k == X.shape[1]:
-        add_products(X.indptr, X.indices, X.data, weight, G.T)
+        _add_scattered(G, X, weight)
         return 0.0
     if (weight != 1).any():
         X = with_values(X, X.data * np.repeat(np.sqrt(weight), np.diff(X.indptr)))
     thin, filled = X[:, :k], X[:, k:].toarray()
-    add_products(thin.indptr, thin.indices, thin.data, np.ones(len(weight)), G.T)
+    _add_scattered(G, thin, np.ones(len(weight)))
     G[k:, :k] += (thin.T @ filled).T
     with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
         G[k:, k:] += blas.dsyrk(1.0, filled.T, lower=1)
     return 0.0
+
+
+def _add_scattered(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
+    """Add the products of sparse samples on all cores, each with features of its own."""
+    from narrows.solve.kernels import add_products
+
+    def add(features: slice) -> None:
+        low, high = features.start, features.stop
+        add_products(X.indptr, X.indices, X.data, weight, low, high, G.T)
+
+    each(add, _shares(X))
+
+
+def _shares(X: sparse.csr_array) -> list[slice]:
+    """Return ranges of features with about equal numbers of products with the features after."""
+    entries = np.arange(X.nnz)
+    products = np.repeat(X.indptr[1:], np.diff(X.indptr)) - entries
+    if CORES == 1 or products.sum() < _MANY:
+        return [slice(0, X.shape[1])]
+    done = np.cumsum(np.bincount(X.indices, products, X.shape[1]))
+    cuts = np.searchsorted(done, done[-1] * np.arange(1, CORES) / CORES) + 1
+    ends = [0, *cuts.tolist(), X.shape[1]]
+    return [slice(a, b) for a, b in pairwise(ends) if a < b]
 
 
 def _first_filled(X: sparse.csr_array) -> int:

@@ -111,11 +111,20 @@ def add_dense_rows(
 
 
 @compiled
-def add_products(indptr: Array, indices: Array, data: Array, weight: Array, G: Array) -> None:
-    """G += sum_i w_i x_i x_i' for rows of CSR parts, sorted, above the diagonal; O(nnz^2 / n)."""
+def add_products(
+    indptr: Array, indices: Array, data: Array, weight: Array, low: int, high: int, G: Array
+) -> None:
+    """G += sum_i w_i x_i x_i' for rows of CSR parts, sorted; O(nnz^2 / n).
+
+    What is above the diagonal, in the rows of G from `low` on, and below `high`.
+    """
     for i in range(len(indptr) - 1):
         for e in range(indptr[i], indptr[i + 1]):
             row, v = indices[e], weight[i] * data[e]
+            if row < low:
+                continue
+            if row >= high:
+                break
             for f in range(e, indptr[i + 1]):
                 G[row, indices[f]] += v * data[f]
 
