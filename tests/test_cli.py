@@ -519,7 +519,9 @@ def test_the_parameters_of_srda(run, svm, options, expected):
     assert "got 'much'" in err
 
 
-@pytest.mark.parametrize("method", ["srda", slow("mmc"), slow("pca --n-components 2")])
+@pytest.mark.parametrize(
+    "method", ["srda --param head=50", slow("mmc"), slow("pca --n-components 2")]
+)
 def test_a_file_may_turn_out_to_be_too_wide_for_cross_products(run, tmp_path, method):
     X, _ = labelled(n=60, d=9000, sparse=True)
     rows, y = sparse.lil_array(X), np.arange(60) % 3
@@ -545,7 +547,7 @@ def test_a_file_may_turn_out_to_be_too_wide_for_cross_products(run, tmp_path, me
         f"{whole} --chunk-rows 7 --checkpoint c --every 7 -o x.narrows",
         f"{whole} --chunk-rows 7 --checkpoint c --every 7 --resume -o x.narrows",
     ):
-        if method in ("srda", "mmc") and not command.startswith(("update narrow", "merge")):
+        if not method.startswith("pca") and not command.startswith(("update narrow", "merge")):
             continue  # which is fitted in bands
         status, out, err = run(command)
         assert (status, out) == (2, ""), command

@@ -28,6 +28,7 @@ from narrows.io.write import writer
 from narrows.moments import table
 from narrows.solve.errors import DataError, ParameterError
 from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, assert_same, labelled
+from tests.conftest import slow
 from tests.test_bands import same_models, texts
 from tests.test_cross import METHODS, real
 from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
@@ -302,8 +303,15 @@ def wide_texts(n):
     return sparse.csr_array((X.data, X.indices * 50 + 49, X.indptr), shape=(n, 9000)), y
 
 
-@pytest.mark.parametrize("limit", [tree.LIMIT, 100_000])
-@pytest.mark.parametrize("alpha", ["scale", "cv"])
+@pytest.mark.parametrize(
+    ("limit", "alpha"),
+    [
+        (tree.LIMIT, "cv"),
+        slow(tree.LIMIT, "scale"),
+        slow(100_000, "cv"),
+        slow(100_000, "scale"),
+    ],
+)
 def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, alpha):
     """Also where states of the first pass are cut by features."""
     X, y = wide_texts(640)
@@ -470,7 +478,7 @@ def test_parts_of_which_some_are_sparse(client):
         engine.fit(LDA(), parts, client)
 
 
-@pytest.mark.parametrize("method", [partial(SRDA), partial(MMC, 2), partial(PCA, 2)])
+@pytest.mark.parametrize("method", [partial(SRDA), slow(partial(MMC, 2)), partial(PCA, 2)])
 def test_later_parts_may_have_too_many_features_for_sums(client, method):
     """What workers summed is dropped then; it sums in bands, but for PCA, whose samples stay."""
     X, y = labelled(n=60, d=9000, sparse=True)
