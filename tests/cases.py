@@ -167,6 +167,7 @@ TWO_PASSES = [  # make a map, and learn the same samples once more
         SRDA(solver="bands", alpha=0.5, head=3, bands=2),
         expected_to_fail=FROM_FIT | OFFSET | OWN_MAPS,
     ),
+    Case(MMC(solver="bands", head=3, bands=2), expected_to_fail=FROM_FIT | OFFSET | OWN_MAPS),
 ]
 UPDATES = OFFSET | {"partial_fit": "updates are the paper's approximation, fit is not"}
 IDR_QR = [

@@ -18,6 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from narrows import LDA, MMC, PCA, SRDA, ClassStats, Window, load, save
+from narrows.moments import products as summing
 from narrows.moments.cross import MOST, Cross
 from narrows.solve.eigen import best_ratios
 from narrows.solve.errors import ParameterError
@@ -591,6 +592,25 @@ def test_samples_that_differ_have_different_hashes():
 @pytest.mark.parametrize("name", ["orl", "waveform", "news20_static384"])
 def test_real_data_have_the_same_directions_in_all_ways(data, name, method):
     assert_all_ways_are_one(method, *real(name, data))
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_sparse_samples_whose_last_features_are_nearly_always_there(monkeypatch, cores):
+    """Those are summed as arrays, and the others by several threads, with the same bits."""
+    monkeypatch.setattr(summing, "CORES", cores)
+    monkeypatch.setattr(summing, "_MANY", 1)
+    rng, splits = np.random.default_rng(0), set()
+    for _ in range(60):
+        n, d = rng.integers(1, 50), rng.integers(1, 80)
+        share = np.linspace(0.05, 1, d) ** rng.integers(1, 9)
+        X = sparse.csr_array(rng.normal(size=(n, d)) * (rng.random((n, d)) < share))
+        weight = rng.random(n) + 0.1 if rng.random() < 0.5 else np.ones(n)
+        G = np.zeros((d, d), order="F")
+        summing.add(G, X, weight)
+        expected = np.tril(products(X.toarray(), weight))
+        np.testing.assert_allclose(G, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+        splits.add(summing._first_filled(X) / d)
+    assert len(splits) > 20
 
 
 def test_a_moment_of_no_samples():
