@@ -50,7 +50,7 @@ def parts(weight: np.ndarray, n: float, k: int) -> list[slice]:
     """
     total = np.append(0.0, np.cumsum(weight))
     share = n / _SHARE * (1 + 1e-9)
-    count = max(1, int(np.ceil(total[-1] / share)))
+    count = max(1, int(min(len(weight), np.ceil(total[-1] / share))))
     if k > _TOO_WIDE:
         total, count = total[total <= share], 1
     ends = np.searchsorted(total, np.linspace(0, total[-1], count + 1) * (1 - 1e-12))
