@@ -303,15 +303,9 @@ def wide_texts(n):
     return sparse.csr_array((X.data, X.indices * 50 + 49, X.indptr), shape=(n, 9000)), y
 
 
-@pytest.mark.parametrize(
-    ("limit", "alpha"),
-    [
-        (tree.LIMIT, "cv"),
-        slow(tree.LIMIT, "scale"),
-        slow(100_000, "cv"),
-        slow(100_000, "scale"),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [tree.LIMIT, 100_000])
+@pytest.mark.parametrize("alpha", ["scale", "cv"])
 def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, alpha):
     """Also where states of the first pass are cut by features."""
     X, y = wide_texts(640)
