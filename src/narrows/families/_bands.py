@@ -68,12 +68,18 @@ class InBands(CrossProjector):
 
         Raises
         ------
+        NotFittedError
+            The estimator is not fitted.
         ParameterError
             The estimator was not fitted in bands.
 
         See Also
         --------
         merge : Add the samples of other estimators.
+
+        Notes
+        -----
+        **Cost**: O(1), since the map is shared. docs/srda.md has an example.
         """
         check_is_fitted(self)
         if not isinstance(self._state, Mapped):

@@ -56,9 +56,11 @@ class CrossProjector(RankedProjector, Additive):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Any number of samples, also 0 or 1, of at most 8,192 features.
+            Any number of samples, also 0 or 1, of at most 8,192 features; of any number where the
+            estimator was fitted in bands.
         y : array-like of shape (n_samples,)
-            One label per sample; new classes may appear at any time.
+            One label per sample; new classes may appear at any time. SRDA and MMC take a 0-1
+            indicator matrix of shape (n_samples, n_classes) as well.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
         classes : array-like of shape (n_classes,), optional
@@ -74,7 +76,8 @@ class CrossProjector(RankedProjector, Additive):
         ------
         ValueError
             More than 8,192 features, NaN or infinity, another number of features, labels of another
-            type or not among `classes`. The estimator is then unchanged.
+            type or not among `classes`, or an estimator with ``solver="bands"`` before `fit`. The
+            estimator is then unchanged.
 
         See Also
         --------

@@ -14,7 +14,7 @@ from narrows.solve.schema import FINITE, SORTED, Check, Field, between, checked
 from narrows.solve.sums import canonical, weighted
 
 NOWHERE = -1  # the place of a feature that is neither in the head nor in a band
-_COORDINATES = 256  # of the bands, at least, where there are few classes
+_COORDINATES = 256  # of all bands together, about, where there are few classes
 _FEWEST = 4  # bands
 _ALIKE = 1e-6  # of the largest eigenvalue: class means of a band that are parallel
 _CANCELLED = 1e-12  # of the length that class sums can have: what is rounding where values cancel

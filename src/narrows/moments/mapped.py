@@ -123,8 +123,8 @@ class Mapped:
         if self.map is not other.map and not self.map.is_same(other.map):
             raise ValueError(
                 "ClassStats: expected states with one map to add up, got two maps, since each fit "
-                "by bands makes its own. Fit one estimator, and let emptied() copies of it learn "
-                "the other samples."
+                "in bands makes its own. Fit to all samples at once, or fit one estimator and let "
+                "its emptied() copies learn the other samples."
             )
 
     # -- reading --------------------------------------------------------------------------------
