@@ -56,8 +56,8 @@ class CrossProjector(RankedProjector, Additive):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Any number of samples, also 0 or 1, of at most 8,192 features; of any number where the
-            estimator was fitted in bands.
+            Any number of samples, also 0 or 1, of at most 8,192 features. An estimator that was
+            fitted in bands has no such limit.
         y : array-like of shape (n_samples,)
             One label per sample; new classes may appear at any time. SRDA and MMC take a 0-1
             indicator matrix of shape (n_samples, n_classes) as well.

@@ -67,8 +67,8 @@ class SRDA(InBands, Discriminant):
     alpha : float or {"auto", "scale", "cv"}, default="auto"
         The ridge, in the squared units of X: it is added to the scatter of all samples, which is a
         sum and not a mean. "scale" is the mean squared length of samples less their mean. "cv" is
-        chosen by held-out samples: see Notes. "auto" is "cv" for at most 8,192 features, and
-        "scale" otherwise.
+        chosen by held-out samples: see Notes. "auto" is "cv" where cross products of features are
+        summed, and "scale" otherwise, also in bands.
     solver : {"auto", "cross", "lsqr", "bands"}, default="auto"
         "cross" solves the eigenproblem from cross products, "lsqr" needs all samples at once, and
         "bands" two passes over them. "auto" is "cross" for at most 8,192 features. With more, it is
