@@ -21,6 +21,7 @@ Efficient Algorithm for Large-Scale Discriminant Analysis", IEEE TKDE 20(1), 200
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,12 +128,13 @@ class DiagonalRLS:
         self.clock[FACTOR], self.clock[LAST] = 1.0, -1.0
         self.window = np.zeros(WINDOW, np.uint8)
         self.reservoir = Reservoir(reservoir, seed, dtype)
+        self.origin = self.first = self.sums = None
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return everything as named arrays, for `from_arrays`; no bit changes."""
         arrays = {**vars(self), **vars(self.reservoir)}
         del arrays["reservoir"]
-        return arrays
+        return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> DiagonalRLS:
@@ -170,6 +172,34 @@ class DiagonalRLS:
         self.W = self.W.astype(dtype)
         self.reservoir.promote(dtype)
 
+    # -- the origin -------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The decayed mean of all samples, of shape (n_features,), where there is an origin."""
+        assert self.origin is not None and self.first is not None
+        return self.origin + self.clock[FACTOR] * self.first[1] / self.clock[WEIGHT]
+
+    def move(self, origin: np.ndarray | None) -> None:
+        """Measure samples from another origin; outputs stay the same.
+
+        Nothing is changed in place.
+        """
+        if self.origin is None:
+            return
+        new = np.zeros(self.n_features) if origin is None else origin
+        delta, clock, first = new - self.origin, self.clock.copy(), self.first
+        factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
+        assert first is not None
+        self.b = self.b + delta @ self.W
+        self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
+        if weight > 0:
+            clock[S2] = max(clock[S2] + delta @ (delta - 2 * first[1] / weight), 0)
+        if self.sums is not None:
+            self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
+        self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
+        self.origin, self.clock = origin, clock
+
     # -- learning ---------------------------------------------------------------------------
 
     def note(self, undo: Undo) -> None:
@@ -186,6 +216,7 @@ class DiagonalRLS:
         rule: Rule,
         reduced: np.ndarray | None = None,
         undo: Undo | None = None,
+        hits: np.ndarray | None = None,
     ) -> None:
         """Run one step for each sample, in order.
 
@@ -323,6 +354,7 @@ def merged(
         That of all parts.
     """
     first, least = parts[0], 0.1 if rule.softmax else 1.0
+    parts = _about_one_origin(parts)
     dtype = np.result_type(*(part.W.dtype for part in parts))
     clocks = np.array([part.clock for part in parts])
     n = clocks[:, WEIGHT].sum()
@@ -345,10 +377,34 @@ def merged(
     np.divide(W, energy[:, None], out=W, where=energy[:, None] > 0)
     new.b /= least + clock[QB]
     new.W, new.Q = W.astype(dtype), Q
+    new.origin, new.first, new.sums = parts[0].origin, None, None
+    if new.origin is not None:
+        new.first = np.sum([part.clock[FACTOR] * part.first for part in parts], axis=0)
+    if all(part.sums is not None for part in parts):
+        new.sums = np.zeros(W.shape)
+        for part, column in zip(parts, columns, strict=True):
+            new.sums[:, column] += part.clock[FACTOR] * part.sums
     if len(first.reservoir):
-        samples, stores = [part.samples() for part in parts], [part.reservoir for part in parts]
+        stores = [part.reservoir for part in parts]
+        samples = [
+            part.reservoir.samples(first.n_features, float(part.clock[FACTOR])) for part in parts
+        ]
         new.reservoir.fill(*balanced(samples, columns, n_classes, stores, rule.several))
     return new
+
+
+def _about_one_origin(parts: Sequence[DiagonalRLS]) -> list[DiagonalRLS]:
+    """Return parts about the mean of all samples, or about 0 if one part is; copies."""
+    parts, seen = [copy(part) for part in parts], [part for part in parts if part.clock[SEEN]]
+    origin = None
+    if seen and all(part.origin is not None for part in seen):
+        share = np.array([part.clock[WEIGHT] for part in seen])
+        origin = np.einsum("i,ij->j", share / share.sum(), [part.mean for part in seen])
+    for part in parts:
+        if part.origin is None and origin is not None:  # without a sample
+            part.origin, part.first = origin, np.zeros((2, part.n_features))
+        part.move(origin)
+    return parts
 
 
 def _ridge(K: np.ndarray, mu: float, E: np.ndarray) -> np.ndarray:
