@@ -19,17 +19,20 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from narrows import LDA, SRDA, load, save
+from narrows import LDA, SRDA, OnlineSRDA, load, save
 from narrows.families import _discriminant
 from tests.cases import labelled
 
 METHODS = [
     SRDA(), SRDA(alpha=1.0), SRDA(alpha="scale", scale="within"), SRDA(solver="lsqr"), LDA(),
-    LDA(solver="pca"), LDA(solver="gsvd"),
+    LDA(solver="pca"), LDA(solver="gsvd"), OnlineSRDA(random_state=0),
+    OnlineSRDA(random_state=0, loss="softmax"), OnlineSRDA(random_state=0, loss="auto"),
 ]  # fmt: skip
 every = pytest.mark.parametrize("estimator", METHODS, ids=repr)
 streamed = pytest.mark.parametrize(
-    "estimator", [e for e in METHODS if e.solver in ("auto", "regularized")], ids=repr
+    "estimator",
+    [e for e in METHODS if getattr(e, "solver", "auto") in ("auto", "regularized")],
+    ids=repr,
 )
 LABELS = {
     "integers": np.array([3, -1, 40]),

@@ -87,8 +87,10 @@ def test_merging_with_samples_about_0_is_about_0():
     X[:120] += 3.0
     dense = OnlineSRDA(random_state=0, polish=False).partial_fit(X[:120], y[:120])
     outputs = dense.decision_function(X)
-    about_0 = OnlineSRDA(random_state=0).partial_fit(sparse.csr_array(X[120:]), y[120:])
-    merged = OnlineSRDA(random_state=0).merge(dense, about_0)
+    about_0 = OnlineSRDA(random_state=0, polish=False).partial_fit(
+        sparse.csr_array(X[120:]), y[120:]
+    )
+    merged = OnlineSRDA(random_state=0, polish=False).merge(dense, about_0)
     core = core_of(merged)
     assert core.origin is core.first is None
     np.testing.assert_allclose(core.energy, (X**2).sum(axis=0), rtol=1e-9)
@@ -96,7 +98,7 @@ def test_merging_with_samples_about_0_is_about_0():
     column = merged._fitted.state.column
     sums = [X[y == label].sum(axis=0) for label in merged.classes_]
     np.testing.assert_allclose(core.sums[:, column].T, sums, atol=1e-9)
-    other = OnlineSRDA(random_state=0).merge(about_0, dense)
+    other = OnlineSRDA(random_state=0, polish=False).merge(about_0, dense)
     np.testing.assert_allclose(other.components_, merged.components_, atol=1e-10)
 
 
@@ -127,7 +129,9 @@ def test_an_origin_is_saved(tmp_path):
 
 def test_sparse_samples_that_become_wide_are_learned_about_0():
     X, y = wide(200)
-    narrow = OnlineSRDA(random_state=0, polish=False).partial_fit(sparse.csr_array(X[:50, :20]), y[:50])
+    narrow = OnlineSRDA(random_state=0, polish=False).partial_fit(
+        sparse.csr_array(X[:50, :20]), y[:50]
+    )
     assert core_of(narrow).origin is not None
     before = narrow.decision_function(X[:, :20])
     narrow._widen(90)

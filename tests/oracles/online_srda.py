@@ -10,7 +10,7 @@ def online_srda(X, T, weight=None, half_life=None, softmax=False, centred=False)
 
     Yields (W, b, Q, qb, s2, right), with `right` whether the best output was that of a target, and
     outputs xW + b. With `centred` samples are measured from an origin, and so are Q and s2: the
-    first sample, and after 1, 2, 4, 8, ... samples their mean, from which all is computed anew.
+    first sample, and after 2, 4, 8, ... samples their mean, from which all is computed anew.
     With a half-life it moves after every so many samples too, but at least 32.
     """
     (n_rows, d), c = X.shape, T.shape[1]
@@ -45,7 +45,9 @@ def online_srda(X, T, weight=None, half_life=None, softmax=False, centred=False)
                 wh_of = [keep * other for other in wh_of] + [w * h]
                 learned.append(row)
                 m = len(learned)
-                if m & (m - 1) == 0 or (half_life and m % max(32, int(np.ceil(half_life))) == 0):
+                if m > 1 and (
+                    m & (m - 1) == 0 or (half_life and m % max(32, int(np.ceil(half_life))) == 0)
+                ):
                     new = np.average(learned, axis=0, weights=w_of)
                     b, origin, about = b + (new - origin) @ W, new, np.array(learned) - new
                     Q, s2 = wh_of @ about**2, np.average((about**2).sum(axis=1), weights=w_of)

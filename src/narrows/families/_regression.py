@@ -108,7 +108,8 @@ class Regression(Arrivals):
     def prefers_softmax(self) -> bool:
         """Whether the rival is ahead by McNemar's test, and not by chance."""
         behind, ahead = self.leads.tolist()
-        return self.rival is not None and ahead - behind > _LEAD * np.sqrt(ahead + behind)
+        clearly = bool(ahead - behind > _LEAD * np.sqrt(ahead + behind))
+        return self.rival is not None and clearly
 
     @property
     def best(self) -> DiagonalRLS:

@@ -401,6 +401,8 @@ class OnlineSRDA(Classifier, Sequential):
         core, live = state.best, state.live
         polished = self.polish and self.loss_ == "squared"
         W, b = core.polished() if polished else (core.W, core.b)
+        if core.origin is not None:
+            b = b - core.origin @ W
         return Weights.leading(W[:, live], b[live], self.n_components)
 
     def _check_parameters(self, n_features: int) -> None:

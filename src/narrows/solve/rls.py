@@ -20,7 +20,7 @@ Efficient Algorithm for Large-Scale Discriminant Analysis", IEEE TKDE 20(1), 200
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -33,6 +33,8 @@ from narrows.solve.sums import BLOCK, blocks
 from narrows.solve.undo import TouchedRows, Undo
 
 WINDOW = 1_000  # samples of the moving score
+_FEW = 64  # sparse samples of at most so many features are learned about an origin too
+_OFTEN = 32  # samples, at least, from one move of the origin to the next where samples fade
 _SPREAD = (0.1, 1.0, 10.0)  # of the polish: how firmly it is held to the W of the steps
 _HELD_OUT = 5  # one sample of so many of the reservoir judges the polish
 _ENOUGH = 50  # samples in the reservoir for a polish
@@ -51,6 +53,10 @@ _SCHEMA = {
     "N": Field("f8", (2, "c"), NOT_NEGATIVE),
     "clock": Field("f8", (10,), FINITE),
     "window": Field("u1", (WINDOW,), between(0, 1)),
+    # 0.1.0 had none of these
+    "origin": Field("f8", ("d",), FINITE, optional=True),
+    "first": Field("f8", (2, "d"), FINITE, optional=True),
+    "sums": Field("f8", ("d", "c"), FINITE, optional=True),
     **FIELDS,
 }
 
@@ -66,6 +72,10 @@ _RULES = (
         "an arena of the type of W", lambda arrays, _: arrays["arena"].dtype == arrays["W"].dtype
     ),
     Check("a clock of integers and a factor from 0 to 1", _clock_fits),
+    Check(
+        "first moments about an origin",
+        lambda arrays, _: ("origin" in arrays) == ("first" in arrays),
+    ),
     SLOTS_FIT,
 )
 
@@ -128,7 +138,9 @@ class DiagonalRLS:
         self.clock[FACTOR], self.clock[LAST] = 1.0, -1.0
         self.window = np.zeros(WINDOW, np.uint8)
         self.reservoir = Reservoir(reservoir, seed, dtype)
-        self.origin = self.first = self.sums = None
+        self.origin: np.ndarray | None = None
+        self.first: np.ndarray | None = None
+        self.sums = np.zeros((n_features, 0)) if reservoir else None
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return everything as named arrays, for `from_arrays`; no bit changes."""
@@ -141,6 +153,7 @@ class DiagonalRLS:
         """Return what `to_arrays` described."""
         checked(arrays, _SCHEMA, _RULES)
         new = cls(0, 0)
+        new.origin = new.first = new.sums = None
         for part in (new, new.reservoir):
             names = vars(part).keys() & arrays.keys()
             vars(part).update({name: np.array(arrays[name]) for name in names})
@@ -160,12 +173,23 @@ class DiagonalRLS:
         """Append classes, whose targets and outputs so far were 0."""
         self.W = np.pad(self.W, ((0, 0), (0, more)))
         self.b, self.N = np.pad(self.b, (0, more)), np.pad(self.N, ((0, 0), (0, more)))
+        if self.sums is not None:
+            self.sums = np.pad(self.sums, ((0, 0), (0, more)))
         self.reservoir.add_classes(more)
 
     def widen(self, n_features: int) -> None:
         """Append features that were 0 in every sample so far."""
+        if n_features > _FEW:
+            self.move(None)
         more = n_features - len(self.Q)
         self.W, self.Q = np.pad(self.W, ((0, more), (0, 0))), np.pad(self.Q, (0, more))
+        if self.sums is not None:
+            self.sums = np.pad(self.sums, ((0, more), (0, 0)))
+        if self.origin is not None and self.first is not None:
+            self.origin, self.first = (
+                np.pad(self.origin, (0, more)),
+                np.pad(self.first, ((0, 0), (0, more))),
+            )
 
     def promote(self, dtype: Any) -> None:
         """Hold numbers in this type from now on."""
@@ -191,10 +215,11 @@ class DiagonalRLS:
         delta, clock, first = new - self.origin, self.clock.copy(), self.first
         factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
         assert first is not None
-        self.b = self.b + delta @ self.W
+        # not by BLAS, whose last digits depend on where arrays are in memory
+        self.b = self.b + (delta[:, None] * self.W).sum(axis=0)
         self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
         if weight > 0:
-            clock[S2] = max(clock[S2] + delta @ (delta - 2 * first[1] / weight), 0)
+            clock[S2] = max(clock[S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
         if self.sums is not None:
             self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
         self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
@@ -205,8 +230,9 @@ class DiagonalRLS:
     def note(self, undo: Undo) -> None:
         """Let `undo` restore everything as it is now, but W and Q, which `learn` notes."""
         undo.attributes(self)
-        for array in (self.b, self.N, self.clock, self.window):
-            undo.array(array)
+        for array in (self.b, self.N, self.clock, self.window, self.first, self.sums):
+            if array is not None:
+                undo.array(array)
         self.reservoir.note(undo)
 
     def learn(
@@ -238,23 +264,79 @@ class DiagonalRLS:
         -----
         **Cost** per sample: 2 nnz c operations, twice that if a sample is repeated after it.
         """
+        starts, labels, weight = targets
+        if self.origin is None:
+            self._place(X, weight)
+        for rows, moves in self._until_moved(weight, rule):
+            ends = slice(rows.start, rows.stop + 1)
+            mine = starts[ends], labels, weight[rows]
+            out, hit = (None if each is None else each[rows] for each in (reduced, hits))
+            whole = rows.stop - rows.start == len(weight)
+            self._learn(X if whole else X[rows], mine, rule, out, undo, hit)
+            if moves:
+                self.move(self.mean)
+
+    def _place(self, X: Any, weight: np.ndarray) -> None:
+        """Take the first sample for the origin, if it is dense or has few features."""
+        if self.clock[SEEN] or not weight.any():
+            return
+        if isinstance(X, np.ndarray) or X.shape[1] <= _FEW:
+            sample = X[[int((weight > 0).argmax())]]
+            sample = sample.toarray() if sparse.issparse(sample) else sample
+            self.origin, self.first = sample[0].astype(np.float64), np.zeros((2, X.shape[1]))
+
+    def _until_moved(self, weight: np.ndarray, rule: Rule) -> Iterator[tuple[slice, bool]]:
+        """Yield successive samples, and whether the origin moves after them.
+
+        It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
+        """
+        number = int(self.clock[SEEN]) + np.cumsum(weight > 0)
+        if self.origin is None:
+            yield slice(0, len(weight)), False
+            return
+        at = number & (number - 1) == 0
+        if rule.keep < 1:
+            at |= number % max(_OFTEN, int(np.ceil(np.log(0.5) / np.log(rule.keep) - 1e-6))) == 0
+        ends = np.flatnonzero(at & (weight > 0)) + 1
+        done = 0
+        for end in ends.tolist():
+            yield slice(done, end), True
+            done = end
+        if done < len(weight):
+            yield slice(done, len(weight)), False
+
+    def _learn(
+        self,
+        X: Any,
+        targets: tuple[np.ndarray, np.ndarray, np.ndarray],
+        rule: Rule,
+        reduced: np.ndarray | None,
+        undo: Undo | None,
+        hits: np.ndarray | None,
+    ) -> None:
+        """Learn samples about the present origin."""
         from narrows.solve.rls_steps import SMALLEST_FACTOR, rls_steps
 
         starts, labels, weight = targets
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
-        work = np.zeros(len(self.b)), np.zeros(len(self.b))
+        c, centred = len(self.b), np.zeros(0 if self.origin is None else X.shape[1], self.W.dtype)
+        origin = np.zeros(0) if self.origin is None else self.origin
+        work = np.zeros(c), np.zeros(c), origin, centred
+        first = np.zeros((2, 0)) if self.first is None else self.first
+        sums = np.zeros((0, c)) if self.sums is None else self.sums
+        model = self.W, self.b, self.Q, self.N, self.clock, first, sums
         if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
             self.Q = self.Q.copy()  # all of it will change
-        dense = isinstance(X, np.ndarray)
+        dense = isinstance(X, np.ndarray) or self.origin is not None
         entries = X.shape[1] if dense else int(np.diff(X.indptr).max(initial=0))
         touched = TouchedRows(self.W, self.Q, max(self.reservoir.longest, entries), undo)
-        touched.make_room(2 * (X.size if dense else X.nnz))
+        touched.make_room(2 * (X.shape[0] * X.shape[1] if dense else X.nnz))
         all_rows = None if dense else self._arrays(X)
         for part in self._parts(X):
             ends = slice(part.start, part.stop + 1)
             if all_rows is None:
-                rows = self._arrays(sparse.csr_array(X[part]))
+                rows = self._arrays(self._whole(X[part]))
             else:
                 rows = all_rows[0][ends], *all_rows[1:]
             mine = starts[ends], labels, weight[part]
@@ -262,13 +344,23 @@ class DiagonalRLS:
             done = 0
             while done < part.stop - part.start:
                 done = rls_steps(
-                    done, rows, mine, rule, (self.W, self.b, self.Q, self.N, self.clock),
-                    self.reservoir.arrays, self.window, work, touched.arrays, out,
+                    done, rows, mine, rule, model, self.reservoir.arrays, self.window, work,
+                    touched.arrays, out,
                 )  # fmt: skip
                 if done < part.stop - part.start:  # it stopped for want of room
                     entries = int(rows[0][done + 1] - rows[0][done])
                     self.reservoir.make_room(entries + int(mine[0][done + 1] - mine[0][done]))
                     touched.make_room(entries)
+
+    def _whole(self, X: Any) -> sparse.csr_array:
+        """Return dense samples as sparse ones; with zeros, where these are not 0 when centred."""
+        if self.origin is None:
+            return sparse.csr_array(X)
+        X = X.toarray() if sparse.issparse(X) else X
+        n, d = X.shape
+        return sparse.csr_array(
+            (X.ravel(), np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)), (n, d)
+        )
 
     def _arrays(self, X: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return CSR parts in the types of the reservoir."""
@@ -280,7 +372,7 @@ class DiagonalRLS:
 
     def _parts(self, X: Any) -> list[slice]:
         """Return samples to learn in one call; dense ones are made sparse part by part."""
-        n, is_dense = X.shape[0], isinstance(X, np.ndarray)
+        n, is_dense = X.shape[0], isinstance(X, np.ndarray) or self.origin is not None
         entries = (X.shape[1] if is_dense else X.nnz / max(1, n)) or 1
         size = int(min(BLOCK, _PRODUCTS // max(1, len(self.b))) // entries)
         return list(blocks(n, max(1, size)))
@@ -288,8 +380,11 @@ class DiagonalRLS:
     # -- reading ----------------------------------------------------------------------------
 
     def samples(self) -> Samples:
-        """Return the samples held, their labels as indicators, and their decayed weights."""
-        return self.reservoir.samples(self.n_features, float(self.clock[FACTOR]))
+        """Return the samples held, about the origin, their indicators, and decayed weights."""
+        X, Y, weight = self.reservoir.samples(self.n_features, float(self.clock[FACTOR]))
+        if self.origin is not None:
+            X = sparse.csr_array(self._whole(X.toarray() - self.origin))
+        return X, Y, weight
 
     def polished(self) -> tuple[np.ndarray, np.ndarray]:
         """Return W and b, fitted once more to the samples held; the state does not change.
@@ -342,6 +437,9 @@ def merged(
 ) -> DiagonalRLS:
     """Return several regressions as one: the natural parameters (s2 + Q) W add up, as Q does.
 
+    Where there are origins, Q and b stay about the mean of each part, so that the order and the
+    grouping of parts do not matter.
+
     Parameters
     ----------
     parts : sequence of DiagonalRLS
@@ -354,7 +452,7 @@ def merged(
         That of all parts.
     """
     first, least = parts[0], 0.1 if rule.softmax else 1.0
-    parts = _about_one_origin(parts)
+    parts, origin = _about_means(parts)
     dtype = np.result_type(*(part.W.dtype for part in parts))
     clocks = np.array([part.clock for part in parts])
     n = clocks[:, WEIGHT].sum()
@@ -377,13 +475,18 @@ def merged(
     np.divide(W, energy[:, None], out=W, where=energy[:, None] > 0)
     new.b /= least + clock[QB]
     new.W, new.Q = W.astype(dtype), Q
-    new.origin, new.first, new.sums = parts[0].origin, None, None
-    if new.origin is not None:
-        new.first = np.sum([part.clock[FACTOR] * part.first for part in parts], axis=0)
+    new.sums = None
+    if origin is not None:
+        new.origin, new.first = origin, np.zeros((2, len(Q)))
+        for part in parts:
+            if part.first is not None:
+                new.first += part.clock[FACTOR] * part.first
     if all(part.sums is not None for part in parts):
         new.sums = np.zeros(W.shape)
         for part, column in zip(parts, columns, strict=True):
             new.sums[:, column] += part.clock[FACTOR] * part.sums
+            if origin is not None and part.origin is not None:
+                new.sums[:, column] += (part.origin - origin)[:, None] * part.N[0]
     if len(first.reservoir):
         stores = [part.reservoir for part in parts]
         samples = [
@@ -393,18 +496,21 @@ def merged(
     return new
 
 
-def _about_one_origin(parts: Sequence[DiagonalRLS]) -> list[DiagonalRLS]:
-    """Return parts about the mean of all samples, or about 0 if one part is; copies."""
-    parts, seen = [copy(part) for part in parts], [part for part in parts if part.clock[SEEN]]
-    origin = None
-    if seen and all(part.origin is not None for part in seen):
-        share = np.array([part.clock[WEIGHT] for part in seen])
-        origin = np.einsum("i,ij->j", share / share.sum(), [part.mean for part in seen])
-    for part in parts:
-        if part.origin is None and origin is not None:  # without a sample
-            part.origin, part.first = origin, np.zeros((2, part.n_features))
-        part.move(origin)
-    return parts
+def _about_means(parts: Sequence[DiagonalRLS]) -> tuple[list[DiagonalRLS], np.ndarray | None]:
+    """Return parts, each about its own mean, and the mean of all samples; copies.
+
+    All are about 0, and the mean is None, where one of them is.
+    """
+    parts = [copy(part) for part in parts]
+    seen = [part for part in parts if part.clock[SEEN]]
+    together = bool(seen) and all(part.origin is not None for part in seen)
+    for part in seen:
+        part.move(part.mean if together else None)
+    if not together:
+        return parts, None
+    share = np.array([part.clock[WEIGHT] for part in seen])
+    means = np.array([part.origin for part in seen])
+    return parts, (share[:, None] / share.sum() * means).sum(axis=0)
 
 
 def _ridge(K: np.ndarray, mu: float, E: np.ndarray) -> np.ndarray:

@@ -20,11 +20,11 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 @compiled
 def rls_steps(
-    first: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
+    start: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
     model: tuple[Array, ...], reservoir: tuple[Array, ...], window: Array,
-    work: tuple[Array, Array], touched: tuple[Array, ...], reduced: Array | None,
+    work: tuple[Array, ...], touched: tuple[Array, ...], reduced: Array | None,
 ) -> int:  # fmt: skip
-    """Learn the samples from number `first` on; return the number of the first not learned.
+    """Learn the samples from number `start` on; return the number of the first not learned.
 
     It stops at a sample for which the reservoir, or `touched`, has no room. Row i of `reduced` is
     set to sample i times W; if it is None that is not compiled. `touched` records what changes of
@@ -32,11 +32,11 @@ def rls_steps(
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
-    W, b, Q, N, clock = model
+    W, b, Q, N, clock, first, sums = model
     arena_of, arena, slots, kept, use, random = reservoir
-    o, e = work
+    o, e, origin, centred = work
     size, c = len(slots), len(b)
-    for i in range(first, len(weight)):
+    for i in range(start, len(weight)):
         w = weight[i]
         lo, hi = indptr[i], indptr[i + 1]
         first_label, last_label = label_ptr[i], label_ptr[i + 1]
@@ -47,17 +47,20 @@ def rls_steps(
             return i
         if w > 0.0:
             if rule.keep < 1.0:
-                _decay(rule.keep, Q, N, kept, clock)
+                _decay(rule.keep, Q, N, kept, clock, first, sums)
+            here, x = indices[lo:hi], data[lo:hi]
+            if len(origin):
+                x = _centre(here, x, origin, centred)
             xx = 0.0
-            for k in range(lo, hi):
-                xx += np.float64(data[k]) * data[k]
+            for k in range(len(x)):
+                xx += np.float64(x[k]) * x[k]
             clock[1] += w
             clock[2] += w * (xx - clock[2]) / clock[1]
             if len(touched[0]):
                 _record(lo, hi, indices, W, Q, touched)
             best = _rls_step(
-                lo, hi, indices, data, first_label, last_label, label_of, w, w,
-                rule, W, b, Q, N, clock, o, e,
+                here, x, first_label, last_label, label_of, w, w, rule,
+                W, b, Q, N, clock, first, sums, o, e,
             )  # fmt: skip
             for k in range(first_label, last_label):
                 N[0, label_of[k]] += w
@@ -84,14 +87,17 @@ def rls_steps(
                         clock[8] += 1.0
                         if len(touched[0]):
                             _record(a, z, arena_of, W, Q, touched)
+                        here, x = arena_of[a:z], arena[a:z]
+                        if len(origin):
+                            x = _centre(here, x, origin, centred)
                         _rls_step(
-                            a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], 0.0,
-                            rule, W, b, Q, N, clock, o, e,
+                            here, x, z, z + slots[k, 2], arena_of, kept[0, k], 0.0, rule,
+                            W, b, Q, N, clock, first, sums, o, e,
                         )  # fmt: skip
         if reduced is not None:
             for j in range(c):
                 o[j] = 0.0
-            _add_outputs(lo, hi, indices, data, W, o)
+            _add_outputs(indices[lo:hi], data[lo:hi], W, o)
             for j in range(c):
                 reduced[i, j] = o[j]
     return len(weight)
@@ -118,7 +124,9 @@ def _record(
 
 
 @part
-def _decay(keep: float, Q: Array, N: Array, kept: Array, clock: Array) -> None:
+def _decay(
+    keep: float, Q: Array, N: Array, kept: Array, clock: Array, first: Array, sums: Array
+) -> None:
     """Decay all weights: those of Q, qb and the reservoir by the lazy factor that they share."""
     clock[3] *= keep
     clock[1] *= keep
@@ -131,15 +139,29 @@ def _decay(keep: float, Q: Array, N: Array, kept: Array, clock: Array) -> None:
             Q[k] *= clock[3]
         for k in range(kept.shape[1]):
             kept[1, k] *= clock[3]
+        for k in range(first.shape[1]):
+            first[0, k] *= clock[3]
+            first[1, k] *= clock[3]
+        for k in range(len(sums)):
+            for j in range(sums.shape[1]):
+                sums[k, j] *= clock[3]
         clock[0] *= clock[3]
         clock[3] = 1.0
 
 
 @part
+def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array:
+    """Return a sample about the origin."""
+    for k in range(len(data)):
+        centred[k] = data[k] - origin[indices[k]]
+    return centred[: len(data)]
+
+
+@part
 def _rls_step(
-    lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
-    label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
-    clock: Array, o: Array, e: Array,
+    indices: Array, data: Array, first_label: int, last_label: int, label_of: Array, w: float,
+    mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array, clock: Array, first: Array,
+    sums: Array, o: Array, e: Array,
 ) -> int:  # fmt: skip
     """Run one implicit step; return the class predicted before it, or -1 before the first class.
 
@@ -151,12 +173,12 @@ def _rls_step(
     for j in range(c):
         o[j] = b[j]
     xp = 0.0
-    for k in range(lo, hi):
+    for k in range(len(data)):
         x = np.float64(data[k])
         energy = prior + g * Q[indices[k]]
         if energy > 0.0:
             xp += x * x / energy
-    _add_outputs(lo, hi, indices, data, W, o)
+    _add_outputs(indices, data, W, o)
     best, h = -1, 1.0
     for j in range(c):
         if N[0, j] > 0.0 and (best < 0 or o[j] > o[best]):
@@ -185,7 +207,7 @@ def _rls_step(
     for j in range(c):
         e[j] *= f
         b[j] += bias * e[j]
-    for k in range(lo, hi):
+    for k in range(len(data)):
         x, row = np.float64(data[k]), indices[k]
         energy = prior + g * Q[row]
         if energy > 0.0:
@@ -194,15 +216,21 @@ def _rls_step(
                 W[row, j] += p * e[j]
         if mass > 0.0:
             Q[row] += mass * h * x * x / g
+            if first.shape[1]:
+                first[0, row] += mass * h * x / g
+                first[1, row] += mass * x / g
+            if len(sums):
+                for j in range(first_label, last_label):
+                    sums[row, label_of[j]] += mass * x / g
     if mass > 0.0:
         clock[0] += mass * h / g
     return best
 
 
 @part
-def _add_outputs(lo: int, hi: int, indices: Array, data: Array, W: Array, o: Array) -> None:
+def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
     """Add xW to o."""
-    k = lo
+    k, hi = 0, len(data)
     while k + 4 <= hi:  # four at a time: o is read and written once for them
         r0, r1, r2, r3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
         x0, x1 = np.float64(data[k]), np.float64(data[k + 1])
