@@ -417,7 +417,7 @@ def test_merging_adds_what_each_knows_by_its_energy():
         mean, origin = X[i::3].mean(axis=0), core_of(part).origin
         energy = ((X[i::3] - mean) ** 2).sum(axis=0)  # about the mean of the part
         P = P + (energy.sum() / 100 + energy)[:, None] * W
-        B, Q = B + (bias + (mean - origin) @ W) / 3, Q + energy
+        B, Q = B + 101 / 301 * (bias + (mean - origin) @ W), Q + energy
     np.testing.assert_allclose(known(merged)[0], P / (Q.sum() / 300 + Q)[:, None], rtol=1e-10)
     np.testing.assert_allclose(known(merged)[1], B, rtol=1e-10)
     np.testing.assert_allclose(known(merged)[2], Q)

@@ -301,9 +301,8 @@ class OnlineSRDA(Classifier, Sequential):
     @property
     def loss_(self) -> str:
         """The loss in use, "squared" or "softmax": with "auto" the one that is ahead so far."""
-        if self.loss != "auto":
-            return self.loss
-        return "softmax" if self._state.prefers_softmax else "squared"
+        ahead = "softmax" if self._state.prefers_softmax else "squared"
+        return ahead if self.loss == "auto" else self.loss
 
     @property
     def score_(self) -> float:
