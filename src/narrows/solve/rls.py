@@ -126,6 +126,13 @@ class DiagonalRLS:
         Single numbers: qb, n, s2, the lazy factor, the agreement of labels with the ones before,
         the last label, samples predicted correctly, samples predicted, samples repeated, and
         samples predicted since the window started.
+    sums : ndarray of shape (n_features, n_classes) or None
+        The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample with several
+        labels counts for each. None without a reservoir, and where it was not counted from the
+        first sample on.
+    first : ndarray of shape (2, n_features) or None
+        The sums of w h x, with w h as in Q, and of w x, to be multiplied by ``clock[FACTOR]``.
+        None unless the samples are dense.
     reservoir : Reservoir
         The samples held.
     """
@@ -137,10 +144,10 @@ class DiagonalRLS:
         self.clock = np.zeros(10)
         self.clock[FACTOR], self.clock[LAST] = 1.0, -1.0
         self.window = np.zeros(WINDOW, np.uint8)
-        self.reservoir = Reservoir(reservoir, seed, dtype)
+        self.sums = np.zeros((n_features, 0)) if reservoir else None
         self.origin: np.ndarray | None = None
         self.first: np.ndarray | None = None
-        self.sums = np.zeros((n_features, 0)) if reservoir else None
+        self.reservoir = Reservoir(reservoir, seed, dtype)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return everything as named arrays, for `from_arrays`; no bit changes."""
@@ -228,9 +235,9 @@ class DiagonalRLS:
     # -- learning ---------------------------------------------------------------------------
 
     def note(self, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now, but W and Q, which `learn` notes."""
+        """Let `undo` restore everything as it is now; `learn` notes W, Q and the class sums."""
         undo.attributes(self)
-        for array in (self.b, self.N, self.clock, self.window, self.first, self.sums):
+        for array in (self.b, self.N, self.clock, self.window, self.first):
             if array is not None:
                 undo.array(array)
         self.reservoir.note(undo)
@@ -258,7 +265,10 @@ class DiagonalRLS:
         reduced : ndarray of shape (n_samples, n_classes), optional
             Row i is set to x(i) W(i), with W as it is after sample i.
         undo : Undo, optional
-            Restores W and Q; `note` covers the rest.
+            Restores W, Q and the sums; `note` covers the rest.
+        hits : ndarray of shape (n_samples,) and type uint8, optional
+            Set to 1 where the class was predicted before the sample was learned, else to 0; 0 for
+            samples of weight 0.
 
         Notes
         -----
@@ -323,15 +333,19 @@ class DiagonalRLS:
         c, centred = len(self.b), np.zeros(0 if self.origin is None else X.shape[1], self.W.dtype)
         origin = np.zeros(0) if self.origin is None else self.origin
         work = np.zeros(c), np.zeros(c), origin, centred
-        first = np.zeros((2, 0)) if self.first is None else self.first
-        sums = np.zeros((0, c)) if self.sums is None else self.sums
-        model = self.W, self.b, self.Q, self.N, self.clock, first, sums
         if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
             self.Q = self.Q.copy()  # all of it will change
+            self.sums = None if self.sums is None else self.sums.copy()
         dense = isinstance(X, np.ndarray) or self.origin is not None
         entries = X.shape[1] if dense else int(np.diff(X.indptr).max(initial=0))
         touched = TouchedRows(self.W, self.Q, max(self.reservoir.longest, entries), undo)
         touched.make_room(2 * (X.shape[0] * X.shape[1] if dense else X.nnz))
+        if self.sums is not None:
+            each = X.shape[1] if dense else np.diff(X.indptr)
+            self.sums = touched.noted(self.sums, int(np.sum(each * np.diff(starts))))
+        sums = np.zeros((0, 0)) if self.sums is None else self.sums
+        first = np.zeros((2, 0)) if self.first is None else self.first
+        model = self.W, self.b, self.Q, self.N, self.clock, sums, first
         all_rows = None if dense else self._arrays(X)
         for part in self._parts(X):
             ends = slice(part.start, part.stop + 1)
@@ -340,12 +354,13 @@ class DiagonalRLS:
             else:
                 rows = all_rows[0][ends], *all_rows[1:]
             mine = starts[ends], labels, weight[part]
-            out = None if reduced is None else reduced[part]
+            out = np.zeros((0, 0)) if reduced is None else reduced[part]
+            right = np.zeros(0, np.uint8) if hits is None else hits[part]
             done = 0
             while done < part.stop - part.start:
                 done = rls_steps(
                     done, rows, mine, rule, model, self.reservoir.arrays, self.window, work,
-                    touched.arrays, out,
+                    touched.arrays, out, right,
                 )  # fmt: skip
                 if done < part.stop - part.start:  # it stopped for want of room
                     entries = int(rows[0][done + 1] - rows[0][done])

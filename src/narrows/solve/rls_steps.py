@@ -20,23 +20,24 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 @compiled
 def rls_steps(
-    start: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
+    first: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
     model: tuple[Array, ...], reservoir: tuple[Array, ...], window: Array,
-    work: tuple[Array, ...], touched: tuple[Array, ...], reduced: Array | None,
+    work: tuple[Array, ...], touched: tuple[Array, ...], reduced: Array, hits: Array,
 ) -> int:  # fmt: skip
-    """Learn the samples from number `start` on; return the number of the first not learned.
+    """Learn the samples from number `first` on; return the number of the first not learned.
 
     It stops at a sample for which the reservoir, or `touched`, has no room. Row i of `reduced` is
-    set to sample i times W; if it is None that is not compiled. `touched` records what changes of
-    W and Q, if it has a mark for each feature.
+    set to sample i times W, and entry i of `hits` to whether its class was predicted, if they have
+    entries; so it is for the class sums and the first moments. `touched` records what changes of W,
+    Q and the class sums, if it has a mark for each feature.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
-    W, b, Q, N, clock, first, sums = model
+    W, b, Q, N, clock, sums, moments = model
     arena_of, arena, slots, kept, use, random = reservoir
     o, e, origin, centred = work
     size, c = len(slots), len(b)
-    for i in range(start, len(weight)):
+    for i in range(first, len(weight)):
         w = weight[i]
         lo, hi = indptr[i], indptr[i + 1]
         first_label, last_label = label_ptr[i], label_ptr[i + 1]
@@ -45,9 +46,11 @@ def rls_steps(
         room = len(touched[1])
         if room < len(touched[0]) and touched[4][0] + (hi - lo) + touched[4][1] > room:
             return i
+        if len(hits):
+            hits[i] = 0
         if w > 0.0:
             if rule.keep < 1.0:
-                _decay(rule.keep, Q, N, kept, clock, first, sums)
+                _decay(rule.keep, Q, N, kept, clock, sums, moments)
             here, x = indices[lo:hi], data[lo:hi]
             if len(origin):
                 x = _centre(here, x, origin, centred)
@@ -59,9 +62,12 @@ def rls_steps(
             if len(touched[0]):
                 _record(lo, hi, indices, W, Q, touched)
             best = _rls_step(
-                here, x, first_label, last_label, label_of, w, w, rule,
-                W, b, Q, N, clock, first, sums, o, e,
+                here, x, first_label, last_label, label_of, w, w,
+                rule, W, b, Q, N, clock, moments, o, e,
             )  # fmt: skip
+            if len(sums):
+                _add_to_classes(here, x, first_label, last_label, label_of, w / clock[3],
+                                sums, touched)  # fmt: skip
             for k in range(first_label, last_label):
                 N[0, label_of[k]] += w
                 N[1, label_of[k]] += 1.0
@@ -69,6 +75,8 @@ def rls_steps(
             for k in range(first_label, last_label):
                 if label_of[k] == best:
                     hit = 1
+            if len(hits):
+                hits[i] = hit
             window[int(clock[9]) % len(window)] = hit
             clock[6] += hit
             clock[7] += 1.0
@@ -92,9 +100,9 @@ def rls_steps(
                             x = _centre(here, x, origin, centred)
                         _rls_step(
                             here, x, z, z + slots[k, 2], arena_of, kept[0, k], 0.0, rule,
-                            W, b, Q, N, clock, first, sums, o, e,
+                            W, b, Q, N, clock, moments, o, e,
                         )  # fmt: skip
-        if reduced is not None:
+        if len(reduced):
             for j in range(c):
                 o[j] = 0.0
             _add_outputs(indices[lo:hi], data[lo:hi], W, o)
@@ -111,7 +119,7 @@ def _record(
 
     A function of its own: inlined it would slow steps that record nothing.
     """
-    seen, which, of_W, of_Q, use = touched
+    seen, which, of_W, of_Q, use = touched[:5]
     for k in range(lo, hi):
         row = indices[k]
         if not seen[row]:
@@ -124,10 +132,32 @@ def _record(
 
 
 @part
+def _add_to_classes(
+    indices: Array, data: Array, first_label: int, last_label: int,
+    label_of: Array, w: float, sums: Array, touched: tuple[Array, ...],
+) -> None:  # fmt: skip
+    """Add w x to the sums of a sample's classes; note what they were before, if there is room."""
+    use, cells, of_sums = touched[4:]
+    for label in label_of[first_label:last_label]:
+        if len(cells):
+            place = use[2]
+            for k in range(len(data)):
+                row = indices[k]
+                cells[place], of_sums[place] = (
+                    np.int64(row) * sums.shape[1] + label,
+                    sums[row, label],
+                )
+                place += 1
+            use[2] = place
+        for k in range(len(data)):
+            sums[indices[k], label] += w * data[k]
+
+
+@part
 def _decay(
-    keep: float, Q: Array, N: Array, kept: Array, clock: Array, first: Array, sums: Array
+    keep: float, Q: Array, N: Array, kept: Array, clock: Array, sums: Array, moments: Array
 ) -> None:
-    """Decay all weights: those of Q, qb and the reservoir by the lazy factor that they share."""
+    """Decay all weights: those with a lazy factor by that, which they share."""
     clock[3] *= keep
     clock[1] *= keep
     for j in range(N.shape[1]):
@@ -139,12 +169,12 @@ def _decay(
             Q[k] *= clock[3]
         for k in range(kept.shape[1]):
             kept[1, k] *= clock[3]
-        for k in range(first.shape[1]):
-            first[0, k] *= clock[3]
-            first[1, k] *= clock[3]
         for k in range(len(sums)):
             for j in range(sums.shape[1]):
                 sums[k, j] *= clock[3]
+        for k in range(moments.shape[1]):
+            moments[0, k] *= clock[3]
+            moments[1, k] *= clock[3]
         clock[0] *= clock[3]
         clock[3] = 1.0
 
@@ -159,9 +189,9 @@ def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array
 
 @part
 def _rls_step(
-    indices: Array, data: Array, first_label: int, last_label: int, label_of: Array, w: float,
-    mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array, clock: Array, first: Array,
-    sums: Array, o: Array, e: Array,
+    indices: Array, data: Array, first_label: int, last_label: int,
+    label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
+    clock: Array, moments: Array, o: Array, e: Array,
 ) -> int:  # fmt: skip
     """Run one implicit step; return the class predicted before it, or -1 before the first class.
 
@@ -216,13 +246,12 @@ def _rls_step(
                 W[row, j] += p * e[j]
         if mass > 0.0:
             Q[row] += mass * h * x * x / g
-            if first.shape[1]:
-                first[0, row] += mass * h * x / g
-                first[1, row] += mass * x / g
-            if len(sums):
-                for j in range(first_label, last_label):
-                    sums[row, label_of[j]] += mass * x / g
     if mass > 0.0:
+        if moments.shape[1]:
+            for k in range(len(data)):
+                x, row = mass * data[k] / g, indices[k]
+                moments[0, row] += h * x
+                moments[1, row] += x
         clock[0] += mass * h / g
     return best
 
