@@ -128,8 +128,8 @@ class Regression(Arrivals):
 
     @property
     def live(self) -> np.ndarray:
-        """The outputs of the classes that are known, in the order of `classes`."""
-        return self.column[self.known]
+        """The outputs of the classes of positive weight, in the order of `classes`."""
+        return self.column[self.counts > 0]
 
     @property
     def nbytes(self) -> int:

@@ -333,9 +333,9 @@ class OnlineSRDA(Classifier, Sequential):
             )
         if state.several:
             outputs -= 0.5
-        else:
-            outputs[:, self.class_count_ == 0] = -np.inf
-        return outputs / self._temperature(solution) if calibrated else outputs
+        if calibrated:
+            outputs /= self._temperature(solution)
+        return self._of_every_class(outputs)
 
     def _temperature(self, solution: Weights) -> float:
         """Return what outputs are divided by, from the samples of the reservoir."""

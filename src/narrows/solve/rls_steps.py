@@ -66,8 +66,8 @@ def rls_steps(
                 rule, W, b, Q, N, clock, moments, o, e,
             )  # fmt: skip
             if len(sums):
-                _add_to_classes(here, x, first_label, last_label, label_of, w / clock[3],
-                                sums, touched)  # fmt: skip
+                _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
+                                label_of, w / clock[3], sums, touched)  # fmt: skip
             for k in range(first_label, last_label):
                 N[0, label_of[k]] += w
                 N[1, label_of[k]] += 1.0
@@ -133,7 +133,7 @@ def _record(
 
 @part
 def _add_to_classes(
-    indices: Array, data: Array, first_label: int, last_label: int,
+    indices: Array, data: Array, origin: Array, first_label: int, last_label: int,
     label_of: Array, w: float, sums: Array, touched: tuple[Array, ...],
 ) -> None:  # fmt: skip
     """Add w x to the sums of a sample's classes; note what they were before, if there is room."""
@@ -150,7 +150,10 @@ def _add_to_classes(
                 place += 1
             use[2] = place
         for k in range(len(data)):
-            sums[indices[k], label] += w * data[k]
+            x = np.float64(data[k])  # of double precision also about the origin
+            if len(origin):
+                x -= origin[indices[k]]
+            sums[indices[k], label] += w * x
 
 
 @part
