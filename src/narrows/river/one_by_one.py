@@ -30,7 +30,7 @@ _TRANSFORMERS = (
 _CLASSIFIERS = ("Classifier", "MiniBatchClassifier")
 _OF_RIVER = {  # what River reads of its estimators beside their methods
     "_get_params", "_is_stochastic", "_memory_usage", "_more_tags", "_mutable_attributes",
-    "_raw_memory_usage", "_tags", "_unit_test_params", "_unit_test_skips", "mutate",
+    "_raw_memory_usage", "_tags", "_unit_test_skips", "mutate",
 }  # fmt: skip
 
 
