@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-
 from sklearn.base import is_classifier
 
 from narrows import IOC, LDA, MMC, OC, SRDA, ClassStats, OnlineSRDA, Window

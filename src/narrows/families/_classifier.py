@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -11,12 +11,9 @@ from sklearn.base import ClassifierMixin
 
 from narrows.families._base import Estimator
 
-# a mixin in front of projectors, which are estimators; for mypy it is one itself
-_Base = Estimator if TYPE_CHECKING else object
 
-
-class Classifier(ClassifierMixin, _Base):
-    """Predicts classes. Subclasses give `_log_posterior`.
+class Classifier(ClassifierMixin, Estimator):
+    """An estimator that predicts classes. Subclasses give `_log_posterior`.
 
     A state has `known`, the classes that were seen with positive weight or registered.
     """

@@ -14,7 +14,8 @@ from narrows.families._streams import Arrivals
 from narrows.moments.labels import arrivals
 from narrows.solve.eigen import set_signs
 from narrows.solve.errors import RangeError
-from narrows.solve.rls import DiagonalRLS, Rule, merged
+from narrows.solve.rls import DiagonalRLS, Rule
+from narrows.solve.rls_merge import merged
 from narrows.solve.schema import (
     COUNT,
     LABELS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -354,15 +354,17 @@ class OnlineSRDA(Classifier, Sequential):
 
     def _how(self, state: Regression, y: Any) -> Rule:
         held, both = len(state.core.reservoir), state.rival is not None
-        name, expected, got = "reservoir", str(held), self.reservoir
-        if held == got and state.several is False and both != (self.loss == "auto"):
-            name, expected, got = "loss", '"auto"' if both else 'another than "auto"', self.loss
-        if str(got) != expected:
-            raise ParameterError(
-                f"{type(self).__name__}: expected {name}={expected} as at the start, got "
-                f"{got!r}. Use fit to start again."
-            )
+        if held != self.reservoir:
+            self._refuse(f"reservoir={held}", self.reservoir)
+        if state.several is False and both != (self.loss == "auto"):
+            self._refuse('loss="auto"' if both else 'another loss than "auto"', self.loss)
         return self._rule(is_matrix(y))
+
+    def _refuse(self, expected: str, got: Any) -> NoReturn:
+        raise ParameterError(
+            f"{type(self).__name__}: expected {expected} as at the start, got {got!r}. "
+            "Use fit to start again."
+        )
 
     def _rule(self, several: bool) -> Rule:
         if several and self.loss == "softmax":
