@@ -10,6 +10,12 @@ there is no step size, no step overshoots, and rescaling the data changes nothin
 a column of zeros, which earlier steps would have left at zero. `narrows.solve.rls_steps` has the
 step.
 
+Dense samples are learned about an origin, x - origin in place of x, since energies about 0 are
+mostly those of the mean where that is large. The origin is the first sample, and after 2, 4, 8, ...
+samples it moves to their mean. Q, s2, b and the class sums about the new origin follow exactly from
+those about the old one and from the first moments. Sparse samples are learned about 0, so that they
+stay sparse, but for those of few features: these give what the same numbers give in dense form.
+
 Beside it is a reservoir of samples, balanced by class. Where samples are sorted by label some are
 repeated from the reservoir, and when the projection is read it is fitted to them once more
 (`polished`).
@@ -129,9 +135,11 @@ class DiagonalRLS:
         The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample with several
         labels counts for each. None without a reservoir, and where it was not counted from the
         first sample on.
+    origin : ndarray of shape (n_features,) or None
+        What is subtracted from samples; Q, b, s2 and all sums are about it. None for 0.
     first : ndarray of shape (2, n_features) or None
         The sums of w h x, with w h as in Q, and of w x, to be multiplied by ``clock[FACTOR]``.
-        None unless the samples are dense.
+        None without an origin.
     reservoir : Reservoir
         The samples held.
     """
