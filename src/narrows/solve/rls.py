@@ -50,6 +50,8 @@ _SCHEMA = {
     "N": Field("f8", (2, "c"), NOT_NEGATIVE),
     "clock": Field("f8", (10,), FINITE),
     "window": Field("u1", (WINDOW,), between(0, 1)),
+    "sums": Field("f8", ("d", "c"), FINITE, optional=True),
+    "first": Field("f8", (2, "d"), FINITE, optional=True),
     **FIELDS,
 }
 
@@ -115,6 +117,13 @@ class DiagonalRLS:
         Single numbers: qb, n, s2, the lazy factor, the agreement of labels with the ones before,
         the last label, samples predicted correctly, samples predicted, samples repeated, and
         samples predicted since the window started.
+    sums : ndarray of shape (n_features, n_classes) or None
+        The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample with several
+        labels counts for each. None without a reservoir, and where it was not counted from the
+        first sample on.
+    first : ndarray of shape (2, n_features) or None
+        The sums of w h x, with w h as in Q, and of w x, to be multiplied by ``clock[FACTOR]``.
+        None unless the samples are dense.
     reservoir : Reservoir
         The samples held.
     """
@@ -126,13 +135,15 @@ class DiagonalRLS:
         self.clock = np.zeros(10)
         self.clock[FACTOR], self.clock[LAST] = 1.0, -1.0
         self.window = np.zeros(WINDOW, np.uint8)
+        self.sums = np.zeros((n_features, 0)) if reservoir else None
+        self.first: np.ndarray | None = None
         self.reservoir = Reservoir(reservoir, seed, dtype)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return everything as named arrays, for `from_arrays`; no bit changes."""
         arrays = {**vars(self), **vars(self.reservoir)}
         del arrays["reservoir"]
-        return arrays
+        return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> DiagonalRLS:
@@ -158,12 +169,18 @@ class DiagonalRLS:
         """Append classes, whose targets and outputs so far were 0."""
         self.W = np.pad(self.W, ((0, 0), (0, more)))
         self.b, self.N = np.pad(self.b, (0, more)), np.pad(self.N, ((0, 0), (0, more)))
+        if self.sums is not None:
+            self.sums = np.pad(self.sums, ((0, 0), (0, more)))
         self.reservoir.add_classes(more)
 
     def widen(self, n_features: int) -> None:
         """Append features that were 0 in every sample so far."""
         more = n_features - len(self.Q)
         self.W, self.Q = np.pad(self.W, ((0, more), (0, 0))), np.pad(self.Q, (0, more))
+        if self.sums is not None:
+            self.sums = np.pad(self.sums, ((0, more), (0, 0)))
+        if self.first is not None:
+            self.first = np.pad(self.first, ((0, 0), (0, more)))
 
     def promote(self, dtype: Any) -> None:
         """Hold numbers in this type from now on."""
@@ -173,10 +190,11 @@ class DiagonalRLS:
     # -- learning ---------------------------------------------------------------------------
 
     def note(self, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now, but W and Q, which `learn` notes."""
+        """Let `undo` restore everything as it is now; `learn` notes W, Q and the class sums."""
         undo.attributes(self)
-        for array in (self.b, self.N, self.clock, self.window):
-            undo.array(array)
+        for array in (self.b, self.N, self.clock, self.window, self.first):
+            if array is not None:
+                undo.array(array)
         self.reservoir.note(undo)
 
     def learn(
@@ -186,6 +204,7 @@ class DiagonalRLS:
         rule: Rule,
         reduced: np.ndarray | None = None,
         undo: Undo | None = None,
+        hits: np.ndarray | None = None,
     ) -> None:
         """Run one step for each sample, in order.
 
@@ -201,7 +220,10 @@ class DiagonalRLS:
         reduced : ndarray of shape (n_samples, n_classes), optional
             Row i is set to x(i) W(i), with W as it is after sample i.
         undo : Undo, optional
-            Restores W and Q; `note` covers the rest.
+            Restores W, Q and the sums; `note` covers the rest.
+        hits : ndarray of shape (n_samples,) and type uint8, optional
+            Set to 1 where the class was predicted before the sample was learned, else to 0; 0 for
+            samples of weight 0.
 
         Notes
         -----
@@ -215,10 +237,16 @@ class DiagonalRLS:
         work = np.zeros(len(self.b)), np.zeros(len(self.b))
         if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
             self.Q = self.Q.copy()  # all of it will change
+            self.sums = None if self.sums is None else self.sums.copy()
         dense = isinstance(X, np.ndarray)
         entries = X.shape[1] if dense else int(np.diff(X.indptr).max(initial=0))
         touched = TouchedRows(self.W, self.Q, max(self.reservoir.longest, entries), undo)
         touched.make_room(2 * (X.size if dense else X.nnz))
+        if self.sums is not None:
+            each = X.shape[1] if dense else np.diff(X.indptr)
+            self.sums = touched.noted(self.sums, int(np.sum(each * np.diff(starts))))
+        sums = np.zeros((0, 0)) if self.sums is None else self.sums
+        moments = np.zeros((2, 0)) if self.first is None else self.first
         all_rows = None if dense else self._arrays(X)
         for part in self._parts(X):
             ends = slice(part.start, part.stop + 1)
@@ -227,12 +255,14 @@ class DiagonalRLS:
             else:
                 rows = all_rows[0][ends], *all_rows[1:]
             mine = starts[ends], labels, weight[part]
-            out = None if reduced is None else reduced[part]
+            out = np.zeros((0, 0)) if reduced is None else reduced[part]
+            right = np.zeros(0, np.uint8) if hits is None else hits[part]
             done = 0
             while done < part.stop - part.start:
                 done = rls_steps(
-                    done, rows, mine, rule, (self.W, self.b, self.Q, self.N, self.clock),
-                    self.reservoir.arrays, self.window, work, touched.arrays, out,
+                    done, rows, mine, rule,
+                    (self.W, self.b, self.Q, self.N, self.clock, sums, moments),
+                    self.reservoir.arrays, self.window, work, touched.arrays, out, right,
                 )  # fmt: skip
                 if done < part.stop - part.start:  # it stopped for want of room
                     entries = int(rows[0][done + 1] - rows[0][done])
@@ -341,10 +371,14 @@ def merged(
         W[:, column] += own[:, None] * part.W
         new.b[column] += (least + part.clock[FACTOR] * part.clock[QB]) * part.b
         new.N[:, column] += part.N
+        if new.sums is not None and part.sums is not None:
+            new.sums[:, column] += part.clock[FACTOR] * part.sums
     energy = least * clock[S2] + Q
     np.divide(W, energy[:, None], out=W, where=energy[:, None] > 0)
     new.b /= least + clock[QB]
     new.W, new.Q = W.astype(dtype), Q
+    if any(part.sums is None for part in parts):
+        new.sums = None
     if len(first.reservoir):
         samples, stores = [part.samples() for part in parts], [part.reservoir for part in parts]
         new.reservoir.fill(*balanced(samples, columns, n_classes, stores, rule.several))

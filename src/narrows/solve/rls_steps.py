@@ -22,17 +22,18 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 def rls_steps(
     first: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
     model: tuple[Array, ...], reservoir: tuple[Array, ...], window: Array,
-    work: tuple[Array, Array], touched: tuple[Array, ...], reduced: Array | None,
+    work: tuple[Array, Array], touched: tuple[Array, ...], reduced: Array, hits: Array,
 ) -> int:  # fmt: skip
     """Learn the samples from number `first` on; return the number of the first not learned.
 
     It stops at a sample for which the reservoir, or `touched`, has no room. Row i of `reduced` is
-    set to sample i times W; if it is None that is not compiled. `touched` records what changes of
-    W and Q, if it has a mark for each feature.
+    set to sample i times W, and entry i of `hits` to whether its class was predicted, if they have
+    entries; so it is for the class sums and the first moments. `touched` records what changes of W,
+    Q and the class sums, if it has a mark for each feature.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
-    W, b, Q, N, clock = model
+    W, b, Q, N, clock, sums, moments = model
     arena_of, arena, slots, kept, use, random = reservoir
     o, e = work
     size, c = len(slots), len(b)
@@ -45,9 +46,11 @@ def rls_steps(
         room = len(touched[1])
         if room < len(touched[0]) and touched[4][0] + (hi - lo) + touched[4][1] > room:
             return i
+        if len(hits):
+            hits[i] = 0
         if w > 0.0:
             if rule.keep < 1.0:
-                _decay(rule.keep, Q, N, kept, clock)
+                _decay(rule.keep, Q, N, kept, clock, sums, moments)
             xx = 0.0
             for k in range(lo, hi):
                 xx += np.float64(data[k]) * data[k]
@@ -57,8 +60,11 @@ def rls_steps(
                 _record(lo, hi, indices, W, Q, touched)
             best = _rls_step(
                 lo, hi, indices, data, first_label, last_label, label_of, w, w,
-                rule, W, b, Q, N, clock, o, e,
+                rule, W, b, Q, N, clock, moments, o, e,
             )  # fmt: skip
+            if len(sums):
+                _add_to_classes(lo, hi, indices, data, first_label, last_label, label_of,
+                                w / clock[3], sums, touched)  # fmt: skip
             for k in range(first_label, last_label):
                 N[0, label_of[k]] += w
                 N[1, label_of[k]] += 1.0
@@ -66,6 +72,8 @@ def rls_steps(
             for k in range(first_label, last_label):
                 if label_of[k] == best:
                     hit = 1
+            if len(hits):
+                hits[i] = hit
             window[int(clock[9]) % len(window)] = hit
             clock[6] += hit
             clock[7] += 1.0
@@ -86,9 +94,9 @@ def rls_steps(
                             _record(a, z, arena_of, W, Q, touched)
                         _rls_step(
                             a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], 0.0,
-                            rule, W, b, Q, N, clock, o, e,
+                            rule, W, b, Q, N, clock, moments, o, e,
                         )  # fmt: skip
-        if reduced is not None:
+        if len(reduced):
             for j in range(c):
                 o[j] = 0.0
             _add_outputs(lo, hi, indices, data, W, o)
@@ -105,7 +113,7 @@ def _record(
 
     A function of its own: inlined it would slow steps that record nothing.
     """
-    seen, which, of_W, of_Q, use = touched
+    seen, which, of_W, of_Q, use = touched[:5]
     for k in range(lo, hi):
         row = indices[k]
         if not seen[row]:
@@ -118,8 +126,32 @@ def _record(
 
 
 @part
-def _decay(keep: float, Q: Array, N: Array, kept: Array, clock: Array) -> None:
-    """Decay all weights: those of Q, qb and the reservoir by the lazy factor that they share."""
+def _add_to_classes(
+    lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
+    label_of: Array, w: float, sums: Array, touched: tuple[Array, ...],
+) -> None:  # fmt: skip
+    """Add w x to the sums of a sample's classes; note what they were before, if there is room."""
+    use, cells, of_sums = touched[4:]
+    for label in label_of[first_label:last_label]:
+        if len(cells):
+            place = use[2]
+            for k in range(lo, hi):
+                row = indices[k]
+                cells[place], of_sums[place] = (
+                    np.int64(row) * sums.shape[1] + label,
+                    sums[row, label],
+                )
+                place += 1
+            use[2] = place
+        for k in range(lo, hi):
+            sums[indices[k], label] += w * data[k]
+
+
+@part
+def _decay(
+    keep: float, Q: Array, N: Array, kept: Array, clock: Array, sums: Array, moments: Array
+) -> None:
+    """Decay all weights: those with a lazy factor by that, which they share."""
     clock[3] *= keep
     clock[1] *= keep
     for j in range(N.shape[1]):
@@ -131,6 +163,12 @@ def _decay(keep: float, Q: Array, N: Array, kept: Array, clock: Array) -> None:
             Q[k] *= clock[3]
         for k in range(kept.shape[1]):
             kept[1, k] *= clock[3]
+        for k in range(len(sums)):
+            for j in range(sums.shape[1]):
+                sums[k, j] *= clock[3]
+        for k in range(moments.shape[1]):
+            moments[0, k] *= clock[3]
+            moments[1, k] *= clock[3]
         clock[0] *= clock[3]
         clock[3] = 1.0
 
@@ -139,7 +177,7 @@ def _decay(keep: float, Q: Array, N: Array, kept: Array, clock: Array) -> None:
 def _rls_step(
     lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
     label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
-    clock: Array, o: Array, e: Array,
+    clock: Array, moments: Array, o: Array, e: Array,
 ) -> int:  # fmt: skip
     """Run one implicit step; return the class predicted before it, or -1 before the first class.
 
@@ -195,6 +233,11 @@ def _rls_step(
         if mass > 0.0:
             Q[row] += mass * h * x * x / g
     if mass > 0.0:
+        if moments.shape[1]:
+            for k in range(lo, hi):
+                x, row = mass * data[k] / g, indices[k]
+                moments[0, row] += h * x
+                moments[1, row] += x
         clock[0] += mass * h / g
     return best
 

@@ -55,7 +55,8 @@ def between(low: float, high: float | str, what: str = "") -> Check:
         if not array.size:
             return True
         most = sizes[high] - 1 if isinstance(high, str) else high
-        return bool(array.min() >= low and array.max() <= most)  # not so for NaN
+        # not so for NaN; compared as Python numbers, since a bound may overflow in single precision
+        return bool(array.min().item() >= low and array.max().item() <= most)
 
     return Check(what or f"numbers from {low:g} to {'less than ' * isinstance(high, str)}{high}",
                  holds)  # fmt: skip

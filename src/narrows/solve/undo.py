@@ -73,6 +73,8 @@ class Undo:
 class TouchedRows:
     """The rows of W and Q that steps change, as they were before each first changed.
 
+    And the entries of class sums, as they were before each change.
+
     Parameters
     ----------
     W : ndarray of shape (n_features, n_classes)
@@ -90,18 +92,32 @@ class TouchedRows:
         self.seen = np.zeros(0 if undo is None else len(Q), np.uint8)
         # which features, their rows of W, and of Q; how many they are, and `longest`
         self.which, self.of_W = np.empty(0, np.int32), np.empty((0, W.shape[1]), W.dtype)
-        self.of_Q, self.use = np.empty(0), np.array([0, longest])
+        # the third of `use`: how many entries of sums are noted, in the order of their changes
+        self.of_Q, self.use = np.empty(0), np.array([0, longest, 0])
+        self.sums: np.ndarray | None = None
+        self.cells, self.of_sums = np.empty(0, np.int64), np.empty(0)
         if undo is not None:
             undo.step(self.restore)
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """What the compiled step needs."""
-        return self.seen, self.which, self.of_W, self.of_Q, self.use
+        return self.seen, self.which, self.of_W, self.of_Q, self.use, self.cells, self.of_sums
+
+    def noted(self, sums: np.ndarray, changes: int) -> np.ndarray:
+        """Return the class sums to change so many entries of: these, or a copy if that is less.
+
+        `restore` restores the entries; a copy needs no restoration, but by its owner.
+        """
+        if not len(self.seen) or 2 * changes >= sums.size:
+            return sums.copy() if len(self.seen) else sums
+        self.cells, self.of_sums = np.empty(changes, np.int64), np.empty(changes)
+        self.sums = sums
+        return sums
 
     def make_room(self, entries: int) -> None:
         """Ensure room for a sample of so many entries, and for one that is repeated."""
-        needed = min(int(self.use.sum()) + entries, len(self.seen))
+        needed = min(int(self.use[:2].sum()) + entries, len(self.seen))
         if needed <= len(self.which):
             return
         size, used = min(max(needed, 2 * len(self.which)), len(self.seen)), int(self.use[0])
@@ -116,3 +132,7 @@ class TouchedRows:
         used = int(self.use[0])
         which = self.which[:used]
         self.W[which], self.Q[which] = self.of_W[:used], self.of_Q[:used]
+        if self.sums is not None:
+            noted = int(self.use[2])
+            cells, first = np.unique(self.cells[:noted], return_index=True)
+            self.sums.reshape(-1)[cells] = self.of_sums[first]
