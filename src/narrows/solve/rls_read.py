@@ -36,13 +36,15 @@ from narrows.solve.rls import FACTOR, QB, RECENT, REPLAYS, S2, SEEN, WEIGHT, Dia
 from narrows.solve.sums import blocks
 
 UNIT = 0.1  # the temperature of the outputs of squared loss, if there is nothing to judge by
-_SPREAD = (10.0, 1.0, 0.1)  # of the polish: how firmly it is held to the W of the steps
+_SPREAD = (10.0, 1.0)  # of the polish: how firmly it is held to the W of the steps
 _ENOUGH = 50  # samples held for a polish
 _FEW = 10  # times as many samples held as features: then directions are polished too
 _BLOCK = 256  # samples held, whose inner products with all are made at a time
 _FEATURES = 4096  # whose directions are made at a time
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
 _LEAST = 0.01  # of a residual that a sample has left, at least
+_FAINT = 1e-6  # the least weight of a sample by softmax
+SOFT = 0.1  # of softmax: weight of a prior and a squared residual relative to squared loss
 _EPS = np.finfo(np.float64).eps
 
 _ODD = 0.05  # of the samples: if more were repeated, or learned by other parts, solve again
@@ -109,8 +111,9 @@ class Reading:
         held = held_samples(core, self.several)
         outputs = held.X @ self.W + self.b
         if self.softmax:
+            outputs = _without_each(core, held, outputs)
             return Model(self.W, self.b, _temperature(held, outputs, core, self.several, unit))
-        left = _left_by_steps(core, held)
+        left = _left_by_steps(core, held, 1.0, held.stands)
         W, b, residuals = self.W, self.b, held.targets - outputs
         honest = residuals / left.diagonal()[:, None]
         if self.polish:
@@ -305,15 +308,17 @@ def _inverse(K: np.ndarray, mu: float) -> np.ndarray:
     return inverse
 
 
-def _left_by_steps(core: DiagonalRLS, held: Held) -> np.ndarray:
+def _left_by_steps(
+    core: DiagonalRLS, held: Held, least: float, stands: np.ndarray
+) -> np.ndarray:
     """Return I - S of the steps, times the roots of weights from the left, divided from the right.
 
-    Of a sample that stands for others, the others are not left out. So its diagonal entry is
-    1 / (1 + w a), a = x'(L + C)^-1 x without it.
+    `stands` weighs the samples, and `least` the prior. Of a sample that stands for others, the
+    others are not left out. So its diagonal entry is 1 / (1 + w a), a = x'(L + C)^-1 x without it.
     """
-    L_b = 1 + core.clock[FACTOR] * core.clock[QB]
-    root = np.sqrt(held.stands)
-    left = _inverse(_inner(held.X, core.clock[S2] + core.energy, L_b, root), 1.0)
+    L = least * core.clock[S2] + core.energy
+    L_b = least + core.clock[FACTOR] * core.clock[QB]
+    left = _inverse(_inner(held.X, L, L_b, np.sqrt(stands)), 1.0)
     alone = held.weight / held.stands
     diagonal = 1 / (1 + alone * (1 / left.diagonal() - 1))
     root = np.sqrt(alone)
@@ -321,6 +326,20 @@ def _left_by_steps(core: DiagonalRLS, held: Held) -> np.ndarray:
     left *= root
     left[np.diag_indices_from(left)] = diagonal
     return left
+
+
+def _without_each(core: DiagonalRLS, held: Held, outputs: np.ndarray) -> np.ndarray:
+    """Return the outputs of softmax for samples that are left out, about.
+
+    With h = |e|^2 / 10, by which the steps weigh a sample, its outputs change by a e / (1 + h a).
+    """
+    live = core.N[0] > 0
+    e = held.targets.copy()
+    e[:, live] -= softmax(outputs[:, live], axis=1)
+    h = np.maximum(SOFT * np.sum(e**2, axis=1), _FAINT)
+    left = _left_by_steps(core, held, SOFT, held.stands * h).diagonal()
+    without: np.ndarray = outputs - ((1 - left) / h)[:, None] * e
+    return without
 
 
 # -- the classifier -------------------------------------------------------------------------
@@ -340,9 +359,9 @@ def polished(
         minimise |E - X D|^2 + mu D' diag(L) D
 
     with E the residuals of the samples X, a 1 appended for the bias, each by its decayed weight,
-    and L = s2 + (1 - share) Q, where share is that of all weight that X has. mu is the first of 10,
-    1 and 0.1 of which the next does no better for samples that are left out; if 10 does no better
-    than D = 0, W is returned as it is.
+    and L = s2 + (1 - share) Q, where share is that of all weight that X has. mu is 10, or 1 if that
+    does better for samples that are left out; if 10 does no better than D = 0, W is returned as it
+    is.
 
     Parameters
     ----------
