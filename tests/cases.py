@@ -174,7 +174,7 @@ IDR_QR = [
     Case(IDRQR(), expected_to_fail=UPDATES),
     Case(IDRQR(n_components=2, mu=5.0, update="transport"), expected_to_fail=UPDATES),
 ]
-SINGLE = {"float32": "computes in float32 where X has it", "offset": OFFSET["offset"]}
+SINGLE = {"float32": "computes in float32 where X has it"}
 IN_STEPS = SINGLE | {
     "merge": "approximate",
     "weights": "a weight is one longer step, not a repetition",

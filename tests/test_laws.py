@@ -165,9 +165,8 @@ def test_one_sample_starts_at_most_one_direction(case):
     assert all(not np.isnan(a).any() for a in found.values() if a.dtype.kind == "f")
     if hasattr(stream, "components_"):
         started = np.any(stream.components_ != 0, axis=1).sum()
-        at_once = case in ONLINE + IDR_QR + ONLINE_SRDA or "OCM" in case.name
-        of_one = "softmax" in case.name  # which gives a class that is alone all there is
-        assert started == (1 if at_once and not of_one else 0)
+        at_once = case in ONLINE + IDR_QR or "OCM" in case.name  # not about an origin
+        assert started == (1 if at_once else 0)
 
 
 @every

@@ -25,6 +25,12 @@ def core_of(estimator):
     return estimator._fitted.state.core
 
 
+def held_by(estimator):
+    """The samples of the reservoir as they were, their indicators, and weights."""
+    core = core_of(estimator)
+    return core.reservoir.samples(core.n_features, core.clock[3])
+
+
 def by_label(X, y):
     order = np.argsort(y, kind="stable")
     return X[order], y[order]
@@ -45,7 +51,7 @@ def test_the_kernel_is_its_twin(form, half_life, weighted, loss):
     X, y = labelled(n=400, d=15, c=5, sparse=True)
     y[:200] = np.where(y[:200] == "ant", "bee", y[:200])  # a class that comes late
     weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 400) if weighted else None
-    twin = list(online_srda(X, indicators(y), weight, half_life, loss == "softmax"))
+    twin = list(online_srda(X, indicators(y), weight, half_life, loss == "softmax", centred=True))
     learner, done = plain(half_life=half_life, loss=loss), 0
     for size in (1, 2, 0, 97, 300):
         part = slice(done, done + size)
@@ -56,7 +62,8 @@ def test_the_kernel_is_its_twin(form, half_life, weighted, loss):
         core = core_of(learner)
         came = np.isin(np.unique(y), learner.classes_)
         np.testing.assert_allclose(learner.components_, W.T[came], atol=1e-12 * np.abs(W).max())
-        np.testing.assert_allclose(core.b[learner._fitted.state.live], b[came], atol=1e-12)
+        bias = core.b - core.origin @ core.W
+        np.testing.assert_allclose(bias[learner._fitted.state.live], b[came], atol=1e-12)
         np.testing.assert_allclose(core.energy, Q, rtol=1e-12, atol=1e-300)
         np.testing.assert_allclose([core.clock[3] * core.clock[0], core.clock[2]], [qb, s2])
         right = [hit for *_, hit in twin[:done] if hit is not None]
@@ -69,7 +76,7 @@ def test_several_labels_a_row(form):
     X, _ = labelled(n=300, d=9)
     Y = (np.random.default_rng(1).random((300, 4)) < [0.2, 0.5, 0.6, 0.0]).astype(int)
     Y[:, 0] |= X[:, 0] > 0
-    *_, (W, b, *_) = twin = list(online_srda(X, Y))
+    *_, (W, b, *_) = twin = list(online_srda(X, Y, centred=True))
     learner = plain().fit(form(X), form(Y))
     assert learner.classes_.tolist() == [0, 1, 2]  # nobody has the fourth
     np.testing.assert_allclose(learner.components_, W.T[:3], atol=1e-12)
@@ -86,7 +93,7 @@ def test_several_labels_a_row(form):
 def test_forgetting_goes_on_for_ever():
     """The lazy factor is multiplied in before it runs out of numbers."""
     X, y = labelled(n=3000, d=5)
-    *_, (W, _, Q, *_) = online_srda(X, indicators(y), half_life=5.0)
+    *_, (W, _, Q, *_) = online_srda(X, indicators(y), half_life=5.0, centred=True)
     learner = plain(half_life=5.0).fit(X, y)
     assert core_of(learner).clock[3] > 1e-31
     np.testing.assert_allclose(learner.components_.T, W, rtol=1e-10)
@@ -121,7 +128,7 @@ def test_a_new_class_is_what_it_would_have_been(form):
     X, y = labelled(n=200, d=9, c=4)
     y[:100] = np.where(y[:100] == "bee", "cat", y[:100])
     late = plain().partial_fit(form(X[:100]), y[:100]).partial_fit(form(X[100:]), y[100:])
-    *_, (W, *_) = online_srda(X, indicators(y))
+    *_, (W, *_) = online_srda(X, indicators(y), centred=True)
     np.testing.assert_allclose(late.components_, W.T, atol=1e-12)
 
 
@@ -182,7 +189,7 @@ def test_classes_share_the_reservoir():
     y = rng.choice(4, 5000, p=[0.9, 0.06, 0.03, 0.01])
     X = rng.normal(size=(5000, 3)) + y[:, None]
     learner = OnlineSRDA(reservoir=80, random_state=3).partial_fit(X, y)
-    rows, labels, weight = core_of(learner).samples()
+    rows, labels, weight = held_by(learner)
     assert rows.shape == (80, 3)
     assert (weight == 1).all()
     column = learner._fitted.state.column
@@ -205,7 +212,7 @@ def test_with_several_labels_every_row_has_the_same_chance():
     ages = []
     for seed in range(30):
         learner = OnlineSRDA(reservoir=50, random_state=seed).partial_fit(X, Y)
-        rows, labels, _ = core_of(learner).samples()
+        rows, labels, _ = held_by(learner)
         ages.append(rows.toarray()[:, 0] - 1)
         np.testing.assert_array_equal(labels.toarray(), Y[ages[-1].astype(int)])
         assert core_of(learner).clock[8] == 0
@@ -221,7 +228,7 @@ def test_rows_are_kept_whole_when_room_is_made():
     learner, X = OnlineSRDA(reservoir=30), sparse.csr_array(X)
     for i in range(600):
         learner.partial_fit(X[i : i + 1], y[i : i + 1])
-    rows, labels, _ = core_of(learner).samples()
+    rows, labels, _ = held_by(learner)
     where = {row.tobytes(): label for row, label in zip(X.toarray(), y, strict=True)}
     found = learner._fitted.state.classes[
         np.argsort(learner._fitted.state.column)[labels.toarray().argmax(axis=1)]
@@ -258,13 +265,13 @@ def test_the_order_is_looked_at_row_by_row_whatever_they_weigh(weight):
     assert core_of(ordered).clock[8] > 1500
     y, X = np.arange(20_000) % 2, np.arange(1.0, 20_001.0)[:, None]
     long = OnlineSRDA(reservoir=200, random_state=0).partial_fit(X, y, np.full(20_000, weight))
-    assert 8_500 < core_of(long).samples()[0].toarray().mean() < 11_500
+    assert 8_500 < held_by(long)[0].toarray().mean() < 11_500
 
 
 def test_rows_kept_fade_as_all_does():
     X, y = labelled(n=600, d=6)
     learner = OnlineSRDA(half_life=50.0, reservoir=2000).partial_fit(X, y)
-    rows, _, weight = core_of(learner).samples()
+    rows, _, weight = held_by(learner)
     np.testing.assert_array_equal(rows.toarray(), X)
     np.testing.assert_allclose(weight, 0.5 ** (np.arange(599, -1, -1) / 50))
     assert weight.sum() == pytest.approx(core_of(learner).clock[1])
@@ -301,7 +308,9 @@ def test_a_repeated_row_adds_no_energy():
     X, y = by_label(*labelled(n=500))
     ordered = OnlineSRDA(random_state=0).partial_fit(X, y)
     assert core_of(ordered).clock[8] > 100
-    np.testing.assert_allclose(core_of(ordered).energy, (X**2).sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(
+        core_of(ordered).energy, ((X - core_of(ordered).origin) ** 2).sum(axis=0), rtol=1e-12
+    )
     assert ordered.class_count_.sum() == 500
 
 
@@ -401,16 +410,18 @@ def known(a):
 def test_merging_adds_what_each_knows_by_its_energy():
     a, b, c = thirds()
     merged = new().merge(a, b, c)
-    cores = [core_of(e) for e in (a, b, c)]
-    n = [core.clock[1] for core in cores]
-    s2 = np.dot(n, [core.clock[2] for core in cores]) / sum(n)
-    Q = sum(core.energy for core in cores)
-    W = sum(
-        (k.clock[2] + k.energy)[:, None] * known(e)[0]
-        for k, e in zip(cores, (a, b, c), strict=True)
-    )
-    np.testing.assert_allclose(known(merged)[0], W / (s2 + Q)[:, None], rtol=1e-12)
+    X, _ = labelled(n=300, d=8, c=4)
+    Q, P, B = np.zeros(8), 0.0, 0.0
+    for i, part in enumerate((a, b, c)):
+        W, bias, _ = known(part)
+        mean, origin = X[i::3].mean(axis=0), core_of(part).origin
+        energy = ((X[i::3] - mean) ** 2).sum(axis=0)  # about the mean of the part
+        P = P + (energy.sum() / 100 + energy)[:, None] * W
+        B, Q = B + 101 / 301 * (bias + (mean - origin) @ W), Q + energy
+    np.testing.assert_allclose(known(merged)[0], P / (Q.sum() / 300 + Q)[:, None], rtol=1e-10)
+    np.testing.assert_allclose(known(merged)[1], B, rtol=1e-10)
     np.testing.assert_allclose(known(merged)[2], Q)
+    np.testing.assert_allclose(core_of(merged).origin, X.mean(axis=0), atol=1e-14)
     assert merged.n_samples_seen_ == 300
     np.testing.assert_array_equal(merged.class_count_, sum(e.class_count_ for e in (a, b, c)))
     assert merged.score_ == pytest.approx(np.mean([e.score_ for e in (a, b, c)]))
@@ -482,7 +493,7 @@ def test_rows_without_entries_or_labels_give_way_to_others():
         online = OnlineSRDA(reservoir=8, random_state=seed)
         for row in range(60):
             online.partial_fit(sparse.csr_array(X[row : row + 1]), Y[row : row + 1])
-        rows, labels, _ = core_of(online).samples()
+        rows, labels, _ = held_by(online)
         came = list(zip(X.tolist(), Y.tolist(), strict=True))
         assert rows.nnz
         for kept in zip(rows.toarray().tolist(), labels.toarray().tolist(), strict=True):
@@ -498,7 +509,7 @@ def test_united_reservoirs_are_balanced_again():
             OnlineSRDA(reservoir=60).partial_fit(rng.normal(size=(500, 3)) + y[:, None], y)
         )
     merged = OnlineSRDA(reservoir=60).merge(*parts)
-    _, labels, _ = core_of(merged).samples()
+    _, labels, _ = held_by(merged)
     assert labels.sum(axis=0).tolist() == [30, 30]
     before = merged.components_
     again = OnlineSRDA(reservoir=60).merge(*parts)

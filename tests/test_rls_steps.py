@@ -22,9 +22,13 @@ def core_of(estimator):
 
 
 def sums_of(estimator):
-    """The decayed class sums in the order of `classes_`."""
-    core = core_of(estimator)
-    return core.clock[FACTOR] * core.sums[:, estimator._fitted.state.live]
+    """The decayed class sums about 0, in the order of `classes_`."""
+    return raw_sums(core_of(estimator))[:, estimator._fitted.state.live]
+
+
+def raw_sums(core):
+    origin = np.zeros(core.n_features) if core.origin is None else core.origin
+    return core.clock[FACTOR] * core.sums + origin[:, None] * core.N[0]
 
 
 def expected(X, T, weight=None, half_life=None):
@@ -104,7 +108,7 @@ def test_class_sums_of_more_features():
     learned(core, X[:30, :5], indicators(y)[:30], Rule()).widen(7)
     learned(core, X[30:], indicators(y)[30:], Rule())
     whole = np.where(np.arange(7) < 5, X, np.where(np.arange(60)[:, None] < 30, 0.0, X))
-    np.testing.assert_allclose(core.sums, expected(whole, indicators(y)), rtol=1e-12)
+    np.testing.assert_allclose(raw_sums(core), expected(whole, indicators(y)), rtol=1e-12)
 
 
 def test_class_sums_are_of_double_precision():
@@ -143,19 +147,18 @@ def test_first_moments_are_weighed_as_the_energies(half_life, softmax):
     T = indicators(y)
     core = DiagonalRLS(8, 30)
     core.add_classes(3)
-    core.first = np.zeros((2, 8))
     keep = 1.0 if half_life is None else 0.5 ** (1 / half_life)
     learned(core, X, T, Rule(keep, softmax), weight=weight)
     # w h of a sample is what it added to the weight of the bias
-    twin = list(online_srda(X, T, weight, half_life, softmax))
+    twin = list(online_srda(X, T, weight, half_life, softmax, centred=True))
     qb = np.array([0.0, *(row[3] for row in twin)])
     decay = np.where(weight > 0, keep, 1.0)
     added = qb[1:] - decay * qb[:-1]
     later = np.append(np.cumprod(decay[::-1])[::-1][1:], 1.0)
-    first = core.clock[FACTOR] * core.first
+    first, about = core.clock[FACTOR] * core.first, X - core.origin
     assert core.clock[REPLAYS] == 0
-    np.testing.assert_allclose(first[0], (added * later) @ X, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(first[1], (weight * later) @ X, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(first[0], (added * later) @ about, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(first[1], (weight * later) @ about, rtol=1e-9, atol=1e-11)
     core.widen(9)
     assert core.first.shape == (2, 9)
     restored = DiagonalRLS.from_arrays(core.to_arrays())
@@ -175,7 +178,7 @@ def test_hits_are_those_of_the_twin(form, reservoir):
     core.add_classes(4)
     hits = np.full(300, 7, np.uint8)
     learned(core, form(X), T, Rule(several=True), weight=weight, hits=hits)
-    twin = [bool(right) for *_, right in online_srda(X, T, weight)]
+    twin = [bool(right) for *_, right in online_srda(X, T, weight, centred=True)]
     np.testing.assert_array_equal(hits, twin)
 
 
@@ -187,12 +190,11 @@ def test_hits_are_those_of_the_twin(form, reservoir):
 @pytest.mark.parametrize("keep", [1.0, 0.8])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_everything_is_restored_to_the_bit(form, n, keep, dtype):
-    X, _ = labelled(n=500, d=60, sparse=True)
+    X, _ = labelled(n=500, d=90, sparse=True)
     X = X.astype(dtype)
     T = (np.random.default_rng(1).random((500, 5)) < 0.4).astype(int)  # also samples without labels
-    core, rule = DiagonalRLS(60, 30, 0, dtype), Rule(keep, several=True)
+    core, rule = DiagonalRLS(90, 30, 0, dtype), Rule(keep, several=True)
     core.add_classes(5)
-    core.first = np.zeros((2, 60))
     learned(core, form(X[:100]), T[:100], rule)
     before, undo = bits(core), Undo()
     core.note(undo)
@@ -228,6 +230,10 @@ def test_class_sums_are_checked():
         ("sums", arrays["sums"].astype(np.float32)),
         ("first", np.zeros((3, 7))),
         ("first", np.full((2, 7), np.inf)),
+        ("origin", np.zeros(8)),
+        ("origin", np.full(7, np.nan)),
     ):
         with pytest.raises(SchemaError, match=name):
             DiagonalRLS.from_arrays(arrays | {name: wrong})
+    with pytest.raises(SchemaError, match="first moments about an origin"):
+        DiagonalRLS.from_arrays({k: v for k, v in arrays.items() if k != "origin"})

@@ -112,9 +112,8 @@ PUBLIC = {
     "IDRQR": EXPLAINED | STREAMED | {"refresh"},
     "OnlineSRDA": WEIGHTED
     | STREAMED
-    | {
-        "components_", "merge", "predict", "score_", "score_window_", "transform_while_learning",
-    },
+    | CLASSIFIER
+    | {"components_", "loss_", "merge", "score_", "score_window_", "transform_while_learning"},
 }  # fmt: skip
 UNSUPPORTED = [
     (method, verb)

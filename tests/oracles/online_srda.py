@@ -5,20 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 
-def online_srda(X, T, weight=None, half_life=None, softmax=False):
+def online_srda(X, T, weight=None, half_life=None, softmax=False, centred=False):
     """Learn samples X with targets T of shape (n, n_classes), all given; yield after each sample.
 
-    Yields (W, b, Q, qb, s2, right), with `right` whether the best output was that of a target.
+    Yields (W, b, Q, qb, s2, right), with `right` whether the best output was that of a target, and
+    outputs xW + b. With `centred` samples are measured from an origin, and so are Q and s2: the
+    first sample, and after 2, 4, 8, ... samples their mean, from which all is computed anew.
+    With a half-life it moves after every so many samples too, but at least 32.
     """
     (n_rows, d), c = X.shape, T.shape[1]
     keep = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
     weight = np.ones(n_rows) if weight is None else weight
     least = 0.1 if softmax else 1.0
     W, b, Q, qb, n, s2 = np.zeros((d, c)), np.zeros(c), np.zeros(d), 0.0, 0.0, 0.0
-    came = np.zeros(c, dtype=bool)
-    for x, t, w in zip(X, T, weight, strict=True):
+    came, origin, learned, w_of, wh_of = np.zeros(c, dtype=bool), None, [], [], []
+    for row, t, w in zip(X, T, weight, strict=True):
         right = None
         if w > 0:
+            if origin is None:
+                origin = row if centred else np.zeros(d)
+            x = row - origin
             Q, qb, n = keep * Q, keep * qb, keep * n
             n += w
             s2 += w * (x @ x - s2) / n
@@ -34,4 +40,15 @@ def online_srda(X, T, weight=None, half_life=None, softmax=False):
             e = e * w / (1 + w * h * (x @ p + 1 / (least + qb)))
             W, b = W + np.outer(p, e), b + e / (least + qb)
             Q, qb = Q + w * h * x * x, qb + w * h
-        yield W, b, Q, qb, s2, right
+            if centred:
+                w_of = [keep * other for other in w_of] + [w]
+                wh_of = [keep * other for other in wh_of] + [w * h]
+                learned.append(row)
+                m = len(learned)
+                if m > 1 and (
+                    m & (m - 1) == 0 or (half_life and m % max(32, int(np.ceil(half_life))) == 0)
+                ):
+                    new = np.average(learned, axis=0, weights=w_of)
+                    b, origin, about = b + (new - origin) @ W, new, np.array(learned) - new
+                    Q, s2 = wh_of @ about**2, np.average((about**2).sum(axis=1), weights=w_of)
+        yield W, b - (0.0 if origin is None else origin @ W), Q, qb, s2, right

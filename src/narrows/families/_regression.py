@@ -14,17 +14,33 @@ from narrows.families._streams import Arrivals
 from narrows.moments.labels import arrivals
 from narrows.solve.eigen import set_signs
 from narrows.solve.errors import RangeError
-from narrows.solve.rls import DiagonalRLS, Rule, merged
-from narrows.solve.schema import COUNT, LABELS, NUMBERING, Check, Field, between, checked
+from narrows.solve.rls import DiagonalRLS, Rule
+from narrows.solve.rls_merge import merged
+from narrows.solve.schema import (
+    COUNT,
+    LABELS,
+    NOT_NEGATIVE,
+    NUMBERING,
+    Check,
+    Field,
+    SchemaError,
+    between,
+    checked,
+)
 from narrows.solve.sums import canonical
 from narrows.solve.undo import Undo
 
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
+_RIVAL = "softmax."  # what names of arrays of the rival begin with
+_LEAD = 2.5  # standard errors by which softmax has to be ahead, to be preferred
 _SCHEMA = {
     "classes": LABELS,
     "column": Field("i8", ("c",), NUMBERING),
     "n_samples": Field("i8", (), COUNT),
     "several": Field("i8", (), between(-1, 1)),
+    # 0.1.0 did not store these
+    "registered": Field("b1", ("c",), optional=True),
+    "leads": Field("f8", (2,), NOT_NEGATIVE, optional=True),
 }
 
 
@@ -37,34 +53,79 @@ def _labels_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> b
     return (several == 0) == started and bool((stored[:, 2] == 1).all())
 
 
+def _rivals_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    named = [_RIVAL + name for name in ("b", "W", "slots", "clock")]
+    if not any(name in arrays for name in named):
+        return True
+    return int(arrays["several"]) < 1 and "leads" in arrays
+
+
 _RULES = (
     Check("as many classes as outputs", lambda arrays, sizes: len(arrays["b"]) == sizes["c"]),
     Check("labels as several says", _labels_fit),
+    Check("a rival for one label per sample, and how often each was ahead", _rivals_fit),
 )
 
 
 class Regression(Arrivals):
     """A `DiagonalRLS`, and the labels of its outputs, which are in order of arrival.
 
+    Parameters
+    ----------
+    core : DiagonalRLS
+        Without a class yet.
+    rival : DiagonalRLS, optional
+        Learns the same samples with the residuals of softmax, so that the better of the two losses
+        can be chosen.
+
     Attributes
     ----------
     n_samples : int
         The number of samples learned, also those of weight 0.
     several : bool or None
-        Whether samples have several labels; None before the first.
+        Whether samples have several labels; None before the first. There is no rival then.
+    registered : ndarray of shape (n_classes,)
+        Whether each of `classes` is one that was said to come.
+    leads : ndarray of shape (2,)
+        How many samples only `core`, and only `rival`, predicted before they were learned; decays.
     """
 
     core: DiagonalRLS
 
-    def __init__(self, core: DiagonalRLS):
+    def __init__(self, core: DiagonalRLS, rival: DiagonalRLS | None = None):
         super().__init__(core)
+        self.rival = rival
         self.n_samples = 0
         self.several: bool | None = None
+        self.registered = np.zeros(0, dtype=bool)
+        self.leads = np.zeros(2)
+
+    @property
+    def cores(self) -> list[DiagonalRLS]:
+        """The core, and the rival if there is one."""
+        return [self.core] if self.rival is None else [self.core, self.rival]
+
+    @property
+    def prefers_softmax(self) -> bool:
+        """Whether the rival is ahead by McNemar's test, and not by chance."""
+        behind, ahead = self.leads.tolist()
+        clearly = bool(ahead - behind > _LEAD * np.sqrt(ahead + behind))
+        return self.rival is not None and clearly
+
+    @property
+    def best(self) -> DiagonalRLS:
+        """The rival if it is clearly ahead, else the core."""
+        return self.cores[self.prefers_softmax]
 
     @property
     def counts(self) -> np.ndarray:
         """The weight of each class."""
         return self.core.N[0, self.column]
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which classes have weight or were registered."""
+        return (self.counts > 0) | self.registered
 
     @property
     def live(self) -> np.ndarray:
@@ -79,6 +140,30 @@ class Regression(Arrivals):
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
 
+    def register(self, classes: np.ndarray) -> None:
+        """Note distinct labels, sorted, as classes to come."""
+        undo = Undo(self)
+        for core in self.cores:
+            core.note(undo)
+
+        def register() -> None:
+            places = self.places(classes, np.arange(len(classes)))
+            registered = self.registered.copy()
+            registered[places] = True
+            self.registered = registered
+
+        undo.guard(register)
+
+    def places(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Number new labels by arrival; return the place in `classes` of each sample's label."""
+        before = self.classes
+        places = super().places(classes, codes)
+        if len(self.classes) > len(before):
+            registered = np.zeros(len(self.classes), dtype=bool)
+            registered[np.searchsorted(self.classes, before)] = self.registered
+            self.registered = registered
+        return places
+
     def learn(
         self, X: Any, labels: Any, how: Rule, reducing: bool = False, undo: Undo | None = None
     ) -> np.ndarray | None:
@@ -92,52 +177,103 @@ class Regression(Arrivals):
             )
         if undo is not None:
             undo.attributes(self)
-            self.core.note(undo)
+            for core in self.cores:
+                core.note(undo)
         if not self.n_samples and X.shape[0]:
             self.several = how.several
+            if how.several:
+                self.rival = None
         if X.dtype == np.float64 and self.core.W.dtype != np.float64 and X.shape[0]:
-            self.core.promote(np.float64)
+            for core in self.cores:
+                core.promote(np.float64)
         if sparse.issparse(X):
             X = canonical(X)
         if how.several:  # columns without a sample too, so that the width is known
             self.places(classes, np.arange(len(classes)))
         places = self.places(classes, Y.indices)
         columns = self.column[places]
-        reduced = np.zeros((X.shape[0], len(self.core.b))) if reducing else None
-        self.core.learn(X, (Y.indptr, columns, weight), how, reduced, undo)
+        shape = X.shape[0], len(self.core.b)
+        hits, reduced = np.zeros((2, X.shape[0]), np.uint8), []
+        for core, softmax, hit in zip(self.cores, (how.softmax, True), hits, strict=False):
+            reduced.append(np.zeros(shape) if reducing else None)
+            core.learn(
+                X, (Y.indptr, columns, weight), how._replace(softmax=softmax), reduced[-1], undo,
+                hit if self.rival is not None else None,
+            )  # fmt: skip
+        if self.rival is not None:
+            self._compare(hits[:, weight > 0].astype(bool), how.keep)
         self.n_samples += X.shape[0]
-        return None if reduced is None else reduced[:, self.live].astype(X.dtype)
+        chosen = reduced[self.prefers_softmax]
+        return None if chosen is None else chosen[:, self.live].astype(X.dtype)
+
+    def _compare(self, hits: np.ndarray, keep: float) -> None:
+        """Count the samples that one of core and rival predicted, and the other did not."""
+        n = hits.shape[1]
+        alone = np.array([hits[0] & ~hits[1], hits[1] & ~hits[0]])
+        self.leads = keep**n * self.leads + alone @ keep ** np.arange(n - 1, -1, -1.0)
 
     def _make_room(self, known: np.ndarray) -> None:
-        self.core.add_classes(len(known) - len(self.core.b))
+        for core in self.cores:
+            core.add_classes(len(known) - len(core.b))
+
+    def widen(self, n_features: int) -> Self:
+        """Append features that are 0 so far, in place."""
+        for core in self.cores:
+            core.widen(n_features)
+        return self
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the state as named arrays, for `from_arrays`, without rounding."""
-        return {
+        arrays = {
             "classes": self.classes,
             "column": self.column,
             "n_samples": np.array(self.n_samples),
             "several": np.array(-1 if self.several is None else int(self.several)),
             **self.core.to_arrays(),
         }
+        if self.registered.any():
+            arrays["registered"] = self.registered
+        if self.rival is not None:
+            arrays["leads"] = self.leads
+            arrays |= {_RIVAL + name: array for name, array in self.rival.to_arrays().items()}
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the state that `to_arrays` described."""
         new = cls(DiagonalRLS.from_arrays(arrays))
-        checked(arrays, _SCHEMA, _RULES)
+        sizes = checked(arrays, _SCHEMA, _RULES)
         new.classes, new.column = np.array(arrays["classes"]), np.array(arrays["column"])
         new.n_samples = int(arrays["n_samples"])
         new.several = {-1: None, 0: False, 1: True}[int(arrays["several"])]
+        new.registered = np.array(arrays.get("registered", np.zeros(sizes["c"], bool)))
+        if "leads" in arrays:
+            theirs = {
+                name.removeprefix(_RIVAL): array
+                for name, array in arrays.items()
+                if name.startswith(_RIVAL)
+            }
+            new.leads, new.rival = np.array(arrays["leads"]), DiagonalRLS.from_arrays(theirs)
+            _check_rival(new.core, new.rival)
         return new
+
+
+def _check_rival(core: DiagonalRLS, rival: DiagonalRLS) -> None:
+    """Raise SchemaError where a rival cannot have learned the same samples."""
+    same = core.W.shape == rival.W.shape and core.W.dtype == rival.W.dtype
+    one_label = (rival.reservoir.slots[: rival.reservoir.used, 2] == 1).all()
+    if not (same and one_label and np.array_equal(core.N, rival.N)):
+        raise SchemaError("expected a rival of the same samples, got another.")
 
 
 def merged_states(states: list[Regression], rule: Rule) -> Regression:
     """Return the approximate sum of states, as one that shares nothing with them."""
-    started = [state for state in states if state.n_samples] or states[:1]
+    started = [state for state in states if state.n_samples or state.registered.any()]
+    started = started or states[:1]
     if len(started) == 1:
         return Regression.from_arrays(started[0].to_arrays())
-    if len({state.several for state in started}) > 1:
+    forms = {state.several for state in started if state.n_samples}
+    if len(forms) > 1:
         raise ValueError(
             "expected labels of one form to merge, got one label per sample in some "
             "and indicator matrices in others. Fit all to labels of one form."
@@ -155,10 +291,17 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
         column[np.searchsorted(classes, state.classes[np.argsort(state.column)])]
         for state in started
     ]
-    several = bool(started[0].several)
-    rule = rule._replace(several=several)
+    several = forms.pop() if forms else None
+    rule = rule._replace(several=bool(several))
     new = Regression(merged([s.core for s in started], columns, len(classes), rule))
+    rivals = [state.rival for state in started if state.rival is not None]
+    if len(rivals) == len(started):
+        new.rival = merged(rivals, columns, len(classes), rule._replace(softmax=True))
+        new.leads = np.sum([state.leads for state in started], axis=0)
     new.classes, new.column, new.several = classes, column, several
+    new.registered = np.isin(
+        classes, np.concatenate([state.classes[state.registered] for state in started])
+    )
     new.n_samples = sum(state.n_samples for state in started)
     return new
 
@@ -185,6 +328,7 @@ class Weights(Directions):
 
     model: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     bias: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    temperature: float | None = None  # what outputs are divided by, once it is needed
 
     @classmethod
     def leading(cls, W: np.ndarray, b: np.ndarray, p: int | None) -> Self:

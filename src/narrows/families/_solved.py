@@ -67,6 +67,11 @@ class Solved:
         """The number of features."""
         return len(self.W)
 
+    @property
+    def known(self) -> np.ndarray:
+        """Which classes have weight, of shape (n_classes,)."""
+        return self.counts > 0
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the state as named arrays, for `from_arrays`, without rounding."""
         values = asdict(self)

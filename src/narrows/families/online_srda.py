@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from narrows.families._atomic import atomic
+from narrows.families._atomic import atomic, lock_of
+from narrows.families._classifier import Classifier
 from narrows.families._engines import accepts_collections
 from narrows.families._errors import errors_named_after
 from narrows.families._merge import merge_into
 from narrows.families._parameters import (
-    check,
     check_flags,
     check_half_life,
     check_parts,
     check_whole,
+    check_word,
 )
 from narrows.families._regression import Regression, Weights, check_range, merged_states
 from narrows.families._sequential import Sequential
@@ -26,8 +27,10 @@ from narrows.solve.errors import ParameterError, warn
 from narrows.solve.products import product
 from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule
 
+LOSSES = ("squared", "softmax", "auto")
 
-class OnlineSRDA(Sequential):
+
+class OnlineSRDA(Classifier, Sequential):
     """Online Spectral Regression Discriminant Analysis: SRDA in one pass, c numbers per sample.
 
     ::
@@ -206,7 +209,9 @@ class OnlineSRDA(Sequential):
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
         classes : array-like of shape (n_classes,), optional
-            All labels that may occur; never needed. If given, other labels are an error.
+            All labels that may occur, as classifiers of scikit-learn expect them in the first call.
+            Never needed: if given, other labels are an error, and `classes_` has them all, with
+            probability 0 until they are seen.
 
         Returns
         -------
@@ -222,8 +227,10 @@ class OnlineSRDA(Sequential):
         --------
         fit : Forget all samples and fit to new ones.
         """
-        self._check_classes(classes, y)
+        allowed = self._check_classes(classes, y)
         self._learn(X, y, sample_weight)
+        if allowed is not None:
+            self._register(allowed)
         return self
 
     @atomic
@@ -292,48 +299,50 @@ class OnlineSRDA(Sequential):
     # -- reading --------------------------------------------------------------------------------
 
     @property
+    def loss_(self) -> str:
+        """The loss in use, "squared" or "softmax": with "auto" the one that is ahead so far."""
+        ahead = "softmax" if self._state.prefers_softmax else "squared"
+        return ahead if self.loss == "auto" else self.loss
+
+    @property
     def score_(self) -> float:
         """The share of samples whose class was predicted before they were learned."""
-        clock = self._state.core.clock
+        clock = self._state.best.clock
         return float(clock[HITS] / clock[SEEN]) if clock[SEEN] else float("nan")
 
     @property
     def score_window_(self) -> float:
         """The same over the last 1,000 samples."""
-        core = self._state.core
+        core = self._state.best
         window = core.window[: int(core.clock[RECENT])]
         return float(window.mean()) if len(window) else float("nan")
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict labels: the class of the largest x W + b.
+    @property
+    def _several(self) -> bool:
+        return bool(self._state.several)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With several labels per sample an indicator matrix, of x W + b > 1/2.
-
-        See Also
-        --------
-        transform : Reduce samples.
-        """
+    def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
+        """With several labels per sample: the log odds of each."""
         solution, state = self._solution, self._state
         X = self._check_X(X, reset=False)
         outputs = product(X, solution.model) + solution.bias
-        if state.several:
-            full = np.zeros((X.shape[0], len(state.classes)), np.int64)
-            full[:, self.classes_] = outputs > 0.5
-            return full
         if not outputs.shape[1]:
             raise NotFittedError(
                 f"{type(self).__name__}: expected at least one class to predict, got none so far. "
                 "Continue with partial_fit."
             )
-        return self.classes_[outputs.argmax(axis=1)]
+        if state.several:
+            outputs -= 0.5
+        if calibrated:
+            outputs /= self._temperature(solution)
+        return self._of_every_class(outputs)
+
+    def _temperature(self, solution: Weights) -> float:
+        """Return what outputs are divided by, from the samples of the reservoir."""
+        with lock_of(self):
+            if solution.temperature is None:
+                solution.temperature = 1.0
+            return solution.temperature
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -344,13 +353,18 @@ class OnlineSRDA(Sequential):
         return classes, Y, weights(sample_weight, X.shape[0], type(self).__name__)
 
     def _how(self, state: Regression, y: Any) -> Rule:
-        held = len(state.core.reservoir)
+        held, both = len(state.core.reservoir), state.rival is not None
         if held != self.reservoir:
-            raise ParameterError(
-                f"{type(self).__name__}: expected reservoir={held} as at the start, got "
-                f"{self.reservoir}. Use fit to start again."
-            )
+            self._refuse(f"reservoir={held}", self.reservoir)
+        if state.several is False and both != (self.loss == "auto"):
+            self._refuse('loss="auto"' if both else 'another loss than "auto"', self.loss)
         return self._rule(is_matrix(y))
+
+    def _refuse(self, expected: str, got: Any) -> NoReturn:
+        raise ParameterError(
+            f"{type(self).__name__}: expected {expected} as at the start, got {got!r}. "
+            "Use fit to start again."
+        )
 
     def _rule(self, several: bool) -> Rule:
         if several and self.loss == "softmax":
@@ -363,7 +377,11 @@ class OnlineSRDA(Sequential):
 
     def _new_stream(self, n_features: int, dtype: Any) -> Regression:
         seed = self.random_state if isinstance(self.random_state, Integral) else 0
-        return Regression(DiagonalRLS(n_features, self.reservoir, int(seed), dtype))
+        cores = [
+            DiagonalRLS(n_features, self.reservoir, int(seed), dtype)
+            for _ in range(1 + (self.loss == "auto"))
+        ]
+        return Regression(*cores)
 
     def _finish(self, stream: Regression) -> Self:
         super()._finish(stream)
@@ -381,9 +399,11 @@ class OnlineSRDA(Sequential):
         return len(self._state.live) if self.n_components is None else self.n_components
 
     def _solve(self, state: Regression) -> Weights:
-        core, live = state.core, state.live
-        polished = self.polish and self.loss == "squared"
+        core, live = state.best, state.live
+        polished = self.polish and self.loss_ == "squared"
         W, b = core.polished() if polished else (core.W, core.b)
+        if core.origin is not None:
+            b = b - core.origin @ W
         return Weights.leading(W[:, live], b[live], self.n_components)
 
     def _check_parameters(self, n_features: int) -> None:
@@ -391,8 +411,7 @@ class OnlineSRDA(Sequential):
         check_half_life(type(self).__name__, self.half_life)
         check_whole(type(self).__name__, "reservoir", self.reservoir, low=0)
         check_flags(self, ("polish", "shuffle"))
-        valid = self.loss in ("squared", "softmax")
-        check(type(self).__name__, "loss", self.loss, valid, '"squared" or "softmax"')
+        check_word(type(self).__name__, "loss", self.loss, LOSSES)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,6 +10,12 @@ there is no step size, no step overshoots, and rescaling the data changes nothin
 a column of zeros, which earlier steps would have left at zero. `narrows.solve.rls_steps` has the
 step.
 
+Dense samples are learned about an origin, x - origin in place of x, since energies about 0 are
+mostly those of the mean where that is large. The origin is the first sample, and after 2, 4, 8, ...
+samples it moves to their mean. Q, s2, b and the class sums about the new origin follow exactly from
+those about the old one and from the first moments. Sparse samples are learned about 0, so that they
+stay sparse, but for those of few features: these give what the same numbers give in dense form.
+
 Beside it is a reservoir of samples, balanced by class. Where samples are sorted by label some are
 repeated from the reservoir, and when the projection is read it is fitted to them once more
 (`polished`).
@@ -20,18 +26,20 @@ Efficient Algorithm for Large-Scale Discriminant Analysis", IEEE TKDE 20(1), 200
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
-from narrows.solve.reservoir import FIELDS, SLOTS_FIT, Reservoir, Samples, balanced
+from narrows.solve.reservoir import FIELDS, SLOTS_FIT, Reservoir, Samples
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
 from narrows.solve.undo import TouchedRows, Undo
 
 WINDOW = 1_000  # samples of the moving score
+_FEW = 64  # sparse samples of at most so many features are learned about an origin too
+_OFTEN = 32  # samples, at least, from one move of the origin to the next where samples fade
 _SPREAD = (0.1, 1.0, 10.0)  # of the polish: how firmly it is held to the W of the steps
 _HELD_OUT = 5  # one sample of so many of the reservoir judges the polish
 _ENOUGH = 50  # samples in the reservoir for a polish
@@ -50,8 +58,10 @@ _SCHEMA = {
     "N": Field("f8", (2, "c"), NOT_NEGATIVE),
     "clock": Field("f8", (10,), FINITE),
     "window": Field("u1", (WINDOW,), between(0, 1)),
-    "sums": Field("f8", ("d", "c"), FINITE, optional=True),
+    # 0.1.0 had none of these
+    "origin": Field("f8", ("d",), FINITE, optional=True),
     "first": Field("f8", (2, "d"), FINITE, optional=True),
+    "sums": Field("f8", ("d", "c"), FINITE, optional=True),
     **FIELDS,
 }
 
@@ -67,6 +77,10 @@ _RULES = (
         "an arena of the type of W", lambda arrays, _: arrays["arena"].dtype == arrays["W"].dtype
     ),
     Check("a clock of integers and a factor from 0 to 1", _clock_fits),
+    Check(
+        "first moments about an origin",
+        lambda arrays, _: ("origin" in arrays) == ("first" in arrays),
+    ),
     SLOTS_FIT,
 )
 
@@ -121,9 +135,11 @@ class DiagonalRLS:
         The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample with several
         labels counts for each. None without a reservoir, and where it was not counted from the
         first sample on.
+    origin : ndarray of shape (n_features,) or None
+        What is subtracted from samples; Q, b, s2 and all sums are about it. None for 0.
     first : ndarray of shape (2, n_features) or None
         The sums of w h x, with w h as in Q, and of w x, to be multiplied by ``clock[FACTOR]``.
-        None unless the samples are dense.
+        None without an origin.
     reservoir : Reservoir
         The samples held.
     """
@@ -136,6 +152,7 @@ class DiagonalRLS:
         self.clock[FACTOR], self.clock[LAST] = 1.0, -1.0
         self.window = np.zeros(WINDOW, np.uint8)
         self.sums = np.zeros((n_features, 0)) if reservoir else None
+        self.origin: np.ndarray | None = None
         self.first: np.ndarray | None = None
         self.reservoir = Reservoir(reservoir, seed, dtype)
 
@@ -150,6 +167,7 @@ class DiagonalRLS:
         """Return what `to_arrays` described."""
         checked(arrays, _SCHEMA, _RULES)
         new = cls(0, 0)
+        new.origin = new.first = new.sums = None
         for part in (new, new.reservoir):
             names = vars(part).keys() & arrays.keys()
             vars(part).update({name: np.array(arrays[name]) for name in names})
@@ -175,17 +193,52 @@ class DiagonalRLS:
 
     def widen(self, n_features: int) -> None:
         """Append features that were 0 in every sample so far."""
+        if n_features > _FEW:
+            self.move(None)
         more = n_features - len(self.Q)
         self.W, self.Q = np.pad(self.W, ((0, more), (0, 0))), np.pad(self.Q, (0, more))
         if self.sums is not None:
             self.sums = np.pad(self.sums, ((0, more), (0, 0)))
-        if self.first is not None:
-            self.first = np.pad(self.first, ((0, 0), (0, more)))
+        if self.origin is not None and self.first is not None:
+            self.origin, self.first = (
+                np.pad(self.origin, (0, more)),
+                np.pad(self.first, ((0, 0), (0, more))),
+            )
 
     def promote(self, dtype: Any) -> None:
         """Hold numbers in this type from now on."""
         self.W = self.W.astype(dtype)
         self.reservoir.promote(dtype)
+
+    # -- the origin -------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The decayed mean of all samples, of shape (n_features,), where there is an origin."""
+        assert self.origin is not None
+        assert self.first is not None
+        return self.origin + self.clock[FACTOR] * self.first[1] / self.clock[WEIGHT]
+
+    def move(self, origin: np.ndarray | None) -> None:
+        """Measure samples from another origin; outputs stay the same.
+
+        Nothing is changed in place.
+        """
+        if self.origin is None:
+            return
+        new = np.zeros(self.n_features) if origin is None else origin
+        delta, clock, first = new - self.origin, self.clock.copy(), self.first
+        factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
+        assert first is not None
+        # not by BLAS, whose last digits depend on where arrays are in memory
+        self.b = self.b + (delta[:, None] * self.W).sum(axis=0)
+        self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
+        if weight > 0:
+            clock[S2] = max(clock[S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
+        if self.sums is not None:
+            self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
+        self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
+        self.origin, self.clock = origin, clock
 
     # -- learning ---------------------------------------------------------------------------
 
@@ -229,29 +282,83 @@ class DiagonalRLS:
         -----
         **Cost** per sample: 2 nnz c operations, twice that if a sample is repeated after it.
         """
+        starts, labels, weight = targets
+        if self.origin is None:
+            self._place(X, weight)
+        for rows, moves in self._until_moved(weight, rule):
+            ends = slice(rows.start, rows.stop + 1)
+            mine = starts[ends], labels, weight[rows]
+            out, hit = (None if each is None else each[rows] for each in (reduced, hits))
+            whole = rows.stop - rows.start == len(weight)
+            self._learn(X if whole else X[rows], mine, rule, out, undo, hit)
+            if moves:
+                self.move(self.mean)
+
+    def _place(self, X: Any, weight: np.ndarray) -> None:
+        """Take the first sample for the origin, if it is dense or has few features."""
+        if self.clock[SEEN] or not weight.any():
+            return
+        if isinstance(X, np.ndarray) or X.shape[1] <= _FEW:
+            sample = X[[int((weight > 0).argmax())]]
+            sample = sample.toarray() if sparse.issparse(sample) else sample
+            self.origin, self.first = sample[0].astype(np.float64), np.zeros((2, X.shape[1]))
+
+    def _until_moved(self, weight: np.ndarray, rule: Rule) -> Iterator[tuple[slice, bool]]:
+        """Yield successive samples, and whether the origin moves after them.
+
+        It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
+        """
+        number = int(self.clock[SEEN]) + np.cumsum(weight > 0)
+        if self.origin is None:
+            yield slice(0, len(weight)), False
+            return
+        at = number & (number - 1) == 0
+        if rule.keep < 1:
+            at |= number % max(_OFTEN, int(np.ceil(np.log(0.5) / np.log(rule.keep) - 1e-6))) == 0
+        ends = np.flatnonzero(at & (weight > 0)) + 1
+        done = 0
+        for end in ends.tolist():
+            yield slice(done, end), True
+            done = end
+        if done < len(weight):
+            yield slice(done, len(weight)), False
+
+    def _learn(
+        self,
+        X: Any,
+        targets: tuple[np.ndarray, np.ndarray, np.ndarray],
+        rule: Rule,
+        reduced: np.ndarray | None,
+        undo: Undo | None,
+        hits: np.ndarray | None,
+    ) -> None:
+        """Learn samples about the present origin."""
         from narrows.solve.rls_steps import SMALLEST_FACTOR, rls_steps
 
         starts, labels, weight = targets
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
-        work = np.zeros(len(self.b)), np.zeros(len(self.b))
+        c, centred = len(self.b), np.zeros(0 if self.origin is None else X.shape[1], self.W.dtype)
+        origin = np.zeros(0) if self.origin is None else self.origin
+        work = np.zeros(c), np.zeros(c), origin, centred
         if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
             self.Q = self.Q.copy()  # all of it will change
             self.sums = None if self.sums is None else self.sums.copy()
-        dense = isinstance(X, np.ndarray)
+        dense = isinstance(X, np.ndarray) or self.origin is not None
         entries = X.shape[1] if dense else int(np.diff(X.indptr).max(initial=0))
         touched = TouchedRows(self.W, self.Q, max(self.reservoir.longest, entries), undo)
-        touched.make_room(2 * (X.size if dense else X.nnz))
+        touched.make_room(2 * (X.shape[0] * X.shape[1] if dense else X.nnz))
         if self.sums is not None:
             each = X.shape[1] if dense else np.diff(X.indptr)
             self.sums = touched.noted(self.sums, int(np.sum(each * np.diff(starts))))
         sums = np.zeros((0, 0)) if self.sums is None else self.sums
-        moments = np.zeros((2, 0)) if self.first is None else self.first
+        first = np.zeros((2, 0)) if self.first is None else self.first
+        model = self.W, self.b, self.Q, self.N, self.clock, sums, first
         all_rows = None if dense else self._arrays(X)
         for part in self._parts(X):
             ends = slice(part.start, part.stop + 1)
             if all_rows is None:
-                rows = self._arrays(sparse.csr_array(X[part]))
+                rows = self._arrays(self._whole(X[part]))
             else:
                 rows = all_rows[0][ends], *all_rows[1:]
             mine = starts[ends], labels, weight[part]
@@ -260,14 +367,23 @@ class DiagonalRLS:
             done = 0
             while done < part.stop - part.start:
                 done = rls_steps(
-                    done, rows, mine, rule,
-                    (self.W, self.b, self.Q, self.N, self.clock, sums, moments),
-                    self.reservoir.arrays, self.window, work, touched.arrays, out, right,
+                    done, rows, mine, rule, model, self.reservoir.arrays, self.window, work,
+                    touched.arrays, out, right,
                 )  # fmt: skip
                 if done < part.stop - part.start:  # it stopped for want of room
                     entries = int(rows[0][done + 1] - rows[0][done])
                     self.reservoir.make_room(entries + int(mine[0][done + 1] - mine[0][done]))
                     touched.make_room(entries)
+
+    def _whole(self, X: Any) -> sparse.csr_array:
+        """Return dense samples as sparse ones; with zeros, where these are not 0 when centred."""
+        if self.origin is None:
+            return sparse.csr_array(X)
+        X = X.toarray() if sparse.issparse(X) else X
+        n, d = X.shape
+        return sparse.csr_array(
+            (X.ravel(), np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)), (n, d)
+        )
 
     def _arrays(self, X: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return CSR parts in the types of the reservoir."""
@@ -279,7 +395,7 @@ class DiagonalRLS:
 
     def _parts(self, X: Any) -> list[slice]:
         """Return samples to learn in one call; dense ones are made sparse part by part."""
-        n, is_dense = X.shape[0], isinstance(X, np.ndarray)
+        n, is_dense = X.shape[0], isinstance(X, np.ndarray) or self.origin is not None
         entries = (X.shape[1] if is_dense else X.nnz / max(1, n)) or 1
         size = int(min(BLOCK, _PRODUCTS // max(1, len(self.b))) // entries)
         return list(blocks(n, max(1, size)))
@@ -287,8 +403,11 @@ class DiagonalRLS:
     # -- reading ----------------------------------------------------------------------------
 
     def samples(self) -> Samples:
-        """Return the samples held, their labels as indicators, and their decayed weights."""
-        return self.reservoir.samples(self.n_features, float(self.clock[FACTOR]))
+        """Return the samples held, about the origin, their indicators, and decayed weights."""
+        X, Y, weight = self.reservoir.samples(self.n_features, float(self.clock[FACTOR]))
+        if self.origin is not None:
+            X = sparse.csr_array(self._whole(X.toarray() - self.origin))
+        return X, Y, weight
 
     def polished(self) -> tuple[np.ndarray, np.ndarray]:
         """Return W and b, fitted once more to the samples held; the state does not change.
@@ -334,55 +453,6 @@ class DiagonalRLS:
             return self.W, self.b
         Z = root * _ridge(K, mu, E)
         return self.W + (R.T @ Z) / L[:, None], self.b + Z.sum(axis=0) / L_b
-
-
-def merged(
-    parts: Sequence[DiagonalRLS], columns: Sequence[np.ndarray], n_classes: int, rule: Rule
-) -> DiagonalRLS:
-    """Return several regressions as one: the natural parameters (s2 + Q) W add up, as Q does.
-
-    Parameters
-    ----------
-    parts : sequence of DiagonalRLS
-        With the same features and size of the reservoir.
-    columns : sequence of ndarray
-        The column in the result of each column of W of a part.
-    n_classes : int
-        Number of classes in the result.
-    rule : Rule
-        That of all parts.
-    """
-    first, least = parts[0], 0.1 if rule.softmax else 1.0
-    dtype = np.result_type(*(part.W.dtype for part in parts))
-    clocks = np.array([part.clock for part in parts])
-    n = clocks[:, WEIGHT].sum()
-    seen = clocks[:, [HITS, SEEN, REPLAYS]].sum(axis=0)
-    new = DiagonalRLS(first.n_features, len(first.reservoir), int(seen[1]), dtype)
-    new.add_classes(n_classes)
-    share = clocks[:, WEIGHT] / n if n else np.zeros(len(parts))
-    clock = new.clock
-    clock[QB] = clocks[:, FACTOR] @ clocks[:, QB]
-    clock[[WEIGHT, S2, AGREE]] = n, share @ clocks[:, S2], share @ clocks[:, AGREE]
-    clock[[HITS, SEEN, REPLAYS]] = seen
-    Q = np.sum([part.energy for part in parts], axis=0)
-    W = np.zeros((len(Q), n_classes))
-    for part, column in zip(parts, columns, strict=True):
-        own = least * part.clock[S2] + part.energy
-        W[:, column] += own[:, None] * part.W
-        new.b[column] += (least + part.clock[FACTOR] * part.clock[QB]) * part.b
-        new.N[:, column] += part.N
-        if new.sums is not None and part.sums is not None:
-            new.sums[:, column] += part.clock[FACTOR] * part.sums
-    energy = least * clock[S2] + Q
-    np.divide(W, energy[:, None], out=W, where=energy[:, None] > 0)
-    new.b /= least + clock[QB]
-    new.W, new.Q = W.astype(dtype), Q
-    if any(part.sums is None for part in parts):
-        new.sums = None
-    if len(first.reservoir):
-        samples, stores = [part.samples() for part in parts], [part.reservoir for part in parts]
-        new.reservoir.fill(*balanced(samples, columns, n_classes, stores, rule.several))
-    return new
 
 
 def _ridge(K: np.ndarray, mu: float, E: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 def rls_steps(
     first: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
     model: tuple[Array, ...], reservoir: tuple[Array, ...], window: Array,
-    work: tuple[Array, Array], touched: tuple[Array, ...], reduced: Array, hits: Array,
+    work: tuple[Array, ...], touched: tuple[Array, ...], reduced: Array, hits: Array,
 ) -> int:  # fmt: skip
     """Learn the samples from number `first` on; return the number of the first not learned.
 
@@ -35,7 +35,7 @@ def rls_steps(
     label_ptr, label_of, weight = targets
     W, b, Q, N, clock, sums, moments = model
     arena_of, arena, slots, kept, use, random = reservoir
-    o, e = work
+    o, e, origin, centred = work
     size, c = len(slots), len(b)
     for i in range(first, len(weight)):
         w = weight[i]
@@ -51,20 +51,23 @@ def rls_steps(
         if w > 0.0:
             if rule.keep < 1.0:
                 _decay(rule.keep, Q, N, kept, clock, sums, moments)
+            here, x = indices[lo:hi], data[lo:hi]
+            if len(origin):
+                x = _centre(here, x, origin, centred)
             xx = 0.0
-            for k in range(lo, hi):
-                xx += np.float64(data[k]) * data[k]
+            for k in range(len(x)):
+                xx += np.float64(x[k]) * x[k]
             clock[1] += w
             clock[2] += w * (xx - clock[2]) / clock[1]
             if len(touched[0]):
                 _record(lo, hi, indices, W, Q, touched)
             best = _rls_step(
-                lo, hi, indices, data, first_label, last_label, label_of, w, w,
+                here, x, first_label, last_label, label_of, w, w,
                 rule, W, b, Q, N, clock, moments, o, e,
             )  # fmt: skip
             if len(sums):
-                _add_to_classes(lo, hi, indices, data, first_label, last_label, label_of,
-                                w / clock[3], sums, touched)  # fmt: skip
+                _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
+                                label_of, w / clock[3], sums, touched)  # fmt: skip
             for k in range(first_label, last_label):
                 N[0, label_of[k]] += w
                 N[1, label_of[k]] += 1.0
@@ -92,14 +95,17 @@ def rls_steps(
                         clock[8] += 1.0
                         if len(touched[0]):
                             _record(a, z, arena_of, W, Q, touched)
+                        here, x = arena_of[a:z], arena[a:z]
+                        if len(origin):
+                            x = _centre(here, x, origin, centred)
                         _rls_step(
-                            a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], 0.0,
-                            rule, W, b, Q, N, clock, moments, o, e,
+                            here, x, z, z + slots[k, 2], arena_of, kept[0, k], 0.0, rule,
+                            W, b, Q, N, clock, moments, o, e,
                         )  # fmt: skip
         if len(reduced):
             for j in range(c):
                 o[j] = 0.0
-            _add_outputs(lo, hi, indices, data, W, o)
+            _add_outputs(indices[lo:hi], data[lo:hi], W, o)
             for j in range(c):
                 reduced[i, j] = o[j]
     return len(weight)
@@ -127,7 +133,7 @@ def _record(
 
 @part
 def _add_to_classes(
-    lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
+    indices: Array, data: Array, origin: Array, first_label: int, last_label: int,
     label_of: Array, w: float, sums: Array, touched: tuple[Array, ...],
 ) -> None:  # fmt: skip
     """Add w x to the sums of a sample's classes; note what they were before, if there is room."""
@@ -135,7 +141,7 @@ def _add_to_classes(
     for label in label_of[first_label:last_label]:
         if len(cells):
             place = use[2]
-            for k in range(lo, hi):
+            for k in range(len(data)):
                 row = indices[k]
                 cells[place], of_sums[place] = (
                     np.int64(row) * sums.shape[1] + label,
@@ -143,8 +149,11 @@ def _add_to_classes(
                 )
                 place += 1
             use[2] = place
-        for k in range(lo, hi):
-            sums[indices[k], label] += w * data[k]
+        for k in range(len(data)):
+            x = np.float64(data[k])  # of double precision also about the origin
+            if len(origin):
+                x -= origin[indices[k]]
+            sums[indices[k], label] += w * x
 
 
 @part
@@ -174,8 +183,16 @@ def _decay(
 
 
 @part
+def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array:
+    """Return a sample about the origin."""
+    for k in range(len(data)):
+        centred[k] = data[k] - origin[indices[k]]
+    return centred[: len(data)]
+
+
+@part
 def _rls_step(
-    lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
+    indices: Array, data: Array, first_label: int, last_label: int,
     label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
     clock: Array, moments: Array, o: Array, e: Array,
 ) -> int:  # fmt: skip
@@ -189,12 +206,12 @@ def _rls_step(
     for j in range(c):
         o[j] = b[j]
     xp = 0.0
-    for k in range(lo, hi):
+    for k in range(len(data)):
         x = np.float64(data[k])
         energy = prior + g * Q[indices[k]]
         if energy > 0.0:
             xp += x * x / energy
-    _add_outputs(lo, hi, indices, data, W, o)
+    _add_outputs(indices, data, W, o)
     best, h = -1, 1.0
     for j in range(c):
         if N[0, j] > 0.0 and (best < 0 or o[j] > o[best]):
@@ -223,7 +240,7 @@ def _rls_step(
     for j in range(c):
         e[j] *= f
         b[j] += bias * e[j]
-    for k in range(lo, hi):
+    for k in range(len(data)):
         x, row = np.float64(data[k]), indices[k]
         energy = prior + g * Q[row]
         if energy > 0.0:
@@ -234,7 +251,7 @@ def _rls_step(
             Q[row] += mass * h * x * x / g
     if mass > 0.0:
         if moments.shape[1]:
-            for k in range(lo, hi):
+            for k in range(len(data)):
                 x, row = mass * data[k] / g, indices[k]
                 moments[0, row] += h * x
                 moments[1, row] += x
@@ -243,9 +260,9 @@ def _rls_step(
 
 
 @part
-def _add_outputs(lo: int, hi: int, indices: Array, data: Array, W: Array, o: Array) -> None:
+def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
     """Add xW to o."""
-    k = lo
+    k, hi = 0, len(data)
     while k + 4 <= hi:  # four at a time: o is read and written once for them
         r0, r1, r2, r3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
         x0, x1 = np.float64(data[k]), np.float64(data[k + 1])

@@ -1,0 +1,150 @@
+"""Classifiers: what predicts classes by scores that are log posteriors."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import ClassifierMixin
+
+from narrows.families._base import Estimator
+
+
+class Classifier(ClassifierMixin, Estimator):
+    """An estimator that predicts classes. Subclasses give `_log_posterior`.
+
+    A state has `known`, the classes that were seen with positive weight or registered.
+    """
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels seen with positive weight, or given to `partial_fit` as `classes`, sorted."""
+        state = self._state
+        return state.classes[state.known]
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """The weight of each of `classes_`, of shape (n_classes,)."""
+        state = self._state
+        return state.counts[state.known]
+
+    def _register(self, classes: np.ndarray) -> None:
+        self._state.register(classes)
+
+    @abstractmethod
+    def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
+        """Return the log posterior of each of `classes_`, but for a term that all share.
+
+        With or without the temperature, which does not matter for `predict`. If `_several`, the
+        log odds of each.
+        """
+
+    @property
+    def _several(self) -> bool:
+        """Whether several labels are predicted for a sample."""
+        return False
+
+    def _of_every_class(self, scores: np.ndarray) -> np.ndarray:
+        """Return scores of the classes seen as those of `classes_`; others have -inf."""
+        seen = self.class_count_ > 0
+        if seen.all():
+            return scores
+        every = np.full((len(scores), len(seen)), -np.inf)
+        every[:, seen] = scores
+        return every
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log posterior of each class, but for a term that all classes share.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            In the order of `classes_`; for two classes the difference of both, which is positive
+            where the second one is predicted. Where several labels are predicted per sample, the
+            log odds of each, of shape (n_samples, n_classes).
+
+        See Also
+        --------
+        predict : Predict the class with the largest score.
+        predict_proba : Estimate probabilities.
+        """
+        scores = self._log_posterior(X)
+        one = scores.shape[1] == 2 and not self._several
+        return scores[:, 1] - scores[:, 0] if one else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class of samples, or all labels that are more likely than not.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            One of `classes_` for each sample. After learning an indicator matrix OnlineSRDA
+            predicts one of as many columns.
+
+        See Also
+        --------
+        predict_proba : Estimate probabilities.
+        score : Return the accuracy.
+        """
+        scores = self._log_posterior(X, calibrated=False)
+        if not self._several:
+            return self.classes_[scores.argmax(axis=1)]
+        every = np.zeros((len(scores), len(self._state.classes)), np.int64)
+        every[:, self.classes_] = scores > 0
+        return every
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Estimate the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`. Where several labels are predicted per sample, the
+            probability of having each, which do not add up to 1.
+
+        See Also
+        --------
+        predict_log_proba : Return logarithms.
+        predict : Predict the most probable class.
+        """
+        scores = self._log_posterior(X)
+        probability: np.ndarray = expit(scores) if self._several else softmax(scores, axis=1)
+        return probability
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Estimate the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        log_P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+
+        See Also
+        --------
+        predict_proba : Return probabilities.
+        """
+        scores = self._log_posterior(X)
+        logarithm: np.ndarray = log_expit(scores) if self._several else log_softmax(scores, axis=1)
+        return logarithm
