@@ -32,7 +32,7 @@ LOSSES = ("squared", "softmax", "auto")
 
 
 class OnlineSRDA(Classifier, Sequential):
-    """Online Spectral Regression Discriminant Analysis: SRDA in one pass, c numbers per sample.
+    """Online spectral regression discriminant analysis: SRDA in one pass, c numbers per sample.
 
     ::
 
@@ -47,14 +47,16 @@ class OnlineSRDA(Classifier, Sequential):
         W += p e',    b += e/(1 + qb),    Q += x^2,    qb += 1.
 
     The step is implicit and preconditioned by the energy. So there is no step size to choose, no
-    step overshoots, and rescaling the data changes nothing. New classes may appear at any time, and
-    then have the weights that they would have had from the start. `transform` is X W, not centred.
+    step overshoots, and rescaling the data changes no prediction. New classes may appear at any
+    time, and then have the weights that they would have had from the start. `transform` is X W, not
+    centred; `predict` is the class of the largest xW + b.
 
-    **Order matters.** `fit` shuffles. On a stream that is sorted by label, samples of the
-    `reservoir` are repeated: kappa = (agree - chance)/(1 - chance), where agree is the share, over
-    about 100 samples, of samples of the same class as the one before. If kappa is above 0.2, a
-    sample of the reservoir is learned again with probability kappa. On a well mixed stream that
-    hardly ever happens.
+    **Origin.** Dense samples are learned about their mean, which is updated after 1, 2, 4, 8, ...
+    samples; adding a constant to a feature changes no prediction. Sparse samples of more than 64
+    features are learned about 0.
+
+    **Order.** `fit` shuffles. On a stream that is sorted by label, samples of the `reservoir` are
+    repeated, and W is solved for once more when it is read: see Notes.
 
     Parameters
     ----------
@@ -64,19 +66,21 @@ class OnlineSRDA(Classifier, Sequential):
         batch on: one per class and zeros, while there are no more than p classes.
     half_life : float, optional
         The number of samples after which what was counted weighs half: Q, qb, the mean of `|x|^2`,
-        the class weights and the samples of the reservoir. W itself does not shrink; it turns
-        faster. For data that change.
+        the origin, class sums and weights, and the samples of the reservoir. W itself does not
+        shrink; it turns faster. For data that change.
     reservoir : int, default=2000
-        The number of samples to store, balanced by class, against bad order and for the polish. 0:
-        none.
+        The number of samples to store, balanced by class, against bad order, for the polish and for
+        probabilities. 0: none, and no class sums.
     polish : bool, default=True
-        Fit W once more to the samples of the reservoir when it is read, if that does better on a
-        fifth of them that is held out. For few samples, and for dense features that are correlated;
-        not for data that change without a `half_life`, since it uses old samples. The state does
-        not change.
-    loss : {"squared", "softmax"}, default="squared"
-        The residuals: those of xW + b, or of its softmax, for classes that bend around each other.
-        "softmax" has no polish, and one label per sample.
+        Whether to improve W by the reservoir when it is read: solve for it again after a bad order
+        or `merge`, and fit the classifier once more, if that predicts samples better that are left
+        out. `transform` uses the latter only where the reservoir has ten times as many samples as
+        there are features. Not for data that change without a `half_life`, since it uses old
+        samples. The state does not change.
+    loss : {"squared", "softmax", "auto"}, default="squared"
+        The residuals: those of xW + b, or of its softmax, for classes that lie between others.
+        "softmax" expects one label per sample. "auto" learns both, in twice the time and memory,
+        and takes "softmax" where that predicts clearly more samples before they are learned.
     shuffle : bool, default=True
         Whether `fit` takes the samples in a random order. `partial_fit` takes them in theirs.
     random_state : int, RandomState or None, default=None
@@ -85,10 +89,13 @@ class OnlineSRDA(Classifier, Sequential):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        W', polished if so chosen, neither scaled nor signed. With fewer than one per class, the
-        entry of largest magnitude in each row is positive. Rows of missing components are zeros.
+        W', as it is read, neither scaled nor signed. With fewer than one per class, the entry of
+        largest magnitude in each row is positive. Rows of missing components are zeros.
     classes_, class_count_ : ndarray of shape (n_classes,)
-        Labels, sorted, and the weight of each (decayed, with a half-life).
+        Labels, sorted, and the weight of each (decayed, with a half-life); also the classes given
+        to `partial_fit`, with weight 0 until they are seen.
+    loss_ : str
+        The loss in use: with "auto" the one that is ahead so far.
     score_ : float
         The share of samples whose class was predicted before they were learned; with several
         labels, whose best label was one of theirs. NaN before the first sample.
@@ -104,21 +111,31 @@ class OnlineSRDA(Classifier, Sequential):
 
     See Also
     --------
-    SRDA : The batch method, exact for data in memory.
+    SRDA : The exact method, on streams of at most 8,192 features or in two passes.
     OC : A simpler criterion whose states add up exactly.
     IDRQR : Incremental LDA in the span of the class means.
 
     Notes
     -----
     **Cost** per sample: 2 nnz c operations. Memory: d c numbers of the type of the first samples,
-    float32 or float64, d doubles, and the samples of the reservoir. When read, with polish: O(m^3)
-    for m samples in the reservoir.
+    float32 or float64, d c doubles for the class sums, d doubles, and the samples of the reservoir.
+    When read, with polish: O(m^3) for m samples in the reservoir.
+
+    **Bad order**: kappa = (agree - chance)/(1 - chance), where agree is the share, over about 100
+    samples, of samples of the same class as the one before. If kappa is above 0.2, a sample of the
+    reservoir is learned again with probability kappa. Where that happened to more than 5 % of the
+    samples, or parts were merged, W is read as the least-squares solution in the span of W and of
+    the class means, cut into bands of features of equal energy, by the exact class sums and the
+    scatter of the reservoir within classes.
+
+    **Probabilities** are softmax((xW + b)/T). The temperature T makes the labels of the reservoir
+    most likely, by the outputs without each sample, which follow from its leverage.
 
     With loss="softmax" e = t - softmax(xW + b) over the classes so far, `h = |e|^2/10`, and
     `p = x / (s2/10 + Q)`, `e /= 1 + h (x'p + 1/(1/10 + qb))`, `b += e/(1/10 + qb)`,
     `Q += h x^2`, `qb += h`. A weight w is not a repetition but one longer step:
     `e *= w/(1 + w h (...))`, with h = 1 for squared loss, and w h instead of h in the sums.
-    `merge` is approximate, good for up to about 8 parts.
+    `merge` is approximate.
 
     References
     ----------
