@@ -140,7 +140,7 @@ def test_each_row_is_reduced_by_what_was_learned_with_it():
     learner = OnlineSRDA(**parameters)
     for i in range(80):
         learner.partial_fit(X[i : i + 1], y[i : i + 1])
-        now = X[i] @ core_of(learner).W[:, learner._fitted.state.live]
+        now = learner.transform(X[i : i + 1])[0]
         np.testing.assert_allclose(reduced[i, : len(now)], now, atol=1e-12)
     assert core_of(learner).clock[8] > 10
     np.testing.assert_array_equal(reduced[0, 1:], 0)

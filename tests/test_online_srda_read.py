@@ -77,6 +77,8 @@ def test_only_a_bad_order_is_odd(shares):
     assert not is_odd(learned(X[:30], y[:30]))
     core = learned(*by_label(X, y))
     assert is_odd(core)
+    assert Reading(core).W is not core.W
+    assert Reading(core, polish=False).W is core.W
     core.sums = None  # of a model of 0.1.0
     assert not is_odd(core)
     assert not is_odd(learned(*by_label(X, y), size=0))
@@ -198,7 +200,7 @@ def test_wide_data_take_no_more_than_a_few_arrays_of_the_size_of_W():
     X = sparse.random_array((400, 300_000), density=2e-4, rng=np.random.default_rng(0)).tocsr()
     core = learned(X, np.repeat(np.arange(4), 100), 100)
     tracemalloc.start()
-    Reading(core, polish=False)
+    Reading(core)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * core.W.nbytes

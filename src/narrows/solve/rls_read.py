@@ -68,7 +68,7 @@ class Reading:
     softmax : bool, default=False
         Whether outputs are logarithms of probabilities, as the steps learned them.
     polish : bool, default=True
-        Whether the classifier is fitted once more to the samples held.
+        Whether the samples held improve W: after a bad order or a merge, and for the classifier.
 
     Attributes
     ----------
@@ -88,8 +88,9 @@ class Reading:
         self.core, self.several, self.softmax = core, several, softmax
         held = core.reservoir.used
         self.polish = polish and not softmax and held >= _ENOUGH and core.clock[S2] > 0
-        self.W, self.b, self._shift = core.W, core.b, 0.0
-        if not (several or softmax) and is_odd(core):
+        self.W, self.b = core.W, core.b
+        self._shift: np.ndarray | float = 0.0
+        if polish and not (several or softmax) and is_odd(core):
             self.W, self.b, self._shift = resolved(core)
         if self.polish and _FEW * (core.n_features + 1) <= held:
             self.W = self.model.W
