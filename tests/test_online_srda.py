@@ -326,68 +326,6 @@ def test_going_on_after_a_save_repeats_the_same_rows(tmp_path):
     assert np.abs(another.components_ - whole.components_).max() > 1e-6
 
 
-# -- the polish ----------------------------------------------------------------------------------
-
-
-@forms
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_polish_is_the_ridge_regression_of_residuals(form, weighted):
-    X, y = labelled(n=300, d=8, c=4, sparse=True)
-    weight = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else np.ones(300)
-    learner = OnlineSRDA(reservoir=120).partial_fit(form(X), y, weight)
-    core = core_of(learner)
-    before = core.to_arrays() | {"W": core.W.copy(), "b": core.b.copy()}
-    rows, labels, w = core.samples()
-    R = np.hstack([rows.toarray(), np.ones((120, 1))])
-    model = np.vstack([core.W, core.b])
-    E = labels.toarray() - R @ model
-    left = 1 - w.sum() / weight.sum()
-    L = np.append(core.clock[2] + left * core.energy, 1 + left * core.clock[0])
-    order = np.random.default_rng(0).permutation(120)
-    held, fitted = order[:24], order[24:]
-
-    def solved(of, mu):
-        A = R[of].T @ (w[of, None] * R[of]) + mu * np.diag(L)
-        return np.linalg.solve(A, R[of].T @ (w[of, None] * E[of]))
-
-    losses = {
-        mu: np.sum(w[held, None] * (E[held] - R[held] @ solved(fitted, mu)) ** 2)
-        for mu in (0.1, 1.0, 10.0)
-    }
-    mu = min(losses, key=losses.get)
-    assert losses[mu] < np.sum(w[held, None] * E[held] ** 2)  # there is something to mend
-    D = solved(np.arange(120), mu)
-    W, b = core.polished()
-    np.testing.assert_allclose(np.vstack([W, b]), model + D, atol=1e-9)
-    np.testing.assert_allclose(learner.components_.T, W[:, learner._fitted.state.live])
-    for name, array in before.items():
-        np.testing.assert_array_equal(core.to_arrays()[name], array)
-    raw = learner.set_params(polish=False).components_
-    np.testing.assert_array_equal(raw.T, core.W[:, learner._fitted.state.live])
-
-
-def test_where_the_polish_does_not_help_it_is_left_out():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 200)), rng.integers(0, 2, 400)  # nothing to be learned
-    learner = OnlineSRDA(random_state=0).fit(X, y)
-    W, _ = core_of(learner).polished()
-    assert W is core_of(learner).W
-    few = OnlineSRDA(random_state=0).fit(X[:40], y[:40])  # and not of so few rows
-    assert core_of(few).polished()[0] is core_of(few).W
-
-
-def test_the_polish_mends_columns_that_go_together():
-    X, y = load_digits(return_X_y=True)
-    train, test = slice(0, 1000), slice(1000, None)
-    scores = [
-        np.mean(
-            OnlineSRDA(polish=p, random_state=0).fit(X[train], y[train]).predict(X[test]) == y[test]
-        )
-        for p in (False, True)
-    ]
-    assert scores[1] > scores[0] + 0.02
-
-
 # -- merging -------------------------------------------------------------------------------------
 
 

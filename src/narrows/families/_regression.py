@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from narrows.solve.eigen import set_signs
 from narrows.solve.errors import RangeError
 from narrows.solve.rls import DiagonalRLS, Rule
 from narrows.solve.rls_merge import merged
+from narrows.solve.rls_read import Model, Reading
 from narrows.solve.schema import (
     COUNT,
     LABELS,
@@ -324,18 +326,29 @@ def check_range(X: Any) -> None:
 
 @dataclass
 class Weights(Directions):
-    """The directions, and the weights of the regression, which `predict` uses."""
+    """The directions, and the classifier, which is computed when it is first asked for."""
 
-    model: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-    bias: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    temperature: float | None = None  # what outputs are divided by, once it is needed
+    reading: Reading | None = None
+    live: np.ndarray = field(default_factory=lambda: np.zeros(0, np.intp))
 
     @classmethod
-    def leading(cls, W: np.ndarray, b: np.ndarray, p: int | None) -> Self:
-        """Return the p leading singular directions of W, s_k u_k, or W where it has no more."""
-        best = W
+    def leading(cls, reading: Reading, live: np.ndarray, p: int | None) -> Self:
+        """Return the p leading singular directions of W, s_k u_k, or W where it has no more.
+
+        Only columns `live` count.
+        """
+        best = W = reading.W[:, live]
         if p is not None and p < W.shape[1]:
             scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
             best = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])
         best = np.ascontiguousarray(best)
-        return cls(best, np.zeros(0), W.shape[1], size=p, model=W, bias=b)
+        return cls(best, np.zeros(0), W.shape[1], size=p, reading=reading, live=live)
+
+    @cached_property
+    def model(self) -> Model:
+        """The classifier, of samples as they are."""
+        assert self.reading is not None
+        W, b, temperature = self.reading.model
+        if self.reading.core.origin is not None:
+            b = b - self.reading.core.origin @ W
+        return Model(np.ascontiguousarray(W[:, self.live]), b[self.live], temperature)

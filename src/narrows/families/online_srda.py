@@ -26,6 +26,7 @@ from narrows.moments.labels import indicator, is_matrix, weights
 from narrows.solve.errors import ParameterError, warn
 from narrows.solve.products import product
 from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule
+from narrows.solve.rls_read import Reading
 
 LOSSES = ("squared", "softmax", "auto")
 
@@ -340,26 +341,20 @@ class OnlineSRDA(Classifier, Sequential):
 
     def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
         """With several labels per sample: the log odds of each."""
-        solution, state = self._solution, self._state
+        with lock_of(self):
+            model, several = self._solution.model, self._several
         X = self._check_X(X, reset=False)
-        outputs = product(X, solution.model) + solution.bias
+        outputs = product(X, model.W) + model.b
         if not outputs.shape[1]:
             raise NotFittedError(
                 f"{type(self).__name__}: expected at least one class to predict, got none so far. "
                 "Continue with partial_fit."
             )
-        if state.several:
+        if several:
             outputs -= 0.5
         if calibrated:
-            outputs /= self._temperature(solution)
+            outputs /= model.temperature
         return self._of_every_class(outputs)
-
-    def _temperature(self, solution: Weights) -> float:
-        """Return what outputs are divided by, from the samples of the reservoir."""
-        with lock_of(self):
-            if solution.temperature is None:
-                solution.temperature = 1.0
-            return solution.temperature
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -416,12 +411,9 @@ class OnlineSRDA(Classifier, Sequential):
         return len(self._state.live) if self.n_components is None else self.n_components
 
     def _solve(self, state: Regression) -> Weights:
-        core, live = state.best, state.live
-        polished = self.polish and self.loss_ == "squared"
-        W, b = core.polished() if polished else (core.W, core.b)
-        if core.origin is not None:
-            b = b - core.origin @ W
-        return Weights.leading(W[:, live], b[live], self.n_components)
+        several, softmax = bool(state.several), self.loss_ == "softmax"
+        reading = Reading(state.best, several, softmax, self.polish)
+        return Weights.leading(reading, state.live, self.n_components)
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)

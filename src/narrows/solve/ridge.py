@@ -22,7 +22,7 @@ _SHARE = 4  # at most 1 / 4 of the samples are held out at a time
 _TOO_WIDE = 1_000  # coordinates: with more, one part has to do
 _HELD = 0.5  # standard errors: as good as the best
 _TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
-_SURE = 5.0  # and at the end
+SURE = 5.0  # and at the end
 _RANGE = -3.0, 7.0  # of log T
 
 
@@ -95,7 +95,7 @@ def curve(
     found: list[tuple[float, float, float]] = []
     for k in range(len(alphas)):
         start = found[-1][2] if found else 1.0
-        found.append(_calibrated(every[:, k], code, weight, timid, start))
+        found.append(calibrated(every[:, k], code, weight, timid, start))
     scores, errors, temperatures = (np.array(each) for each in zip(*found, strict=True))
     return Curve(alphas, scores, errors, temperatures)
 
@@ -110,7 +110,7 @@ def chosen(result: Curve, near: float) -> float:
 
 def temperature(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float) -> float:
     """Return the number that divides log posteriors, so that held-out ones are calibrated."""
-    return float(curve(S, counts, held, np.array([alpha]), _SURE).temperatures[0])
+    return float(curve(S, counts, held, np.array([alpha]), SURE).temperatures[0])
 
 
 def choose(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
@@ -156,7 +156,7 @@ def classify(S: Scatter, counts: np.ndarray, alphas: np.ndarray, Z: np.ndarray) 
     return found + offsets
 
 
-def _calibrated(
+def calibrated(
     posterior: np.ndarray, code: np.ndarray, weight: np.ndarray, timid: float, start: float
 ) -> tuple[float, float, float]:
     """Return the mean log-likelihood at the best temperature, its standard error, and T.
@@ -164,7 +164,7 @@ def _calibrated(
     log T is the root of the derivative, since a minimum is known to half as many digits only: by
     Newton's method from log `start`, and between the ends of `_RANGE` where that fails.
     """
-    n, exact = float(weight.sum()), timid == _SURE
+    n, exact = float(weight.sum()), timid == SURE
     posterior = posterior - posterior.max(axis=1, keepdims=True)
     posterior[np.isneginf(posterior)] = -1e150  # of probability 0
     true = posterior[np.arange(len(code)), code]

@@ -18,7 +18,7 @@ stay sparse, but for those of few features: these give what the same numbers giv
 
 Beside it is a reservoir of samples, balanced by class. Where samples are sorted by label some are
 repeated from the reservoir, and when the projection is read it is fitted to them once more
-(`polished`).
+(`narrows.solve.rls_read`).
 
 The rule and its parts are narrows' own; the regression is that of Cai, He, Han, "SRDA: An
 Efficient Algorithm for Large-Scale Discriminant Analysis", IEEE TKDE 20(1), 2008.
@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from narrows.solve.reservoir import FIELDS, SLOTS_FIT, Reservoir, Samples
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
@@ -40,10 +40,6 @@ from narrows.solve.undo import TouchedRows, Undo
 WINDOW = 1_000  # samples of the moving score
 _FEW = 64  # sparse samples of at most so many features are learned about an origin too
 _OFTEN = 32  # samples, at least, from one move of the origin to the next where samples fade
-_SPREAD = (0.1, 1.0, 10.0)  # of the polish: how firmly it is held to the W of the steps
-_HELD_OUT = 5  # one sample of so many of the reservoir judges the polish
-_ENOUGH = 50  # samples in the reservoir for a polish
-_ROWS = 256  # of the reservoir, whose inner products with all are made at a time
 _EPS = np.finfo(np.float64).eps
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
 _PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
@@ -408,55 +404,3 @@ class DiagonalRLS:
         if self.origin is not None:
             X = sparse.csr_array(self._whole(X.toarray() - self.origin))
         return X, Y, weight
-
-    def polished(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return W and b, fitted once more to the samples held; the state does not change.
-
-        ::
-
-            minimise |E - R D|^2 + mu D' diag(L) D
-
-        with E the residuals of the samples R, a 1 appended for the bias, each by its decayed
-        weight, and L = s2 + (1 - share) Q, where share is that of all weight that R has. mu is the
-        one of 0.1, 1 and 10 which, fitted to four fifths of the samples, does best on the other
-        fifth; if none does better than D = 0, W is returned as it is. O(m^3 + m nnz) for m samples,
-        by their inner products.
-        """
-        size, s2 = self.reservoir.used, self.clock[S2]
-        if size < _ENOUGH or not s2 > 0:
-            return self.W, self.b
-        R, Y, weight = self.samples()
-        R = R.astype(np.float64)
-        root = np.sqrt(weight)[:, None]
-        left = 1 - min(1.0, weight.sum() / self.clock[WEIGHT])
-        L = s2 + left * self.energy
-        L_b = 1 + left * self.clock[FACTOR] * self.clock[QB]
-        E = root * (Y.toarray() - (R @ self.W + self.b))
-        if R.nnz > _FULL * R.shape[0] * R.shape[1]:
-            R = R.toarray()
-        K = np.empty((size, size))
-        for rows in blocks(size, _ROWS):
-            part = (R[rows] / L) @ R.T
-            K[rows] = part.toarray() if sparse.issparse(part) else part
-        K += 1 / L_b
-        K *= root
-        K *= root.T
-        order = np.random.default_rng(0).permutation(size)
-        judge, fitted = order[: size // _HELD_OUT], order[size // _HELD_OUT :]
-        best, mu = float(np.sum(E[judge] ** 2)), 0.0
-        for tried in _SPREAD:
-            Z = _ridge(K[np.ix_(fitted, fitted)], tried, E[fitted])
-            loss = float(np.sum((E[judge] - K[np.ix_(judge, fitted)] @ Z) ** 2))
-            if loss < best:
-                best, mu = loss, tried
-        if not mu:
-            return self.W, self.b
-        Z = root * _ridge(K, mu, E)
-        return self.W + (R.T @ Z) / L[:, None], self.b + Z.sum(axis=0) / L_b
-
-
-def _ridge(K: np.ndarray, mu: float, E: np.ndarray) -> np.ndarray:
-    """Return (K + mu I)^-1 E; K, which is symmetric, is overwritten."""
-    K.flat[:: len(K) + 1] += max(mu, 4 * len(K) * _EPS * K.diagonal().max())  # beyond rounding
-    factor = linalg.cho_factor(K.T, overwrite_a=True, check_finite=False)
-    return linalg.cho_solve(factor, E, check_finite=False)
