@@ -105,7 +105,7 @@ def explicit(core, shrunk=0.2, without=None):
     for k in range(count):
         cut = np.zeros((len(m), 1))
         cut[order[band == k]] = 1
-        B += [cut * core.W, cut * (M - m[:, None])]
+        B += [cut * core.W, cut * M]
     B = np.linalg.svd(np.hstack(B) / np.abs(np.hstack(B)).max(initial=1e-300), full_matrices=False)
     B = B[0][:, B[1] > 1e-7 * B[1][0]]
     X, Y, weight = core.samples()
@@ -115,8 +115,7 @@ def explicit(core, shrunk=0.2, without=None):
     F = F if without is None else np.delete(F, without, axis=0)
     V = np.diag(np.maximum(energy - M**2 @ N, 0))
     within = (1 - shrunk) * F.T @ F + shrunk * V
-    between = (M - m[:, None]) * N @ (M - m[:, None]).T
-    right = factor * core.sums - np.outer(m, N)
+    between, right = M * N @ M.T, factor * core.sums
     U = np.linalg.solve(B.T @ (within + between + core.clock[S2] * np.eye(len(m))) @ B, B.T @ right)
     W = B @ U
     return W, N / n - m @ W
@@ -149,12 +148,11 @@ def test_with_all_samples_and_directions_it_is_the_ridge_regression(monkeypatch)
     y = np.unique(y, return_inverse=True)[1]
     core = learned(sparse.csr_array(X), y, 200)
     W, b, _ = resolved(core)
-    Z, T = X - X.mean(axis=0), np.eye(3)[y]
-    alpha = np.mean(np.sum(core.samples()[0].toarray() ** 2, axis=1))
+    Z, T = X - core.origin, np.eye(3)[y]
+    alpha = np.mean(np.sum(Z**2, axis=1))
     ridge = np.linalg.solve(Z.T @ Z + alpha * np.eye(6), Z.T @ T)
     np.testing.assert_allclose(W, ridge, atol=1e-9 * np.abs(ridge).max())
-    shift = 0 if core.origin is None else core.origin
-    np.testing.assert_allclose(b, T.mean(axis=0) - (X.mean(axis=0) - shift) @ ridge, atol=1e-9)
+    np.testing.assert_allclose(b, np.mean(T - Z @ ridge, axis=0), atol=1e-9)
 
 
 def test_permuting_and_rescaling_permute_and_rescale_the_answer():

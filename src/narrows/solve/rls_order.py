@@ -46,17 +46,18 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     ::
 
-        minimise sum_i w_i |t_i - x_i W - b|^2 + s2 |W|^2,    W = B U
+        minimise sum_i w_i |t_i - x_i W|^2 + s2 |W|^2,    W = B U,
+        b = sum_i w_i (t_i - x_i W) / n
 
-    over U. The columns of B are those of W and the class means less the mean, each cut into bands:
-    features are sorted by energy, and each band has the same share of it. For n samples with the
-    class means m_j and the mean m that is
+    over U. The columns of B are those of W and the class means, each cut into bands: features are
+    sorted by energy, and each band has the same share of it. With the class means m_j that is
 
-        (C + s2 B'B) U = B' (sums - m N'),    C = B' (sum_j N_j (m_j - m)(m_j - m)' + S_w) B.
+        (C + s2 B'B) U = B' sums,    C = B' (sum_j N_j m_j m_j' + S_w) B.
 
     Everything but S_w is exact. S_w is estimated from the samples held, as the scatter about the
     exact class means, each by the weight of those that it stands for, and shrunk by 0.2 towards its
-    diagonal, Q - sum_j N_j m_j^2, which is exact.
+    diagonal, Q - sum_j N_j m_j^2, which is exact. As in the steps it is W that predicts as far as
+    it can, and b what is left: then cosines of reduced samples mean something.
 
     Notes
     -----
@@ -74,8 +75,7 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return factor * sums[those][:, live] / N[live]
 
     def directions(those: np.ndarray, M: np.ndarray) -> np.ndarray:
-        m = M @ (N[live] / n)
-        return np.hstack([core.W[those][:, live].astype(np.float64), M - m[:, None]])
+        return np.hstack([core.W[those][:, live].astype(np.float64), M])
 
     found = []
     scatter, places, columns = [], [], []  # of each band
@@ -100,20 +100,20 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return core.W, core.b, np.zeros_like(held.targets)
     P, root = np.hstack(columns), np.sqrt(held.stands)[:, None]
     F = root * (np.hstack(places) - P[np.searchsorted(live, held.code)])
-    H = P - (N[live] / n) @ P
-    C = (1 - _SHRUNK) * (F.T @ F) + _SHRUNK * linalg.block_diag(*scatter) + (H.T * N[live]) @ H
+    m = (N[live] / n) @ P
+    C = (1 - _SHRUNK) * (F.T @ F) + _SHRUNK * linalg.block_diag(*scatter) + (P.T * N[live]) @ P
     C[np.diag_indices_from(C)] += core.clock[S2]
     solved = linalg.cho_solve(
-        linalg.cho_factor(C, overwrite_a=True), np.hstack([H.T * N[live], F.T])
+        linalg.cho_factor(C, overwrite_a=True), np.hstack([P.T * N[live], F.T])
     )
     U, CF = solved[:, : len(live)], solved[:, len(live) :]
     own = (1 - _SHRUNK) * np.einsum("ij,ji->i", F, CF)
     code = np.searchsorted(live, held.code)
-    across = (F / root + H[code]) * CF.T
+    across = (F / root + P[code] - m) * CF.T
     shift = np.zeros((len(F), len(N)))
     shift[:, live] = (1 - _SHRUNK) * (across.sum(axis=1) / (1 - own))[:, None] * (F @ U)
     W, b, first = np.zeros_like(core.W), np.zeros(len(N)), 0
-    b[live] = N[live] / n - ((N[live] / n) @ P) @ U
+    b[live] = N[live] / n - m @ U
     for band, T in found:
         TU = T @ U[first : first + T.shape[1]]
         first += T.shape[1]
