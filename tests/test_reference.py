@@ -114,15 +114,15 @@ def held_out(data, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "one_pass", "by_label"),
+    ("name", "one_pass"),
     [
-        ("20news_bydate.jsonl.gz", 0.863, 0.850),
-        ("r8.jsonl.gz", 0.975, 0.962),
-        ("tr41.npz", None, 0.985),  # 176 rows held out: one is worth .006
-        ("rcv1_4class.npz", 0.963, 0.952),
+        ("20news_bydate.jsonl.gz", 0.863),
+        ("r8.jsonl.gz", 0.975),
+        ("tr41.npz", None),  # 176 samples held out: one is worth 0.006
+        ("rcv1_4class.npz", 0.963),
     ],
 )
-def test_one_pass_keeps_nearly_all_there_is_to_know(data, name, one_pass, by_label):
+def test_one_pass_keeps_nearly_all_there_is_to_know(data, name, one_pass):
     X, X_test, y, y_test = held_out(data, name)
 
     def f1(Z, Z_test):
@@ -136,7 +136,7 @@ def test_one_pass_keeps_nearly_all_there_is_to_know(data, name, one_pass, by_lab
         assert kept == pytest.approx(one_pass, abs=0.005)
     order = np.argsort(y, kind="stable")
     ordered = narrows.OnlineSRDA(random_state=1).partial_fit(X[order], y[order])
-    assert f1(ordered.transform(X), ordered.transform(X_test)) == pytest.approx(by_label, abs=0.01)
+    assert f1(ordered.transform(X), ordered.transform(X_test)) > kept - 0.01
 
 
 def test_shards_of_20_newsgroups_merge_with_little_loss(terms):

@@ -2,7 +2,7 @@
 
 The state does not change. There are three steps, each only where it helps:
 
-- Where samples came in a bad order, or in parts, W is solved for once more in few directions
+- Where samples were in a bad order, or in parts, W is solved for once more in few directions
   (`resolved`). The directions are these.
 - The classifier is W fitted once more to the samples held (`polished`). The directions that
   another classifier is trained on are not, unless features are few: the samples held would be
