@@ -15,9 +15,10 @@ from sklearn.svm import LinearSVC
 from narrows import OnlineSRDA
 from narrows.io.read import iter_chunks
 from narrows.solve import rls_order, rls_read
-from narrows.solve.rls import FACTOR, QB, S2, DiagonalRLS, Rule
+from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_held import held_samples
 from narrows.solve.rls_order import is_odd, resolved
+from narrows.solve.rls_origin import FACTOR, QB, S2, Rule
 from narrows.solve.rls_read import Reading, probabilities
 from tests.cases import labelled
 

@@ -8,7 +8,8 @@ from scipy import sparse
 
 import narrows
 from narrows import OnlineSRDA
-from narrows.solve.rls import FACTOR, REPLAYS, DiagonalRLS, Rule
+from narrows.solve.rls import DiagonalRLS
+from narrows.solve.rls_origin import FACTOR, REPLAYS, Rule
 from narrows.solve.schema import SchemaError
 from narrows.solve.undo import Undo
 from tests.cases import labelled

@@ -15,8 +15,9 @@ from narrows.families._streams import Arrivals
 from narrows.moments.labels import arrivals
 from narrows.solve.eigen import set_signs
 from narrows.solve.errors import RangeError
-from narrows.solve.rls import DiagonalRLS, Rule
+from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_merge import merged
+from narrows.solve.rls_origin import LAST, Rule
 from narrows.solve.rls_read import Model, Reading
 from narrows.solve.schema import (
     COUNT,
@@ -90,6 +91,8 @@ class Regression(Arrivals):
         Whether each of `classes` is one that was said to come.
     leads : ndarray of shape (2,)
         How many samples only `core`, and only `rival`, predicted before they were learned; decays.
+        Samples of the class of the one before do not count: on a sorted stream the loss that is
+        ahead is the one that forgets the other classes sooner.
     """
 
     core: DiagonalRLS
@@ -195,6 +198,7 @@ class Regression(Arrivals):
         places = self.places(classes, Y.indices)
         columns = self.column[places]
         shape = X.shape[0], len(self.core.b)
+        last = self.core.clock[LAST]
         hits, reduced = np.zeros((2, X.shape[0]), np.uint8), []
         for core, softmax, hit in zip(self.cores, (how.softmax, True), hits, strict=False):
             reduced.append(np.zeros(shape) if reducing else None)
@@ -203,7 +207,10 @@ class Regression(Arrivals):
                 hit if self.rival is not None else None,
             )  # fmt: skip
         if self.rival is not None:
-            self._compare(hits[:, weight > 0].astype(bool), how.keep)
+            learned = weight > 0
+            labels = np.append(last, columns[learned])
+            hits[:, learned] &= labels[1:] != labels[:-1]
+            self._compare(hits[:, learned].astype(bool), how.keep)
         self.n_samples += X.shape[0]
         chosen = reduced[self.prefers_softmax]
         return None if chosen is None else chosen[:, self.live].astype(X.dtype)

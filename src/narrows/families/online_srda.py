@@ -1,4 +1,4 @@
-"""Discriminant analysis by regression in one pass."""
+"""Discriminant analysis by regression in one pass: long because two thirds are documentation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from narrows.families._sequential import Sequential
 from narrows.moments.labels import indicator, is_matrix, weights
 from narrows.solve.errors import ParameterError, warn
 from narrows.solve.products import product
-from narrows.solve.rls import HITS, RECENT, SEEN, DiagonalRLS, Rule
+from narrows.solve.rls import DiagonalRLS
+from narrows.solve.rls_origin import Rule
 from narrows.solve.rls_read import Reading
 
 LOSSES = ("squared", "softmax", "auto")
@@ -54,9 +55,6 @@ class OnlineSRDA(Classifier, Sequential):
     **Origin.** Dense samples are learned about their mean, which is updated after 1, 2, 4, 8, ...
     samples; adding a constant to a feature changes no prediction. Sparse samples of more than 64
     features are learned about 0.
-
-    **Order.** `fit` shuffles. On a stream that is sorted by label, samples of the `reservoir` are
-    repeated, and W is solved for once more when it is read: see Notes.
 
     Parameters
     ----------
@@ -135,7 +133,6 @@ class OnlineSRDA(Classifier, Sequential):
     `p = x / (s2/10 + Q)`, `e /= 1 + h (x'p + 1/(1/10 + qb))`, `b += e/(1/10 + qb)`,
     `Q += h x^2`, `qb += h`. A weight w is not a repetition but one longer step:
     `e *= w/(1 + w h (...))`, with h = 1 for squared loss, and w h instead of h in the sums.
-    `merge` is approximate.
 
     References
     ----------
@@ -275,10 +272,9 @@ class OnlineSRDA(Classifier, Sequential):
     def merge(self, *others: Self) -> Self:
         """Merge other estimators into this one, approximately: W weighted by the energy.
 
-        W becomes sum (s2_k + Q_k) W_k / (s2 + Q), feature by feature, so that weights from many
-        samples count more. The result is not that of one estimator that saw all samples, and good
-        for up to about 8 parts: on 20 Newsgroups, 2, 4 and 8 parts lose nothing, 0.003 and 0.007 of
-        micro-F1. Scores are added up; reservoirs are merged and balanced again.
+        W becomes sum (s2_k + Q_k) W_k / (s2 + Q), feature by feature. The result is not that of one
+        estimator that saw all samples. Class sums and scores are added up; reservoirs are merged
+        and balanced again.
 
         Parameters
         ----------
@@ -325,15 +321,12 @@ class OnlineSRDA(Classifier, Sequential):
     @property
     def score_(self) -> float:
         """The share of samples whose class was predicted before they were learned."""
-        clock = self._state.best.clock
-        return float(clock[HITS] / clock[SEEN]) if clock[SEEN] else float("nan")
+        return self._state.best.score
 
     @property
     def score_window_(self) -> float:
         """The same over the last 1,000 samples."""
-        core = self._state.best
-        window = core.window[: int(core.clock[RECENT])]
-        return float(window.mean()) if len(window) else float("nan")
+        return self._state.best.score_of_window
 
     @property
     def _several(self) -> bool:
@@ -406,8 +399,7 @@ class OnlineSRDA(Classifier, Sequential):
         return self
 
     @property
-    def _n_features_out(self) -> int:
-        """One per class, or `n_components`; known without the polish."""
+    def _n_features_out(self) -> int:  # known without the polish
         return len(self._state.live) if self.n_components is None else self.n_components
 
     def _solve(self, state: Regression) -> Weights:

@@ -26,26 +26,35 @@ Efficient Algorithm for Large-Scale Discriminant Analysis", IEEE TKDE 20(1), 200
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from narrows.solve.reservoir import FIELDS, SLOTS_FIT, Reservoir, Samples
+from narrows.solve.rls_origin import (
+    FACTOR,
+    FEW,
+    HITS,
+    LAST,
+    QB,
+    RECENT,
+    REPLAYS,
+    SEEN,
+    WEIGHT,
+    AboutOrigin,
+    Rule,
+)
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
 from narrows.solve.undo import TouchedRows, Undo
 
 WINDOW = 1_000  # samples of the moving score
-_FEW = 64  # sparse samples of at most so many features are learned about an origin too
-_OFTEN = 32  # samples, at least, from one move of the origin to the next where samples fade
 _EPS = np.finfo(np.float64).eps
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
 _PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
 
-# indices into `clock`
-QB, WEIGHT, S2, FACTOR, AGREE, LAST, HITS, SEEN, REPLAYS, RECENT = range(10)
 
 _SCHEMA = {
     "W": Field("f4 f8", ("d", "c"), FINITE),
@@ -81,25 +90,7 @@ _RULES = (
 )
 
 
-class Rule(NamedTuple):
-    """How samples are learned.
-
-    Parameters
-    ----------
-    keep : float
-        The factor of decay per sample; 1 forgets nothing.
-    softmax : bool
-        Use residuals of softmax instead of those of the outputs.
-    several : bool
-        Whether samples may have several labels, or none.
-    """
-
-    keep: float = 1.0
-    softmax: bool = False
-    several: bool = False
-
-
-class DiagonalRLS:
+class DiagonalRLS(AboutOrigin):
     """The regression of class indicators on samples, one step a sample.
 
     Parameters
@@ -189,7 +180,7 @@ class DiagonalRLS:
 
     def widen(self, n_features: int) -> None:
         """Append features that were 0 in every sample so far."""
-        if n_features > _FEW:
+        if n_features > FEW:
             self.move(None)
         more = n_features - len(self.Q)
         self.W, self.Q = np.pad(self.W, ((0, more), (0, 0))), np.pad(self.Q, (0, more))
@@ -206,35 +197,16 @@ class DiagonalRLS:
         self.W = self.W.astype(dtype)
         self.reservoir.promote(dtype)
 
-    # -- the origin -------------------------------------------------------------------------
+    @property
+    def score(self) -> float:
+        """The share of samples whose class was predicted before they were learned."""
+        return float(self.clock[HITS] / self.clock[SEEN]) if self.clock[SEEN] else float("nan")
 
     @property
-    def mean(self) -> np.ndarray:
-        """The decayed mean of all samples, of shape (n_features,), where there is an origin."""
-        assert self.origin is not None
-        assert self.first is not None
-        return self.origin + self.clock[FACTOR] * self.first[1] / self.clock[WEIGHT]
-
-    def move(self, origin: np.ndarray | None) -> None:
-        """Measure samples from another origin; outputs stay the same.
-
-        Nothing is changed in place.
-        """
-        if self.origin is None:
-            return
-        new = np.zeros(self.n_features) if origin is None else origin
-        delta, clock, first = new - self.origin, self.clock.copy(), self.first
-        factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
-        assert first is not None
-        # not by BLAS, whose last digits depend on where arrays are in memory
-        self.b = self.b + (delta[:, None] * self.W).sum(axis=0)
-        self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
-        if weight > 0:
-            clock[S2] = max(clock[S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
-        if self.sums is not None:
-            self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
-        self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
-        self.origin, self.clock = origin, clock
+    def score_of_window(self) -> float:
+        """The same over the last samples."""
+        window = self.window[: int(self.clock[RECENT])]
+        return float(window.mean()) if len(window) else float("nan")
 
     # -- learning ---------------------------------------------------------------------------
 
@@ -280,8 +252,8 @@ class DiagonalRLS:
         """
         starts, labels, weight = targets
         if self.origin is None:
-            self._place(X, weight)
-        for rows, moves in self._until_moved(weight, rule):
+            self.place(X, weight)
+        for rows, moves in self.until_moved(weight, rule):
             ends = slice(rows.start, rows.stop + 1)
             mine = starts[ends], labels, weight[rows]
             out, hit = (None if each is None else each[rows] for each in (reduced, hits))
@@ -289,35 +261,6 @@ class DiagonalRLS:
             self._learn(X if whole else X[rows], mine, rule, out, undo, hit)
             if moves:
                 self.move(self.mean)
-
-    def _place(self, X: Any, weight: np.ndarray) -> None:
-        """Take the first sample for the origin, if it is dense or has few features."""
-        if self.clock[SEEN] or not weight.any():
-            return
-        if isinstance(X, np.ndarray) or X.shape[1] <= _FEW:
-            sample = X[[int((weight > 0).argmax())]]
-            sample = sample.toarray() if sparse.issparse(sample) else sample
-            self.origin, self.first = sample[0].astype(np.float64), np.zeros((2, X.shape[1]))
-
-    def _until_moved(self, weight: np.ndarray, rule: Rule) -> Iterator[tuple[slice, bool]]:
-        """Yield successive samples, and whether the origin moves after them.
-
-        It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
-        """
-        number = int(self.clock[SEEN]) + np.cumsum(weight > 0)
-        if self.origin is None:
-            yield slice(0, len(weight)), False
-            return
-        at = number & (number - 1) == 0
-        if rule.keep < 1:
-            at |= number % max(_OFTEN, int(np.ceil(np.log(0.5) / np.log(rule.keep) - 1e-6))) == 0
-        ends = np.flatnonzero(at & (weight > 0)) + 1
-        done = 0
-        for end in ends.tolist():
-            yield slice(done, end), True
-            done = end
-        if done < len(weight):
-            yield slice(done, len(weight)), False
 
     def _learn(
         self,

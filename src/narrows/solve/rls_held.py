@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from narrows.solve.rls import WEIGHT, DiagonalRLS
+from narrows.solve.rls import DiagonalRLS
+from narrows.solve.rls_origin import WEIGHT
 
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
 

@@ -8,18 +8,8 @@ from copy import copy
 import numpy as np
 
 from narrows.solve.reservoir import balanced
-from narrows.solve.rls import (
-    AGREE,
-    FACTOR,
-    HITS,
-    QB,
-    REPLAYS,
-    S2,
-    SEEN,
-    WEIGHT,
-    DiagonalRLS,
-    Rule,
-)
+from narrows.solve.rls import DiagonalRLS
+from narrows.solve.rls_origin import AGREE, FACTOR, HITS, QB, REPLAYS, S2, SEEN, WEIGHT, Rule
 
 
 def merged(

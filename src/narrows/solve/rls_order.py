@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg, sparse
 
-from narrows.solve.rls import FACTOR, RECENT, REPLAYS, S2, SEEN, DiagonalRLS
+from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_held import held_samples
+from narrows.solve.rls_origin import FACTOR, RECENT, REPLAYS, S2, SEEN
 from narrows.solve.sums import blocks
 
 _ODD = 0.05  # of the samples: if more were repeated, or learned by other parts, solve again

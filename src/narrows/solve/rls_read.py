@@ -32,9 +32,10 @@ from scipy.linalg import lapack
 from scipy.special import expit, softmax
 
 from narrows.solve.ridge import SURE, calibrated
-from narrows.solve.rls import FACTOR, QB, S2, WEIGHT, DiagonalRLS
+from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_held import Held, held_samples
 from narrows.solve.rls_order import is_odd, resolved
+from narrows.solve.rls_origin import FACTOR, QB, S2, WEIGHT
 from narrows.solve.sums import blocks
 
 UNIT = 0.1  # the temperature of the outputs of squared loss, if there is nothing to judge by

@@ -102,6 +102,8 @@ def rls_steps(
                             here, x, z, z + slots[k, 2], arena_of, kept[0, k], 0.0, rule,
                             W, b, Q, N, clock, moments, o, e,
                         )  # fmt: skip
+            elif not rule.several:
+                clock[5] = label_of[first_label]
         if len(reduced):
             for j in range(c):
                 o[j] = 0.0
