@@ -78,8 +78,8 @@ def test_only_a_bad_order_is_odd(shares):
     assert not is_odd(learned(X[:30], y[:30]))
     core = learned(*by_label(X, y))
     assert is_odd(core)
-    assert Reading(core).W is not core.W
-    assert Reading(core, polish=False).W is core.W
+    assert Reading(core).directions is not core.W
+    assert Reading(core, polish=False).directions is core.W
     core.sums = None  # of a model of 0.1.0
     assert not is_odd(core)
     assert not is_odd(learned(*by_label(X, y), size=0))
@@ -87,8 +87,8 @@ def test_only_a_bad_order_is_odd(shares):
 
 def test_nothing_is_solved_again_where_the_order_is_good():
     core = learned(*topics(400))
-    assert Reading(core).W is core.W
-    assert Reading(core, softmax=True).W is core.W
+    assert Reading(core).directions is core.W
+    assert Reading(core, softmax=True).directions is core.W
 
 
 def explicit(core, shrunk=0.2, without=None):
@@ -139,7 +139,7 @@ def test_the_order_is_mended_as_the_problem_says(form, keep):
         np.testing.assert_allclose(shift[i], change, atol=1e-6)
     for name, array in core.to_arrays().items():
         np.testing.assert_array_equal(array, before[name])
-    assert np.array_equal(Reading(core).W, W)
+    assert np.array_equal(Reading(core).directions, W)
 
 
 def test_with_all_samples_and_directions_it_is_the_ridge_regression(monkeypatch):
@@ -171,13 +171,19 @@ def test_permuting_and_rescaling_permute_and_rescale_the_answer():
         its = slice(start + entries, start + entries + labels)
         stored.arena_of[its] = np.argsort(classes)[stored.arena_of[its]]
     permuted = Reading(other)
-    np.testing.assert_allclose(permuted.W, reading.W[features][:, classes], atol=1e-6)
     np.testing.assert_allclose(
-        permuted.model.W, reading.model.W[features][:, classes], atol=1e-6 * np.abs(reading.W).max()
+        permuted.directions, reading.directions[features][:, classes], atol=1e-6
+    )
+    np.testing.assert_allclose(
+        permuted.model.W,
+        reading.model.W[features][:, classes],
+        atol=1e-6 * np.abs(reading.directions).max(),
     )
     assert permuted.model.temperature == pytest.approx(reading.model.temperature, rel=1e-5)
     scaled = Reading(learned(1024 * X, y))
-    np.testing.assert_allclose(1024 * scaled.W, reading.W, atol=1e-9 * np.abs(reading.W).max())
+    np.testing.assert_allclose(
+        1024 * scaled.directions, reading.directions, atol=1e-9 * np.abs(reading.directions).max()
+    )
     assert scaled.model.temperature == pytest.approx(reading.model.temperature, rel=1e-7)
 
 
@@ -190,7 +196,7 @@ def test_a_stream_that_is_sorted_by_label_loses_little(c):
     def right(W):
         return LinearSVC(random_state=0).fit(X @ W, y).score(X_test @ W, y_test)
 
-    assert right(reading.W) > right(mixed.W) - 0.015
+    assert right(reading.directions) > right(mixed.W) - 0.015
     assert np.mean(predicted(reading.model, X_test) == y_test) > right(mixed.W) - 0.02
     assert np.mean(predicted(core, X_test) == y_test) < right(mixed.W) - 0.02
 
@@ -209,8 +215,10 @@ def test_numbers_are_of_the_type_of_the_state():
     X, y = by_label(*topics(400))
     core = learned(X, y, dtype=np.float32)
     reading, exact = Reading(core), Reading(learned(X, y))
-    assert reading.W.dtype == reading.model.W.dtype == np.float32
-    np.testing.assert_allclose(reading.W, exact.W, atol=1e-4 * np.abs(exact.W).max())
+    assert reading.directions.dtype == reading.model.W.dtype == np.float32
+    np.testing.assert_allclose(
+        reading.directions, exact.directions, atol=1e-4 * np.abs(exact.directions).max()
+    )
 
 
 # -- the classifier -------------------------------------------------------------------------------
@@ -328,27 +336,34 @@ def test_samples_held_are_reduced_as_others_are():
         own = of_own_class(X, y, W)
         return ks_2samp(own[those], own[~those]).pvalue
 
-    assert p_value(reading.W) > 0.05
+    assert p_value(reading.directions) > 0.05
     R, labels, _ = core.samples()
     R = R.toarray() / np.sqrt(core.clock[S2] + 0.75 * core.energy)
     E = labels.toarray() - (core.samples()[0] @ core.W + core.b)
     firm = R.T @ np.linalg.solve(R @ R.T + 0.1 * np.eye(300), E)
     firm = core.W + firm / np.sqrt(core.clock[S2] + 0.75 * core.energy)[:, None]
     assert p_value(firm) < 1e-3  # as they would be if they were polished
-    Z = X @ reading.W
+    Z = X @ reading.directions
     machine = LinearSVC(random_state=0).fit(Z[those], y[those])
     alone = machine.score(Z[those], y[those]), machine.score(Z[~those], y[~those])
     assert abs(alone[0] - alone[1]) < 0.03
 
 
-def test_a_few_features_are_polished_in_directions_too():
-    X, y = labelled(n=600, d=10, c=3)
+@forms
+def test_directions_of_a_few_features_are_fitted_once_more(form):
+    X, y = labelled(n=600, d=10, c=3, sparse=True)
     y = np.unique(y, return_inverse=True)[1]
-    X[:, 5:] += X[:, :5]
-    few = Reading(learned(X, y, 300))
-    assert few.W is few.model.W
-    many = Reading(learned(X, y, 100))
-    assert many.W is many.core.W
+    weight = np.random.default_rng(0).uniform(0.5, 2, 600)
+    core = learned(form(X), y, 300, weight=weight)
+    samples, labels, w = core.samples()
+    R = np.hstack([samples.toarray(), np.ones((300, 1))])
+    rest = 1 - w.sum() / weight.sum()
+    L = np.append(core.clock[S2] + rest * core.energy, 1 + rest * core.clock[QB])
+    E = labels.toarray() - R @ np.vstack([core.W, core.b])
+    D = np.linalg.solve(R.T @ (w[:, None] * R) + np.diag(L), R.T @ (w[:, None] * E))
+    np.testing.assert_allclose(Reading(core).directions, core.W + D[:-1], atol=1e-12)
+    many = Reading(learned(form(X), y, 100))
+    assert many.directions is many.core.W
 
 
 def test_dimensions_of_small_parts_that_are_merged_are_no_better_for_what_was_learned():

@@ -344,7 +344,7 @@ class Weights(Directions):
 
         Only columns `live` count.
         """
-        best = W = reading.W[:, live]
+        best = W = reading.directions[:, live]
         if p is not None and p < W.shape[1]:
             scaled = W.astype(np.float64) / (np.abs(W).max(initial=0.0) or 1.0)
             best = set_signs(W @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :p])

@@ -5,8 +5,8 @@ The state does not change. There are three steps, each only where it helps:
 - Where samples were in a bad order, or in parts, W is solved for once more in few directions
   (`resolved`). The directions are these.
 - The classifier is W fitted once more to the samples held (`polished`). The directions that
-  another classifier is trained on are not, unless features are few: the samples held would be
-  reduced to other numbers than samples that are not held.
+  another classifier is trained on are not: the samples held would be reduced to other numbers than
+  samples that are not held. Only where features are few is that no danger (`fitted_once_more`).
 - Outputs divided by a temperature are logarithms of probabilities. The temperature is that with
   which the samples held are most likely by the outputs that they would have, had they not been
   learned.
@@ -27,7 +27,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from scipy.linalg import lapack
 from scipy.special import expit, softmax
 
@@ -73,8 +73,8 @@ class Reading:
 
     Attributes
     ----------
-    W : ndarray of shape (n_features, n_classes)
-        The directions.
+    directions : ndarray of shape (n_features, n_classes)
+        One for each class.
     model : Model
         The classifier. O(m^3 + m^2 nnz) for m samples held.
 
@@ -89,26 +89,29 @@ class Reading:
         self.core, self.several, self.softmax = core, several, softmax
         held = core.reservoir.used
         self.polish = polish and not softmax and held >= _ENOUGH and core.clock[S2] > 0
-        self.W, self.b = core.W, core.b
+        self._W, self._b = core.W, core.b
         self._shift: np.ndarray | float = 0.0
         if polish and not (several or softmax) and is_odd(core):
-            self.W, self.b, self._shift = resolved(core)
-        if self.polish and _FEW * (core.n_features + 1) <= held:
-            self.W = self.model.W
+            self._W, self._b, self._shift = resolved(core)
+            self.directions = self._W
+        elif self.polish and _FEW * (core.n_features + 1) <= held:
+            self.directions = fitted_once_more(core, held_samples(core, several))
+        else:
+            self.directions = self._W
 
     @cached_property
     def model(self) -> Model:
         """The classifier."""
         core, unit = self.core, 1.0 if self.softmax else UNIT
         if not core.reservoir.used or not core.clock[S2] > 0:
-            return Model(self.W, self.b, unit)
+            return Model(self._W, self._b, unit)
         held = held_samples(core, self.several)
-        outputs = held.X @ self.W + self.b
+        outputs = held.X @ self._W + self._b
         if self.softmax:
             outputs = _without_each(core, held, outputs)
-            return Model(self.W, self.b, _temperature(held, outputs, core, self.several, unit))
+            return Model(self._W, self._b, _temperature(held, outputs, core, self.several, unit))
         left = _left_by_steps(core, held, 1.0, held.stands)
-        W, b, residuals = self.W, self.b, held.targets - outputs
+        W, b, residuals = self._W, self._b, held.targets - outputs
         honest = residuals / left.diagonal()[:, None]
         if self.polish:
             W, b, honest = polished(core, held, left, (W, b), residuals, self._shift)
@@ -179,6 +182,26 @@ def _without_each(core: DiagonalRLS, held: Held, outputs: np.ndarray) -> np.ndar
 # -- the classifier -------------------------------------------------------------------------
 
 
+def _prior(core: DiagonalRLS, held: Held) -> tuple[np.ndarray, float]:
+    """Return L = s2 + (1 - share) Q, and that of the bias."""
+    rest = 1 - min(1.0, held.weight.sum() / core.clock[WEIGHT])
+    L = core.clock[S2] + rest * core.energy
+    return L, float(1 + rest * core.clock[FACTOR] * core.clock[QB])
+
+
+def fitted_once_more(core: DiagonalRLS, held: Held) -> np.ndarray:
+    """Return W of the problem of `polished` with mu = 1, solved in the features. O(m d^2 + d^3)."""
+    L, L_b = _prior(core, held)
+    X = held.X.toarray() if sparse.issparse(held.X) else held.X
+    X, weight = np.column_stack([X, np.ones(len(X))]), held.weight[:, None]
+    E = held.targets - (X[:, :-1] @ core.W + core.b)
+    A = X.T @ (weight * X)
+    A[np.diag_indices_from(A)] += np.append(L, L_b)
+    D = linalg.solve(A, X.T @ (weight * E), assume_a="pos")
+    W: np.ndarray = (core.W + D[:-1]).astype(core.W.dtype, copy=False)
+    return W
+
+
 def polished(
     core: DiagonalRLS,
     held: Held,
@@ -218,9 +241,7 @@ def polished(
     **Cost**: O(m^3 + m nnz) for m samples.
     """
     (W, b), root = start, np.sqrt(held.weight)
-    rest = 1 - min(1.0, held.weight.sum() / core.clock[WEIGHT])
-    L = core.clock[S2] + rest * core.energy
-    L_b = 1 + rest * core.clock[FACTOR] * core.clock[QB]
+    L, L_b = _prior(core, held)
     E = root[:, None] * residuals
     K = _inner(held.X, L, L_b, root)
     rounding = 4 * len(K) * _EPS * float(K.diagonal().max())
