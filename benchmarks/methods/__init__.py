@@ -18,7 +18,7 @@ from benchmarks.methods.literal import DenseIOC, PrintedIOC
 from benchmarks.methods.mutual_info import MutualInfo
 from benchmarks.methods.oc import OrthogonalCentroid
 from benchmarks.methods.ocfs import OrthogonalCentroidSelection
-from benchmarks.methods.one_pass import SGD, SVD100, OnePass, OnePassRead
+from benchmarks.methods.one_pass import SGD, SVD100, OnePass, OnePassRead, OnePassReadTenth
 from benchmarks.methods.online import OnlineCCIPCA, OnlineIIS, OnlineIMMC, OnlineIOC
 from benchmarks.methods.select_k_best import RiverSelect
 from benchmarks.methods.truncated_svd import SVD
@@ -42,6 +42,7 @@ METHODS = {
         SGD,
         OnePass,
         OnePassRead,
+        OnePassReadTenth,
         SpectralRegression,
         OneByOne,
         DenseLDA,

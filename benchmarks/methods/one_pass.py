@@ -30,6 +30,21 @@ class OnePassRead:
         return learner, learner.components_
 
 
+class OnePassReadTenth:
+    """The same with a reservoir of a tenth of the samples."""
+
+    name = "OnlineSRDA, reservoir n/10, read"
+
+    @staticmethod
+    def estimator(n: int) -> OnlineSRDA:
+        """Return the estimator for n samples."""
+        return OnlineSRDA(reservoir=max(20, n // 10), random_state=0)
+
+    def run(self, X: Any, y: np.ndarray) -> Any:
+        learner = self.estimator(len(y)).fit(X, y)
+        return learner, learner.components_
+
+
 class SGD:
     """scikit-learn's linear SVM by stochastic gradient, as it comes."""
 

@@ -5,6 +5,7 @@ that page in their places.
 """
 
 from benchmarks.studies.bands import BandsCost, BandsQuality
+from benchmarks.studies.calibration import Calibration
 from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.cross import CrossCost
 from benchmarks.studies.dicts import Dicts
@@ -12,10 +13,14 @@ from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import Files
 from benchmarks.studies.flipped_labels import FlippedLabels
+from benchmarks.studies.losses import Losses
+from benchmarks.studies.merging import Merging
 from benchmarks.studies.neighbours import Mu, NearestNeighbour
 from benchmarks.studies.nineteen import Nineteen
-from benchmarks.studies.one_pass import OnePass, Rivals, Shards
+from benchmarks.studies.offsets import Offsets
+from benchmarks.studies.one_pass import OnePass, Rivals
 from benchmarks.studies.open_questions import OpenQuestions
+from benchmarks.studies.order import Order
 from benchmarks.studies.overlap import SharedColumns
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
@@ -52,7 +57,11 @@ STUDIES = {
         Updates,
         OnePass,
         Rivals,
-        Shards,
+        Order,
+        Merging,
+        Losses,
+        Calibration,
+        Offsets,
         OpenQuestions,
         CrossCost,
         Ridge,

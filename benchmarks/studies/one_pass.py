@@ -1,7 +1,8 @@
-"""What OnlineSRDA keeps, what it costs, and what order, shards and the reservoir do to it."""
+"""What OnlineSRDA keeps, and what it costs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
 
@@ -14,8 +15,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import harness
 from benchmarks.methods import METHODS
+from benchmarks.methods.one_pass import OnePassReadTenth
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.studies.corpora import Split
+from benchmarks.studies.online import SEEDS, reservoir
+from benchmarks.studies.tables import figure, markdown
 from narrows import OC, SRDA, OnlineSRDA
 
 ROUNDS = 3
@@ -28,57 +32,26 @@ class OnePass:
 
     def table(self) -> str:
         header = [
-            "micro-F1, linear SVM / 15-NN (cosine)",
-            "all columns",
+            "micro-F1, linear SVM / 15-NN (cosine), median of 5 orders",
+            "all features",
             "OC",
             "SRDA",
-            "OnlineSRDA, core alone",
+            "OnlineSRDA, reservoir=0",
             "**OnlineSRDA**",
-            "sorted by label, core alone",
+            "reservoir n/10",
+            "sorted by label, reservoir=0",
             "sorted by label",
+            "sorted by label, reservoir n/10",
         ]
         rows = []
-        for title, split in _texts():
-            X, y = split.X, split.y
-            order = np.argsort(y, kind="stable")
-            learners: list[Any] = [
-                OC().fit(X, y),
-                SRDA().fit(X, y),
-                OnlineSRDA(reservoir=0, random_state=0).fit(X, y),
-                OnlineSRDA(random_state=0).fit(X, y),
-                OnlineSRDA(reservoir=0, random_state=0).partial_fit(X[order], y[order]),
-                OnlineSRDA(random_state=0).partial_fit(X[order], y[order]),
-            ]
-            cells = [_both(X, split.X_test, split)]
-            cells += [_both(m.transform(X), m.transform(split.X_test), split) for m in learners]
-            rows.append([f"{title} ({len(np.unique(y))})", *cells])
+        for title, data in _texts():
+            cells = [_both(data.X, data.X_test, data)]
+            cells += [_reduced([model.fit(data.X, data.y)], data) for model in (OC(), SRDA())]
+            sizes = 0, 2000, reservoir("n/10", len(data.y))
+            for by_label in (False, True):
+                cells += [_reduced(_learned(data, size, by_label), data) for size in sizes]
+            rows.append([f"{title} ({len(np.unique(data.y))})", *cells])
         return markdown(header, rows)
-
-
-class Shards:
-    """Micro-F1 of a linear SVM after merging the states of so many shards."""
-
-    name = "merged shards"
-
-    def table(self) -> str:
-        rows = []
-        for title, split in _texts():
-            X, y = split.X, split.y
-            order = np.random.default_rng(0).permutation(len(y))
-            cells: dict[bool, list[float]] = {True: [], False: []}
-            for parts in (1, 2, 4, 8, 16):
-                merged = OnlineSRDA(random_state=0).merge(
-                    *(
-                        OnlineSRDA(random_state=0).partial_fit(X[rows], y[rows])
-                        for rows in np.array_split(order, parts)
-                    )
-                )
-                for polish, mine in cells.items():
-                    merged.set_params(polish=polish)
-                    Z, Z_test = merged.transform(X), merged.transform(split.X_test)
-                    mine.append(_svm(Z, Z_test, split))
-            rows += [[title, *cells[True]], [f"{title}, polish=False", *cells[False]]]
-        return markdown(["shards", "1", "2", "4", "8", "16"], rows)
 
 
 class Rivals:
@@ -93,6 +66,7 @@ class Rivals:
         for name, made in (
             ("OnlineSRDA", OnlineSRDA(random_state=0, polish=False)),
             ("OnlineSRDA, read", OnlineSRDA(random_state=0)),
+            ("OnlineSRDA, reservoir n/10, read", OnePassReadTenth.estimator(len(y))),
             ("SRDA", SRDA()),
             ("OC", OC()),
             ("TruncatedSVD 100", TruncatedSVD(100, random_state=0)),
@@ -117,6 +91,16 @@ def _texts() -> Any:
     yield "RCV1", corpora.rcv1()
 
 
+def _learned(data: Split, size: int, by_label: bool) -> Iterator[OnlineSRDA]:
+    """Yield an estimator for each seed, fitted to the samples in a random order or by label."""
+    for seed in SEEDS:
+        order = np.random.default_rng(seed).permutation(len(data.y))
+        if by_label:
+            order = order[np.argsort(data.y[order], kind="stable")]
+        model = OnlineSRDA(reservoir=size, random_state=seed)
+        yield model.partial_fit(data.X[order], data.y[order])
+
+
 def _svm(Z: Any, Z_test: Any, split: Any) -> float:
     machine = LinearSVC(random_state=0).fit(Z, split.y)
     return float(machine.score(Z_test, split.y_test))
@@ -127,6 +111,12 @@ def _knn(Z: Any, Z_test: Any, split: Any) -> float:
     return float(neighbours.score(Z_test, split.y_test))
 
 
+def _reduced(models: Iterable[Any], data: Split) -> str:
+    """Return the medians of both scores."""
+    pairs = [(model.transform(data.X), model.transform(data.X_test)) for model in models]
+    found = [(_svm(*pair, data), _knn(*pair, data)) for pair in pairs]
+    return " / ".join(map(figure, np.median(found, axis=0)))
+
+
 def _both(Z: Any, Z_test: Any, split: Any) -> str:
-    pair = _svm(Z, Z_test, split), _knn(Z, Z_test, split)
-    return " / ".join(f"{value:.3f}".replace("0.", ".", 1) for value in pair)
+    return f"{figure(_svm(Z, Z_test, split))} / {figure(_knn(Z, Z_test, split))}"

@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.problems.rcv1_like import RCV1LikeLong
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.studies.tables import figure, markdown
 from narrows import OnlineSRDA
 from narrows.read import iter_chunks
 
@@ -28,18 +28,6 @@ SPLITS = 3  # a fifth of the training rows held out, at random
 WINS = 0.003  # of micro-F1: less is nothing
 
 Rows = tuple[Any, np.ndarray]
-
-
-def texts() -> Iterator[tuple[str, Rows]]:
-    """The rows to learn from of the four text sets."""
-    for name, make in (
-        ("20 Newsgroups", corpora.news),
-        ("R8", corpora.r8),
-        ("tr41", corpora.tr41),
-        ("RCV1", corpora.rcv1),
-    ):
-        split = make()
-        yield name, (split.X, split.y)
 
 
 def dense() -> Iterator[tuple[str, Rows]]:
@@ -80,7 +68,7 @@ class OpenQuestions:
     name = "open questions"
 
     def table(self) -> str:
-        asked = (_loss, _gram, _two_classes, _hashing, _topics, _million)
+        asked = (_gram, _hashing, _topics, _million)
         header = ["question", "training rows, splits", "micro-F1", "decision"]
         return markdown(header, [_told(ask) for ask in asked])
 
@@ -88,27 +76,6 @@ class OpenQuestions:
 def _told(ask: Any) -> list[str]:
     print(ask.__name__, file=sys.stderr)  # it takes minutes
     return ask()
-
-
-def _loss() -> list[str]:
-    """Whether softmax is better often enough to be chosen by the prequential scores."""
-    found, better, chosen = [], 0, 0
-    for name, (X, y) in (*texts(), *dense()):
-        squared, softmax = reduced(X, y), reduced(X, y, loss="softmax")
-        scores = [
-            OnlineSRDA(loss=loss, random_state=0).fit(X, y).score_
-            for loss in ("squared", "softmax")
-        ]
-        better += softmax > squared + WINS
-        # twice the standard deviation of a difference of two shares
-        chosen += scores[1] - scores[0] > 2 * np.sqrt(scores[0] * (1 - scores[0]) / len(y))
-        found.append(f"{name} {_f(squared)}, {_f(softmax)}")
-    return [
-        '`loss="auto"`, by a test on the prequential scores: squared, softmax',
-        f"ten sets, {SPLITS} seeded splits each",
-        "; ".join(found),
-        f"not built: softmax wins on {better} of 10, and the scores would choose it on {chosen}",
-    ]
 
 
 def _gram() -> list[str]:
@@ -124,7 +91,7 @@ def _gram() -> list[str]:
             scores.append(svm(X @ W, y, train, test))
         ours = reduced(X, y)
         better += np.mean(scores) > ours + WINS
-        found.append(f"{name} {_f(ours)}, {_f(np.mean(scores))}")
+        found.append(f"{name} {figure(ours)}, {figure(np.mean(scores))}")
     return [
         "an exact Gram route for dense d up to 2,000: as it is, exact",
         f"six dense sets, {SPLITS} seeded splits each",
@@ -133,53 +100,18 @@ def _gram() -> list[str]:
     ]
 
 
-def _two_classes() -> list[str]:
-    """What the reservoir does for two classes that come one after the other."""
-    rcv1, news = corpora.rcv1(), corpora.news()
-    two = np.isin(rcv1.y, [0, 2])  # CCAT and GCAT
-    space = np.isin(news.y, ["sci.space", "rec.autos"])
-    [(mails, spam)] = iter_chunks(
-        Path(os.environ["NARROWS_DATA"]) / "katakis_spam_stream.npz", chunk_rows=10**9
-    )
-    found = []
-    for name, (X, y) in (
-        ("RCV1, two", (rcv1.X[two], rcv1.y[two])),
-        ("20 Newsgroups, two", (news.X[space], news.y[space])),
-        ("mails", (mails[:5000], spam[:5000])),
-    ):
-        columns: dict[str, list[float]] = {}
-        for seed, train, test in splits(X, y):
-            ordered = train[np.argsort(y[train], kind="stable")]
-            for title, rows, size in (
-                ("mixed", train, 2000),
-                ("none", ordered, 0),
-                ("2,000", ordered, 2000),
-                ("10,000", ordered, 10_000),
-            ):
-                learner = OnlineSRDA(reservoir=size, polish=False, random_state=seed)
-                Z = learner.partial_fit(X[rows], y[rows]).transform(X)
-                columns.setdefault(title, []).append(svm(Z, y, train, test))
-        found.append(f"{name} " + ", ".join(_f(np.mean(scores)) for scores in columns.values()))
-    return [
-        "two classes, no polish: mixed; one after the other with 0, 2,000, 10,000 rows kept",
-        f"three sets, {SPLITS} seeded splits each",
-        "; ".join(found),
-        "left as it is: shuffle, or keep more rows",
-    ]
-
-
 def _hashing() -> list[str]:
     """What is lost where columns are hashed."""
     found = []
     for name, file in (("20 Newsgroups", "20news_bydate.jsonl.gz"), ("R8", "r8.jsonl.gz")):
         words, y = corpora.raw(file)["train"]
-        scores = [_f(reduced(corpora.vectorised(words), y))]
+        scores = [figure(reduced(corpora.vectorised(words), y))]
         for bits in (20, 18):
             hashed = HashingVectorizer(
                 n_features=2**bits, token_pattern=r"(?u)\b\w+\b", norm=None, alternate_sign=False
             )
             X = TfidfTransformer(sublinear_tf=True).fit_transform(hashed.transform(words))
-            scores.append(_f(reduced(sparse.csr_array(X), y)))
+            scores.append(figure(reduced(sparse.csr_array(X), y)))
         found.append(f"{name} {', '.join(scores)}")
     return [
         "hashed columns: a vocabulary, 2^20, 2^18",
@@ -208,7 +140,7 @@ def _topics() -> list[str]:
     return [
         f"several labels a row: `predict`, SVMs on the {Z.shape[1]} directions, on all columns",
         f"RCV1, {Y.shape[1]} topics, one split",
-        ", ".join(map(_f, scores)),
+        ", ".join(map(figure, scores)),
         "left as it is: a classifier on the directions does better than `predict` at 1/2",
     ]
 
@@ -230,10 +162,6 @@ def _million() -> list[str]:
     return [
         "a million rows: `predict`, an SVM on 4 directions, an SVM on all columns (of a 20th)",
         "RCV1-like, 900,000 rows to learn from",
-        ", ".join(map(_f, scores)),
+        ", ".join(map(figure, scores)),
         f"nothing to change: {seconds:.1f} s for the pass, drawing the order included",
     ]
-
-
-def _f(value: float) -> str:
-    return f"{value:.3f}".replace("0.", ".", 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.harness import UnavailableError
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.studies.tables import figure, markdown
 from narrows import IMMC, ClassStats
 from narrows.read import iter_chunks
 
@@ -101,4 +101,4 @@ def _cosines(X, y, target, **parameters):
                     learner.partial_fit(X[rows], y[rows])
                 done = passes
                 found[order, column] = abs(learner.components_[0] @ target)
-    return " / ".join(f"{value:.3f}".replace("0.", ".", 1) for value in np.median(found, axis=0))
+    return " / ".join(figure(value) for value in np.median(found, axis=0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -16,14 +16,16 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.studies.online import RESERVOIRS, SEEDS, reservoir
+from benchmarks.studies.tables import figure, markdown
 from narrows import CHI, IG, MMCFS, OC, OCFS, SRDA, OnlineSRDA
 from narrows.evaluate.comparison import ALL, Fold, Line, over, split
 
 FOLDS = 5
 LARGE = 3000  # rows from which on one fifth is held out instead of five
 SELECTORS = ("ocfs", "ig", "chi", MMCFS(eps=0.05), "fisherfs")
-PROJECTORS = ("oc", "mmc", "idrqr", "onlinesrda", "srda", "lda")
+ONLINE, TENTH = "onlinesrda", "onlinesrda, reservoir n/10"  # medians of five orders
+PROJECTORS = ("oc", "mmc", "idrqr", ONLINE, TENTH, "srda", "lda")
 RIVALS = ("chi2", "f_classif", "truncatedsvd", "sklearn-pca", "lineardiscriminantanalysis")
 
 
@@ -61,7 +63,7 @@ class Sets:
     name = "sets"
 
     def table(self) -> str:
-        header = ["set", "rows", "columns", "classes", "not zero", "largest class / smallest"]
+        header = ["set", "samples", "features", "classes", "not zero", "largest class / smallest"]
         return markdown(header, ([data.title, *data.shape] for data in sets()))
 
 
@@ -74,8 +76,7 @@ class FewDimensions:
 
     def table(self) -> str:
         methods = [
-            "ocfs", "oc", "mmc", "idrqr", "onlinesrda", "srda", "lda",
-            "truncatedsvd", "sklearn-pca", "lineardiscriminantanalysis",
+            "ocfs", *PROJECTORS, "truncatedsvd", "sklearn-pca", "lineardiscriminantanalysis",
         ]  # fmt: skip
         rows = []
         for data in sets():
@@ -90,7 +91,7 @@ class FewDimensions:
             rows.append(
                 [data.title, str(data.classes - 1), _figure(found[ALL], self.field), *cells]
             )
-        return markdown(["set", "dimensions", "all columns", *methods], rows)
+        return markdown(["set", "dimensions", "all features", *methods], rows)
 
 
 class RareClasses(FewDimensions):
@@ -143,29 +144,31 @@ class SecondsToLearn:
 
 
 class Stream:
-    """Two streams: the past learnt and the future held out, and each row told before it is."""
+    """Two streams: the last fifth held out, and each sample predicted before it is learned."""
 
     name = "streams"
 
     def table(self) -> str:
         header = [
-            "stream", "last fifth: all columns", "OC", "SRDA", "OnlineSRDA",
-            "OnlineSRDA, half-life 1,000", "every row before it is learnt: OnlineSRDA",
-            "OnlineSRDA, half-life 1,000",
+            "stream", "last fifth: all features", "OC", "SRDA", "OnlineSRDA",
+            "reservoir n/10", "half-life 1,000", "half-life 1,000, reservoir n/10",
+            "each sample before it is learned: OnlineSRDA", "reservoir n/10",
+            "half-life 1,000", "half-life 1,000, reservoir n/10",
         ]  # fmt: skip
         rows = []
         for title, X, y in corpora.streams():
             cut = 4 * len(y) // 5
             cells = [_told(X[:cut], y[:cut], X[cut:], y[cut:])]
-            made = [OC(), SRDA(), OnlineSRDA(random_state=0)]
-            made.append(OnlineSRDA(random_state=0, half_life=1000))
-            for model in made:
+            online = [
+                {"random_state": 0, "half_life": half_life, "reservoir": reservoir(name, cut)}
+                for half_life in (None, 1000)
+                for name in RESERVOIRS
+            ]
+            for model in (OC(), SRDA(), *(OnlineSRDA(**given) for given in online)):
                 model.fit(X[:cut], y[:cut])
                 Z, Z_test = model.transform(X[:cut]), model.transform(X[cut:])
                 cells.append(_told(Z, y[:cut], Z_test, y[cut:]))
-            for half_life in (None, 1000):
-                model = OnlineSRDA(random_state=0, half_life=half_life)
-                cells.append(model.partial_fit(X, y).score_)
+            cells += [OnlineSRDA(**given).partial_fit(X, y).score_ for given in online]
             rows.append([title, *cells])
         return markdown(header, rows)
 
@@ -178,9 +181,11 @@ class SeveralLabels:
     def table(self) -> str:
         X, Y, X_test, Y_test = corpora.topics()
         rows = [[ALL, f"{X.shape[1]:,}", *_by_topic(X, Y, X_test, Y_test)]]
+        tenth = reservoir("n/10", X.shape[0])
         for model in (
             OCFS(n_features=1000), OCFS(per_class=50), IG(n_features=1000), CHI(n_features=1000),
-            OC(), OnlineSRDA(random_state=0), SRDA(solver="bands"),
+            OC(), OnlineSRDA(random_state=0), OnlineSRDA(reservoir=tenth, random_state=0),
+            SRDA(solver="bands"),
             SRDA(solver="bands", scale="within"),
         ):  # fmt: skip
             Z, Z_test = model.fit(X, Y).transform(X), model.transform(X_test)
@@ -233,27 +238,53 @@ def compared(title: str) -> list[Line]:
     few = data.classes - 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of columns that do not vary, and of machines that stop
-        lines = over(data.folds, [*PROJECTORS, "truncatedsvd", "sklearn-pca", RIVALS[-1]], [few])
+        online = _online(data)
+        seeded = [model for models in online.values() for model in models]
+        batch = [name for name in PROJECTORS if name not in online]
+        lines = over(
+            data.folds, [*batch, *seeded, "truncatedsvd", "sklearn-pca", RIVALS[-1]], [few]
+        )
+        lines = _medians(lines, {name: list(map(repr, made)) for name, made in online.items()})
         chosen = [*SELECTORS, *RIVALS[:2]]
         return lines + over(data.folds, chosen, sorted({few, 3, 10, 100}))
+
+
+def _online(data: Set) -> dict[str, list[OnlineSRDA]]:
+    """OnlineSRDA with both reservoirs, once for each order of the samples."""
+    n = len(data.folds[0][1])
+    sizes = {ONLINE: reservoir("2,000", n), TENTH: reservoir("n/10", n)}
+    return {
+        name: [OnlineSRDA(reservoir=size, random_state=seed) for seed in SEEDS]
+        for name, size in sizes.items()
+    }
+
+
+def _medians(lines: list[Line], groups: dict[str, list[str]]) -> list[Line]:
+    """The lines, those of each group as one of their medians."""
+    found = []
+    for name, members in groups.items():
+        mine = [line for line in lines if line.method in members]
+        medians: dict[str, Any] = {
+            field: float(np.median([getattr(line, field) for line in mine]))
+            for field in ("micro_f1", "macro_f1", "learn")
+        }
+        found.append(replace(mine[0], method=name, **medians))
+    known = {member for members in groups.values() for member in members}
+    return [line for line in lines if line.method not in known] + found
 
 
 def _figure(line: Line | None, field: str) -> str:
     if line is None or line.skipped:
         return "-"
-    return f"{getattr(line, field):.3f}".removeprefix("0")
+    return figure(getattr(line, field))
 
 
 def _marked(lines: list[Line | None], field: str) -> list[str]:
     """The figures, the best in bold."""
     there = [getattr(line, field) for line in lines if line and not line.skipped]
-    best = _shown(max(there))
+    best = figure(max(there))
     cells = [_figure(line, field) for line in lines]
     return [f"**{cell}**" if cell == best else cell for cell in cells]
-
-
-def _shown(value: float) -> str:
-    return f"{value:.3f}".removeprefix("0")
 
 
 def _told(X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> float:

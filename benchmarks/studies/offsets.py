@@ -1,0 +1,59 @@
+"""Dense samples as they are, far from the origin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.studies.corpora import Split
+from benchmarks.studies.online import RESERVOIRS, SEEDS, folds, predicted, reservoir, svm
+from benchmarks.studies.tables import markdown, middle
+from narrows import OnlineSRDA
+
+SETS = ("ORL, each 4th pixel", "digits", "pima_diabetes", "waveform")
+ADDED = (0, 1000)
+
+
+class Offsets:
+    """Prequential and held-out scores of unscaled dense samples, and with 1,000 added."""
+
+    name = "offsets"
+
+    def table(self) -> str:
+        header = [
+            "unscaled, median of 5 orders (least to most)", "added", "before learning",
+            'before learning, loss="auto"',
+            *(f"{score}, reservoir {room}" for room in RESERVOIRS for score in ("SVM", "predict")),
+        ]  # fmt: skip
+        rows = []
+        for title in SETS:
+            for added in ADDED:
+                found = [_scores(title, added, seed) for seed in SEEDS]
+                rows.append([title, added, *map(middle, zip(*found, strict=True))])
+        return markdown(header, rows)
+
+
+def _scores(title: str, added: int, seed: int) -> list[float]:
+    """Return the scores before learning, over all samples, and the means over the folds."""
+    data = [
+        Split(part.X + added, part.y, part.X_test + added, part.y_test) for part in folds(title)
+    ]
+    X, y = (
+        np.concatenate(pair) for pair in ((data[0].X, data[0].X_test), (data[0].y, data[0].y_test))
+    )
+    order = np.random.default_rng(seed).permutation(len(y))
+    scores = [
+        OnlineSRDA(loss=loss, random_state=seed).partial_fit(X[order], y[order]).score_
+        for loss in ("squared", "auto")
+    ]
+    return [*scores, *np.mean([_held_out(part, seed) for part in data], axis=0)]
+
+
+def _held_out(data: Split, seed: int) -> list[Any]:
+    found = []
+    for room in RESERVOIRS:
+        size = reservoir(room, len(data.y))
+        model = OnlineSRDA(reservoir=size, random_state=seed).fit(data.X, data.y)
+        found += [svm(model, data), predicted(model, data)]
+    return found

@@ -1,0 +1,50 @@
+"""What is lost where OnlineSRDA learns samples sorted by label instead of shuffled ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.studies.online import RESERVOIRS, SEEDS, folds, predicted, reservoir, svm
+from benchmarks.studies.tables import markdown, middle
+from narrows import OnlineSRDA
+
+SETS = (
+    "20 Newsgroups", "R8", "re0", "re1", "RCV1", "tr41", "digits",
+    "20 Newsgroups, two classes", "RCV1, two classes", "mails",
+)  # fmt: skip
+ORDERS = ("shuffled", "sorted")
+
+
+class Order:
+    """A linear SVM on the reduced samples, and `predict`, by order and reservoir."""
+
+    name = "order"
+
+    def table(self) -> str:
+        header = [
+            "held-out accuracy, median of 5 orders (least to most)", "reservoir",
+            "SVM, shuffled", "SVM, sorted by label",
+            "predict, shuffled", "predict, sorted by label",
+        ]  # fmt: skip
+        rows = []
+        for title in SETS:
+            for room in RESERVOIRS:
+                found = np.array([_scores(title, room, seed) for seed in SEEDS])
+                rows.append([title, room, *map(middle, found.T)])
+        return markdown(header, rows)
+
+
+def _scores(title: str, room: str, seed: int) -> np.ndarray:
+    """Return the SVM shuffled and sorted, and `predict` shuffled and sorted; means over folds."""
+    found = []
+    for data in folds(title):
+        shuffled = np.random.default_rng(seed).permutation(len(data.y))
+        by_label = shuffled[np.argsort(data.y[shuffled], kind="stable")]
+        models = [
+            OnlineSRDA(reservoir=reservoir(room, len(data.y)), random_state=seed).partial_fit(
+                data.X[order], data.y[order]
+            )
+            for order in (shuffled, by_label)
+        ]
+        found.append([score(model, data) for score in (svm, predicted) for model in models])
+    return np.mean(found, axis=0)
