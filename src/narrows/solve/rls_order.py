@@ -1,4 +1,4 @@
-"""W of a diagonal regression, solved for once more where samples were in a bad order."""
+"""W of a diagonal regression, solved for once more after a bad order of samples or a merge."""
 
 from __future__ import annotations
 

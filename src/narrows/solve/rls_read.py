@@ -2,14 +2,14 @@
 
 The state does not change. There are three steps, each only where it helps:
 
-- Where samples were in a bad order, or in parts, W is solved for once more in few directions
-  (`resolved`). The directions are these.
+- After a bad order of samples, or a merge, W is solved for once more in few directions
+  (`resolved`).
 - The classifier is W fitted once more to the samples held (`polished`). The directions that
-  another classifier is trained on are not: the samples held would be reduced to other numbers than
-  samples that are not held. Only where features are few is that no danger (`fitted_once_more`).
-- Outputs divided by a temperature are logarithms of probabilities. The temperature is that with
-  which the samples held are most likely by the outputs that they would have, had they not been
-  learned.
+  `transform` uses are not: the samples held would have dimensions of another distribution than
+  other samples, and a classifier is trained on both. Where features are few the difference is
+  small, and they are (`fitted_once_more`).
+- Outputs divided by a temperature are logarithms of probabilities. With that temperature the
+  labels of the samples held are most likely, by the outputs of a regression without each sample.
 
 **Outputs without a sample.** Let r be the residuals of the samples held. If outputs are S T, linear
 in the targets T, the residual of sample i without itself is r_i / (1 - S_ii). The steps are nearly
