@@ -10,6 +10,9 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 Array = np.ndarray
 Part = Any  # an array of a sparse matrix, or of the products of a dense block; else None
@@ -34,6 +37,22 @@ def part(function: Any) -> Any:
     (inline="always") compiles more slowly.
     """
     return numba.njit(**_INNER)(function)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typing: Any, array: Any, place: Any) -> Any:
+    """Ask for the cache line of array[place], of one dimension, which may be beyond its end."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, values[0]).data
+        address, i32 = builder.gep(data, [values[1]]), ir.IntType(32)
+        address = builder.bitcast(address, ir.IntType(8).as_pointer())
+        kinds = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), kinds)
+        builder.call(function, [address, i32(0), i32(3), i32(1)])  # to read, all caches, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), code
 
 
 GO_ON, TOO_LARGE = 0, 1  # what any step may ask of its caller

@@ -167,10 +167,10 @@ class DiagonalRLS:
 
     def add_classes(self, more: int) -> None:
         """Append classes, whose targets and outputs so far were 0."""
-        self.W = np.pad(self.W, ((0, 0), (0, more)))
+        self.W = _wider(self.W, more)
         self.b, self.N = np.pad(self.b, (0, more)), np.pad(self.N, ((0, 0), (0, more)))
         if self.sums is not None:
-            self.sums = np.pad(self.sums, ((0, 0), (0, more)))
+            self.sums = _wider(self.sums, more)
         self.reservoir.add_classes(more)
 
     def widen(self, n_features: int) -> None:
@@ -234,14 +234,19 @@ class DiagonalRLS:
         starts, labels, weight = targets
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
-        work = np.zeros(len(self.b)), np.zeros(len(self.b))
         if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
             self.Q = self.Q.copy()  # all of it will change
             self.sums = None if self.sums is None else self.sums.copy()
         dense = isinstance(X, np.ndarray)
         entries = X.shape[1] if dense else int(np.diff(X.indptr).max(initial=0))
-        touched = TouchedRows(self.W, self.Q, max(self.reservoir.longest, entries), undo)
+        longest = max(self.reservoir.longest, entries)
+        work = np.zeros(len(self.b)), np.zeros(len(self.b)), np.zeros(longest)
+        touched = TouchedRows(self.W, self.Q, longest, undo)
         touched.make_room(2 * (X.size if dense else X.nnz))
+        new = min(len(weight), len(self.reservoir) - self.reservoir.used)  # which will all be held
+        if new > 0:
+            entries = new * X.shape[1] if dense else int(X.indptr[new] - X.indptr[0])
+            self.reservoir.make_room(3 * (entries + int(starts[new] - starts[0])) // 2)
         if self.sums is not None:
             each = X.shape[1] if dense else np.diff(X.indptr)
             self.sums = touched.noted(self.sums, int(np.sum(each * np.diff(starts))))
@@ -383,6 +388,13 @@ def merged(
         samples, stores = [part.samples() for part in parts], [part.reservoir for part in parts]
         new.reservoir.fill(*balanced(samples, columns, n_classes, stores, rule.several))
     return new
+
+
+def _wider(array: np.ndarray, more: int) -> np.ndarray:
+    """Return the array with so many columns of zeros appended."""
+    wider = np.zeros((len(array), array.shape[1] + more), array.dtype)
+    wider[:, : array.shape[1]] = array
+    return wider
 
 
 def _ridge(K: np.ndarray, mu: float, E: np.ndarray) -> np.ndarray:

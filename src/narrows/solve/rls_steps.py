@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import Array, compiled, part
+from narrows.solve.kernels import Array, compiled, part, prefetch
 
 _SUSPICIOUS = 0.2  # a larger kappa means that samples are sorted by label
 _MEMORY = 100.0  # samples over which the agreement of successive labels is averaged
@@ -15,6 +15,9 @@ _FAINT = 1e-300  # the smallest weight of a class
 _SOFT = 0.1  # of softmax: weight of a prior and a squared residual relative to squared loss
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_ROW = np.uintp  # the type of indices: signed ones are checked for being negative
+_CACHE = 1 << 22  # bytes; a state that is larger is fetched ahead of its use
+_LINE = 64  # bytes of a line of the cache
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
@@ -35,8 +38,10 @@ def rls_steps(
     label_ptr, label_of, weight = targets
     W, b, Q, N, clock, sums, moments = model
     arena_of, arena, slots, kept, use, random = reservoir
-    o, e = work
+    o, e, p = work
     size, c = len(slots), len(b)
+    bytes_a_feature = c * W.itemsize + 8 + 8 * sums.shape[1]
+    ahead = len(Q) * bytes_a_feature > _CACHE
     for i in range(first, len(weight)):
         w = weight[i]
         lo, hi = indptr[i], indptr[i + 1]
@@ -48,6 +53,9 @@ def rls_steps(
             return i
         if len(hits):
             hits[i] = 0
+        if ahead and i + 1 < len(weight) and 4 * (indptr[i + 2] - hi) < len(Q):
+            _fetch(hi, indptr[i + 2], indices, label_ptr[i + 1], label_ptr[i + 2], label_of,
+                       W, Q, sums)  # fmt: skip
         if w > 0.0:
             if rule.keep < 1.0:
                 _decay(rule.keep, Q, N, kept, clock, sums, moments)
@@ -60,7 +68,7 @@ def rls_steps(
                 _record(lo, hi, indices, W, Q, touched)
             best = _rls_step(
                 lo, hi, indices, data, first_label, last_label, label_of, w, w,
-                rule, W, b, Q, N, clock, moments, o, e,
+                rule, W, b, Q, N, clock, moments, o, e, p,
             )  # fmt: skip
             if len(sums):
                 _add_to_classes(lo, hi, indices, data, first_label, last_label, label_of,
@@ -94,7 +102,7 @@ def rls_steps(
                             _record(a, z, arena_of, W, Q, touched)
                         _rls_step(
                             a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], 0.0,
-                            rule, W, b, Q, N, clock, moments, o, e,
+                            rule, W, b, Q, N, clock, moments, o, e, p,
                         )  # fmt: skip
         if len(reduced):
             for j in range(c):
@@ -103,6 +111,28 @@ def rls_steps(
             for j in range(c):
                 reduced[i, j] = o[j]
     return len(weight)
+
+
+@part
+def _fetch(
+    lo: int, hi: int, indices: Array, first_label: int, last_label: int, label_of: Array, W: Array,
+    Q: Array, sums: Array,
+) -> None:  # fmt: skip
+    """Ask for what the step of the next sample needs, while that of this one is computed."""
+    c, classes = W.shape[1], sums.shape[1]
+    flat_W, flat_sums = W.reshape(-1), sums.reshape(-1)
+    numbers = _LINE // W.itemsize
+    for k in range(lo, hi):
+        row = np.intp(indices[k])
+        place, end = row * c, row * c + c - 1
+        while place < end:
+            prefetch(flat_W, place)
+            place += numbers
+        prefetch(flat_W, end)
+        prefetch(Q, row)
+        if classes:
+            for m in range(first_label, last_label):
+                prefetch(flat_sums, row * classes + label_of[m])
 
 
 @compiled
@@ -132,19 +162,17 @@ def _add_to_classes(
 ) -> None:  # fmt: skip
     """Add w x to the sums of a sample's classes; note what they were before, if there is room."""
     use, cells, of_sums = touched[4:]
-    for label in label_of[first_label:last_label]:
+    for m in range(first_label, last_label):
+        label = _ROW(label_of[m])
         if len(cells):
             place = use[2]
             for k in range(lo, hi):
-                row = indices[k]
-                cells[place], of_sums[place] = (
-                    np.int64(row) * sums.shape[1] + label,
-                    sums[row, label],
-                )
+                cells[place] = np.int64(indices[k]) * sums.shape[1] + label_of[m]
+                of_sums[place] = sums[_ROW(indices[k]), label]
                 place += 1
             use[2] = place
         for k in range(lo, hi):
-            sums[indices[k], label] += w * data[k]
+            sums[_ROW(indices[k]), label] += w * data[k]
 
 
 @part
@@ -177,7 +205,7 @@ def _decay(
 def _rls_step(
     lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
     label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
-    clock: Array, moments: Array, o: Array, e: Array,
+    clock: Array, moments: Array, o: Array, e: Array, p: Array,
 ) -> int:  # fmt: skip
     """Run one implicit step; return the class predicted before it, or -1 before the first class.
 
@@ -191,9 +219,9 @@ def _rls_step(
     xp = 0.0
     for k in range(lo, hi):
         x = np.float64(data[k])
-        energy = prior + g * Q[indices[k]]
-        if energy > 0.0:
-            xp += x * x / energy
+        energy = prior + g * Q[_ROW(indices[k])]
+        p[k - lo] = x / energy if energy > 0.0 else 0.0
+        xp += x * p[k - lo]
     _add_outputs(lo, hi, indices, data, W, o)
     best, h = -1, 1.0
     for j in range(c):
@@ -223,22 +251,19 @@ def _rls_step(
     for j in range(c):
         e[j] *= f
         b[j] += bias * e[j]
+    scale = mass * h / g
     for k in range(lo, hi):
-        x, row = np.float64(data[k]), indices[k]
-        energy = prior + g * Q[row]
-        if energy > 0.0:
-            p = x / energy
-            for j in range(c):
-                W[row, j] += p * e[j]
-        if mass > 0.0:
-            Q[row] += mass * h * x * x / g
-    if mass > 0.0:
-        if moments.shape[1]:
-            for k in range(lo, hi):
-                x, row = mass * data[k] / g, indices[k]
-                moments[0, row] += h * x
-                moments[1, row] += x
-        clock[0] += mass * h / g
+        row, step = _ROW(indices[k]), p[k - lo]
+        for j in range(c):
+            W[row, j] += step * e[j]
+        x = np.float64(data[k])
+        Q[row] += scale * x * x
+    clock[0] += scale
+    if moments.shape[1] and mass > 0.0:
+        for k in range(lo, hi):
+            row, x = _ROW(indices[k]), np.float64(data[k])
+            moments[0, row] += scale * x
+            moments[1, row] += mass / g * x
     return best
 
 
@@ -247,14 +272,15 @@ def _add_outputs(lo: int, hi: int, indices: Array, data: Array, W: Array, o: Arr
     """Add xW to o."""
     k = lo
     while k + 4 <= hi:  # four at a time: o is read and written once for them
-        r0, r1, r2, r3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
+        r0, r1 = _ROW(indices[k]), _ROW(indices[k + 1])
+        r2, r3 = _ROW(indices[k + 2]), _ROW(indices[k + 3])
         x0, x1 = np.float64(data[k]), np.float64(data[k + 1])
         x2, x3 = np.float64(data[k + 2]), np.float64(data[k + 3])
         for j in range(len(o)):
             o[j] += (x0 * W[r0, j] + x1 * W[r1, j]) + (x2 * W[r2, j] + x3 * W[r3, j])
         k += 4
     while k < hi:
-        row, x = indices[k], np.float64(data[k])
+        row, x = _ROW(indices[k]), np.float64(data[k])
         for j in range(len(o)):
             o[j] += x * W[row, j]
         k += 1
@@ -322,7 +348,9 @@ def _put(
     use[1] += n + labels
     slots[slot, 1], slots[slot, 2] = n, labels
     for k in range(n):
-        arena_of[start + k], arena[start + k] = indices[lo + k], data[lo + k]
+        arena_of[_ROW(start + k)] = indices[_ROW(lo + k)]
+    for k in range(n):
+        arena[_ROW(start + k)] = data[_ROW(lo + k)]
     for k in range(labels):
         arena_of[start + n + k], arena[start + n + k] = label_of[first_label + k], 1.0
     slots[slot, 4] = label_of[first_label] if labels == 1 else -1
