@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from narrows.solve.arrays import read_only, wider
 from narrows.solve.reservoir import FIELDS, SLOTS_FIT, Reservoir, Samples, balanced
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
@@ -118,9 +119,8 @@ class DiagonalRLS:
         the last label, samples predicted correctly, samples predicted, samples repeated, and
         samples predicted since the window started.
     sums : ndarray of shape (n_features, n_classes) or None
-        The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample with several
-        labels counts for each. None without a reservoir, and where it was not counted from the
-        first sample on.
+        The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample counts for
+        each of its labels. None without a reservoir, and from a file of version 0.1.0.
     first : ndarray of shape (2, n_features) or None
         The sums of w h x, with w h as in Q, and of w x, to be multiplied by ``clock[FACTOR]``.
         None unless the samples are dense.
@@ -167,10 +167,10 @@ class DiagonalRLS:
 
     def add_classes(self, more: int) -> None:
         """Append classes, whose targets and outputs so far were 0."""
-        self.W = _wider(self.W, more)
+        self.W = wider(self.W, more)
         self.b, self.N = np.pad(self.b, (0, more)), np.pad(self.N, ((0, 0), (0, more)))
         if self.sums is not None:
-            self.sums = _wider(self.sums, more)
+            self.sums = wider(self.sums, more)
         self.reservoir.add_classes(more)
 
     def widen(self, n_features: int) -> None:
@@ -234,6 +234,7 @@ class DiagonalRLS:
         starts, labels, weight = targets
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
+        starts, labels, weight = read_only(starts, labels, weight)
         if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
             self.Q = self.Q.copy()  # all of it will change
             self.sums = None if self.sums is None else self.sums.copy()
@@ -244,9 +245,8 @@ class DiagonalRLS:
         touched = TouchedRows(self.W, self.Q, longest, undo)
         touched.make_room(2 * (X.size if dense else X.nnz))
         new = min(len(weight), len(self.reservoir) - self.reservoir.used)  # which will all be held
-        if new > 0:
-            entries = new * X.shape[1] if dense else int(X.indptr[new] - X.indptr[0])
-            self.reservoir.make_room(3 * (entries + int(starts[new] - starts[0])) // 2)
+        room = int((new * X.shape[1] if dense else X.indptr[new]) + starts[new])
+        self.reservoir.make_room(min(3 * room // 2, _PRODUCTS))
         if self.sums is not None:
             each = X.shape[1] if dense else np.diff(X.indptr)
             self.sums = touched.noted(self.sums, int(np.sum(each * np.diff(starts))))
@@ -274,9 +274,9 @@ class DiagonalRLS:
                     self.reservoir.make_room(entries + int(mine[0][done + 1] - mine[0][done]))
                     touched.make_room(entries)
 
-    def _arrays(self, X: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _arrays(self, X: sparse.csr_array) -> tuple[np.ndarray, ...]:
         """Return CSR parts in the types of the reservoir."""
-        return (
+        return read_only(
             X.indptr.astype(np.int64, copy=False),
             X.indices.astype(np.int32, copy=False),
             X.data.astype(self.W.dtype, copy=False),
@@ -388,13 +388,6 @@ def merged(
         samples, stores = [part.samples() for part in parts], [part.reservoir for part in parts]
         new.reservoir.fill(*balanced(samples, columns, n_classes, stores, rule.several))
     return new
-
-
-def _wider(array: np.ndarray, more: int) -> np.ndarray:
-    """Return the array with so many columns of zeros appended."""
-    wider = np.zeros((len(array), array.shape[1] + more), array.dtype)
-    wider[:, : array.shape[1]] = array
-    return wider
 
 
 def _ridge(K: np.ndarray, mu: float, E: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import Array, compiled, part, prefetch
+from narrows.solve.kernels import Array, apart, compiled, part, prefetch
 
 _SUSPICIOUS = 0.2  # a larger kappa means that samples are sorted by label
 _MEMORY = 100.0  # samples over which the agreement of successive labels is averaged
@@ -25,7 +25,7 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 def rls_steps(
     first: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
     model: tuple[Array, ...], reservoir: tuple[Array, ...], window: Array,
-    work: tuple[Array, Array], touched: tuple[Array, ...], reduced: Array, hits: Array,
+    work: tuple[Array, ...], touched: tuple[Array, ...], reduced: Array, hits: Array,
 ) -> int:  # fmt: skip
     """Learn the samples from number `first` on; return the number of the first not learned.
 
@@ -37,7 +37,7 @@ def rls_steps(
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
     W, b, Q, N, clock, sums, moments = model
-    arena_of, arena, slots, kept, use, random = reservoir
+    held_of, held, arena_of, arena, slots, kept, use, random = reservoir
     o, e, p = work
     size, c = len(slots), len(b)
     bytes_a_feature = c * W.itemsize + 8 + 8 * sums.shape[1]
@@ -64,52 +64,58 @@ def rls_steps(
                 xx += np.float64(data[k]) * data[k]
             clock[1] += w
             clock[2] += w * (xx - clock[2]) / clock[1]
-            if len(touched[0]):
-                _record(lo, hi, indices, W, Q, touched)
-            best = _rls_step(
-                lo, hi, indices, data, first_label, last_label, label_of, w, w,
-                rule, W, b, Q, N, clock, moments, o, e, p,
-            )  # fmt: skip
-            if len(sums):
-                _add_to_classes(lo, hi, indices, data, first_label, last_label, label_of,
-                                w / clock[3], sums, touched)  # fmt: skip
-            for k in range(first_label, last_label):
-                N[0, label_of[k]] += w
-                N[1, label_of[k]] += 1.0
-            hit = 0
-            for k in range(first_label, last_label):
-                if label_of[k] == best:
-                    hit = 1
-            if len(hits):
-                hits[i] = hit
-            window[int(clock[9]) % len(window)] = hit
-            clock[6] += hit
-            clock[7] += 1.0
-            clock[9] += 1.0
-            if size:
+            # the sample, and then perhaps one of the reservoir: in a loop, so that the step is
+            # compiled once
+            where, values, names, mass = indices, data, label_of, w
+            start, end, first_name, last_name = lo, hi, first_label, last_label
+            for again in range(2):
+                if len(touched[0]):
+                    _record(start, end, where, W, Q, touched)
+                best = _rls_step(
+                    start, end, where, values, first_name, last_name, names, w, mass,
+                    rule, W, b, Q, N, clock, moments, o, e, p,
+                )  # fmt: skip
+                if again:
+                    break
+                if len(sums):
+                    _add_to_classes(lo, hi, indices, data, first_label, last_label, label_of,
+                                    w / clock[3], sums, touched)  # fmt: skip
+                hit = 0
+                for k in range(first_label, last_label):
+                    label = label_of[k]
+                    N[0, label] += w
+                    N[1, label] += 1.0
+                    if label == best:
+                        hit = 1
+                if len(hits):
+                    hits[i] = hit
+                window[int(clock[9]) % len(window)] = hit
+                clock[6] += hit
+                clock[7] += 1.0
+                clock[9] += 1.0
+                if not size:
+                    break
                 slot = _slot(label_of[first_label] if not rule.several else -1, slots, kept, use,
                              N, clock, random)  # fmt: skip
                 if slot >= 0:
                     _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
                          clock[3], arena_of, arena, slots, kept, use)  # fmt: skip
-                if not rule.several:
-                    kappa = _kappa(label_of[first_label], N, clock)
-                    if kappa > _SUSPICIOUS and _uniform(random) < kappa:
-                        k = int(_uniform(random) * use[0])
-                        a, z = slots[k, 0], slots[k, 0] + slots[k, 1]
-                        clock[8] += 1.0
-                        if len(touched[0]):
-                            _record(a, z, arena_of, W, Q, touched)
-                        _rls_step(
-                            a, z, arena_of, arena, z, z + slots[k, 2], arena_of, kept[0, k], 0.0,
-                            rule, W, b, Q, N, clock, moments, o, e, p,
-                        )  # fmt: skip
+                if rule.several:
+                    break
+                kappa = _kappa(label_of[first_label], N, clock)
+                if not (kappa > _SUSPICIOUS and _uniform(random) < kappa):
+                    break
+                k = int(_uniform(random) * use[0])
+                where, values, names = held_of, held, held_of
+                start, first_name = slots[k, 0], slots[k, 0] + slots[k, 1]
+                end, last_name = first_name, first_name + slots[k, 2]
+                w, mass = kept[0, k], 0.0
+                clock[8] += 1.0
         if len(reduced):
-            for j in range(c):
-                o[j] = 0.0
-            _add_outputs(lo, hi, indices, data, W, o)
-            for j in range(c):
-                reduced[i, j] = o[j]
+            for k in range(lo, hi):
+                row, x = _ROW(indices[k]), np.float64(data[k])
+                for j in range(c):
+                    reduced[i, j] += x * W[row, j]
     return len(weight)
 
 
@@ -120,22 +126,21 @@ def _fetch(
 ) -> None:  # fmt: skip
     """Ask for what the step of the next sample needs, while that of this one is computed."""
     c, classes = W.shape[1], sums.shape[1]
-    flat_W, flat_sums = W.reshape(-1), sums.reshape(-1)
     numbers = _LINE // W.itemsize
     for k in range(lo, hi):
         row = np.intp(indices[k])
         place, end = row * c, row * c + c - 1
         while place < end:
-            prefetch(flat_W, place)
+            prefetch(W, place)
             place += numbers
-        prefetch(flat_W, end)
+        prefetch(W, end)
         prefetch(Q, row)
         if classes:
             for m in range(first_label, last_label):
-                prefetch(flat_sums, row * classes + label_of[m])
+                prefetch(sums, row * classes + label_of[m])
 
 
-@compiled
+@apart
 def _record(
     lo: int, hi: int, indices: Array, W: Array, Q: Array, touched: tuple[Array, ...]
 ) -> None:
@@ -348,9 +353,7 @@ def _put(
     use[1] += n + labels
     slots[slot, 1], slots[slot, 2] = n, labels
     for k in range(n):
-        arena_of[_ROW(start + k)] = indices[_ROW(lo + k)]
-    for k in range(n):
-        arena[_ROW(start + k)] = data[_ROW(lo + k)]
+        arena_of[start + k], arena[start + k] = indices[lo + k], data[lo + k]
     for k in range(labels):
         arena_of[start + n + k], arena[start + n + k] = label_of[first_label + k], 1.0
     slots[slot, 4] = label_of[first_label] if labels == 1 else -1
