@@ -1,16 +1,8 @@
-"""Arrays as compiled steps need them."""
+"""Arrays with more columns."""
 
 from __future__ import annotations
 
 import numpy as np
-
-
-def read_only(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return views that cannot be written: one type to compile for, whatever the arrays are."""
-    views = tuple(array.view() for array in arrays)
-    for view in views:
-        view.flags.writeable = False
-    return views
 
 
 def wider(array: np.ndarray, more: int) -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.solve.arrays import read_only
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.undo import Undo
 
@@ -105,9 +104,8 @@ class Reservoir:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What the compiled step needs: the arena as samples to read, and everything to change."""
-        everything = self.arena_of, self.arena, self.slots, self.kept, self.use, self.random
-        return *read_only(self.arena_of, self.arena), *everything
+        """What the compiled step needs."""
+        return self.arena_of, self.arena, self.slots, self.kept, self.use, self.random
 
     def add_classes(self, more: int) -> None:
         """Make room for more classes."""

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from narrows.solve.arrays import read_only, wider
+from narrows.solve.arrays import wider
 from narrows.solve.reservoir import FIELDS, SLOTS_FIT, Reservoir, Samples, balanced
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
@@ -218,7 +218,7 @@ class DiagonalRLS:
         rule : Rule
             How to learn.
         reduced : ndarray of shape (n_samples, n_classes), optional
-            Row i is set to x(i) W(i), with W as it is after sample i.
+            x(i) W(i), with W as it is after sample i, is added to row i.
         undo : Undo, optional
             Restores W, Q and the sums; `note` covers the rest.
         hits : ndarray of shape (n_samples,) and type uint8, optional
@@ -234,12 +234,12 @@ class DiagonalRLS:
         starts, labels, weight = targets
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
-        starts, labels, weight = read_only(starts, labels, weight)
         if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
             self.Q = self.Q.copy()  # all of it will change
             self.sums = None if self.sums is None else self.sums.copy()
         dense = isinstance(X, np.ndarray)
-        entries = X.shape[1] if dense else int(np.diff(X.indptr).max(initial=0))
+        lengths = np.full(len(weight), X.shape[1]) if dense else np.diff(X.indptr)
+        entries = int(lengths.max(initial=0))
         longest = max(self.reservoir.longest, entries)
         work = np.zeros(len(self.b)), np.zeros(len(self.b)), np.zeros(longest)
         touched = TouchedRows(self.W, self.Q, longest, undo)
@@ -247,9 +247,8 @@ class DiagonalRLS:
         new = min(len(weight), len(self.reservoir) - self.reservoir.used)  # which will all be held
         room = int((new * X.shape[1] if dense else X.indptr[new]) + starts[new])
         self.reservoir.make_room(min(3 * room // 2, _PRODUCTS))
-        if self.sums is not None:
-            each = X.shape[1] if dense else np.diff(X.indptr)
-            self.sums = touched.noted(self.sums, int(np.sum(each * np.diff(starts))))
+        if self.sums is not None and undo is not None:
+            self.sums = touched.noted(self.sums, int(lengths @ np.diff(starts)))
         sums = np.zeros((0, 0)) if self.sums is None else self.sums
         moments = np.zeros((2, 0)) if self.first is None else self.first
         all_rows = None if dense else self._arrays(X)
@@ -276,7 +275,7 @@ class DiagonalRLS:
 
     def _arrays(self, X: sparse.csr_array) -> tuple[np.ndarray, ...]:
         """Return CSR parts in the types of the reservoir."""
-        return read_only(
+        return (
             X.indptr.astype(np.int64, copy=False),
             X.indices.astype(np.int32, copy=False),
             X.data.astype(self.W.dtype, copy=False),

@@ -29,15 +29,15 @@ def rls_steps(
 ) -> int:  # fmt: skip
     """Learn the samples from number `first` on; return the number of the first not learned.
 
-    It stops at a sample for which the reservoir, or `touched`, has no room. Row i of `reduced` is
-    set to sample i times W, and entry i of `hits` to whether its class was predicted, if they have
-    entries; so it is for the class sums and the first moments. `touched` records what changes of W,
-    Q and the class sums, if it has a mark for each feature.
+    It stops at a sample for which the reservoir, or `touched`, has no room. Arrays of size 0 stand
+    for None: of the class sums, of the first moments, of `reduced`, to whose row i sample i times W
+    is added, and of `hits`, whose entry i is set to whether the class of sample i was predicted.
+    `touched` records what changes of W, Q and the class sums, if it has a mark for each feature.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
     W, b, Q, N, clock, sums, moments = model
-    held_of, held, arena_of, arena, slots, kept, use, random = reservoir
+    arena_of, arena, slots, kept, use, random = reservoir
     o, e, p = work
     size, c = len(slots), len(b)
     bytes_a_feature = c * W.itemsize + 8 + 8 * sums.shape[1]
@@ -106,7 +106,7 @@ def rls_steps(
                 if not (kappa > _SUSPICIOUS and _uniform(random) < kappa):
                     break
                 k = int(_uniform(random) * use[0])
-                where, values, names = held_of, held, held_of
+                where, values, names = arena_of, arena, arena_of
                 start, first_name = slots[k, 0], slots[k, 0] + slots[k, 1]
                 end, last_name = first_name, first_name + slots[k, 2]
                 w, mass = kept[0, k], 0.0
