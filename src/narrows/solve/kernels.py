@@ -10,13 +10,17 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import types
+from numba.extending import intrinsic
 
 Array = np.ndarray
 Part = Any  # an array of a sparse matrix, or of the products of a dense block; else None
 
 # without an entry point for C, which takes time to compile
 _PLAIN: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-_INNER = {**_PLAIN, "forceinline": True, "no_cpython_wrapper": True}  # nor one for Python
+_APART = {**_PLAIN, "no_cpython_wrapper": True}  # nor one for Python
+_INNER = {**_APART, "forceinline": True}
 
 
 def compiled(function: Any) -> Any:
@@ -35,6 +39,28 @@ def part(function: Any) -> Any:
     """
     return numba.njit(**_INNER)(function)
 
+
+def apart(function: Any) -> Any:
+    """Compile a function that compiled functions call, and Python cannot, without inlining it."""
+    return numba.njit(**_APART)(function)
+
+
+def _prefetch(typing: Any, array: Any, place: Any) -> Any:
+    """Load the cache line of number `place` of an array, in the order of memory."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, values[0]).data
+        address, i32 = builder.gep(data, [values[1]]), ir.IntType(32)
+        address = builder.bitcast(address, ir.IntType(8).as_pointer())
+        kinds = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), kinds)
+        builder.call(function, [address, i32(0), i32(3), i32(1)])  # to read, all caches, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), code
+
+
+prefetch: Any = intrinsic(_prefetch)
 
 GO_ON, TOO_LARGE = 0, 1  # what any step may ask of its caller
 LARGEST = 1e120  # the largest |x|^2, whose square has to be finite

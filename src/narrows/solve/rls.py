@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.solve.arrays import wider
 from narrows.solve.reservoir import FIELDS, SLOTS_FIT, Reservoir, Samples
 from narrows.solve.rls_origin import (
     FACTOR,
@@ -119,9 +120,8 @@ class DiagonalRLS(AboutOrigin):
         the last label, samples predicted correctly, samples predicted, samples repeated, and
         samples predicted since the window started.
     sums : ndarray of shape (n_features, n_classes) or None
-        The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample with several
-        labels counts for each. None without a reservoir, and where it was not counted from the
-        first sample on.
+        The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample counts for
+        each of its labels. None without a reservoir, and from a file of version 0.1.0.
     origin : ndarray of shape (n_features,) or None
         What is subtracted from samples; Q, b, s2 and all sums are about it. None for 0.
     first : ndarray of shape (2, n_features) or None
@@ -172,10 +172,10 @@ class DiagonalRLS(AboutOrigin):
 
     def add_classes(self, more: int) -> None:
         """Append classes, whose targets and outputs so far were 0."""
-        self.W = np.pad(self.W, ((0, 0), (0, more)))
+        self.W = wider(self.W, more)
         self.b, self.N = np.pad(self.b, (0, more)), np.pad(self.N, ((0, 0), (0, more)))
         if self.sums is not None:
-            self.sums = np.pad(self.sums, ((0, 0), (0, more)))
+            self.sums = wider(self.sums, more)
         self.reservoir.add_classes(more)
 
     def widen(self, n_features: int) -> None:
@@ -239,7 +239,7 @@ class DiagonalRLS(AboutOrigin):
         rule : Rule
             How to learn.
         reduced : ndarray of shape (n_samples, n_classes), optional
-            Row i is set to x(i) W(i), with W as it is after sample i.
+            x(i) W(i), with W as it is after sample i, is added to row i.
         undo : Undo, optional
             Restores W, Q and the sums; `note` covers the rest.
         hits : ndarray of shape (n_samples,) and type uint8, optional
@@ -277,19 +277,23 @@ class DiagonalRLS(AboutOrigin):
         starts, labels, weight = targets
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
-        c, centred = len(self.b), np.zeros(0 if self.origin is None else X.shape[1], self.W.dtype)
-        origin = np.zeros(0) if self.origin is None else self.origin
-        work = np.zeros(c), np.zeros(c), origin, centred
         if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
             self.Q = self.Q.copy()  # all of it will change
             self.sums = None if self.sums is None else self.sums.copy()
         dense = isinstance(X, np.ndarray) or self.origin is not None
-        entries = X.shape[1] if dense else int(np.diff(X.indptr).max(initial=0))
-        touched = TouchedRows(self.W, self.Q, max(self.reservoir.longest, entries), undo)
-        touched.make_room(2 * (X.shape[0] * X.shape[1] if dense else X.nnz))
-        if self.sums is not None:
-            each = X.shape[1] if dense else np.diff(X.indptr)
-            self.sums = touched.noted(self.sums, int(np.sum(each * np.diff(starts))))
+        lengths = np.full(len(weight), X.shape[1]) if dense else np.diff(X.indptr)
+        entries = int(lengths.max(initial=0))
+        longest = max(self.reservoir.longest, entries)
+        origin, about = (np.zeros(0), 0) if self.origin is None else (self.origin, longest)
+        c, centred = len(self.b), np.zeros(about, self.W.dtype)
+        work = np.zeros(c), np.zeros(c), np.zeros(longest), origin, centred
+        touched = TouchedRows(self.W, self.Q, longest, undo)
+        touched.make_room(2 * int(lengths.sum()))
+        new = min(len(weight), len(self.reservoir) - self.reservoir.used)  # which will all be held
+        room = int(lengths[:new].sum() + starts[new] - starts[0])
+        self.reservoir.make_room(min(3 * room // 2, _PRODUCTS))
+        if self.sums is not None and undo is not None:
+            self.sums = touched.noted(self.sums, int(lengths @ np.diff(starts)))
         sums = np.zeros((0, 0)) if self.sums is None else self.sums
         first = np.zeros((2, 0)) if self.first is None else self.first
         model = self.W, self.b, self.Q, self.N, self.clock, sums, first
@@ -324,7 +328,7 @@ class DiagonalRLS(AboutOrigin):
             (X.ravel(), np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)), (n, d)
         )
 
-    def _arrays(self, X: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _arrays(self, X: sparse.csr_array) -> tuple[np.ndarray, ...]:
         """Return CSR parts in the types of the reservoir."""
         return (
             X.indptr.astype(np.int64, copy=False),

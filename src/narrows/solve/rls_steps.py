@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import Array, compiled, part
+from narrows.solve.kernels import Array, apart, compiled, part, prefetch
 
 _SUSPICIOUS = 0.2  # a larger kappa means that samples are sorted by label
 _MEMORY = 100.0  # samples over which the agreement of successive labels is averaged
@@ -15,6 +15,9 @@ _FAINT = 1e-300  # the smallest weight of a class
 _SOFT = 0.1  # of softmax: weight of a prior and a squared residual relative to squared loss
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_ROW = np.uintp  # the type of indices: signed ones are checked for being negative
+_CACHE = 1 << 22  # bytes; a state that is larger is fetched ahead of its use
+_LINE = 64  # bytes of a line of the cache
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
@@ -26,17 +29,19 @@ def rls_steps(
 ) -> int:  # fmt: skip
     """Learn the samples from number `first` on; return the number of the first not learned.
 
-    It stops at a sample for which the reservoir, or `touched`, has no room. Row i of `reduced` is
-    set to sample i times W, and entry i of `hits` to whether its class was predicted, if they have
-    entries; so it is for the class sums and the first moments. `touched` records what changes of W,
-    Q and the class sums, if it has a mark for each feature.
+    It stops at a sample for which the reservoir, or `touched`, has no room. Arrays of size 0 stand
+    for None: of the class sums, of the first moments, of `reduced`, to whose row i sample i times W
+    is added, and of `hits`, whose entry i is set to whether the class of sample i was predicted.
+    `touched` records what changes of W, Q and the class sums, if it has a mark for each feature.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
     W, b, Q, N, clock, sums, moments = model
     arena_of, arena, slots, kept, use, random = reservoir
-    o, e, origin, centred = work
+    o, e, p, origin, centred = work
     size, c = len(slots), len(b)
+    bytes_a_feature = c * W.itemsize + 8 + 8 * sums.shape[1]
+    ahead = len(Q) * bytes_a_feature > _CACHE
     for i in range(first, len(weight)):
         w = weight[i]
         lo, hi = indptr[i], indptr[i + 1]
@@ -48,72 +53,97 @@ def rls_steps(
             return i
         if len(hits):
             hits[i] = 0
+        if ahead and i + 1 < len(weight) and 4 * (indptr[i + 2] - hi) < len(Q):
+            _fetch(hi, indptr[i + 2], indices, label_ptr[i + 1], label_ptr[i + 2], label_of,
+                       W, Q, sums)  # fmt: skip
         if w > 0.0:
             if rule.keep < 1.0:
                 _decay(rule.keep, Q, N, kept, clock, sums, moments)
-            here, x = indices[lo:hi], data[lo:hi]
-            if len(origin):
-                x = _centre(here, x, origin, centred)
-            xx = 0.0
-            for k in range(len(x)):
-                xx += np.float64(x[k]) * x[k]
-            clock[1] += w
-            clock[2] += w * (xx - clock[2]) / clock[1]
-            if len(touched[0]):
-                _record(lo, hi, indices, W, Q, touched)
-            best = _rls_step(
-                here, x, first_label, last_label, label_of, w, w,
-                rule, W, b, Q, N, clock, moments, o, e,
-            )  # fmt: skip
-            if len(sums):
-                _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
-                                label_of, w / clock[3], sums, touched)  # fmt: skip
-            for k in range(first_label, last_label):
-                N[0, label_of[k]] += w
-                N[1, label_of[k]] += 1.0
-            hit = 0
-            for k in range(first_label, last_label):
-                if label_of[k] == best:
-                    hit = 1
-            if len(hits):
-                hits[i] = hit
-            window[int(clock[9]) % len(window)] = hit
-            clock[6] += hit
-            clock[7] += 1.0
-            clock[9] += 1.0
-            if size:
+            # the sample, and then perhaps one of the reservoir: in a loop, so that the step is
+            # compiled once
+            where, values, names, mass = indices, data, label_of, w
+            start, end, first_name, last_name = lo, hi, first_label, last_label
+            for again in range(2):
+                here, x = where[start:end], values[start:end]
+                if len(origin):
+                    x = _centre(here, x, origin, centred)
+                if not again:
+                    clock[1] += w
+                    clock[2] += w * (_square(x) - clock[2]) / clock[1]
+                if len(touched[0]):
+                    _record(start, end, where, W, Q, touched)
+                best = _rls_step(
+                    here, x, first_name, last_name, names, w, mass,
+                    rule, W, b, Q, N, clock, moments, o, e, p,
+                )  # fmt: skip
+                if again:
+                    break
+                if len(sums):
+                    _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
+                                    label_of, w / clock[3], sums, touched)  # fmt: skip
+                hit = 0
+                for k in range(first_label, last_label):
+                    label = label_of[k]
+                    N[0, label] += w
+                    N[1, label] += 1.0
+                    if label == best:
+                        hit = 1
+                if len(hits):
+                    hits[i] = hit
+                window[int(clock[9]) % len(window)] = hit
+                clock[6] += hit
+                clock[7] += 1.0
+                clock[9] += 1.0
+                if not size:
+                    if not rule.several:
+                        clock[5] = label_of[first_label]
+                    break
                 slot = _slot(label_of[first_label] if not rule.several else -1, slots, kept, use,
                              N, clock, random)  # fmt: skip
                 if slot >= 0:
                     _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
                          clock[3], arena_of, arena, slots, kept, use)  # fmt: skip
-                if not rule.several:
-                    kappa = _kappa(label_of[first_label], N, clock)
-                    if kappa > _SUSPICIOUS and _uniform(random) < kappa:
-                        k = int(_uniform(random) * use[0])
-                        a, z = slots[k, 0], slots[k, 0] + slots[k, 1]
-                        clock[8] += 1.0
-                        if len(touched[0]):
-                            _record(a, z, arena_of, W, Q, touched)
-                        here, x = arena_of[a:z], arena[a:z]
-                        if len(origin):
-                            x = _centre(here, x, origin, centred)
-                        _rls_step(
-                            here, x, z, z + slots[k, 2], arena_of, kept[0, k], 0.0, rule,
-                            W, b, Q, N, clock, moments, o, e,
-                        )  # fmt: skip
-            elif not rule.several:
-                clock[5] = label_of[first_label]
+                if rule.several:
+                    break
+                kappa = _kappa(label_of[first_label], N, clock)
+                if not (kappa > _SUSPICIOUS and _uniform(random) < kappa):
+                    break
+                k = int(_uniform(random) * use[0])
+                where, values, names = arena_of, arena, arena_of
+                start, first_name = slots[k, 0], slots[k, 0] + slots[k, 1]
+                end, last_name = first_name, first_name + slots[k, 2]
+                w, mass = kept[0, k], 0.0
+                clock[8] += 1.0
         if len(reduced):
-            for j in range(c):
-                o[j] = 0.0
-            _add_outputs(indices[lo:hi], data[lo:hi], W, o)
-            for j in range(c):
-                reduced[i, j] = o[j]
+            for k in range(lo, hi):
+                row, x = _ROW(indices[k]), np.float64(data[k])
+                for j in range(c):
+                    reduced[i, j] += x * W[row, j]
     return len(weight)
 
 
-@compiled
+@part
+def _fetch(
+    lo: int, hi: int, indices: Array, first_label: int, last_label: int, label_of: Array, W: Array,
+    Q: Array, sums: Array,
+) -> None:  # fmt: skip
+    """Ask for what the step of the next sample needs, while that of this one is computed."""
+    c, classes = W.shape[1], sums.shape[1]
+    numbers = _LINE // W.itemsize
+    for k in range(lo, hi):
+        row = np.intp(indices[k])
+        place, end = row * c, row * c + c - 1
+        while place < end:
+            prefetch(W, place)
+            place += numbers
+        prefetch(W, end)
+        prefetch(Q, row)
+        if classes:
+            for m in range(first_label, last_label):
+                prefetch(sums, row * classes + label_of[m])
+
+
+@apart
 def _record(
     lo: int, hi: int, indices: Array, W: Array, Q: Array, touched: tuple[Array, ...]
 ) -> None:
@@ -140,22 +170,20 @@ def _add_to_classes(
 ) -> None:  # fmt: skip
     """Add w x to the sums of a sample's classes; note what they were before, if there is room."""
     use, cells, of_sums = touched[4:]
-    for label in label_of[first_label:last_label]:
+    for m in range(first_label, last_label):
+        label = _ROW(label_of[m])
         if len(cells):
             place = use[2]
             for k in range(len(data)):
-                row = indices[k]
-                cells[place], of_sums[place] = (
-                    np.int64(row) * sums.shape[1] + label,
-                    sums[row, label],
-                )
+                cells[place] = np.int64(indices[k]) * sums.shape[1] + label_of[m]
+                of_sums[place] = sums[_ROW(indices[k]), label]
                 place += 1
             use[2] = place
         for k in range(len(data)):
             x = np.float64(data[k])  # of double precision also about the origin
             if len(origin):
-                x -= origin[indices[k]]
-            sums[indices[k], label] += w * x
+                x -= origin[_ROW(indices[k])]
+            sums[_ROW(indices[k]), label] += w * x
 
 
 @part
@@ -188,15 +216,24 @@ def _decay(
 def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array:
     """Return a sample about the origin."""
     for k in range(len(data)):
-        centred[k] = data[k] - origin[indices[k]]
+        centred[k] = data[k] - origin[_ROW(indices[k])]
     return centred[: len(data)]
+
+
+@part
+def _square(x: Array) -> float:
+    """Return |x|^2."""
+    xx = 0.0
+    for k in range(len(x)):
+        xx += np.float64(x[k]) * x[k]
+    return xx
 
 
 @part
 def _rls_step(
     indices: Array, data: Array, first_label: int, last_label: int,
     label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
-    clock: Array, moments: Array, o: Array, e: Array,
+    clock: Array, moments: Array, o: Array, e: Array, p: Array,
 ) -> int:  # fmt: skip
     """Run one implicit step; return the class predicted before it, or -1 before the first class.
 
@@ -210,9 +247,9 @@ def _rls_step(
     xp = 0.0
     for k in range(len(data)):
         x = np.float64(data[k])
-        energy = prior + g * Q[indices[k]]
-        if energy > 0.0:
-            xp += x * x / energy
+        energy = prior + g * Q[_ROW(indices[k])]
+        p[k] = x / energy if energy > 0.0 else 0.0
+        xp += x * p[k]
     _add_outputs(indices, data, W, o)
     best, h = -1, 1.0
     for j in range(c):
@@ -242,22 +279,19 @@ def _rls_step(
     for j in range(c):
         e[j] *= f
         b[j] += bias * e[j]
+    scale = mass * h / g
     for k in range(len(data)):
-        x, row = np.float64(data[k]), indices[k]
-        energy = prior + g * Q[row]
-        if energy > 0.0:
-            p = x / energy
-            for j in range(c):
-                W[row, j] += p * e[j]
-        if mass > 0.0:
-            Q[row] += mass * h * x * x / g
-    if mass > 0.0:
-        if moments.shape[1]:
-            for k in range(len(data)):
-                x, row = mass * data[k] / g, indices[k]
-                moments[0, row] += h * x
-                moments[1, row] += x
-        clock[0] += mass * h / g
+        row, step = _ROW(indices[k]), p[k]
+        for j in range(c):
+            W[row, j] += step * e[j]
+        x = np.float64(data[k])
+        Q[row] += scale * x * x
+    clock[0] += scale
+    if moments.shape[1] and mass > 0.0:
+        for k in range(len(data)):
+            row, x = _ROW(indices[k]), np.float64(data[k])
+            moments[0, row] += scale * x
+            moments[1, row] += mass / g * x
     return best
 
 
@@ -266,14 +300,15 @@ def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
     """Add xW to o."""
     k, hi = 0, len(data)
     while k + 4 <= hi:  # four at a time: o is read and written once for them
-        r0, r1, r2, r3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
+        r0, r1 = _ROW(indices[k]), _ROW(indices[k + 1])
+        r2, r3 = _ROW(indices[k + 2]), _ROW(indices[k + 3])
         x0, x1 = np.float64(data[k]), np.float64(data[k + 1])
         x2, x3 = np.float64(data[k + 2]), np.float64(data[k + 3])
         for j in range(len(o)):
             o[j] += (x0 * W[r0, j] + x1 * W[r1, j]) + (x2 * W[r2, j] + x3 * W[r3, j])
         k += 4
     while k < hi:
-        row, x = indices[k], np.float64(data[k])
+        row, x = _ROW(indices[k]), np.float64(data[k])
         for j in range(len(o)):
             o[j] += x * W[row, j]
         k += 1

@@ -109,8 +109,8 @@ class TouchedRows:
 
         `restore` restores the entries; a copy needs no restoration, but by its owner.
         """
-        if not len(self.seen) or 2 * changes >= sums.size:
-            return sums.copy() if len(self.seen) else sums
+        if 2 * changes >= sums.size:
+            return sums.copy()
         self.cells, self.of_sums = np.empty(changes, np.int64), np.empty(changes)
         self.sums = sums
         return sums
@@ -135,4 +135,4 @@ class TouchedRows:
         if self.sums is not None:
             noted = int(self.use[2])
             cells, first = np.unique(self.cells[:noted], return_index=True)
-            self.sums.reshape(-1)[cells] = self.of_sums[first]
+            self.sums[np.unravel_index(cells, self.sums.shape)] = self.of_sums[first]
