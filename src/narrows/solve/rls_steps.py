@@ -116,9 +116,9 @@ def rls_steps(
                 clock[8] += 1.0
         if len(reduced):
             for k in range(lo, hi):
-                row, x = _ROW(indices[k]), np.float64(data[k])
+                row, value = _ROW(indices[k]), np.float64(data[k])
                 for j in range(c):
-                    reduced[i, j] += x * W[row, j]
+                    reduced[i, j] += value * W[row, j]
     return len(weight)
 
 
