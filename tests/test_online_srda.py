@@ -380,7 +380,7 @@ def test_merging_is_associative_and_commutative_to_rounding():
             np.testing.assert_allclose(theirs, mine, rtol=1e-11, atol=1e-14)
 
 
-@pytest.mark.parametrize("reservoir", [2000, 60])
+@pytest.mark.parametrize("reservoir", [pytest.param(2000, marks=pytest.mark.slow), 60])
 def test_what_is_read_after_merging_does_not_depend_on_the_order_either(reservoir):
     X, y = load_digits(return_X_y=True)
     parameters = {"polish": True, "reservoir": reservoir}
