@@ -358,4 +358,6 @@ class Weights(Directions):
         W, b, temperature = self.reading.model
         if self.reading.core.origin is not None:
             b = b - self.reading.core.origin @ W
-        return Model(np.ascontiguousarray(W[:, self.live]), b[self.live], temperature)
+        if not np.array_equal(self.live, np.arange(W.shape[1])):
+            W, b = np.ascontiguousarray(W[:, self.live]), b[self.live]
+        return Model(W, b, temperature)

@@ -42,6 +42,7 @@ from narrows.solve.rls_origin import (
     QB,
     RECENT,
     REPLAYS,
+    S2,
     SEEN,
     WEIGHT,
     AboutOrigin,
@@ -65,7 +66,7 @@ _SCHEMA = {
     "clock": Field("f8", (10,), FINITE),
     "window": Field("u1", (WINDOW,), between(0, 1)),
     # 0.1.0 had none of these
-    "origin": Field("f8", ("d",), FINITE, optional=True),
+    "origin": Field("f8", ("d",), between(-1e100, 1e100), optional=True),
     "first": Field("f8", (2, "d"), FINITE, optional=True),
     "sums": Field("f8", ("d", "c"), FINITE, optional=True),
     **FIELDS,
@@ -75,7 +76,7 @@ _SCHEMA = {
 def _clock_fits(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     clock = arrays["clock"]
     whole = WHOLE.holds(clock[[HITS, SEEN, REPLAYS, RECENT]], sizes)
-    return whole and 0 < clock[FACTOR] <= 1 and min(clock[QB], clock[WEIGHT]) >= 0
+    return whole and 0 < clock[FACTOR] <= 1 and min(clock[QB], clock[WEIGHT], clock[S2]) >= 0
 
 
 _RULES = (
@@ -253,6 +254,11 @@ class DiagonalRLS(AboutOrigin):
         starts, labels, weight = targets
         if self.origin is None:
             self.place(X, weight)
+        if self.origin is not None and undo is not None:  # every sample changes all features
+            undo.array(self.W)
+            self.Q = self.Q.copy()
+            self.sums = None if self.sums is None else self.sums.copy()
+            undo = None  # and what moves is replaced
         for rows, moves in self.until_moved(weight, rule):
             ends = slice(rows.start, rows.stop + 1)
             mine = starts[ends], labels, weight[rows]

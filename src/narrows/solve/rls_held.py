@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from narrows.solve.rls import DiagonalRLS
-from narrows.solve.rls_origin import WEIGHT
+from narrows.solve.rls_origin import FACTOR, WEIGHT
 
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
 
@@ -32,6 +32,11 @@ class Held(NamedTuple):
     code: np.ndarray
     weight: np.ndarray
     stands: np.ndarray
+
+
+def n_held(core: DiagonalRLS) -> int:
+    """Return the number of samples held that have weight; others decayed to nothing."""
+    return int(np.count_nonzero(core.reservoir.kept[1, : core.reservoir.used] * core.clock[FACTOR]))
 
 
 def held_samples(core: DiagonalRLS, several: bool = False) -> Held:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from narrows.solve.rls import DiagonalRLS
-from narrows.solve.rls_held import held_samples
+from narrows.solve.rls_held import held_samples, n_held
 from narrows.solve.rls_origin import FACTOR, RECENT, REPLAYS, S2, SEEN
 from narrows.solve.sums import blocks
 
@@ -17,6 +17,7 @@ _DIRECTIONS = 100  # of each kind, in all bands
 _SHRUNK = 0.2  # of the scatter within classes: the part of which only the diagonal is kept
 _FEATURES = 4096  # whose directions are made at a time
 _SAME = 1e-9  # energies that differ by less, relatively, count as equal
+_EPS = np.finfo(np.float64).eps
 _DEPENDENT = 1e-8  # eigenvalues below this share of the largest: the directions depend
 
 
@@ -28,7 +29,7 @@ def is_odd(core: DiagonalRLS) -> bool:
     """
     clock = core.clock
     seen, odd = clock[SEEN], clock[REPLAYS] + clock[SEEN] - clock[RECENT]
-    if core.sums is None or not core.reservoir.used or not clock[S2] > 0:
+    if core.sums is None or not n_held(core) or not clock[S2] > 0:
         return False
     share = core.N[1] / max(core.N[1].sum(), 1e-300)
     chance = float(share @ share)
@@ -69,13 +70,14 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     X = held.X.tocsc() if sparse.issparse(held.X) else held.X
     N = core.N[0]
     n, live = float(N.sum()), np.flatnonzero(N > 0)
-    factor = float(core.clock[FACTOR])
+    unit = float(np.sqrt(core.clock[S2]))  # of length, so that no power of it overflows
+    factor, X = float(core.clock[FACTOR]) / unit, X * (1 / unit)
 
     def means(those: np.ndarray) -> np.ndarray:
         return factor * sums[those][:, live] / N[live]
 
     def directions(those: np.ndarray, M: np.ndarray) -> np.ndarray:
-        return np.hstack([core.W[those][:, live].astype(np.float64), M])
+        return np.hstack([unit * core.W[those][:, live].astype(np.float64), M])
 
     found = []
     scatter, places, columns = [], [], []  # of each band
@@ -86,7 +88,7 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             those = band[part]
             M = means(those)
             B = directions(those, M)
-            V = np.maximum(core.energy[those] - (M**2) @ N[live], 0.0)
+            V = np.maximum(core.energy[those] / unit / unit - (M**2) @ N[live], 0.0)
             G += B.T @ B
             D += (B.T * V) @ B
             Z += X[:, those] @ B
@@ -102,7 +104,7 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     F = root * (np.hstack(places) - P[np.searchsorted(live, held.code)])
     m = (N[live] / n) @ P
     C = (1 - _SHRUNK) * (F.T @ F) + _SHRUNK * linalg.block_diag(*scatter) + (P.T * N[live]) @ P
-    C[np.diag_indices_from(C)] += core.clock[S2]
+    C[np.diag_indices_from(C)] += 1.0 + len(C) * _EPS * C.diagonal().max()  # s2, and rounding
     solved = linalg.cho_solve(
         linalg.cho_factor(C, overwrite_a=True), np.hstack([P.T * N[live], F.T])
     )
@@ -119,7 +121,7 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first += T.shape[1]
         for part in blocks(len(band), _FEATURES):
             those = band[part]
-            W[those[:, None], live] = directions(those, means(those)) @ TU
+            W[those[:, None], live] = directions(those, means(those)) @ TU / unit
     return W, b, shift
 
 

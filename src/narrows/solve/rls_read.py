@@ -33,7 +33,7 @@ from scipy.special import expit, softmax
 
 from narrows.solve.ridge import SURE, calibrated
 from narrows.solve.rls import DiagonalRLS
-from narrows.solve.rls_held import Held, held_samples
+from narrows.solve.rls_held import Held, held_samples, n_held
 from narrows.solve.rls_order import is_odd, resolved
 from narrows.solve.rls_origin import FACTOR, QB, S2, WEIGHT
 from narrows.solve.sums import blocks
@@ -87,7 +87,7 @@ class Reading:
         self, core: DiagonalRLS, several: bool = False, softmax: bool = False, polish: bool = True
     ):
         self.core, self.several, self.softmax = core, several, softmax
-        held = core.reservoir.used
+        held = n_held(core)
         self.polish = polish and not softmax and held >= _ENOUGH and core.clock[S2] > 0
         self._W, self._b = core.W, core.b
         self._shift: np.ndarray | float = 0.0
@@ -103,7 +103,7 @@ class Reading:
     def model(self) -> Model:
         """The classifier."""
         core, unit = self.core, 1.0 if self.softmax else UNIT
-        if not core.reservoir.used or not core.clock[S2] > 0:
+        if not n_held(core) or not core.clock[S2] > 0:
             return Model(self._W, self._b, unit)
         held = held_samples(core, self.several)
         outputs = held.X @ self._W + self._b

@@ -98,8 +98,8 @@ def rls_steps(
                     if not rule.several:
                         clock[5] = label_of[first_label]
                     break
-                slot = _slot(label_of[first_label] if not rule.several else -1, slots, kept, use,
-                             N, clock, random)  # fmt: skip
+                slot = _slot(label_of[first_label] if not rule.several else -1, rule.keep, slots,
+                             kept, use, N, clock, random)  # fmt: skip
                 if slot >= 0:
                     _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
                          clock[3], arena_of, arena, slots, kept, use)  # fmt: skip
@@ -331,14 +331,18 @@ def _kappa(label: int, N: Array, clock: Array) -> float:
 
 @part
 def _slot(
-    label: int, slots: Array, kept: Array, use: Array, N: Array, clock: Array, random: Array
-) -> int:
+    label: int, keep: float, slots: Array, kept: Array, use: Array, N: Array, clock: Array,
+    random: Array,
+) -> int:  # fmt: skip
     """Return the slot for a sample, or -1; balances classes unless the label is -1."""
     size, counts = len(slots), use[2:]
     if use[0] < size:
         return use[0]
     if label < 0:
-        k = int(_uniform(random) * clock[7])
+        n = clock[7]  # of samples, decayed
+        if keep < 1.0:
+            n = (1.0 - keep**n) / (1.0 - keep)
+        k = int(_uniform(random) * max(n, np.float64(size)))
         return k if k < size else -1
     largest = 0
     for j in range(1, len(counts)):
