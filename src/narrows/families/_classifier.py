@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
+from narrows.families._atomic import lock_of
 from narrows.families._base import Estimator
 
 
@@ -21,14 +22,16 @@ class Classifier(ClassifierMixin, Estimator):
     @property
     def classes_(self) -> np.ndarray:
         """The labels seen with positive weight, or given to `partial_fit` as `classes`, sorted."""
-        state = self._state
-        return state.classes[state.known]
+        with lock_of(self):
+            state = self._state
+            return state.classes[state.known]
 
     @property
     def class_count_(self) -> np.ndarray:
         """The weight of each of `classes_`, of shape (n_classes,)."""
-        state = self._state
-        return state.counts[state.known]
+        with lock_of(self):
+            state = self._state
+            return state.counts[state.known]
 
     def _register(self, classes: np.ndarray) -> None:
         self._state.register(classes)
@@ -75,8 +78,9 @@ class Classifier(ClassifierMixin, Estimator):
         predict : Predict the class with the largest score.
         predict_proba : Estimate probabilities.
         """
-        scores = self._log_posterior(X)
-        one = scores.shape[1] == 2 and not self._several
+        with lock_of(self):  # scores and classes of one moment
+            scores, several = self._log_posterior(X), self._several
+        one = scores.shape[1] == 2 and not several
         return scores[:, 1] - scores[:, 0] if one else scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -98,11 +102,13 @@ class Classifier(ClassifierMixin, Estimator):
         predict_proba : Estimate probabilities.
         score : Return the accuracy.
         """
-        scores = self._log_posterior(X, calibrated=False)
-        if not self._several:
-            return self.classes_[scores.argmax(axis=1)]
-        every = np.zeros((len(scores), len(self._state.classes)), np.int64)
-        every[:, self.classes_] = scores > 0
+        with lock_of(self):
+            scores, several = self._log_posterior(X, calibrated=False), self._several
+            classes, n_labels = self.classes_, len(self._state.classes)
+        if not several:
+            return classes[scores.argmax(axis=1)]
+        every = np.zeros((len(scores), n_labels), np.int64)
+        every[:, classes] = scores > 0
         return every
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -124,8 +130,9 @@ class Classifier(ClassifierMixin, Estimator):
         predict_log_proba : Return logarithms.
         predict : Predict the most probable class.
         """
-        scores = self._log_posterior(X)
-        probability: np.ndarray = expit(scores) if self._several else softmax(scores, axis=1)
+        with lock_of(self):
+            scores, several = self._log_posterior(X), self._several
+        probability: np.ndarray = expit(scores) if several else softmax(scores, axis=1)
         return probability
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -145,6 +152,7 @@ class Classifier(ClassifierMixin, Estimator):
         --------
         predict_proba : Return probabilities.
         """
-        scores = self._log_posterior(X)
-        logarithm: np.ndarray = log_expit(scores) if self._several else log_softmax(scores, axis=1)
+        with lock_of(self):
+            scores, several = self._log_posterior(X), self._several
+        logarithm: np.ndarray = log_expit(scores) if several else log_softmax(scores, axis=1)
         return logarithm

@@ -17,7 +17,7 @@ from narrows.solve.eigen import set_signs
 from narrows.solve.errors import RangeError
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_merge import merged
-from narrows.solve.rls_origin import LAST, Rule
+from narrows.solve.rls_origin import FACTOR, LAST, RECENT, REPLAYS, SEEN, WEIGHT, Rule
 from narrows.solve.rls_read import Model, Reading
 from narrows.solve.schema import (
     COUNT,
@@ -44,6 +44,7 @@ _SCHEMA = {
     # 0.1.0 did not store these
     "registered": Field("b1", ("c",), optional=True),
     "leads": Field("f8", (2,), NOT_NEGATIVE, optional=True),
+    "softmax": Field("b1", (), optional=True),
 }
 
 
@@ -64,6 +65,10 @@ def _rivals_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> b
 
 
 _RULES = (
+    Check(
+        "no more samples predicted than learned",
+        lambda arrays, _: arrays["clock"][SEEN] <= arrays["n_samples"],
+    ),
     Check("as many classes as outputs", lambda arrays, sizes: len(arrays["b"]) == sizes["c"]),
     Check("labels as several says", _labels_fit),
     Check("a rival for one label per sample, and how often each was ahead", _rivals_fit),
@@ -80,6 +85,8 @@ class Regression(Arrivals):
     rival : DiagonalRLS, optional
         Learns the same samples with the residuals of softmax, so that the better of the two losses
         can be chosen.
+    softmax : bool, optional
+        Whether `core` learns with the residuals of softmax; None where that is not known.
 
     Attributes
     ----------
@@ -97,9 +104,11 @@ class Regression(Arrivals):
 
     core: DiagonalRLS
 
-    def __init__(self, core: DiagonalRLS, rival: DiagonalRLS | None = None):
+    def __init__(
+        self, core: DiagonalRLS, rival: DiagonalRLS | None = None, softmax: bool | None = None
+    ):
         super().__init__(core)
-        self.rival = rival
+        self.rival, self.softmax = rival, softmax
         self.n_samples = 0
         self.several: bool | None = None
         self.registered = np.zeros(0, dtype=bool)
@@ -118,9 +127,9 @@ class Regression(Arrivals):
         return self.rival is not None and clearly
 
     @property
-    def best(self) -> DiagonalRLS:
-        """The rival if it is clearly ahead, else the core."""
-        return self.cores[self.prefers_softmax]
+    def started(self) -> bool:
+        """Whether samples were learned or classes registered."""
+        return bool(self.n_samples or self.registered.any())
 
     @property
     def counts(self) -> np.ndarray:
@@ -147,6 +156,8 @@ class Regression(Arrivals):
 
     def register(self, classes: np.ndarray) -> None:
         """Note distinct labels, sorted, as classes to come."""
+        if np.isin(classes, self.classes[self.registered]).all():
+            return
         undo = Undo(self)
         for core in self.cores:
             core.note(undo)
@@ -242,6 +253,8 @@ class Regression(Arrivals):
         }
         if self.registered.any():
             arrays["registered"] = self.registered
+        if self.softmax is not None:
+            arrays["softmax"] = np.array(self.softmax)
         if self.rival is not None:
             arrays["leads"] = self.leads
             arrays |= {_RIVAL + name: array for name, array in self.rival.to_arrays().items()}
@@ -255,6 +268,7 @@ class Regression(Arrivals):
         new.classes, new.column = np.array(arrays["classes"]), np.array(arrays["column"])
         new.n_samples = int(arrays["n_samples"])
         new.several = {-1: None, 0: False, 1: True}[int(arrays["several"])]
+        new.softmax = bool(arrays["softmax"]) if "softmax" in arrays else None
         new.registered = np.array(arrays.get("registered", np.zeros(sizes["c"], bool)))
         if "leads" in arrays:
             theirs = {
@@ -269,16 +283,24 @@ class Regression(Arrivals):
 
 def _check_rival(core: DiagonalRLS, rival: DiagonalRLS) -> None:
     """Raise SchemaError where a rival cannot have learned the same samples."""
-    same = core.W.shape == rival.W.shape and core.W.dtype == rival.W.dtype
+    counts = [WEIGHT, FACTOR, LAST, SEEN, REPLAYS, RECENT]
+    same = (
+        core.W.shape == rival.W.shape
+        and core.W.dtype == rival.W.dtype
+        and len(core.reservoir) == len(rival.reservoir)
+        and (core.sums is None) == (rival.sums is None)
+        and (core.origin is None) == (rival.origin is None)
+        and np.array_equal(core.N, rival.N)
+        and np.array_equal(core.clock[counts], rival.clock[counts])
+    )
     one_label = (rival.reservoir.slots[: rival.reservoir.used, 2] == 1).all()
-    if not (same and one_label and np.array_equal(core.N, rival.N)):
+    if not (same and one_label):
         raise SchemaError("expected a rival of the same samples, got another.")
 
 
 def merged_states(states: list[Regression], rule: Rule) -> Regression:
     """Return the approximate sum of states, as one that shares nothing with them."""
-    started = [state for state in states if state.n_samples or state.registered.any()]
-    started = started or states[:1]
+    started = [state for state in states if state.started] or states[:1]
     if len(started) == 1:
         return Regression.from_arrays(started[0].to_arrays())
     forms = {state.several for state in started if state.n_samples}
@@ -286,6 +308,12 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
         raise ValueError(
             "expected labels of one form to merge, got one label per sample in some "
             "and indicator matrices in others. Fit all to labels of one form."
+        )
+    learned = [state for state in started if state.n_samples]
+    losses = {state.softmax for state in learned} - {None}
+    if len(losses) > 1 or len({state.rival is None for state in learned}) > 1:
+        raise ValueError(
+            "expected regressions of one loss to merge, got several. Fit all with the same loss."
         )
     sizes = {len(state.core.reservoir) for state in started}
     if len(sizes) > 1:
@@ -303,6 +331,7 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
     several = forms.pop() if forms else None
     rule = rule._replace(several=bool(several))
     new = Regression(merged([s.core for s in started], columns, len(classes), rule))
+    new.softmax = losses.pop() if losses else None
     rivals = [state.rival for state in started if state.rival is not None]
     if len(rivals) == len(started):
         new.rival = merged(rivals, columns, len(classes), rule._replace(softmax=True))

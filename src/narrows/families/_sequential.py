@@ -80,14 +80,19 @@ class Sequential(Projector):
                 state.learn(rows, (classes, *labels), self._how(state, y))
         return self._finish(state)
 
-    def _learn(self, X: Any, y: Any, *weight: Any, reducing: bool = False) -> np.ndarray | None:
-        """Update with more samples; with `reducing`, return them as reduced on the way."""
+    def _learn(
+        self, X: Any, y: Any, *weight: Any, reducing: bool = False, classes: Any = None
+    ) -> np.ndarray | None:
+        """Update with more samples; with `reducing`, return them as reduced on the way.
+
+        `classes` are registered, where a state does that.
+        """
         fitted = self.__sklearn_is_fitted__()
         X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
         self._check_parameters(X.shape[1])
         labels = self._encode(X, y, *weight)
         before = self._fitted if fitted else None
-        if before is not None and before.state.n_samples:
+        if before is not None and before.state.started:
             after, undo = before, Undo()
         else:  # nothing was learned before that could need to be restored
             stream = self._new_stream(X.shape[1], X.dtype)
@@ -96,6 +101,8 @@ class Sequential(Projector):
 
         def learn() -> np.ndarray | None:
             reduced: np.ndarray | None = after.state.learn(X, labels, how, reducing, undo)
+            if classes is not None:
+                after.state.register(classes)
             after.solution = None
             self._fitted = after
             return reduced

@@ -52,6 +52,11 @@ class Arrivals:
         """The number of features."""
         return self.core.n_features
 
+    @property
+    @abstractmethod
+    def started(self) -> bool:
+        """Whether there is anything that a new state does not have."""
+
     def places(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Number new labels by arrival; return the place in `classes` of each sample's label."""
         known, column = arrivals(self.classes, self.column, classes, codes)
@@ -110,6 +115,11 @@ class Stream(Arrivals):
     def n_samples(self) -> Any:
         """The number of samples learned, counted in each pass."""
         return self.core.n
+
+    @property
+    def started(self) -> bool:
+        """Whether samples were learned."""
+        return bool(self.n_samples)
 
     def learn(
         self, X: Any, labels: Any, how: Any, reducing: bool = False, undo: Undo | None = None

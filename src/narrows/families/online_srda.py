@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from numbers import Integral
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -54,7 +55,7 @@ class OnlineSRDA(Classifier, Sequential):
 
     **Origin.** Dense samples are learned about their mean, which is updated after 1, 2, 4, 8, ...
     samples; adding a constant to a feature changes no prediction. Sparse samples of more than 64
-    features are learned about 0.
+    features are learned about 0, also the later ones of a state that becomes so wide.
 
     Parameters
     ----------
@@ -242,10 +243,7 @@ class OnlineSRDA(Classifier, Sequential):
         --------
         fit : Forget all samples and fit to new ones.
         """
-        allowed = self._check_classes(classes, y)
-        self._learn(X, y, sample_weight)
-        if allowed is not None:
-            self._register(allowed)
+        self._learn(X, y, sample_weight, classes=self._check_classes(classes, y))
         return self
 
     @atomic
@@ -315,18 +313,17 @@ class OnlineSRDA(Classifier, Sequential):
     @property
     def loss_(self) -> str:
         """The loss in use, "squared" or "softmax": with "auto" the one that is ahead so far."""
-        ahead = "softmax" if self._state.prefers_softmax else "squared"
-        return ahead if self.loss == "auto" else self.loss
+        return "softmax" if self._chosen(self._state)[1] else "squared"
 
     @property
     def score_(self) -> float:
         """The share of samples whose class was predicted before they were learned."""
-        return self._state.best.score
+        return self._chosen(self._state)[0].score
 
     @property
     def score_window_(self) -> float:
         """The same over the last 1,000 samples."""
-        return self._state.best.score_of_window
+        return self._chosen(self._state)[0].score_of_window
 
     @property
     def _several(self) -> bool:
@@ -349,6 +346,13 @@ class OnlineSRDA(Classifier, Sequential):
             outputs /= model.temperature
         return self._of_every_class(outputs)
 
+    def _chosen(self, state: Regression) -> tuple[DiagonalRLS, bool]:
+        """Return the regression to read, and whether its outputs are those of softmax."""
+        if state.rival is None:
+            return state.core, self.loss == "softmax" if state.softmax is None else state.softmax
+        softmax = state.prefers_softmax if self.loss == "auto" else self.loss == "softmax"
+        return state.cores[softmax], softmax
+
     # -- inside ---------------------------------------------------------------------------------
 
     def _encode(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, ...]:
@@ -358,11 +362,15 @@ class OnlineSRDA(Classifier, Sequential):
         return classes, Y, weights(sample_weight, X.shape[0], type(self).__name__)
 
     def _how(self, state: Regression, y: Any) -> Rule:
-        held, both = len(state.core.reservoir), state.rival is not None
+        held = len(state.core.reservoir)
         if held != self.reservoir:
             self._refuse(f"reservoir={held}", self.reservoir)
-        if state.several is False and both != (self.loss == "auto"):
-            self._refuse('loss="auto"' if both else 'another loss than "auto"', self.loss)
+        if not state.several:
+            loss = self.loss if state.softmax is None else LOSSES[state.softmax]
+            if (loss if state.rival is None else "auto") != self.loss:
+                self._refuse(f'loss="{loss if state.rival is None else "auto"}"', self.loss)
+            if state.rival is None and self.loss == "auto":
+                self._refuse('another loss than "auto"', self.loss)
         return self._rule(is_matrix(y))
 
     def _refuse(self, expected: str, got: Any) -> NoReturn:
@@ -382,11 +390,9 @@ class OnlineSRDA(Classifier, Sequential):
 
     def _new_stream(self, n_features: int, dtype: Any) -> Regression:
         seed = self.random_state if isinstance(self.random_state, Integral) else 0
-        cores = [
-            DiagonalRLS(n_features, self.reservoir, int(seed), dtype)
-            for _ in range(1 + (self.loss == "auto"))
-        ]
-        return Regression(*cores)
+        core = DiagonalRLS(n_features, self.reservoir, int(seed), dtype)
+        rival = deepcopy(core) if self.loss == "auto" else None
+        return Regression(core, rival, self.loss == "softmax")
 
     def _finish(self, stream: Regression) -> Self:
         super()._finish(stream)
@@ -403,8 +409,8 @@ class OnlineSRDA(Classifier, Sequential):
         return len(self._state.live) if self.n_components is None else self.n_components
 
     def _solve(self, state: Regression) -> Weights:
-        several, softmax = bool(state.several), self.loss_ == "softmax"
-        reading = Reading(state.best, several, softmax, self.polish)
+        core, softmax = self._chosen(state)
+        reading = Reading(core, bool(state.several), softmax, self.polish)
         return Weights.leading(reading, state.live, self.n_components)
 
     def _check_parameters(self, n_features: int) -> None:

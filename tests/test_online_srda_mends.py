@@ -1,0 +1,139 @@
+"""OnlineSRDA where classes are registered, losses change, and numbers are extreme."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import narrows
+from narrows import OnlineSRDA
+from narrows.solve.errors import ParameterError
+from tests.cases import labelled
+
+
+def state_of(estimator):
+    return estimator._fitted.state
+
+
+def by_label(**options):
+    X, y = labelled(n=300, d=90, **options)
+    order = np.argsort(y, kind="stable")
+    return sparse.csr_array(X[order]), y[order]
+
+
+def test_classes_of_an_empty_batch_are_kept():
+    X, y = labelled()
+    classes = [*np.unique(y), "zebra"]
+    stream = OnlineSRDA().partial_fit(X[:0], y[:0], classes=classes)
+    assert stream.partial_fit(X, y).classes_.tolist() == classes
+
+
+def test_classes_that_cannot_be_registered_leave_the_samples_unlearned(monkeypatch):
+    X, y = labelled()
+    stream = OnlineSRDA().partial_fit(X[:30], y[:30])
+
+    def fails(self, classes):
+        raise MemoryError
+
+    monkeypatch.setattr(type(state_of(stream)), "register", fails)
+    before = {name: array.copy() for name, array in state_of(stream).to_arrays().items()}
+    with pytest.raises(MemoryError):
+        stream.partial_fit(X[30:], y[30:], classes=np.unique(y))
+    after = state_of(stream).to_arrays()
+    assert stream.n_samples_seen_ == 30
+    np.testing.assert_array_equal(after["W"], before["W"])
+    np.testing.assert_array_equal(after["sums"], before["sums"])
+
+
+@pytest.mark.parametrize("verb", ["predict", "predict_proba", "decision_function"])
+def test_predictions_and_classes_are_of_one_moment(verb, monkeypatch):
+    """Another thread learns a new class while samples are classified."""
+    X, y = labelled(n=90)
+    shared = OnlineSRDA(random_state=0).partial_fit(X[y != "ant"], y[y != "ant"])
+    expected = getattr(shared, verb)(X)
+    learner = threading.Thread(target=shared.partial_fit, args=(X[y == "ant"], y[y == "ant"]))
+    scores = type(shared)._of_every_class
+
+    def meanwhile(self, found):
+        learner.start()
+        learner.join(0.2)
+        return scores(self, found)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(shared), "_of_every_class", meanwhile)
+        found = getattr(shared, verb)(X)
+    learner.join(30)
+    np.testing.assert_array_equal(found, expected)
+    assert "ant" in shared.classes_
+
+
+def test_a_state_knows_its_loss(tmp_path):
+    X, y = labelled(n=100)
+    softmax = OnlineSRDA(loss="softmax").partial_fit(X, y)
+    narrows.save(softmax, tmp_path / "m.narrows")
+    for model in (softmax, narrows.load(tmp_path / "m.narrows")):
+        P = model.predict_proba(X)
+        model.set_params(loss="squared")
+        assert model.loss_ == "softmax"
+        np.testing.assert_array_equal(model.predict_proba(X), P)
+        with pytest.raises(ParameterError, match='expected loss="softmax" as at the start'):
+            model.partial_fit(X, y)
+    squared = OnlineSRDA().partial_fit(X, y)
+    with pytest.raises(ValueError, match="of one loss to merge"):
+        squared.merge(softmax)
+
+
+def test_one_of_both_losses_can_be_read():
+    X, y = labelled(n=100)
+    auto = OnlineSRDA(loss="auto", random_state=0).partial_fit(X, y)
+    for loss in ("squared", "softmax"):
+        alone = OnlineSRDA(loss=loss, random_state=0).partial_fit(X, y)
+        auto.set_params(loss=loss)
+        assert (auto.loss_, auto.score_) == (loss, alone.score_)
+        np.testing.assert_array_equal(auto.predict_proba(X), alone.predict_proba(X))
+
+
+def test_several_labels_are_read_after_all_of_them_decayed():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(3000, 4)), (rng.random((3000, 3)) < 0.4).astype(int)
+    for half_life, reservoir in ((0.5, 1), (5.0, 100)):
+        stream = OnlineSRDA(half_life=half_life, reservoir=reservoir, random_state=0)
+        P = stream.partial_fit(X, Y).predict_proba(X)
+        assert np.isfinite(P).all()
+    _, _, weight = state_of(stream).core.samples()
+    assert np.median(weight) > 1e-9  # samples of late are held
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e80])
+def test_a_sorted_stream_of_any_scale_is_solved_again(scale):
+    X, y = by_label()
+    plain = OnlineSRDA(random_state=0).partial_fit(X, y)
+    scaled = OnlineSRDA(random_state=0).partial_fit(scale * X, y)
+    np.testing.assert_allclose(scale * scaled.components_, plain.components_, rtol=1e-5, atol=1e-9)
+    assert not np.allclose(plain.components_, state_of(plain).core.W.T)
+
+
+@pytest.mark.parametrize("weight", [1e-90, 1e17, 1e90])
+def test_a_sorted_stream_of_any_weight_is_solved_again(weight):
+    X = np.repeat(np.eye(3, 70), 30, axis=0)  # no scatter within classes
+    y = np.repeat([0, 1, 2], 30)
+    stream = OnlineSRDA(random_state=0).partial_fit(sparse.csr_array(X), y, np.full(90, weight))
+    assert np.isfinite(stream.transform(X)).all()
+    assert np.isfinite(stream.predict_proba(X)).all()
+
+
+def test_moves_of_the_origin_keep_no_copies():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 300)).astype(np.float32), rng.integers(0, 100, 2000)
+    stream = OnlineSRDA(half_life=32, reservoir=50).partial_fit(X[:100], y[:100])
+    tracemalloc.start()
+    try:
+        stream.partial_fit(X, y)  # 62 moves
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 12 * state_of(stream).core.sums.nbytes
