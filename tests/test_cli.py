@@ -520,7 +520,7 @@ def test_the_parameters_of_srda(run, svm, options, expected):
 
 
 @pytest.mark.parametrize(
-    "method", ["srda --param head=50", slow("mmc"), slow("pca --n-components 2")]
+    "method", [slow("srda --param head=50"), slow("mmc"), slow("pca --n-components 2")]
 )
 def test_a_file_may_turn_out_to_be_too_wide_for_cross_products(run, tmp_path, method):
     X, _ = labelled(n=60, d=9000, sparse=True)
@@ -703,7 +703,7 @@ def open_files(pid):
     return names
 
 
-@pytest.mark.parametrize("verb", ["fit", "transform"])
+@pytest.mark.parametrize("verb", ["fit", slow("transform")])
 def test_an_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path, verb):
     row = " ".join(f"{k}:1" for k in range(1, 200))
     with open(tmp_path / "big.svm", "w") as file:
@@ -735,7 +735,7 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing(tmp_path, verb):
 @pytest.mark.parametrize(
     "raising",
     [
-        "exec('raise KeyboardInterrupt')",
+        slow("exec('raise KeyboardInterrupt')"),
         slow("raise RuntimeError('Error calling __set_name__') from KeyboardInterrupt()"),
     ],
 )

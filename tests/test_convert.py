@@ -456,6 +456,7 @@ def test_a_failing_write_says_one_line(run, target):
     assert not Path(f"b.{target}").exists()
 
 
+@pytest.mark.slow
 def test_a_terminated_write_of_parquet_says_nothing(tmp_path):
     pytest.importorskip("pyarrow")
     command = """

@@ -472,7 +472,7 @@ def test_parts_of_which_some_are_sparse(client):
         engine.fit(LDA(), parts, client)
 
 
-@pytest.mark.parametrize("method", [partial(SRDA), slow(partial(MMC, 2)), partial(PCA, 2)])
+@pytest.mark.parametrize("method", [slow(partial(SRDA)), slow(partial(MMC, 2)), partial(PCA, 2)])
 def test_later_parts_may_have_too_many_features_for_sums(client, method):
     """What workers summed is dropped then; it sums in bands, but for PCA, whose samples stay."""
     X, y = labelled(n=60, d=9000, sparse=True)

@@ -227,6 +227,7 @@ def test_no_law_that_applies_is_passed_over():
         )
 
 
+@pytest.mark.slow
 def test_what_is_expected_to_fail_has_to_fail():
     why = {"offset": "means are not centred"}
     found = {o.law: o for o in check_method(OCM(), expected_to_fail=why, n_draws=2)}
