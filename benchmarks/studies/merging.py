@@ -41,6 +41,8 @@ class Merging:
         for title, sizes in SETS.items():
             data = _data(title)
             for room in RESERVOIRS:
+                if room != RESERVOIRS[0] and reservoir(room, PARTS[0] * sizes[0]) == 2000:
+                    continue  # they are the same
                 single: dict[tuple[int, int], list[float]] = {}
                 for size in sizes:
                     rows.append([title, f"{size:,}", room, *_row(data, size, room, single)])
