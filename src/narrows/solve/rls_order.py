@@ -26,9 +26,13 @@ def is_odd(core: DiagonalRLS) -> bool:
 
     If samples repeated, and samples learned before the last merge, are more than 5 % of all beyond
     what is repeated by chance: kappa is about normal, with variance chance / (100 (1 - chance)).
+    Merging does not count where there are no more features than directions to solve in: W is then
+    as good as merged.
     """
     clock = core.clock
-    seen, odd = clock[SEEN], clock[REPLAYS] + clock[SEEN] - clock[RECENT]
+    seen, odd = clock[SEEN], clock[REPLAYS]
+    if core.n_features > 2 * _DIRECTIONS:
+        odd += clock[SEEN] - clock[RECENT]
     if core.sums is None or not n_held(core) or not clock[S2] > 0:
         return False
     share = core.N[1] / max(core.N[1].sum(), 1e-300)
