@@ -123,9 +123,9 @@ class OnlineSRDA(Classifier, Sequential):
     **Bad order**: kappa = (agree - chance)/(1 - chance), where agree is the share, over about 100
     samples, of samples of the same class as the one before. If kappa is above 0.2, a sample of the
     reservoir is learned again with probability kappa. Where that happened to more than 5 % of the
-    samples, or parts of more than 200 features were merged, W is read as the least-squares solution in the span of W and of
-    the class means, cut into bands of features of equal energy, by the exact class sums and the
-    scatter of the reservoir within classes.
+    samples, or parts of more than 200 features were merged, W is read as the least-squares solution
+    in the span of W and of the class means, cut into bands of features of equal energy, by the
+    exact class sums and the scatter of the reservoir within classes.
 
     **Probabilities** are softmax((xW + b)/T). The temperature T makes the labels of the reservoir
     most likely, by the outputs without each sample, which follow from its leverage.
