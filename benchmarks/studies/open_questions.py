@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedShuffleSplit
@@ -22,23 +21,11 @@ from benchmarks.problems.rcv1_like import RCV1LikeLong
 from benchmarks.studies import corpora
 from benchmarks.studies.tables import figure, markdown
 from narrows import OnlineSRDA
-from narrows.read import iter_chunks
 
 SPLITS = 3  # a fifth of the training rows held out, at random
 WINS = 0.003  # of micro-F1: less is nothing
 
 Rows = tuple[Any, np.ndarray]
-
-
-def dense() -> Iterator[tuple[str, Rows]]:
-    """Small dense sets, of which no test split is used anywhere."""
-    yield "digits", load_digits(return_X_y=True)
-    X, y = corpora.faces()
-    yield "ORL, each 20th pixel", (X[:, ::20], y)
-    for name in ("waveform", "pima_diabetes", "ionosphere", "wine"):
-        [(X, y)] = iter_chunks(Path(os.environ["NARROWS_DATA"]) / f"{name}.csv")
-        spread = X.std(axis=0)
-        yield name, ((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), y)
 
 
 def splits(X: Any, y: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -68,7 +55,7 @@ class OpenQuestions:
     name = "open questions"
 
     def table(self) -> str:
-        asked = (_gram, _hashing, _topics, _million)
+        asked = (_hashing, _topics, _million)
         header = ["question", "training rows, splits", "micro-F1", "decision"]
         return markdown(header, [_told(ask) for ask in asked])
 
@@ -76,28 +63,6 @@ class OpenQuestions:
 def _told(ask: Any) -> list[str]:
     print(ask.__name__, file=sys.stderr)  # it takes minutes
     return ask()
-
-
-def _gram() -> list[str]:
-    """Whether the exact normal equations, a d x d Gram matrix, beat the polish."""
-    found, better = [], 0
-    for name, (X, y) in dense():
-        scores = []
-        for _, train, test in splits(X, y):
-            A = np.column_stack([X[train], np.ones(len(train))])
-            prior = np.append(np.full(X.shape[1], np.mean(np.sum(X[train] ** 2, axis=1))), 1.0)
-            T = (y[train][:, None] == np.unique(y)).astype(float)
-            W = np.linalg.solve(A.T @ A + np.diag(prior), A.T @ T)[:-1]
-            scores.append(svm(X @ W, y, train, test))
-        ours = reduced(X, y)
-        better += np.mean(scores) > ours + WINS
-        found.append(f"{name} {figure(ours)}, {figure(np.mean(scores))}")
-    return [
-        "an exact Gram route for dense d up to 2,000: as it is, exact",
-        f"six dense sets, {SPLITS} seeded splits each",
-        "; ".join(found),
-        f"not built: it wins on {better} of 6, at d^2 operations a row",
-    ]
 
 
 def _hashing() -> list[str]:
