@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from benchmarks.studies import STUDIES
 from benchmarks.studies.calibration import calibration_error
+from benchmarks.studies.corpora import Split
+from benchmarks.studies.offsets import ADDED, _moved
 from benchmarks.studies.online import reservoir
 from benchmarks.studies.tables import markdown, middle
 
@@ -45,3 +47,12 @@ def test_calibration_error_vanishes_for_true_probabilities():
 def test_reservoirs_are_the_default_and_a_tenth():
     assert reservoir("2,000", 300) == 2000
     assert [reservoir("n/10", n) for n in (100, 5000)] == [20, 500]
+
+
+def test_offsets_are_the_same_for_samples_learned_and_held_out():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(30, 4)) * [1.0, 2.0, 3.0, 0.0], np.arange(30) % 3
+    for added, by in zip(ADDED, (0.0, 1000.0, 100 * X[:20].std(axis=0)), strict=True):
+        moved = _moved(Split(X[:20], y[:20], X[20:], y[20:]), added)
+        np.testing.assert_allclose(moved.X, X[:20] + by)
+        np.testing.assert_allclose(moved.X_test, X[20:] + by)

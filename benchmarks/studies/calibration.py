@@ -13,7 +13,7 @@ from narrows import SRDA, OnlineSRDA
 
 SETS = (
     "20 Newsgroups", "R8", "RCV1", "tr41", "re0", "re1", "mails", "digits", "waveform",
-    "pima_diabetes",
+    "pima_diabetes", "ORL, each 4th pixel",
 )  # fmt: skip
 BINS = 15
 LEAST = 1e-15  # of a probability, for the log-loss
@@ -30,6 +30,7 @@ class Calibration:
             "reservoir n/10": lambda n, seed: OnlineSRDA(
                 reservoir=reservoir("n/10", n), random_state=seed
             ),
+            "sorted by label": lambda n, seed: OnlineSRDA(shuffle=False, random_state=seed),
             'loss="softmax"': lambda n, seed: OnlineSRDA(loss="softmax", random_state=seed),
             "SRDA": lambda n, seed: SRDA(),
         }
@@ -43,18 +44,24 @@ class Calibration:
             errors, losses = [], []
             for name, make in made.items():
                 seeds = SEEDS if name != "SRDA" else range(1)
-                found = np.array([_scores(title, make, seed) for seed in seeds])
+                by_label = name == "sorted by label"
+                found = np.array([_scores(title, make, seed, by_label) for seed in seeds])
                 errors.append(middle(found[:, 0]))
                 losses.append(middle(found[:, 1]))
             rows.append([title, *errors, *losses])
         return markdown(header, rows)
 
 
-def _scores(title: str, make: Any, seed: int) -> np.ndarray:
+def _scores(title: str, make: Any, seed: int, by_label: bool = False) -> np.ndarray:
     """Return the calibration error and the log-loss, means over the folds."""
     found = []
     for data in folds(title):
-        model = make(len(data.y), seed).fit(data.X, data.y)
+        X, y = data.X, data.y
+        if by_label:
+            order = np.random.default_rng(seed).permutation(len(y))
+            order = order[np.argsort(y[order], kind="stable")]
+            X, y = X[order], y[order]
+        model = make(len(y), seed).fit(X, y)
         found.append(_of(model, data))
     return np.mean(found, axis=0)
 

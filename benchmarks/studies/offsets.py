@@ -11,12 +11,12 @@ from benchmarks.studies.online import RESERVOIRS, SEEDS, folds, predicted, reser
 from benchmarks.studies.tables import markdown, middle
 from narrows import OnlineSRDA
 
-SETS = ("ORL, each 4th pixel", "digits", "pima_diabetes", "waveform")
-ADDED = (0, 1000)
+SETS = ("ORL, each 4th pixel", "digits", "pima_diabetes", "waveform", "embeddings")
+ADDED = ("0", "1,000", "100 standard deviations")
 
 
 class Offsets:
-    """Prequential and held-out scores of unscaled dense samples, and with 1,000 added."""
+    """Prequential and held-out scores of unscaled dense samples, and with an offset."""
 
     name = "offsets"
 
@@ -34,11 +34,9 @@ class Offsets:
         return markdown(header, rows)
 
 
-def _scores(title: str, added: int, seed: int) -> list[float]:
+def _scores(title: str, added: str, seed: int) -> list[float]:
     """Return the scores before learning, over all samples, and the means over the folds."""
-    data = [
-        Split(part.X + added, part.y, part.X_test + added, part.y_test) for part in folds(title)
-    ]
+    data = [_moved(part, added) for part in folds(title)]
     X, y = (
         np.concatenate(pair) for pair in ((data[0].X, data[0].X_test), (data[0].y, data[0].y_test))
     )
@@ -48,6 +46,15 @@ def _scores(title: str, added: int, seed: int) -> list[float]:
         for loss in ("squared", "auto")
     ]
     return [*scores, *np.mean([_held_out(part, seed) for part in data], axis=0)]
+
+
+def _moved(data: Split, added: str) -> Split:
+    """Return the samples with the same number added to all features, or one for each feature."""
+    if added == "100 standard deviations":
+        by = 100 * data.X.std(axis=0)
+    else:
+        by = np.full(data.X.shape[1], float(added.replace(",", "")))
+    return Split(data.X + by, data.y, data.X_test + by, data.y_test)
 
 
 def _held_out(data: Split, seed: int) -> list[Any]:

@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
+from benchmarks.harness import data_path
 from benchmarks.studies import corpora
 from benchmarks.studies.corpora import Split
 from narrows import OnlineSRDA
@@ -40,6 +41,9 @@ def folds(title: str) -> list[Split]:
     if title == "electricity":
         X, y = corpora.uci("electricity_stream")
         return [Split(*next(split(X, y)))]
+    if title == "embeddings":
+        file = np.load(data_path("news20_static384.npz"))
+        return [Split(*next(split(file["X"].astype(np.float64), file["y"])))]
     if title == "ORL, each 4th pixel":
         X, y = corpora.faces()
         return [Split(*fold) for fold in split(np.ascontiguousarray(X[:, ::4]), y, FOLDS)]
