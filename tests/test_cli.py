@@ -662,6 +662,7 @@ def test_pipes(run, tmp_path, svm):
     assert run("fit - --method oc -o c.narrows", b"a,class\n1,x\n2,y\n")[0] == 0
 
 
+@pytest.mark.slow
 def test_a_model_from_a_pipe_to_a_pipe(run, tmp_path, svm):
     assert run("fit a.svm --method ocfs --n-features 2 -o m.narrows")[0] == 0
     line = "fit - --one-based --method ocfs --n-features 2 -o -"
