@@ -18,8 +18,8 @@ from narrows.solve import rls_order, rls_read
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_held import held_samples
 from narrows.solve.rls_order import is_odd, resolved
-from narrows.solve.rls_origin import FACTOR, QB, S2, Rule
-from narrows.solve.rls_read import Reading, probabilities
+from narrows.solve.rls_read import Reading
+from narrows.solve.rls_rule import FACTOR, QB, S2, Rule
 from tests.cases import labelled
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -429,11 +429,19 @@ def test_without_samples_held_the_temperature_is_a_constant():
     assert Reading(nothing).model.temperature == 0.1
 
 
-def test_outputs_over_a_temperature_are_logarithms():
-    outputs = np.array([[0.0, 1.0, 2.0], [0.5, 0.5, 0.5]])
-    P = probabilities(outputs, 0.5)
-    np.testing.assert_allclose(np.diff(np.log(P)), 2 * np.diff(outputs))
-    np.testing.assert_allclose(probabilities(outputs, 0.5, True)[1], 0.5)
+def test_probabilities_are_those_of_outputs_over_the_temperature():
+    X, y = labelled(n=200, c=4)
+    learner = OnlineSRDA(random_state=0).partial_fit(X, y)
+    model = learner._solution.model
+    scores = (X @ model.W + model.b) / model.temperature
+    np.testing.assert_allclose(learner.decision_function(X), scores)
+    np.testing.assert_allclose(np.diff(learner.predict_log_proba(X)), np.diff(scores), atol=1e-9)
+    Y = (y[:, None] == np.unique(y)[:3]).astype(int)
+    several = OnlineSRDA(random_state=0).partial_fit(X, Y)
+    model = several._solution.model
+    odds = (X @ model.W + model.b - 0.5) / model.temperature
+    np.testing.assert_allclose(several.predict_proba(X), 1 / (1 + np.exp(-odds)))
+    np.testing.assert_array_equal(several.predict(X), odds > 0)
 
 
 # -- real data ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from scipy import sparse
 import narrows
 from narrows import OnlineSRDA
 from narrows.solve.rls import DiagonalRLS
-from narrows.solve.rls_origin import FACTOR, REPLAYS, Rule
+from narrows.solve.rls_rule import FACTOR, REPLAYS, Rule
 from narrows.solve.schema import SchemaError
 from narrows.solve.undo import Undo
 from tests.cases import labelled

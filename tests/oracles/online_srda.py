@@ -18,7 +18,7 @@ def online_srda(X, T, weight=None, half_life=None, softmax=False, centred=False)
     weight = np.ones(n_rows) if weight is None else weight
     least = 0.1 if softmax else 1.0
     W, b, Q, qb, n, s2 = np.zeros((d, c)), np.zeros(c), np.zeros(d), 0.0, 0.0, 0.0
-    came, origin, learned, w_of, wh_of = np.zeros(c, dtype=bool), None, [], [], []
+    met, origin, learned, w_of, wh_of = np.zeros(c, dtype=bool), None, [], [], []
     for row, t, w in zip(X, T, weight, strict=True):
         right = None
         if w > 0:
@@ -30,10 +30,10 @@ def online_srda(X, T, weight=None, half_life=None, softmax=False, centred=False)
             s2 += w * (x @ x - s2) / n
             p = np.divide(x, least * s2 + Q, out=np.zeros(d), where=x != 0)
             output = x @ W + b
-            right = bool(t[np.where(came, output, -np.inf).argmax()]) and came.any()
-            came |= t > 0
+            right = bool(t[np.where(met, output, -np.inf).argmax()]) and met.any()
+            met |= t > 0
             if softmax:
-                output = np.where(came, np.exp(output - output[came].max()), 0.0)
+                output = np.where(met, np.exp(output - output[met].max()), 0.0)
                 output /= output.sum()
             e = t - output
             h = 0.1 * e @ e if softmax else 1.0

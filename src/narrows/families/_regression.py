@@ -17,8 +17,8 @@ from narrows.solve.eigen import set_signs
 from narrows.solve.errors import RangeError
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_merge import merged
-from narrows.solve.rls_origin import FACTOR, LAST, RECENT, REPLAYS, SEEN, WEIGHT, Rule
 from narrows.solve.rls_read import Model, Reading
+from narrows.solve.rls_rule import FACTOR, LAST, RECENT, REPLAYS, SEEN, WEIGHT, Rule
 from narrows.solve.schema import (
     COUNT,
     LABELS,

@@ -27,8 +27,8 @@ from narrows.moments.labels import indicator, is_matrix, weights
 from narrows.solve.errors import ParameterError, warn
 from narrows.solve.products import product
 from narrows.solve.rls import DiagonalRLS
-from narrows.solve.rls_origin import Rule
 from narrows.solve.rls_read import Reading
+from narrows.solve.rls_rule import Rule
 
 LOSSES = ("squared", "softmax", "auto")
 

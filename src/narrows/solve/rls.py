@@ -34,20 +34,8 @@ from scipy import sparse
 
 from narrows.solve.arrays import wider
 from narrows.solve.reservoir import FIELDS, SLOTS_FIT, Reservoir, Samples
-from narrows.solve.rls_origin import (
-    FACTOR,
-    FEW,
-    HITS,
-    LAST,
-    QB,
-    RECENT,
-    REPLAYS,
-    S2,
-    SEEN,
-    WEIGHT,
-    AboutOrigin,
-    Rule,
-)
+from narrows.solve.rls_origin import FEW, AboutOrigin
+from narrows.solve.rls_rule import FACTOR, HITS, LAST, QB, RECENT, REPLAYS, S2, SEEN, WEIGHT, Rule
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
 from narrows.solve.undo import TouchedRows, Undo

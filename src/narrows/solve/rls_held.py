@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from narrows.solve.rls import DiagonalRLS
-from narrows.solve.rls_origin import FACTOR, WEIGHT
+from narrows.solve.rls_rule import FACTOR, WEIGHT
 
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
 

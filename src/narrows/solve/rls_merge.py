@@ -9,7 +9,7 @@ import numpy as np
 
 from narrows.solve.reservoir import balanced
 from narrows.solve.rls import DiagonalRLS
-from narrows.solve.rls_origin import AGREE, FACTOR, HITS, QB, REPLAYS, S2, SEEN, WEIGHT, Rule
+from narrows.solve.rls_rule import AGREE, FACTOR, HITS, QB, REPLAYS, S2, SEEN, SOFT, WEIGHT, Rule
 
 
 def merged(
@@ -31,7 +31,7 @@ def merged(
     rule : Rule
         That of all parts.
     """
-    first, least = parts[0], 0.1 if rule.softmax else 1.0
+    first, least = parts[0], SOFT if rule.softmax else 1.0
     parts, origin = _about_means(parts)
     dtype = np.result_type(*(part.W.dtype for part in parts))
     clocks = np.array([part.clock for part in parts])

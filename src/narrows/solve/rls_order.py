@@ -7,11 +7,10 @@ from scipy import linalg, sparse
 
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_held import held_samples, n_held
-from narrows.solve.rls_origin import FACTOR, RECENT, REPLAYS, S2, SEEN
+from narrows.solve.rls_rule import FACTOR, MEMORY, RECENT, REPLAYS, S2, SEEN, SUSPICIOUS
 from narrows.solve.sums import blocks
 
 _ODD = 0.05  # of the samples: if more were repeated, or learned by other parts, solve again
-_SUSPICIOUS, _MEMORY = 0.2, 100.0  # kappa, from which on the steps repeat samples, and its memory
 _MOST = 0.9  # no order is bad by chance beyond this share
 _DIRECTIONS = 100  # of each kind, in all bands
 _SHRUNK = 0.2  # of the scatter within classes: the part of which only the diagonal is kept
@@ -39,9 +38,9 @@ def is_odd(core: DiagonalRLS) -> bool:
     chance = float(share @ share)
     if chance >= 1 - 1e-12:
         return False
-    spread = np.sqrt(chance / (_MEMORY * (1 - chance)))
-    by_chance = spread * np.exp(-0.5 * (_SUSPICIOUS / spread) ** 2) / np.sqrt(2 * np.pi)
-    return bool(odd > min(_ODD + 2 * by_chance, _MOST) * (seen + _MEMORY))
+    spread = np.sqrt(chance / (MEMORY * (1 - chance)))
+    by_chance = spread * np.exp(-0.5 * (SUSPICIOUS / spread) ** 2) / np.sqrt(2 * np.pi)
+    return bool(odd > min(_ODD + 2 * by_chance, _MOST) * (seen + MEMORY))
 
 
 def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

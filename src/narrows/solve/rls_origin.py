@@ -11,34 +11,15 @@ and s2 as the mean of Q over its samples.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from narrows.solve.rls_rule import FACTOR, QB, S2, SEEN, WEIGHT, Rule
+
 FEW = 64  # sparse samples of at most so many features are learned about an origin too
 _OFTEN = 32  # samples, at least, from one move to the next where samples decay
-
-# indices into `clock`
-QB, WEIGHT, S2, FACTOR, AGREE, LAST, HITS, SEEN, REPLAYS, RECENT = range(10)
-
-
-class Rule(NamedTuple):
-    """How samples are learned.
-
-    Parameters
-    ----------
-    keep : float
-        The factor of decay per sample; 1 forgets nothing.
-    softmax : bool
-        Use residuals of softmax instead of those of the outputs.
-    several : bool
-        Whether samples may have several labels, or none.
-    """
-
-    keep: float = 1.0
-    softmax: bool = False
-    several: bool = False
 
 
 class AboutOrigin:

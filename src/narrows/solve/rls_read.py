@@ -29,13 +29,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import lapack
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from narrows.solve.ridge import SURE, calibrated
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_held import Held, held_samples, n_held
 from narrows.solve.rls_order import is_odd, resolved
-from narrows.solve.rls_origin import FACTOR, QB, S2, WEIGHT
+from narrows.solve.rls_rule import FACTOR, QB, S2, SOFT, WEIGHT
 from narrows.solve.sums import blocks
 
 UNIT = 0.1  # the temperature of the outputs of squared loss, if there is nothing to judge by
@@ -45,7 +45,6 @@ _FEW = 10  # times as many samples held as features: then directions are polishe
 _BLOCK = 256  # samples held, whose inner products with all are made at a time
 _LEAST = 0.01  # of a residual that a sample has left, at least
 _FAINT = 1e-6  # the least weight of a sample by softmax
-SOFT = 0.1  # of softmax: weight of a prior and a squared residual relative to squared loss
 _EPS = np.finfo(np.float64).eps
 
 
@@ -276,10 +275,3 @@ def _temperature(
         logits, code = np.stack([np.zeros_like(logits), logits], axis=1), code.astype(np.intp)
         weight = np.repeat(weight / len(live), len(live))
     return unit * calibrated(logits, code, weight, SURE, 1.0)[2]
-
-
-def probabilities(outputs: np.ndarray, temperature: float, several: bool = False) -> np.ndarray:
-    """Return the probability of each class, from outputs."""
-    if several:
-        return np.asarray(expit((outputs - 0.5) / temperature))
-    return np.asarray(softmax(outputs / temperature, axis=1))

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from narrows.solve.kernels import Array, apart, compiled, part, prefetch
+from narrows.solve.rls_rule import MEMORY, SOFT, SUSPICIOUS
 
-_SUSPICIOUS = 0.2  # a larger kappa means that samples are sorted by label
-_MEMORY = 100.0  # samples over which the agreement of successive labels is averaged
 SMALLEST_FACTOR = 1e-30  # the smallest lazy factor: it is then applied to all numbers
 _FAINT = 1e-300  # the smallest weight of a class
-_SOFT = 0.1  # of softmax: weight of a prior and a squared residual relative to squared loss
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ROW = np.uintp  # the type of indices: signed ones are checked for being negative
@@ -106,7 +104,7 @@ def rls_steps(
                 if rule.several:
                     break
                 kappa = _kappa(label_of[first_label], N, clock)
-                if not (kappa > _SUSPICIOUS and _uniform(random) < kappa):
+                if not (kappa > SUSPICIOUS and _uniform(random) < kappa):
                     break
                 k = int(_uniform(random) * use[0])
                 where, values, names = arena_of, arena, arena_of
@@ -240,7 +238,7 @@ def _rls_step(
     `mass` is what the sample adds to the energies: its weight, or 0 where it is repeated.
     """
     c, g = len(b), clock[3]
-    least = _SOFT if rule.softmax else 1.0
+    least = SOFT if rule.softmax else 1.0
     prior, bias = least * clock[2], 1.0 / (least + g * clock[0])
     for j in range(c):
         o[j] = b[j]
@@ -274,7 +272,7 @@ def _rls_step(
         h = 0.0
         for j in range(c):
             h += e[j] * e[j]
-        h *= _SOFT
+        h *= SOFT
     f = w / (1.0 + w * h * (xp + bias))
     for j in range(c):
         e[j] *= f
@@ -319,7 +317,7 @@ def _kappa(label: int, N: Array, clock: Array) -> float:
     """Return how much more often a label repeats the previous one than by chance (kappa)."""
     if clock[5] >= 0.0:
         same = 1.0 if clock[5] == label else 0.0
-        clock[4] += (same - clock[4]) / min(clock[7], _MEMORY)
+        clock[4] += (same - clock[4]) / min(clock[7], MEMORY)
     clock[5] = label
     rows, chance = 0.0, 0.0
     for j in range(N.shape[1]):
