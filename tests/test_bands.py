@@ -619,19 +619,19 @@ def test_an_update_that_fails_changes_nothing(monkeypatch, at):
     X, y = texts()
     fitted, fresh = in_bands(half_life=None).fit(X, y), in_bands()
     before = everything(fitted)
-    monkeypatch.setattr(mapped, "_NUMBERS", 3000)
+    monkeypatch.setattr(bands_module, "_NUMBERS", 3000)
     owner = ClassStats if at == "add_samples" else Bands
     name = "coordinates" if at == "signal" else at
     call, calls = getattr(owner, name), []
 
-    def failing(self, *args):
+    def failing(self, *args, **options):
         if self.n_features > 60 or owner is Bands or self.second == "cross":
             calls.append(None)
             if len(calls) == 3:
                 if at == "signal":
                     signal.raise_signal(signal.SIGINT)
                 raise MemoryError
-        return call(self, *args)
+        return call(self, *args, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, failing)

@@ -76,6 +76,7 @@ class Cross:
                 n_features,
             )
         self.n_features = n_features
+        self._made_here = False  # the products, in an update
         self._held = products, rows  # replaced together, since a read may be interrupted
         self.rounding, self.single = rounding, single
 
@@ -115,12 +116,12 @@ class Cross:
             check_range(rows.X, float(weight.max()))
             self._held = self._held[0], (*self._held[1], rows)
             return
-        products = self.summed()
+        products = self.summed(batch.in_place and self._made_here)
         for part in blocks(n, step(X)):
             some = X[part] if sparse.issparse(X) else about(X[part], origin, X.dtype)
             self.single += add(products, some, weight[part])
         check_products(products)
-        self._held = products, ()
+        self._held, self._made_here = (products, ()), True
 
     def add(self, row: np.ndarray, other: Self, sign: float) -> None:
         """Add `sign` times a moment about the same origin; a subtraction adds to `rounding`."""
@@ -333,13 +334,16 @@ class Cross:
             groups += some
         return groups
 
-    def summed(self) -> np.ndarray:
-        """Return the products of all samples, in an array that the caller may write to."""
+    def summed(self, in_place: bool = False) -> np.ndarray:
+        """Return the products of all samples, in an array that the caller may write to.
+
+        With `in_place` that is the present one, which the caller has to replace.
+        """
         products = self._held[0]
         if products is None:
             G = np.zeros((self.n_features, self.n_features), order="F")
         else:
-            G = products.copy(order="F")
+            G = products if in_place else products.copy(order="F")
         for group in self._groups():
             for part in blocks(len(group.weight), step(group.X)):
                 add(G, group.X[part], group.weight[part])

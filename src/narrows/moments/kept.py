@@ -13,7 +13,7 @@ from scipy import sparse
 
 from narrows.moments.batch import Batch
 from narrows.moments.moment import Shift
-from narrows.solve.schema import FINITE, MOST, Check, Field, between
+from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
 from narrows.solve.sums import blocks, canonical, stacked, widened
 
 _BLOCK = 1 << 15  # numbers that are hashed at a time
@@ -24,11 +24,12 @@ _SCHEMA = {
     "kept_keys": Field("u8", ("q",)),
     "kept_code": Field("i8", ("q",), between(0, "c")),
     "kept_weight": Field("f8", ("q",), FINITE),
+    "kept_width": Field("i8", (), between(0, 2**31 - 1), optional=True),
 }
-_DENSE = {"kept_rows": Field("f8", ("q", "d"), FINITE)}
+_DENSE = {"kept_rows": Field("f8", ("q", "v"), FINITE)}
 _SPARSE = {
     "kept_indptr": Field("i8", ("q+1",), between(0, MOST)),
-    "kept_indices": Field("i8", ("h",), between(0, "d")),
+    "kept_indices": Field("i8", ("h",), between(0, 2**31 - 1)),
     "kept_data": Field("f8", ("h",), FINITE),
 }
 
@@ -87,7 +88,8 @@ class Kept:
         row, column = Y.coords
         counted = Y.data > 0
         row, column, weight = row[counted], column[counted], Y.data[counted]
-        keys = (hashes(batch.X) if batch.keys is None else batch.keys)[row]
+        X, keys = batch.to_keep or (batch.X, hashes(batch.X))
+        keys = keys[row]
         some = np.flatnonzero(keys <= self.bound)
         if not len(some):
             return
@@ -95,7 +97,7 @@ class Kept:
             ordered = np.sort(keys[some])
             distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
             some = np.flatnonzero(keys <= distinct[: self.most][-1])
-        X = batch.X[row[some]].astype(np.float64)
+        X = X[row[some]].astype(np.float64)
         if batch.presence:
             X = (X != 0).astype(np.float64)
         self._take(Samples(X, batch.row[column[some]], weight[some], keys[some]))
@@ -179,6 +181,7 @@ class Kept:
             "kept_keys": keys,
             "kept_code": code.astype(np.int64),
             "kept_weight": weight,
+            "kept_width": np.array(X.shape[1]),
         }
         if not sparse.issparse(X):
             return {**arrays, "kept_rows": X}
@@ -188,14 +191,21 @@ class Kept:
     @classmethod
     def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
         """Return the schema of its arrays, and rules."""
-        rules = (Check("kept samples in their order", _in_order),)
+        rules = (
+            Check("kept samples in their order", _in_order),
+            Check("kept samples of one width", _as_wide),
+        )
         if "kept_rows" in arrays:
             return _SCHEMA | _DENSE, rules
         return _SCHEMA | _SPARSE, (*rules, Check("rows of kept samples", _is_csr))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
-        """Return the moment of `to_arrays`, which fits `schema`."""
+        """Return the moment of `to_arrays`, which fits `schema`, of samples of so many features."""
+        if int(arrays.get("kept_width", n_features)) != n_features:
+            raise SchemaError(
+                f"kept_width: expected {n_features} features, got {int(arrays['kept_width'])}."
+            )
         new = cls(n_features, int(arrays["kept"]))
         new.bound = np.uint64(arrays["kept_bound"])
         if "kept_rows" in arrays:
@@ -242,6 +252,13 @@ def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> boo
     code = arrays["kept_code"]
     later = (keys[1:] > keys[:-1]) | ((keys[1:] == keys[:-1]) & (code[1:] > code[:-1]))
     return bool(later.all())
+
+
+def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    width = int(arrays.get("kept_width", np.array(sizes["d"])))
+    if "kept_rows" in arrays:
+        return sizes["v"] == width
+    return bool(arrays["kept_indices"].max(initial=-1) < width)
 
 
 def _is_csr(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, norm  # its squares do not overflow
 
+from narrows.moments.kept import Samples
 from narrows.moments.origin import EPS, Moments, Origin, about, resolution
 from narrows.moments.priors import priors
 from narrows.moments.squares import not_enough, ratio
@@ -123,14 +124,29 @@ class Readings:
             return of_samples(rows.X, rows.weight, self._centre(p), H, faint)
         return Scatter(self._scatter(), H, self.n, self._cross().noise(), faint, self._centre(p))
 
-    def held_out(self, S: Scatter, most: int | None = None) -> list[HeldOut]:
-        """Return the first kept samples in the coordinates of `scatters`, in a few parts."""
+    @property
+    def samples(self) -> Samples:
+        """The samples that are kept, in the order of their hashes."""
+        kept: Samples = self._moments["kept"].samples
+        return kept
+
+    def held_out(
+        self, S: Scatter, most: int | None = None, samples: Callable[[Any], Any] = lambda X: X
+    ) -> list[HeldOut]:
+        """Return the first kept samples in the coordinates of `scatters`, in a few parts.
+
+        `samples` makes samples of what was kept of them.
+        """
         if "kept" not in self._moments:
             return []
         X, code, weight = (each[:most] for each in self._moments["kept"].samples[:3])
         number = np.cumsum(self._counts > 0) - 1
         return [
-            HeldOut(S.coordinates(self._placed_about(X[part])), number[code[part]], weight[part])
+            HeldOut(
+                S.coordinates(self._placed_about(samples(X[part]))),
+                number[code[part]],
+                weight[part],
+            )
             for part in parts(weight, self.n, len(S.C))
         ]
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from narrows.moments.algebra import Algebra
-from narrows.moments.batch import Batch
+from narrows.moments.batch import Batch, ToKeep
 from narrows.moments.cross import Cross
 from narrows.moments.first import First
 from narrows.moments.kept import Kept
@@ -208,9 +208,17 @@ class ClassStats(Algebra):
         return self.add_samples(X, *indicator(X, y, sample_weight))
 
     def add_samples(
-        self, X: Any, classes: np.ndarray, Y: sparse.csr_array, keys: np.ndarray | None = None
+        self,
+        X: Any,
+        classes: np.ndarray,
+        Y: sparse.csr_array,
+        to_keep: ToKeep | None = None,
+        in_place: bool = False,
     ) -> ClassStats:
-        """Add checked samples, of what `indicator` makes of their labels, in place; see `Batch`."""
+        """Add checked samples, of what `indicator` makes of their labels, in place; see `Batch`.
+
+        With `in_place` the state is lost if that fails.
+        """
         added = Y.sum(axis=0)
         weight = float(added.sum())
         self._check_weight(weight)
@@ -224,7 +232,7 @@ class ClassStats(Algebra):
                 self._move(None)  # centred sparse samples would be dense
             elif not self.presence and added.any():
                 self._place(weight, lambda: middle(X, Y))
-            self._add(X, Y, row, undo if self._moments is before else None, keys)
+            self._add(X, Y, row, undo if self._moments is before else None, to_keep, in_place)
             counts = self._counts.copy()
             counts[row] += added
             self._counts = counts
@@ -233,9 +241,9 @@ class ClassStats(Algebra):
 
         return undo.guard(add)
 
-    def _add(self, X: Any, Y: Any, row: np.ndarray, undo: Undo | None, keys: Any) -> None:
+    def _add(self, X: Any, Y: Any, row: np.ndarray, undo: Undo | None, *options: Any) -> None:
         """Add samples to the moments; `undo` notes what changes in place."""
-        batch = Batch(X, Y, row, self.presence, self._origin, undo, keys)
+        batch = Batch(X, Y, row, self.presence, self._origin, undo, *options)
         for moment in self._moments.values():
             moment.update(batch)
         batch.add()
@@ -342,8 +350,13 @@ class ClassStats(Algebra):
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> ClassStats:
-        """Return the state that `to_arrays` described."""
+    def from_arrays(
+        cls, arrays: Mapping[str, np.ndarray], kept_width: int | None = None
+    ) -> ClassStats:
+        """Return the state that `to_arrays` described.
+
+        `kept_width` is the number of features of kept samples, if not that of the state.
+        """
         second: Second = None
         for kind, moment in SECOND.items():
             if any(name.startswith(moment.names[0]) for name in arrays):
@@ -363,7 +376,7 @@ class ClassStats(Algebra):
         new._registered = np.array(arrays.get("registered", np.zeros(len(new._counts), bool)))
         new._moments = {kind.names[0]: kind.from_arrays(arrays) for kind in kinds}
         if "kept" in arrays:
-            new._moments["kept"] = Kept.from_arrays(arrays, new.n_features)
+            new._moments["kept"] = Kept.from_arrays(arrays, kept_width or new.n_features)
             new.kept = new._moments["kept"].most
         if "origin" in arrays:
             new._origin = np.array(arrays["origin"])
