@@ -96,6 +96,9 @@ class Algebra(Readings):
         A class of less than 1e-12 of the total weight is dropped: its weight becomes 0.
         """
         new = self._scaled(weight)
+        if self.kept:
+            kept = fresh._moments["kept"].later(self.n_samples)
+            fresh = fresh._with(fresh._moments | {"kept": kept}, fresh._origin)
         new._accumulate(fresh)
         new._clear(np.flatnonzero(new._counts < _GONE * new.n))
         return self._become(new)

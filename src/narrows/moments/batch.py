@@ -37,6 +37,8 @@ class Batch:
         What is kept instead of X.
     in_place : bool
         Whether arrays that a moment made itself may be lost if the update fails.
+    first : int
+        The number of the first of these samples among those that the state has learned.
 
     Attributes
     ----------
@@ -54,6 +56,7 @@ class Batch:
     undo: Undo | None
     to_keep: ToKeep | None = None
     in_place: bool = False
+    first: int = 0
     sums: Any = None
     squares: Any = None
     by_class: bool = False

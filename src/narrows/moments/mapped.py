@@ -43,12 +43,13 @@ class Mapped:
     @classmethod
     def empty(cls, map: Map, kept: int) -> Self:
         """Return the state of no samples, that will keep some."""
-        return cls(map, ClassStats(map.width, second="cross", kept=kept))
+        return cls(map, ClassStats.of_coordinates(map.width, kept, map.kept_width))
 
     @classmethod
     def of_kept(cls, map: Map, stats: ClassStats, kept: int) -> Self:
         """Return the state of samples that another state has kept, all of them."""
-        X, code, weight = stats.samples[:3]
+        order = np.argsort(stats.samples.when, kind="stable")
+        X, code, weight = (each[order] for each in stats.samples[:3])
         new = cls.empty(map, kept)
         classes = stats.classes
         Y = sparse.csr_array((weight, code, np.arange(len(code) + 1)), (len(code), len(classes)))
@@ -56,6 +57,10 @@ class Mapped:
         new.stats.n_samples = stats.n_samples
         new.register(classes[stats.known])
         return new
+
+    def of_same_map(self, stats: ClassStats) -> Self:
+        """Return the state, with this map, of samples that another state has kept, all of them."""
+        return self.of_kept(self.map, stats, self.stats.kept)
 
     # -- learning -------------------------------------------------------------------------------
 
@@ -93,7 +98,7 @@ class Mapped:
 
     def emptied(self) -> Self:
         """Return the state of no samples, with the same map."""
-        return type(self)(self.map, self.stats.emptied())
+        return self.empty(self.map, self.stats.kept)
 
     def copy(self) -> Self:
         """Return a state that shares only the map with this one."""
@@ -109,8 +114,35 @@ class Mapped:
             stats = ClassStats.summed([first.stats, *(each.stats for each in others)])
         return cls(first.map, stats)
 
+    def __add__(self, other: Any) -> Self:
+        return self.summed([self, self._like(other)])
+
+    def __sub__(self, other: Any) -> Self:
+        other = self._like(other)
+        with self._features_in_errors():
+            return type(self)(self.map, self.stats - other.stats)
+
+    def _like(self, other: Any) -> Any:
+        """Return another state as one with this map."""
+        if isinstance(other, ClassStats) and other.kept:
+            return self.of_same_map(other)
+        if not isinstance(other, Mapped):
+            raise TypeError(
+                f"ClassStats: expected another state with a map, got {type(other).__name__}."
+            )
+        self._check_map(other)
+        return other
+
     def __mul__(self, weight: Any) -> Self:
         return type(self)(self.map, self.stats * weight)
+
+    __rmul__ = __mul__
+
+    def without_hidden(self) -> Self:
+        """Return the state of the features themselves, without hidden ones."""
+        new = type(self)(self.map.linear(), self.stats.cut(slice(self.map.n_hidden, None)))
+        new.stats.keep_as(self.stats)
+        return new
 
     def fade(self, weight: float, fresh: Self) -> Self:
         """Scale all weights, add a state, and return self."""
@@ -188,11 +220,13 @@ class Mapped:
 
     def scatters(self) -> Scatter:
         """Return the total scatter and that of the class means, in coordinates."""
-        return self.map.scatter(self.stats.scatters(by_samples=False))
+        return self.map.scatter(self.stats.scatters(by_samples=self.map.by_samples))
 
-    def held_out(self, S: Scatter, most: int | None = None) -> list[HeldOut]:
+    def held_out(
+        self, S: Scatter, most: int | None = None, width: int | None = None
+    ) -> list[HeldOut]:
         """Return the first kept samples in the coordinates of `scatters`, in a few parts."""
-        return self.stats.held_out(S, most, self.map.coordinates_of_kept)
+        return self.stats.held_out(S, most, self.map.coordinates_of_kept, width)
 
     # -- storage --------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ class Map(ABC):
     """A map that never changes, so that sums over the coordinates of samples add up."""
 
     marker: ClassVar[str]  # the name of an array of a file that only this map has
+    by_samples: ClassVar[bool] = False  # whether scatters may be in coordinates of the samples
 
     @property
     @abstractmethod

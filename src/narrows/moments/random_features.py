@@ -59,6 +59,7 @@ class RandomFeatures(Map):
     """
 
     marker = "map_seed"
+    by_samples = True
 
     def __init__(self, seed: int, kernel: str, n_hidden: int, gamma: float, centre: np.ndarray):
         self.seed, self.kernel, self.n_hidden = seed, kernel, n_hidden
@@ -108,19 +109,23 @@ class RandomFeatures(Map):
     def coordinates(self, X: Any) -> np.ndarray:
         """Return samples in coordinates, of shape (n_samples, width)."""
         n, dtype = X.shape[0], X.dtype
-        W, shift = self._weights(dtype)
         found = np.empty((n, self.width), dtype)
         hidden, linear = found[:, : self.n_hidden], found[:, self.n_hidden :]
-        if sparse.issparse(X):
-            hidden[:] = X @ W
-            hidden += shift - (self.centre @ W).astype(dtype)
-            linear[:] = about(X.toarray(), self.centre, dtype)
-        else:
-            linear[:] = about(X, self.centre, dtype)
-            np.matmul(linear, W, out=hidden)
-            hidden += shift
+        linear[:] = about(X.toarray() if sparse.issparse(X) else X, self.centre, dtype)
+        if self.n_hidden:
+            W, shift = self._weights(dtype)
+            if sparse.issparse(X):
+                projected = X @ W
+                projected += shift - (self.centre @ W).astype(dtype)
+            else:
+                projected = linear @ W
+                projected += shift
+
+            def bend(part: slice) -> None:
+                _KERNELS[self.kernel](projected[part], hidden[part])
+
+            each(bend, blocks(n, max(1, -(-n // CORES))))
         linear *= dtype.type(self.unit)
-        each(lambda part: self._bend(hidden[part]), blocks(n, max(1, -(-n // CORES))))
         return found
 
     def times(self, X: Any, V: np.ndarray) -> np.ndarray:
@@ -130,29 +135,25 @@ class RandomFeatures(Map):
             np.matmul(self.coordinates(X[part]), V, out=found[part])
         return found
 
-    def _bend(self, hidden: np.ndarray) -> None:
-        """Apply the function to the hidden features, in place."""
-        if self.kernel == "rbf":
-            np.cos(hidden, out=hidden)
-        else:
-            np.maximum(hidden, 0, out=hidden)
-        hidden *= hidden.dtype.type(np.sqrt(2 / self.n_hidden))
-
     def _weights(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return (2 gamma)^(1/2) w of shape (n_features, m), and u or v, in this float type."""
+        """Return the weights of shape (n_features, k), and what is added to the products."""
         if dtype not in self._made:
-            raw = np.random.PCG64(self.seed)
-            scale = np.sqrt(2 * self.gamma)
-            d, m = self.n_features, self.n_hidden
-            if self.kernel == "rbf":
-                shift = (raw.random_raw(m) >> np.uint64(11)) * (2 * np.pi / 2**53)
+            raw, d = np.random.PCG64(self.seed), self.n_features
+            if self.kernel == "rbf":  # a cosine and a sine of each product, by the tangent of half
+                k, scale = -(-self.n_hidden // 2), np.sqrt(self.gamma / 2)
+                shift = np.zeros(k)
             else:
-                shift = _normal(raw, m)
-            W = np.empty((d, m), dtype)
-            for k in range(d):
-                W[k] = scale * _normal(raw, m)
+                k, scale = self.n_hidden, np.sqrt(2 * self.gamma)
+                shift = _normal(raw, k)
+            W = np.empty((d, k), dtype)
+            for j in range(d):
+                W[j] = scale * _normal(raw, k)
             self._made[dtype] = W, shift.astype(dtype)
         return self._made[dtype]
+
+    def linear(self) -> Self:
+        """Return the map to the features themselves."""
+        return type(self)(self.seed, self.kernel, 0, self.gamma, self.centre)
 
     def mean(self, stats: Any) -> np.ndarray:
         """Return the mean of the samples, as far as the map keeps it."""
@@ -194,6 +195,27 @@ class RandomFeatures(Map):
         kernel = KERNELS[int(arrays["map_kernel"])]
         m, gamma = int(arrays["map_hidden"]), float(arrays["map_gamma"])
         return cls(int(arrays["map_seed"]), kernel, m, gamma, np.array(arrays["map_centre"]))
+
+
+def _rbf(half: np.ndarray, hidden: np.ndarray) -> None:
+    """Set the cosines, and then the sines, of twice some angles; NumPy's tangent is fast."""
+    k, size = half.shape[1], half.dtype.type(np.sqrt(2 / hidden.shape[1]))
+    tangent = np.tan(half, out=half)
+    share = np.multiply(tangent, tangent)
+    share += 1
+    np.divide(2 * size, share, out=share)  # size (1 + cos)
+    np.subtract(share, size, out=hidden[:, :k])
+    np.multiply(
+        share[:, : hidden.shape[1] - k], tangent[:, : hidden.shape[1] - k], out=hidden[:, k:]
+    )
+
+
+def _relu(values: np.ndarray, hidden: np.ndarray) -> None:
+    np.maximum(values, 0, out=hidden)
+    hidden *= hidden.dtype.type(np.sqrt(2 / hidden.shape[1]))
+
+
+_KERNELS = {"rbf": _rbf, "relu": _relu}
 
 
 def _normal(raw: Any, count: int) -> np.ndarray:

@@ -131,11 +131,16 @@ class Readings:
         return kept
 
     def held_out(
-        self, S: Scatter, most: int | None = None, samples: Callable[[Any], Any] = lambda X: X
+        self,
+        S: Scatter,
+        most: int | None = None,
+        samples: Callable[[Any], Any] = lambda X: X,
+        width: int | None = None,
     ) -> list[HeldOut]:
         """Return the first kept samples in the coordinates of `scatters`, in a few parts.
 
-        `samples` makes samples of what was kept of them.
+        `samples` makes samples of what was kept of them; `width` is the number of coordinates, if
+        others are to have the same parts.
         """
         if "kept" not in self._moments:
             return []
@@ -147,7 +152,7 @@ class Readings:
                 number[code[part]],
                 weight[part],
             )
-            for part in parts(weight, self.n, len(S.C))
+            for part in parts(weight, self.n, width or len(S.C))
         ]
 
     def _placed_about(self, X: Any) -> Any:

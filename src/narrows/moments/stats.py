@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from narrows.moments.algebra import Algebra
 from narrows.moments.batch import Batch, ToKeep
-from narrows.moments.cross import Cross
+from narrows.moments.cross import COORDINATES, Cross
 from narrows.moments.first import First
 from narrows.moments.kept import Kept
 from narrows.moments.labels import indicator
@@ -146,6 +146,19 @@ class ClassStats(Algebra):
         if kept:
             self._moments["kept"] = Kept(n_features, kept)
 
+    @classmethod
+    def of_coordinates(cls, width: int, kept: int, kept_width: int) -> ClassStats:
+        """Return the state of no samples behind a map, which may have more coordinates.
+
+        What is kept of samples has `kept_width` numbers.
+        """
+        new = cls(0, second="cross", kept=kept)
+        new._moments["cross"] = Cross(0, most=COORDINATES)
+        new = new.widen(width)
+        if kept:
+            new._moments["kept"] = Kept(kept_width, kept)
+        return new
+
     # -- learning ---------------------------------------------------------------------------
 
     @classmethod
@@ -232,7 +245,15 @@ class ClassStats(Algebra):
                 self._move(None)  # centred sparse samples would be dense
             elif not self.presence and added.any():
                 self._place(weight, lambda: middle(X, Y))
-            self._add(X, Y, row, undo if self._moments is before else None, to_keep, in_place)
+            self._add(
+                X,
+                Y,
+                row,
+                undo if self._moments is before else None,
+                to_keep,
+                in_place,
+                max(0, self.n_samples),
+            )
             counts = self._counts.copy()
             counts[row] += added
             self._counts = counts
@@ -247,6 +268,11 @@ class ClassStats(Algebra):
         for moment in self._moments.values():
             moment.update(batch)
         batch.add()
+
+    def keep_as(self, other: ClassStats) -> None:
+        """Keep the samples that another state of the same samples keeps, in place."""
+        if other.kept:
+            self._moments["kept"] = other._moments["kept"]
 
     def register(self, classes: np.ndarray) -> None:
         """Note distinct labels, sorted, as classes to come, in place."""
