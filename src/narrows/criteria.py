@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import norm  # whose squares do not overflow
 
+from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve.eigen import gram_eigh
 from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
@@ -74,6 +75,31 @@ class Criterion:
         if not np.isfinite(a).all():
             k = int((~np.isfinite(a)).argmax())
             raise too_large(f"a criterion below {HUGE:.1e}", k)
+        return a
+
+    def held_out(self, halves: Halves) -> np.ndarray:
+        """Return the diagonal of A on a fold, with the differences of class means seen twice.
+
+        The square of m_j - m becomes the product of those of the other folds and of the fold. So
+        its expectation is the diagonal of A itself: features without differences add nothing.
+
+        Parameters
+        ----------
+        halves : Halves
+            The fold and the sum of the others; with second moments where `total` is not 0.
+
+        Returns
+        -------
+        diagonal : ndarray of shape (n_features,)
+        """
+        a = np.full(halves.fold.n_features, self.shift)
+        p = halves.p_fold[halves.p_fold > 0]
+        if self.between:
+            for columns, A, B in halves.deviations():
+                A *= B
+                a[columns] += self.between * weighted(p, A)
+        if self.total:
+            a += self.total * halves.fold.variances(halves.p_fold)
         return a
 
     def leading(

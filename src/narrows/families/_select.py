@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 
 from narrows.criteria import Criterion
@@ -16,9 +17,11 @@ from narrows.families._additive import Additive
 from narrows.families._base import read_only
 from narrows.families._engines import accepts_collections
 from narrows.families._parameters import check, is_integer
+from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve import columns
 from narrows.solve.errors import ParameterError, warn
+from narrows.solve.held_out import HeldOutCurve
 
 _SIZES = ("n_features", "energy", "threshold", "per_class")
 
@@ -106,6 +109,25 @@ class Selector(SelectorMixin, Additive):
     @abstractmethod
     def _score(self, stats: ClassStats) -> Scores:
         """Return the scores of all features."""
+
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        """Return what each feature adds to the score of a fold, given the other folds."""
+        raise NotImplementedError
+
+    def _held_out_curve(self, folds: Sequence[ClassStats]) -> HeldOutCurve:
+        """Return the held-out scores of the p best features, for p = 1, ..., n_features."""
+        curves = []
+        for halves in Halves.of(folds, self._priors()):
+            scores, varies, _ = self._with_priors(halves)._score(halves.others)
+            curves.append(self._held_out(halves)[columns.rank(scores, varies)].cumsum())
+        return HeldOutCurve.of(np.array(curves), np.array([fold.n for fold in folds]))
+
+    def _with_priors(self, halves: Halves) -> Self:
+        """Return this selector, with the priors of the classes that the other folds have."""
+        if isinstance(self._priors(), str):
+            return self
+        given = halves.p_others[halves.others.counts > 0]
+        return clone(self).set_params(priors=given if given.any() else "empirical")
 
     @property
     def scores_(self) -> np.ndarray:
@@ -242,6 +264,9 @@ class CriterionSelector(Selector):
         if self._second() is None:  # then the diagonal is exactly 0 for constant features
             return Scores(scores)
         return Scores.of_spread(scores, stats.varying(stats.priors(priors)))
+
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        return self._criterion().held_out(halves)
 
 
 class PerClassSelector(Selector):

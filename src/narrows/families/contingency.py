@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from narrows.families._select import PerClassSelector, Scores
+from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve.sums import weighted
 from narrows.solve.threads import each
@@ -43,6 +44,33 @@ class _Contingency(PerClassSelector):
 
         each(score, stats.joint(p))
         return Scores.of_spread(scores, stats.varying(p))
+
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        gain, n = np.empty(halves.fold.n_features), (halves.others.n, halves.fold.n)
+        p, p_fold = halves.p_known[:, None], halves.p_fold[halves.p_fold > 0, None]
+
+        def score(block: tuple[slice, np.ndarray, np.ndarray, np.ndarray]) -> None:
+            columns, P, P_fold, present = block
+            gain[columns] = self._on_fold(P, p, present, P_fold, p_fold, n)
+
+        each(score, halves.joint())
+        return gain
+
+    def _on_fold(
+        self,
+        P: np.ndarray,
+        p: np.ndarray,
+        present: np.ndarray,
+        P_fold: np.ndarray,
+        p_fold: np.ndarray,
+        n: tuple[float, float],
+    ) -> np.ndarray:
+        """Return the held-out scores.
+
+        P and p are those of the other folds, in which a share `present` of the samples has the
+        feature; n has the weights of both. p is 0 for classes that the others lack.
+        """
+        raise NotImplementedError
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         for columns, P in stats.joint(p):
@@ -137,6 +165,18 @@ class IG(_Contingency):
         absent = np.maximum(p - P, 0.0)
         return _without_rounding((_information(P, p) + _information(absent, p)).sum(axis=0))
 
+    def _on_fold(
+        self,
+        P: np.ndarray,
+        p: np.ndarray,
+        present: np.ndarray,
+        P_fold: np.ndarray,
+        p_fold: np.ndarray,
+        n: tuple[float, float],
+    ) -> np.ndarray:
+        absent = np.maximum(p - P, 0.0), np.maximum(1 - present, 0.0), p_fold - P_fold
+        return _foreseen(P, present, P_fold, p, n[0]) + _foreseen(*absent, p, n[0])
+
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
         return _without_rounding(
@@ -228,6 +268,22 @@ class CHI(_Contingency):
     >>> CHI().fit(X, ["a", "a", "b", "b"]).scores_.tolist()
     [4.0, 0.0, 4.0]
     """
+
+    def _on_fold(
+        self,
+        P: np.ndarray,
+        p: np.ndarray,
+        present: np.ndarray,
+        P_fold: np.ndarray,
+        p_fold: np.ndarray,
+        n: tuple[float, float],
+    ) -> np.ndarray:
+        apart = P - p * present
+        apart[np.abs(apart) <= _ROUNDING * P] = 0.0
+        apart *= P_fold - p_fold * P_fold.sum(axis=0)
+        margins = p * (1 - p) * (present * np.maximum(1 - present, 0.0))
+        apart = np.divide(apart, margins, out=np.zeros_like(apart), where=margins > 0)
+        return sum(n) * weighted(p_fold[:, 0], apart)
 
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         present, absent = P.sum(axis=0), np.maximum(p - P, 0.0).sum(axis=0)
@@ -327,6 +383,16 @@ class MI(_Contingency):
 def _information(P: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Return P log2(P / (p sum_j P_j))."""
     return _bits(P, p * P.sum(axis=0))
+
+
+def _foreseen(
+    P: np.ndarray, total: np.ndarray, P_fold: np.ndarray, p: np.ndarray, n: float
+) -> np.ndarray:
+    """Return sum_j P_fold_j log2(q_j / p_j), with the shares q of P and one sample of the prior."""
+    chance = p * (n * total + 1)
+    ratio = np.divide(n * P + p, chance, out=np.ones_like(P), where=p > 0)
+    foreseen: np.ndarray = (P_fold * np.log2(ratio)).sum(axis=0)
+    return foreseen
 
 
 def _without_rounding(bits: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
 from narrows.families._select import Scores, Selector
 from narrows.families._streams import Stream
+from narrows.moments.halves import Halves
 from narrows.moments.priors import second_for
 from narrows.moments.stats import ClassStats, Second
 from narrows.solve import columns
@@ -152,6 +153,12 @@ class FisherFS(Selector):
         with np.errstate(invalid="ignore"):  # inf * 0
             loss = np.where(within > 0, best * within, 0.0)
         return Scores(between - loss, varies)
+
+
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        others, p = halves.others, halves.p_others
+        gain, total = BETWEEN.held_out(halves), others.variances(p)
+        return np.divide(gain, total, out=np.zeros_like(gain), where=others.varying(p))
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
