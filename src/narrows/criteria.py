@@ -77,31 +77,6 @@ class Criterion:
             raise too_large(f"a criterion below {HUGE:.1e}", k)
         return a
 
-    def held_out(self, halves: Halves) -> np.ndarray:
-        """Return the diagonal of A on a fold, with the differences of class means seen twice.
-
-        The square of m_j - m becomes the product of those of the other folds and of the fold. So
-        its expectation is the diagonal of A itself: features without differences add nothing.
-
-        Parameters
-        ----------
-        halves : Halves
-            The fold and the sum of the others; with second moments where `total` is not 0.
-
-        Returns
-        -------
-        diagonal : ndarray of shape (n_features,)
-        """
-        a = np.full(halves.fold.n_features, self.shift)
-        p = halves.p_fold[halves.p_fold > 0]
-        if self.between:
-            for columns, A, B in halves.deviations():
-                A *= B
-                a[columns] += self.between * weighted(p, A)
-        if self.total:
-            a += self.total * halves.fold.variances(halves.p_fold)
-        return a
-
     def leading(
         self, stats: ClassStats, priors: Any = "empirical", n: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -156,6 +131,23 @@ def _spread(stats: ClassStats, p: np.ndarray, alone: bool) -> np.ndarray:
     check_spread(spread, lambda: deviations(stats, p))
     check_not_tiny(np.where(faint > rounding, faint, 0.0))
     spread[spread <= noise] = 0.0
+    return spread
+
+
+def held_out_spread(halves: Halves) -> np.ndarray:
+    """Return sum_j p_j (m_j - m)^2 with one factor of the fold and one of the other folds.
+
+    Its expectation is the diagonal of S_b itself: features whose class means agree add nothing.
+
+    Returns
+    -------
+    spread : ndarray of shape (n_features,)
+        May be negative.
+    """
+    spread, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
+    for columns, A, B in halves.deviations():
+        A *= B
+        spread[columns] = weighted(p, A)
     return spread
 
 

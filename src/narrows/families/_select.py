@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -16,12 +16,13 @@ from narrows.criteria import Criterion
 from narrows.families._additive import Additive
 from narrows.families._base import read_only
 from narrows.families._engines import accepts_collections
+from narrows.families._folds import FOLDS, check_folds, folds_of, is_cv
 from narrows.families._parameters import check, is_integer
 from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve import columns
 from narrows.solve.errors import ParameterError, warn
-from narrows.solve.held_out import HeldOutCurve
+from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 
 _SIZES = ("n_features", "energy", "threshold", "per_class")
 
@@ -52,16 +53,26 @@ class Scores(NamedTuple):
 class Selection:
     """Ranked features and the best of them; each part is computed when it is first read."""
 
-    def __init__(self, scores: Scores, sizes: dict[str, Any], class_scores: Any):
+    def __init__(
+        self,
+        scores: Scores,
+        sizes: dict[str, Any],
+        class_scores: Callable[[], np.ndarray],
+        held_out: Callable[[], HeldOutCurve],
+    ):
         self.scores, self.varies, gain = scores
         self.gain = self.scores if gain is None else gain
-        self._sizes, self._class_scores = sizes, class_scores
+        self._sizes, self._class_scores, self._held_out = sizes, class_scores, held_out
         self.by_energy = all(size is None for key, size in sizes.items() if key != "energy")
         self.order = columns.rank(self.scores, self.varies)
 
     @cached_property
     def energy(self) -> np.ndarray:
         return columns.energy_curve(self.gain[self.order])
+
+    @cached_property
+    def held_out(self) -> HeldOutCurve:
+        return self._held_out() if is_cv(self._sizes["n_features"]) else NO_CURVE
 
     @cached_property
     def n_positive(self) -> int:
@@ -79,6 +90,8 @@ class Selection:
             for scores in self._class_scores():
                 mask[columns.rank(scores, self.varies)[:size]] = True
             return mask
+        if is_cv(size):
+            size = self.held_out.smallest()
         if kind == "energy":
             size = columns.count_by_energy(self.energy, size)
         mask[self.order[: columns.count_wanted(size, len(mask))]] = True
@@ -93,6 +106,7 @@ class Selector(SelectorMixin, Additive):
     """Picks features by score. Subclasses give `_score`, and `_class_scores` for `per_class`."""
 
     _class_scores: Callable[[ClassStats], np.ndarray]
+    _has_held_out: ClassVar[bool] = False  # whether n_features="cv" is available
 
     def __init__(
         self,
@@ -112,11 +126,11 @@ class Selector(SelectorMixin, Additive):
 
     def _held_out(self, halves: Halves) -> np.ndarray:
         """Return what each feature adds to the score of a fold, given the other folds."""
-        raise NotImplementedError
+        raise NotImplementedError  # where n_features="cv" is not available
 
-    def _held_out_curve(self, folds: Sequence[ClassStats]) -> HeldOutCurve:
+    def _held_out_curve(self, stats: ClassStats) -> HeldOutCurve:
         """Return the held-out scores of the p best features, for p = 1, ..., n_features."""
-        curves = []
+        curves, folds = [], folds_of(type(self).__name__, "n_features", stats)
         for halves in Halves.of(folds, self._priors()):
             scores, varies, _ = self._with_priors(halves)._score(halves.others)
             curves.append(self._held_out(halves)[columns.rank(scores, varies)].cumsum())
@@ -138,6 +152,19 @@ class Selector(SelectorMixin, Additive):
     def energy_(self) -> np.ndarray:
         """E(p) for p = 1..n_features: the share of all positive scores in the p best features."""
         return read_only(self._solution.energy)
+
+    @property
+    def held_out_scores_(self) -> np.ndarray:
+        """With ``n_features="cv"``, the held-out score of the p best features; else empty.
+
+        Entry p - 1 is the mean over the folds for the p best features.
+        """
+        return read_only(self._solution.held_out.scores)
+
+    @property
+    def held_out_errors_(self) -> np.ndarray:
+        """The standard errors of `held_out_scores_`, from the differences between folds."""
+        return read_only(self._solution.held_out.errors)
 
     @property
     def n_features_(self) -> int:
@@ -222,12 +249,35 @@ class Selector(SelectorMixin, Additive):
                 + ". Leave out all but one."
             )
         for key, value in given.items():
+            if key == "n_features" and is_cv(value):
+                self._check_cv()
+                continue
             is_real = isinstance(value, Real) and not isinstance(value, bool)
-            check(name, key, value, is_real, "a number")
+            cv = key == "n_features" and self._has_held_out
+            check(name, key, value, is_real, 'a number or "cv"' if cv else "a number")
             _check_size(name, key, value, n_features)
 
+    def _check_cv(self) -> None:
+        """Raise ParameterError where the number of features cannot be chosen by held-out scores."""
+        if not self._has_held_out:
+            raise ParameterError(
+                f'{type(self).__name__}: expected n_features to be a number, got "cv", which only '
+                "OCFS, FisherFS, IG and CHI support. Use a number, energy or threshold."
+            )
+
+    def _folds(self) -> int | None:
+        return FOLDS if is_cv(self.n_features) else None
+
     def _solve(self, stats: ClassStats) -> Selection:
-        selection = Selection(self._score(stats), self._sizes(), lambda: self._class_scores(stats))
+        sizes = self._sizes()
+        if is_cv(sizes["n_features"]):
+            check_folds(type(self).__name__, "n_features", stats)
+        selection = Selection(
+            self._score(stats),
+            sizes,
+            lambda: self._class_scores(stats),
+            lambda: self._held_out_curve(stats),
+        )
         advice = self._advice(selection)
         if advice:
             warn(f"{type(self).__name__}: {advice}")
@@ -264,9 +314,6 @@ class CriterionSelector(Selector):
         if self._second() is None:  # then the diagonal is exactly 0 for constant features
             return Scores(scores)
         return Scores.of_spread(scores, stats.varying(stats.priors(priors)))
-
-    def _held_out(self, halves: Halves) -> np.ndarray:
-        return self._criterion().held_out(halves)
 
 
 class PerClassSelector(Selector):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, Criterion
+from narrows.criteria import BETWEEN, Criterion, held_out_spread
 from narrows.families._project import ExactProjector
 from narrows.families._select import CriterionSelector, PerClassSelector
+from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve.eigen import orthogonal_part
 
@@ -100,8 +101,13 @@ class OCFS(CriterionSelector, PerClassSelector):
     32
     """
 
+    _has_held_out = True
+
     def _criterion(self) -> Criterion:
         return BETWEEN
+
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        return held_out_spread(halves)
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         rounding = stats.rounding(p)

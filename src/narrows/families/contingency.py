@@ -46,31 +46,18 @@ class _Contingency(PerClassSelector):
         return Scores.of_spread(scores, stats.varying(p))
 
     def _held_out(self, halves: Halves) -> np.ndarray:
-        gain, n = np.empty(halves.fold.n_features), (halves.others.n, halves.fold.n)
+        """Return the information in bits that the other folds have about the classes of a fold."""
+        gain, n = np.empty(halves.fold.n_features), halves.others.n
+        more = int((halves.p_others > 0).sum()) / n if n else 1.0
         p, p_fold = halves.p_known[:, None], halves.p_fold[halves.p_fold > 0, None]
 
         def score(block: tuple[slice, np.ndarray, np.ndarray, np.ndarray]) -> None:
-            columns, P, P_fold, present = block
-            gain[columns] = self._on_fold(P, p, present, P_fold, p_fold, n)
+            columns, P, P_fold, total = block
+            absent = np.maximum(p - P, 0.0), np.maximum(1 - total, 0.0), p_fold - P_fold
+            gain[columns] = _foreseen(P, total, P_fold, p, more) + _foreseen(*absent, p, more)
 
         each(score, halves.joint())
         return gain
-
-    def _on_fold(
-        self,
-        P: np.ndarray,
-        p: np.ndarray,
-        present: np.ndarray,
-        P_fold: np.ndarray,
-        p_fold: np.ndarray,
-        n: tuple[float, float],
-    ) -> np.ndarray:
-        """Return the held-out scores.
-
-        P and p are those of the other folds, in which a share `present` of the samples has the
-        feature; n has the weights of both. p is 0 for classes that the others lack.
-        """
-        raise NotImplementedError
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         for columns, P in stats.joint(p):
@@ -161,21 +148,11 @@ class IG(_Contingency):
     [1.0, 0.0, 1.0]
     """
 
+    _has_held_out = True
+
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
         return _without_rounding((_information(P, p) + _information(absent, p)).sum(axis=0))
-
-    def _on_fold(
-        self,
-        P: np.ndarray,
-        p: np.ndarray,
-        present: np.ndarray,
-        P_fold: np.ndarray,
-        p_fold: np.ndarray,
-        n: tuple[float, float],
-    ) -> np.ndarray:
-        absent = np.maximum(p - P, 0.0), np.maximum(1 - present, 0.0), p_fold - P_fold
-        return _foreseen(P, present, P_fold, p, n[0]) + _foreseen(*absent, p, n[0])
 
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
@@ -269,21 +246,7 @@ class CHI(_Contingency):
     [4.0, 0.0, 4.0]
     """
 
-    def _on_fold(
-        self,
-        P: np.ndarray,
-        p: np.ndarray,
-        present: np.ndarray,
-        P_fold: np.ndarray,
-        p_fold: np.ndarray,
-        n: tuple[float, float],
-    ) -> np.ndarray:
-        apart = P - p * present
-        apart[np.abs(apart) <= _ROUNDING * P] = 0.0
-        apart *= P_fold - p_fold * P_fold.sum(axis=0)
-        margins = p * (1 - p) * (present * np.maximum(1 - present, 0.0))
-        apart = np.divide(apart, margins, out=np.zeros_like(apart), where=margins > 0)
-        return sum(n) * weighted(p_fold[:, 0], apart)
+    _has_held_out = True
 
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         present, absent = P.sum(axis=0), np.maximum(p - P, 0.0).sum(axis=0)
@@ -386,11 +349,14 @@ def _information(P: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def _foreseen(
-    P: np.ndarray, total: np.ndarray, P_fold: np.ndarray, p: np.ndarray, n: float
+    P: np.ndarray, total: np.ndarray, P_fold: np.ndarray, p: np.ndarray, more: float
 ) -> np.ndarray:
-    """Return sum_j P_fold_j log2(q_j / p_j), with the shares q of P and one sample of the prior."""
-    chance = p * (n * total + 1)
-    ratio = np.divide(n * P + p, chance, out=np.ones_like(P), where=p > 0)
+    """Return sum_j P_fold_j log2(q_j / p_j), with the shares q_j of P + more p.
+
+    A class that P does not know, with p_j = 0, adds nothing.
+    """
+    chance = p * (total + more)
+    ratio = np.divide(P + more * p, chance, out=np.ones_like(P), where=p > 0)
     foreseen: np.ndarray = (P_fold * np.log2(ratio)).sum(axis=0)
     return foreseen
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, TOTAL, Criterion
+from narrows.criteria import BETWEEN, TOTAL, Criterion, held_out_spread
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
 from narrows.families._select import Scores, Selector
@@ -124,8 +124,18 @@ class FisherFS(Selector):
         self.priors = priors
         self.optimum = optimum
 
+    _has_held_out = True
+
     def _second(self) -> Second:
         return second_for(self.priors)
+
+    def _check_cv(self) -> None:
+        super()._check_cv()
+        if self.optimum == "trace_ratio":
+            raise ParameterError(
+                f'{type(self).__name__}: expected n_features to be a number for '
+                f'optimum="trace_ratio", got "cv". Set a number, or use optimum="score".'
+            )
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
@@ -157,7 +167,7 @@ class FisherFS(Selector):
 
     def _held_out(self, halves: Halves) -> np.ndarray:
         others, p = halves.others, halves.p_others
-        gain, total = BETWEEN.held_out(halves), others.variances(p)
+        gain, total = held_out_spread(halves), others.variances(p)
         return np.divide(gain, total, out=np.zeros_like(gain), where=others.varying(p))
 
 
