@@ -192,10 +192,12 @@ class EnergyDisplay:
                 f"EnergyDisplay: expected a selector, got {type(estimator).__name__}. "
                 "Use OCFS, IG or another selector."
             )
-        scores, curve = estimator.scores_[estimator.ranking_], (None, None)
+        scores = estimator.scores_[estimator.ranking_]
+        display = cls(scores, estimator.energy_, estimator.n_features_)
         if len(estimator.held_out_scores_):
-            curve = estimator.held_out_scores_, estimator.held_out_errors_
-        return cls(scores, estimator.energy_, estimator.n_features_, *curve).plot(ax, legend)
+            display.held_out = estimator.held_out_scores_
+            display.errors = estimator.held_out_errors_
+        return display.plot(ax, legend)
 
     def plot(self, ax: Any = None, legend: Place = "right") -> EnergyDisplay:
         """Plot on given axes or in a new figure; return self.

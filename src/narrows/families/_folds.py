@@ -39,7 +39,7 @@ def folds_of(who: str, what: str, stats: ClassStats) -> list[ClassStats]:
     filled = sum(fold.n > 0 for fold in folds)
     if filled < max(2, len(folds)):
         raise ValueError(
-            f'{who}: expected samples of positive weight in each of {len(folds)} folds for '
+            f"{who}: expected samples of positive weight in each of {len(folds)} folds for "
             f'{what}="cv", got samples in {filled}. Fit to at least {len(folds)} samples, or set '
             f"{what} to a number."
         )

@@ -134,7 +134,14 @@ class Selector(SelectorMixin, Additive):
         for halves in Halves.of(folds, self._priors()):
             scores, varies, _ = self._with_priors(halves)._score(halves.others)
             curves.append(self._held_out(halves)[columns.rank(scores, varies)].cumsum())
-        return HeldOutCurve.of(np.array(curves), np.array([fold.n for fold in folds]))
+        curve = HeldOutCurve.of(np.array(curves), np.array([fold.n for fold in folds]))
+        if not curve.scores.max() > 0:
+            warn(
+                f"{type(self).__name__}: expected a positive held-out score of at least one "
+                "feature, got none. One feature is selected, but none distinguishes the classes "
+                "of held-out samples."
+            )
+        return curve
 
     def _with_priors(self, halves: Halves) -> Self:
         """Return this selector, with the priors of the classes that the other folds have."""

@@ -133,7 +133,7 @@ class FisherFS(Selector):
         super()._check_cv()
         if self.optimum == "trace_ratio":
             raise ParameterError(
-                f'{type(self).__name__}: expected n_features to be a number for '
+                f"{type(self).__name__}: expected n_features to be a number for "
                 f'optimum="trace_ratio", got "cv". Set a number, or use optimum="score".'
             )
 
@@ -163,7 +163,6 @@ class FisherFS(Selector):
         with np.errstate(invalid="ignore"):  # inf * 0
             loss = np.where(within > 0, best * within, 0.0)
         return Scores(between - loss, varies)
-
 
     def _held_out(self, halves: Halves) -> np.ndarray:
         others, p = halves.others, halves.p_others
