@@ -32,9 +32,9 @@ def samples(n=83, d=12, c=3, seed=0, rare=False):
         y[12] = "fly"  # fold 2 only: the other folds lack it
     X = rng.normal(1, 1, (n, d)) * (rng.random((n, d)) < 0.5)
     code = np.unique(y, return_inverse=True)[1]
-    for f in range(d // 3):
-        more = rng.random(n) < 0.8 / (1 + f)
-        X[:, f] += more * (code == f % c) * rng.normal(1, 1, n)
+    for f in range(d // 3):  # each is present in most samples of one class
+        has = rng.random(n) < np.where(code == f % c, 0.9, 0.3)
+        X[:, f] = has * rng.normal(2, 0.5, n)
     X[:, d - 1] = 1.0
     X[:, d - 2] = 0.0
     X[7, d - 2] = 2.0  # varies in one fold only
