@@ -21,6 +21,7 @@ from benchmarks.studies.which import _scaled
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
 from narrows.criteria import held_out_spread
 from narrows.evaluate.comparison import Fold, split
+from narrows.families._held_out import HeldOutSelector
 from narrows.moments.halves import Halves
 from narrows.solve.columns import take
 
@@ -87,10 +88,8 @@ class HeldOutMargins:
         )  # fmt: skip
 
 
-class _HeldOutMMCFS(MMCFS):
+class _HeldOutMMCFS(HeldOutSelector, MMCFS):
     """With a held-out score: S_b as that of OCFS, and the variance of the fold."""
-
-    _has_held_out = True
 
     def _held_out(self, halves: Halves) -> np.ndarray:
         variance = halves.fold.variances(halves.p_fold)

@@ -9,6 +9,7 @@ import numpy as np
 
 from narrows.evaluate.comparison import ALL, Line
 from narrows.evaluate.figure import COLOURS, new_figure
+from narrows.families._held_out import HeldOutSelector
 from narrows.families._select import Selector
 from narrows.solve.errors import ParameterError
 
@@ -194,7 +195,7 @@ class EnergyDisplay:
             )
         scores = estimator.scores_[estimator.ranking_]
         display = cls(scores, estimator.energy_, estimator.n_features_)
-        if len(estimator.held_out_scores_):
+        if isinstance(estimator, HeldOutSelector) and len(estimator.held_out_scores_):
             display.held_out = estimator.held_out_scores_
             display.errors = estimator.held_out_errors_
         return display.plot(ax, legend)

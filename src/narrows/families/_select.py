@@ -9,16 +9,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 
 from narrows.criteria import Criterion
 from narrows.families._additive import Additive
 from narrows.families._base import read_only
 from narrows.families._engines import accepts_collections
-from narrows.families._folds import FOLDS, check_folds, folds_of, is_cv
+from narrows.families._folds import is_cv
 from narrows.families._parameters import check, is_integer
-from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve import columns
 from narrows.solve.errors import ParameterError, warn
@@ -72,7 +70,7 @@ class Selection:
 
     @cached_property
     def held_out(self) -> HeldOutCurve:
-        return self._held_out() if is_cv(self._sizes["n_features"]) else NO_CURVE
+        return self._held_out()
 
     @cached_property
     def n_positive(self) -> int:
@@ -106,11 +104,11 @@ class Selector(SelectorMixin, Additive):
     """Picks features by score. Subclasses give `_score`, and `_class_scores` for `per_class`."""
 
     _class_scores: Callable[[ClassStats], np.ndarray]
-    _has_held_out: ClassVar[bool] = False  # whether n_features="cv" is available
+    _expected_size: ClassVar[str] = "a number"
 
     def __init__(
         self,
-        n_features: int | float | None = None,
+        n_features: int | float | str | None = None,
         energy: float | None = None,
         threshold: float | None = None,
         half_life: float | None = None,
@@ -124,31 +122,9 @@ class Selector(SelectorMixin, Additive):
     def _score(self, stats: ClassStats) -> Scores:
         """Return the scores of all features."""
 
-    def _held_out(self, halves: Halves) -> np.ndarray:
-        """Return what each feature adds to the score of a fold, given the other folds."""
-        raise NotImplementedError  # where n_features="cv" is not available
-
     def _held_out_curve(self, stats: ClassStats) -> HeldOutCurve:
-        """Return the held-out scores of the p best features, for p = 1, ..., n_features."""
-        curves, folds = [], folds_of(type(self).__name__, "n_features", stats)
-        for halves in Halves.of(folds, self._priors()):
-            scores, varies, _ = self._with_priors(halves)._score(halves.others)
-            curves.append(self._held_out(halves)[columns.rank(scores, varies)].cumsum())
-        curve = HeldOutCurve.of(np.array(curves), np.array([fold.n for fold in folds]))
-        if not curve.scores.max() > 0:
-            warn(
-                f"{type(self).__name__}: expected a positive held-out score of at least one "
-                "feature, got none. One feature is selected, but none distinguishes the classes "
-                "of held-out samples."
-            )
-        return curve
-
-    def _with_priors(self, halves: Halves) -> Self:
-        """Return this selector, with the priors of the classes that the other folds have."""
-        if isinstance(self._priors(), str):
-            return self
-        given = halves.p_others[halves.others.counts > 0]
-        return clone(self).set_params(priors=given if given.any() else "empirical")
+        """Return held-out scores by the number of features; empty where they are not asked for."""
+        return NO_CURVE
 
     @property
     def scores_(self) -> np.ndarray:
@@ -159,19 +135,6 @@ class Selector(SelectorMixin, Additive):
     def energy_(self) -> np.ndarray:
         """E(p) for p = 1..n_features: the share of all positive scores in the p best features."""
         return read_only(self._solution.energy)
-
-    @property
-    def held_out_scores_(self) -> np.ndarray:
-        """With ``n_features="cv"``, the held-out score of the p best features; else empty.
-
-        Entry p - 1 is the mean over the folds for the p best features.
-        """
-        return read_only(self._solution.held_out.scores)
-
-    @property
-    def held_out_errors_(self) -> np.ndarray:
-        """The standard errors of `held_out_scores_`, from the differences between folds."""
-        return read_only(self._solution.held_out.errors)
 
     @property
     def n_features_(self) -> int:
@@ -260,28 +223,21 @@ class Selector(SelectorMixin, Additive):
                 self._check_cv()
                 continue
             is_real = isinstance(value, Real) and not isinstance(value, bool)
-            cv = key == "n_features" and self._has_held_out
-            check(name, key, value, is_real, 'a number or "cv"' if cv else "a number")
+            expected = self._expected_size if key == "n_features" else "a number"
+            check(name, key, value, is_real, expected)
             _check_size(name, key, value, n_features)
 
     def _check_cv(self) -> None:
-        """Raise ParameterError where the number of features cannot be chosen by held-out scores."""
-        if not self._has_held_out:
-            raise ParameterError(
-                f'{type(self).__name__}: expected n_features to be a number, got "cv", which only '
-                "OCFS, FisherFS, IG and CHI support. Use a number, energy or threshold."
-            )
-
-    def _folds(self) -> int | None:
-        return FOLDS if is_cv(self.n_features) else None
+        """Raise ParameterError where n_features="cv" is not available."""
+        raise ParameterError(
+            f'{type(self).__name__}: expected n_features to be a number, got "cv", which only '
+            "OCFS, FisherFS, IG and CHI support. Use a number, energy or threshold."
+        )
 
     def _solve(self, stats: ClassStats) -> Selection:
-        sizes = self._sizes()
-        if is_cv(sizes["n_features"]):
-            check_folds(type(self).__name__, "n_features", stats)
         selection = Selection(
             self._score(stats),
-            sizes,
+            self._sizes(),
             lambda: self._class_scores(stats),
             lambda: self._held_out_curve(stats),
         )
@@ -328,7 +284,7 @@ class PerClassSelector(Selector):
 
     def __init__(
         self,
-        n_features: int | float | None = None,
+        n_features: int | float | str | None = None,
         energy: float | None = None,
         threshold: float | None = None,
         priors: Any = "empirical",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import rel_entr
 
+from narrows.families._held_out import HeldOutSelector
 from narrows.families._select import PerClassSelector, Scores
 from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
@@ -45,6 +46,14 @@ class _Contingency(PerClassSelector):
         each(score, stats.joint(p))
         return Scores.of_spread(scores, stats.varying(p))
 
+    def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        for columns, P in stats.joint(p):
+            yield columns, self._per_class(P, p[p > 0, None], stats.n)
+
+
+class _HeldOutInformation(HeldOutSelector, _Contingency):
+    """Held-out scores in bits, whatever the score that features are ranked by."""
+
     def _held_out(self, halves: Halves) -> np.ndarray:
         """Return the information in bits that the other folds have about the classes of a fold."""
         gain, n = np.empty(halves.fold.n_features), halves.others.n
@@ -59,12 +68,8 @@ class _Contingency(PerClassSelector):
         each(score, halves.joint())
         return gain
 
-    def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        for columns, P in stats.joint(p):
-            yield columns, self._per_class(P, p[p > 0, None], stats.n)
 
-
-class IG(_Contingency):
+class IG(_HeldOutInformation):
     """Information gain feature selection.
 
     ::
@@ -79,8 +84,10 @@ class IG(_Contingency):
 
     Parameters
     ----------
-    n_features : int or float, optional
+    n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
+        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
+        five folds of one pass; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
@@ -107,6 +114,10 @@ class IG(_Contingency):
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
+        With ``n_features="cv"``, the sum of the information of the p best features on held-out
+        folds in bits, and its standard error, for p = 1, ..., n_features: the log-likelihood of the
+        classes of a fold by the counts of the others, less that by the priors. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -118,7 +129,7 @@ class IG(_Contingency):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
-        of features, or more than one size is given.
+        of features, more than one size is given, or there are fewer than five samples for "cv".
 
     See Also
     --------
@@ -148,8 +159,6 @@ class IG(_Contingency):
     [1.0, 0.0, 1.0]
     """
 
-    _has_held_out = True
-
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
         return _without_rounding((_information(P, p) + _information(absent, p)).sum(axis=0))
@@ -164,7 +173,7 @@ class IG(_Contingency):
         )
 
 
-class CHI(_Contingency):
+class CHI(_HeldOutInformation):
     """Chi-squared feature selection.
 
     ::
@@ -180,8 +189,10 @@ class CHI(_Contingency):
 
     Parameters
     ----------
-    n_features : int or float, optional
+    n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
+        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
+        five folds of one pass; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
@@ -207,6 +218,10 @@ class CHI(_Contingency):
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
+        With ``n_features="cv"``, the sum of the information of the p best features on held-out
+        folds in bits, as for `IG`, and its standard error, for p = 1, ..., n_features. Otherwise
+        empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -218,7 +233,7 @@ class CHI(_Contingency):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
-        of features, or more than one size is given.
+        of features, more than one size is given, or there are fewer than five samples for "cv".
 
     See Also
     --------
@@ -245,8 +260,6 @@ class CHI(_Contingency):
     >>> CHI().fit(X, ["a", "a", "b", "b"]).scores_.tolist()
     [4.0, 0.0, 4.0]
     """
-
-    _has_held_out = True
 
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         present, absent = P.sum(axis=0), np.maximum(p - P, 0.0).sum(axis=0)

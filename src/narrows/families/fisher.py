@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from narrows.criteria import BETWEEN, TOTAL, Criterion, held_out_spread
+from narrows.families._held_out import HeldOutSelector
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
-from narrows.families._select import Scores, Selector
+from narrows.families._select import Scores
 from narrows.families._streams import Stream
 from narrows.moments.halves import Halves
 from narrows.moments.priors import second_for
@@ -22,7 +23,7 @@ from narrows.solve.span_rules import ILDARule
 _ROUNDING = 1e-12  # relative to the variance of a feature: a smaller scatter within is 0
 
 
-class FisherFS(Selector):
+class FisherFS(HeldOutSelector):
     """Fisher score feature selection.
 
     ::
@@ -40,8 +41,10 @@ class FisherFS(Selector):
 
     Parameters
     ----------
-    n_features : int or float, optional
+    n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
+        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
+        five folds of one pass; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features` nor `threshold` is given.
@@ -68,6 +71,11 @@ class FisherFS(Selector):
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
+        With ``n_features="cv"``, the sum of s_bk / (s_bk + s_wk) of the p best features on held-out
+        folds, and its standard error, for p = 1, ..., n_features: s_bk is the product of the
+        differences of class means in a fold and in the others, which is 0 on average for a feature
+        whose class means agree. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -79,7 +87,7 @@ class FisherFS(Selector):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
-        of features, or more than one size is given.
+        of features, more than one size is given, or there are fewer than five samples for "cv".
 
     See Also
     --------
@@ -113,7 +121,7 @@ class FisherFS(Selector):
 
     def __init__(
         self,
-        n_features: int | float | None = None,
+        n_features: int | float | str | None = None,
         energy: float | None = None,
         threshold: float | None = None,
         priors: Any = "empirical",
@@ -123,8 +131,6 @@ class FisherFS(Selector):
         super().__init__(n_features, energy, threshold, half_life)
         self.priors = priors
         self.optimum = optimum
-
-    _has_held_out = True
 
     def _second(self) -> Second:
         return second_for(self.priors)
