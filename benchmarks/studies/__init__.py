@@ -13,6 +13,7 @@ from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import Files
 from benchmarks.studies.flipped_labels import FlippedLabels
+from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins
 from benchmarks.studies.losses import Losses
 from benchmarks.studies.merging import Merging
 from benchmarks.studies.neighbours import Mu, NearestNeighbour
@@ -50,6 +51,8 @@ STUDIES = {
         FlippedLabels,
         Epsilon,
         TraceRatio,
+        HeldOutFeatures,
+        HeldOutMargins,
         Theta,
         Nineteen,
         NearestNeighbour,

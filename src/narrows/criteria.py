@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import norm  # whose squares do not overflow
 
+from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve.eigen import gram_eigh
 from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
@@ -130,6 +131,23 @@ def _spread(stats: ClassStats, p: np.ndarray, alone: bool) -> np.ndarray:
     check_spread(spread, lambda: deviations(stats, p))
     check_not_tiny(np.where(faint > rounding, faint, 0.0))
     spread[spread <= noise] = 0.0
+    return spread
+
+
+def held_out_spread(halves: Halves) -> np.ndarray:
+    """Return sum_j p_j (m_j - m)^2 with one factor of the fold and one of the other folds.
+
+    Its expectation is the diagonal of S_b itself: features whose class means agree add nothing.
+
+    Returns
+    -------
+    spread : ndarray of shape (n_features,)
+        May be negative.
+    """
+    spread, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
+    for columns, A, B in halves.deviations():
+        A *= B
+        spread[columns] = weighted(p, A)
     return spread
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from narrows.command.values import METHODS, method, number, numbers
+from narrows.command.values import METHODS, method, number_or_cv, numbers
 from narrows.io.formats import SUFFIXES
 from narrows.io.lines import MAX_LINE_MB
 from narrows.text import MOST
@@ -59,7 +59,9 @@ METHOD = click.option(
     help=f"One of {', '.join(METHODS)}. Start with ocfs, oc, srda or onlinesrda.",
 )  # fmt: skip
 PARAMETERS = (
-    _option("--n-features", "P", number, "Features to select: a number, or a fraction."),
+    _option(
+        "--n-features", "P", number_or_cv, "Features to select: a number, a fraction, or cv."
+    ),
     _option(
         "--energy", "SHARE", float,
         "Select the fewest features with this share of the total score; 0.8 if no size is given.",

@@ -57,6 +57,11 @@ def number(text: str) -> int | float:
     raise click.BadParameter(f"expected a number, got {text!r}.")
 
 
+def number_or_cv(text: str) -> int | float | str:
+    """Return a number, or the word cv."""
+    return text if text == "cv" else number(text)
+
+
 def numbers(text: str) -> Any:
     """Return a word, a number, or a list of numbers separated by commas."""
     try:

@@ -9,6 +9,7 @@ import numpy as np
 
 from narrows.evaluate.comparison import ALL, Line
 from narrows.evaluate.figure import COLOURS, new_figure
+from narrows.families._held_out import HeldOutSelector
 from narrows.families._select import Selector
 from narrows.solve.errors import ParameterError
 
@@ -135,6 +136,9 @@ class ScatterDisplay:
 class EnergyDisplay:
     """Plot of the scores of a selection, best first, and of their cumulative share.
 
+    With held-out scores, these are plotted too, as a share of the best one, with a band of one
+    standard error.
+
     Parameters
     ----------
     scores : ndarray of shape (n_features,)
@@ -143,6 +147,8 @@ class EnergyDisplay:
         Share of the total score in the p best features, `energy_` of a selector.
     chosen : int
         Number of selected features.
+    held_out, errors : ndarray of shape (n_features,), optional
+        `held_out_scores_` and `held_out_errors_` of a selector with ``n_features="cv"``.
 
     Attributes
     ----------
@@ -166,8 +172,16 @@ class EnergyDisplay:
     26
     """
 
-    def __init__(self, scores: np.ndarray, energy: np.ndarray, chosen: int):
+    def __init__(
+        self,
+        scores: np.ndarray,
+        energy: np.ndarray,
+        chosen: int,
+        held_out: np.ndarray | None = None,
+        errors: np.ndarray | None = None,
+    ):
         self.scores, self.energy, self.chosen = scores, energy, chosen
+        self.held_out, self.errors = held_out, errors
 
     @classmethod
     def from_estimator(
@@ -180,7 +194,11 @@ class EnergyDisplay:
                 "Use OCFS, IG or another selector."
             )
         scores = estimator.scores_[estimator.ranking_]
-        return cls(scores, estimator.energy_, estimator.n_features_).plot(ax, legend)
+        display = cls(scores, estimator.energy_, estimator.n_features_)
+        if isinstance(estimator, HeldOutSelector) and len(estimator.held_out_scores_):
+            display.held_out = estimator.held_out_scores_
+            display.errors = estimator.held_out_errors_
+        return display.plot(ax, legend)
 
     def plot(self, ax: Any = None, legend: Place = "right") -> EnergyDisplay:
         """Plot on given axes or in a new figure; return self.
@@ -194,7 +212,10 @@ class EnergyDisplay:
         share = np.clip(np.where(np.isfinite(self.scores), self.scores, best) / best, 0, 1)
         self.ax_.plot(p, self.energy, color=COLOURS[0], lw=1.8, label="share of the total score")
         self.ax_.plot(p, share, "--", color=COLOURS[5], lw=1.4, label="score / best score")
-        height = float(self.energy[self.chosen - 1])
+        curve = self.energy
+        if self.held_out is not None and self.held_out.max() > 0:
+            curve = self._plot_held_out(p, self.held_out)
+        height = float(curve[self.chosen - 1])
         self.ax_.plot([self.chosen], [height], "o", color="black")
         self.ax_.axvline(self.chosen, color="black", lw=0.8, ls=":")
         self.ax_.annotate(
@@ -211,6 +232,16 @@ class EnergyDisplay:
         self.ax_.grid(alpha=0.25)
         _legend(self.ax_, legend)
         return self
+
+    def _plot_held_out(self, p: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Plot the held-out scores as a share of the best; return that share."""
+        best, colour = float(scores.max()), COLOURS[1]
+        share: np.ndarray = scores / best
+        self.ax_.plot(p, share, "-.", color=colour, lw=1.8, label="held-out score / best")
+        if self.errors is not None:
+            error = self.errors / best
+            self.ax_.fill_between(p, share - error, share + error, color=colour, alpha=0.2, lw=0)
+        return share
 
 
 class ComparisonDisplay:

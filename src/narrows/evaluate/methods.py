@@ -29,7 +29,8 @@ from narrows.solve.columns import take
 from narrows.solve.errors import ParameterError
 from narrows.solve.threads import CORES
 
-Kind = tuple[bool, Second, int]  # of a state: presence, second moments, and samples kept
+# of a state: presence, second moments, samples kept, and folds
+Kind = tuple[bool, Second, int, int | None]
 _MANY = 500  # components: with so many, the threads of a decomposition hardly wait
 RIVALS: dict[str, Callable[[int], Any]] = {
     "truncatedsvd": lambda p: TruncatedSVD(p, random_state=0),
@@ -51,13 +52,15 @@ class States:
 
     def of(self, kind: Kind) -> tuple[ClassStats, float]:
         """Return a state of this kind, or one that holds more, and the CPU seconds it took."""
-        presence, second, kept = kind
+        presence, second, kept, folds = kind
         for more in ("total", "class"):  # the sums of squares for each class serve all but "cross"
-            if second != "cross" and (presence, more, kept) in self._kinds:
-                kind = presence, more, kept
+            if second != "cross" and (presence, more, kept, folds) in self._kinds:
+                kind = presence, more, kept, folds
         if kind not in self._made:
             started = time.process_time()
-            stats = ClassStats.of(*self._samples, second=kind[1], presence=presence, kept=kept)
+            stats = ClassStats.of(
+                *self._samples, second=kind[1], presence=presence, kept=kept, folds=folds
+            )
             self._made[kind] = stats, time.process_time() - started
         return self._made[kind]
 
@@ -76,7 +79,7 @@ class Ours:
         state = self.estimator._empty_state(n_features)
         if not isinstance(state, ClassStats):
             return None
-        return state.presence, state.second, state.kept
+        return state.presence, state.second, state.kept, state.folds
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Fit for at most `most` dimensions; return the CPU seconds."""

@@ -192,7 +192,9 @@ class Additive(Estimator):
 
     def _empty_state(self, n_features: int) -> ClassStats:
         """Return an empty state of the kind that `fit_stats` expects."""
-        return ClassStats(n_features, second=self._second(), presence=self._presence)
+        return ClassStats(
+            n_features, second=self._second(), presence=self._presence, folds=self._folds()
+        )
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> ClassStats:
         """Return the state that gave these arrays; it has to count what this method counts."""
@@ -241,6 +243,10 @@ class Additive(Estimator):
 
     def _second(self) -> Second:
         """Return which second moments the state has to hold."""
+        return None
+
+    def _folds(self) -> int | None:
+        """Return how many folds the state has to have, for parameters that are "cv"."""
         return None
 
     @abstractmethod

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
@@ -15,10 +15,12 @@ from narrows.criteria import Criterion
 from narrows.families._additive import Additive
 from narrows.families._base import read_only
 from narrows.families._engines import accepts_collections
+from narrows.families._folds import is_cv
 from narrows.families._parameters import check, is_integer
 from narrows.moments.stats import ClassStats
 from narrows.solve import columns
 from narrows.solve.errors import ParameterError, warn
+from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 
 _SIZES = ("n_features", "energy", "threshold", "per_class")
 
@@ -49,16 +51,26 @@ class Scores(NamedTuple):
 class Selection:
     """Ranked features and the best of them; each part is computed when it is first read."""
 
-    def __init__(self, scores: Scores, sizes: dict[str, Any], class_scores: Any):
+    def __init__(
+        self,
+        scores: Scores,
+        sizes: dict[str, Any],
+        class_scores: Callable[[], np.ndarray],
+        held_out: Callable[[], HeldOutCurve],
+    ):
         self.scores, self.varies, gain = scores
         self.gain = self.scores if gain is None else gain
-        self._sizes, self._class_scores = sizes, class_scores
+        self._sizes, self._class_scores, self._held_out = sizes, class_scores, held_out
         self.by_energy = all(size is None for key, size in sizes.items() if key != "energy")
         self.order = columns.rank(self.scores, self.varies)
 
     @cached_property
     def energy(self) -> np.ndarray:
         return columns.energy_curve(self.gain[self.order])
+
+    @cached_property
+    def held_out(self) -> HeldOutCurve:
+        return self._held_out()
 
     @cached_property
     def n_positive(self) -> int:
@@ -76,6 +88,8 @@ class Selection:
             for scores in self._class_scores():
                 mask[columns.rank(scores, self.varies)[:size]] = True
             return mask
+        if is_cv(size):
+            size = self.held_out.smallest()
         if kind == "energy":
             size = columns.count_by_energy(self.energy, size)
         mask[self.order[: columns.count_wanted(size, len(mask))]] = True
@@ -90,10 +104,11 @@ class Selector(SelectorMixin, Additive):
     """Picks features by score. Subclasses give `_score`, and `_class_scores` for `per_class`."""
 
     _class_scores: Callable[[ClassStats], np.ndarray]
+    _expected_size: ClassVar[str] = "a number"
 
     def __init__(
         self,
-        n_features: int | float | None = None,
+        n_features: int | float | str | None = None,
         energy: float | None = None,
         threshold: float | None = None,
         half_life: float | None = None,
@@ -106,6 +121,10 @@ class Selector(SelectorMixin, Additive):
     @abstractmethod
     def _score(self, stats: ClassStats) -> Scores:
         """Return the scores of all features."""
+
+    def _held_out_curve(self, stats: ClassStats) -> HeldOutCurve:
+        """Return held-out scores by the number of features; empty where they are not asked for."""
+        return NO_CURVE
 
     @property
     def scores_(self) -> np.ndarray:
@@ -200,12 +219,28 @@ class Selector(SelectorMixin, Additive):
                 + ". Leave out all but one."
             )
         for key, value in given.items():
+            if key == "n_features" and is_cv(value):
+                self._check_cv()
+                continue
             is_real = isinstance(value, Real) and not isinstance(value, bool)
-            check(name, key, value, is_real, "a number")
+            expected = self._expected_size if key == "n_features" else "a number"
+            check(name, key, value, is_real, expected)
             _check_size(name, key, value, n_features)
 
+    def _check_cv(self) -> None:
+        """Raise ParameterError where n_features="cv" is not available."""
+        raise ParameterError(
+            f'{type(self).__name__}: expected n_features to be a number, got "cv", which only '
+            "OCFS, FisherFS, IG and CHI support. Use a number, energy or threshold."
+        )
+
     def _solve(self, stats: ClassStats) -> Selection:
-        selection = Selection(self._score(stats), self._sizes(), lambda: self._class_scores(stats))
+        selection = Selection(
+            self._score(stats),
+            self._sizes(),
+            lambda: self._class_scores(stats),
+            lambda: self._held_out_curve(stats),
+        )
         advice = self._advice(selection)
         if advice:
             warn(f"{type(self).__name__}: {advice}")
@@ -249,7 +284,7 @@ class PerClassSelector(Selector):
 
     def __init__(
         self,
-        n_features: int | float | None = None,
+        n_features: int | float | str | None = None,
         energy: float | None = None,
         threshold: float | None = None,
         priors: Any = "empirical",

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, Criterion
+from narrows.criteria import BETWEEN, Criterion, held_out_spread
+from narrows.families._held_out import HeldOutSelector
 from narrows.families._project import ExactProjector
 from narrows.families._select import CriterionSelector, PerClassSelector
+from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve.eigen import orthogonal_part
 
 
-class OCFS(CriterionSelector, PerClassSelector):
+class OCFS(HeldOutSelector, CriterionSelector, PerClassSelector):
     """Orthogonal centroid feature selection.
 
     ::
@@ -28,8 +30,10 @@ class OCFS(CriterionSelector, PerClassSelector):
 
     Parameters
     ----------
-    n_features : int or float, optional
+    n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
+        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
+        five folds of one pass; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of scores, in (0, 1]. By default
         0.8 if neither `n_features`, `threshold` nor `per_class` is given.
@@ -56,6 +60,11 @@ class OCFS(CriterionSelector, PerClassSelector):
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first; ties go to the lower index. Sums alone do not distinguish a
         constant feature from one with equal class means: both score 0 and come last.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
+        With ``n_features="cv"``, the sum of the scores of the p best features on held-out folds,
+        and its standard error, for p = 1, ..., n_features: the product of the differences of class
+        means in a fold and in the others, which is 0 on average for a feature whose class means
+        agree. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -67,7 +76,7 @@ class OCFS(CriterionSelector, PerClassSelector):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
-        of features, or more than one size is given.
+        of features, more than one size is given, or there are fewer than five samples for "cv".
 
     See Also
     --------
@@ -102,6 +111,9 @@ class OCFS(CriterionSelector, PerClassSelector):
 
     def _criterion(self) -> Criterion:
         return BETWEEN
+
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        return held_out_spread(halves)
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         rounding = stats.rounding(p)

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import rel_entr
 
+from narrows.families._held_out import HeldOutSelector
 from narrows.families._select import PerClassSelector, Scores
+from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve.sums import weighted
 from narrows.solve.threads import each
@@ -49,7 +51,25 @@ class _Contingency(PerClassSelector):
             yield columns, self._per_class(P, p[p > 0, None], stats.n)
 
 
-class IG(_Contingency):
+class _HeldOutInformation(HeldOutSelector, _Contingency):
+    """Held-out scores in bits, whatever the score that features are ranked by."""
+
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        """Return the information in bits that the other folds have about the classes of a fold."""
+        gain, n = np.empty(halves.fold.n_features), halves.others.n
+        more = int((halves.p_others > 0).sum()) / n if n else 1.0
+        p, p_fold = halves.p_known[:, None], halves.p_fold[halves.p_fold > 0, None]
+
+        def score(block: tuple[slice, np.ndarray, np.ndarray, np.ndarray]) -> None:
+            columns, P, P_fold, total = block
+            absent = np.maximum(p - P, 0.0), np.maximum(1 - total, 0.0), p_fold - P_fold
+            gain[columns] = _foreseen(P, total, P_fold, p, more) + _foreseen(*absent, p, more)
+
+        each(score, halves.joint())
+        return gain
+
+
+class IG(_HeldOutInformation):
     """Information gain feature selection.
 
     ::
@@ -64,8 +84,10 @@ class IG(_Contingency):
 
     Parameters
     ----------
-    n_features : int or float, optional
+    n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
+        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
+        five folds of one pass; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
@@ -92,6 +114,10 @@ class IG(_Contingency):
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
+        With ``n_features="cv"``, the sum of the information of the p best features on held-out
+        folds in bits, and its standard error, for p = 1, ..., n_features: the log-likelihood of the
+        classes of a fold by the counts of the others, less that by the priors. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -103,7 +129,7 @@ class IG(_Contingency):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
-        of features, or more than one size is given.
+        of features, more than one size is given, or there are fewer than five samples for "cv".
 
     See Also
     --------
@@ -147,7 +173,7 @@ class IG(_Contingency):
         )
 
 
-class CHI(_Contingency):
+class CHI(_HeldOutInformation):
     """Chi-squared feature selection.
 
     ::
@@ -163,8 +189,10 @@ class CHI(_Contingency):
 
     Parameters
     ----------
-    n_features : int or float, optional
+    n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
+        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
+        five folds of one pass; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
@@ -190,6 +218,10 @@ class CHI(_Contingency):
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
+        With ``n_features="cv"``, the sum of the information of the p best features on held-out
+        folds in bits, as for `IG`, and its standard error, for p = 1, ..., n_features. Otherwise
+        empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -201,7 +233,7 @@ class CHI(_Contingency):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
-        of features, or more than one size is given.
+        of features, more than one size is given, or there are fewer than five samples for "cv".
 
     See Also
     --------
@@ -327,6 +359,19 @@ class MI(_Contingency):
 def _information(P: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Return P log2(P / (p sum_j P_j))."""
     return _bits(P, p * P.sum(axis=0))
+
+
+def _foreseen(
+    P: np.ndarray, total: np.ndarray, P_fold: np.ndarray, p: np.ndarray, more: float
+) -> np.ndarray:
+    """Return sum_j P_fold_j log2(q_j / p_j), with the shares q_j of P + more p.
+
+    A class that P does not know, with p_j = 0, adds nothing.
+    """
+    chance = p * (total + more)
+    ratio = np.divide(P + more * p, chance, out=np.ones_like(P), where=p > 0)
+    foreseen: np.ndarray = (P_fold * np.log2(ratio)).sum(axis=0)
+    return foreseen
 
 
 def _without_rounding(bits: np.ndarray) -> np.ndarray:

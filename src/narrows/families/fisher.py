@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, TOTAL, Criterion
+from narrows.criteria import BETWEEN, TOTAL, Criterion, held_out_spread
+from narrows.families._held_out import HeldOutSelector
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
-from narrows.families._select import Scores, Selector
+from narrows.families._select import Scores
 from narrows.families._streams import Stream
+from narrows.moments.halves import Halves
 from narrows.moments.priors import second_for
 from narrows.moments.state import Second
 from narrows.moments.stats import ClassStats
@@ -22,7 +24,7 @@ from narrows.solve.span_rules import ILDARule
 _ROUNDING = 1e-12  # relative to the variance of a feature: a smaller scatter within is 0
 
 
-class FisherFS(Selector):
+class FisherFS(HeldOutSelector):
     """Fisher score feature selection.
 
     ::
@@ -40,8 +42,10 @@ class FisherFS(Selector):
 
     Parameters
     ----------
-    n_features : int or float, optional
+    n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
+        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
+        five folds of one pass; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features` nor `threshold` is given.
@@ -68,6 +72,11 @@ class FisherFS(Selector):
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
+        With ``n_features="cv"``, the sum of s_bk / (s_bk + s_wk) of the p best features on held-out
+        folds, and its standard error, for p = 1, ..., n_features: s_bk is the product of the
+        differences of class means in a fold and in the others, which is 0 on average for a feature
+        whose class means agree. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -79,7 +88,7 @@ class FisherFS(Selector):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
-        of features, or more than one size is given.
+        of features, more than one size is given, or there are fewer than five samples for "cv".
 
     See Also
     --------
@@ -113,7 +122,7 @@ class FisherFS(Selector):
 
     def __init__(
         self,
-        n_features: int | float | None = None,
+        n_features: int | float | str | None = None,
         energy: float | None = None,
         threshold: float | None = None,
         priors: Any = "empirical",
@@ -126,6 +135,14 @@ class FisherFS(Selector):
 
     def _second(self) -> Second:
         return second_for(self.priors)
+
+    def _check_cv(self) -> None:
+        super()._check_cv()
+        if self.optimum == "trace_ratio":
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_features to be a number for "
+                f'optimum="trace_ratio", got "cv". Set a number, or use optimum="score".'
+            )
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
@@ -153,6 +170,11 @@ class FisherFS(Selector):
         with np.errstate(invalid="ignore"):  # inf * 0
             loss = np.where(within > 0, best * within, 0.0)
         return Scores(between - loss, varies)
+
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        others, p = halves.others, halves.p_others
+        gain, total = held_out_spread(halves), others.variances(p)
+        return np.divide(gain, total, out=np.zeros_like(gain), where=others.varying(p))
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:

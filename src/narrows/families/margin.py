@@ -138,7 +138,7 @@ class MMCFS(CriterionSelector):
 
     def __init__(
         self,
-        n_features: int | float | None = None,
+        n_features: int | float | str | None = None,
         energy: float | None = None,
         threshold: float | None = None,
         priors: Any = "empirical",

@@ -192,13 +192,17 @@ class Readings:
         """
         return priors(kind, self._counts)
 
-    def deviations(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def deviations(
+        self, p: np.ndarray, classes: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield m_j - m for the classes with p_j > 0, a block of features at a time.
 
         Parameters
         ----------
         p : ndarray of shape (n_classes,)
             Priors; m is sum_j p_j m_j.
+        classes : int, optional
+            Yield blocks as small as for so many classes.
 
         Yields
         ------
@@ -212,7 +216,7 @@ class Readings:
         means : The class means, as one array.
         """
         prior = p[p > 0]
-        for columns, D in self._means(p):
+        for columns, D in self._means(p, classes):
             D -= weighted(prior, D)
             yield columns, D
 
@@ -223,13 +227,15 @@ class Readings:
             bound += 4 * EPS * np.abs(self._origin)
         return bound
 
-    def joint(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def joint(
+        self, p: np.ndarray, classes: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield p_j m_j for the classes with p_j > 0, a block of features at a time.
 
         For a state of presence this is the probability that a sample has the feature and belongs
         to the class. As for `deviations`.
         """
-        for columns, M in self._means(p):
+        for columns, M in self._means(p, classes):
             if self._origin is not None:
                 M += self._origin[columns]
             M *= p[p > 0, None]
@@ -313,11 +319,13 @@ class Readings:
         """`centre` about the origin."""
         return self._sums.weighted(ratio(p, self._counts))
 
-    def _means(self, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def _means(
+        self, p: np.ndarray, classes: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield m_j about the origin, as `deviations` does m_j - m."""
         live = p > 0
         weight = self._counts[live, None]
-        for columns in blocks(self.n_features, max(1, BLOCK // max(1, live.sum()))):
+        for columns in blocks(self.n_features, max(1, BLOCK // max(1, classes or live.sum()))):
             yield columns, self._sums[columns][live] / weight
 
     def _mean_squares(self, p: np.ndarray) -> np.ndarray:

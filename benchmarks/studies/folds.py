@@ -1,0 +1,191 @@
+"""How many features selectors choose by held-out scores, and what a linear SVM keeps with them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.metrics import f1_score
+from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
+
+from benchmarks.harness import data_path
+from benchmarks.studies import corpora
+from benchmarks.studies.tables import figure, markdown
+from benchmarks.studies.which import _scaled
+from narrows import CHI, IG, MMCFS, OCFS, FisherFS
+from narrows.criteria import held_out_spread
+from narrows.evaluate.comparison import Fold, split
+from narrows.families._held_out import HeldOutSelector
+from narrows.moments.halves import Halves
+from narrows.solve.columns import take
+
+FOLDS = 5
+NEARLY = 0.99  # of the best held-out score
+
+
+class HeldOutFeatures:
+    """By method: the number of features, and the share of micro-F1 that they keep."""
+
+    name = "held-out features"
+    methods = (OCFS, FisherFS, IG, CHI)
+
+    def table(self) -> str:
+        found: dict[Any, list[Any]] = {method: [] for method in self.methods}
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of machines that stop
+            for title, counted, folds in _sets():
+                judge = _Judge(folds)
+                for method in self.methods:
+                    if method in (IG, CHI) and not counted:
+                        continue
+                    each = [_sizes(method, fold) for fold in folds]
+                    cells = [judge.cell([sizes[rule] for sizes in each]) for rule in each[0]]
+                    found[method].append([title, judge.d, figure(judge.all), *cells])
+        return "\n\n".join(
+            markdown(
+                [
+                    method.__name__, "features", "micro-F1 of all",
+                    "`energy=0.8`: features, % kept", '`n_features="cv"`',
+                    "99 % of the best held-out score",
+                ],
+                rows,
+            )
+            for method, rows in found.items()
+        )  # fmt: skip
+
+
+class HeldOutMargins:
+    """The same for MMCFS, whose held-out score is that of `_HeldOutMMCFS`, and its positive scores.
+
+    ``n_features="cv"`` is not available for MMCFS: this table is why.
+    """
+
+    name = "held-out margins"
+
+    def table(self) -> str:
+        rows = []
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of features that gain no margin
+            for title, _, folds in _sets():
+                judge, cells = _Judge(folds), []
+                for eps in (1.0, 0.1):
+                    rankings = [_margins(eps, fold) for fold in folds]
+                    cells += [judge.cell([made[rule] for made in rankings]) for rule in (0, 1)]
+                rows.append([title, judge.d, figure(judge.all), *cells])
+        return markdown(
+            [
+                "MMCFS", "features", "micro-F1 of all", "eps 1, by held-out margin: features, "
+                "% kept", "eps 1, `threshold=0`", "eps 0.1, by held-out margin",
+                "eps 0.1, `threshold=0`",
+            ],
+            rows,
+        )  # fmt: skip
+
+
+class _HeldOutMMCFS(HeldOutSelector, MMCFS):
+    """With a held-out score: S_b as that of OCFS, and the variance of the fold."""
+
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        variance = halves.fold.variances(halves.p_fold)
+        gain: np.ndarray = (1 + self.eps) * held_out_spread(halves) - self.eps * variance
+        return gain
+
+
+class _Judge:
+    """The micro-F1 of a linear SVM on some features of a set, over its folds."""
+
+    def __init__(self, folds: list[Fold]):
+        self.folds, self._known = folds, dict[Any, float]()
+        self.d = int(folds[0][0].shape[1])
+        every = np.arange(self.d)
+        self.all = float(np.mean([self._f1(k, every) for k in range(len(folds))]))
+
+    def cell(self, chosen: list[np.ndarray]) -> str:
+        """Median number of features, and per cent of the micro-F1 of all."""
+        f1 = np.mean([self._f1(k, some) for k, some in enumerate(chosen)])
+        return f"{int(np.median(list(map(len, chosen)))):,}, {100 * f1 / self.all:.1f}"
+
+    def _f1(self, k: int, some: np.ndarray) -> float:
+        some = np.sort(some)
+        key = k, some.tobytes()
+        if key not in self._known:
+            X, y, X_test, y_test = self.folds[k]
+            machine = LinearSVC(random_state=0).fit(take(X, some), y)
+            found = machine.predict(take(X_test, some))
+            self._known[key] = float(f1_score(y_test, found, average="micro"))
+        return self._known[key]
+
+
+def _sizes(method: Any, fold: Fold) -> dict[str, np.ndarray]:
+    """The features chosen by each rule."""
+    X, y = fold[:2]
+    fitted = method(n_features="cv").fit(X, y)
+    curve, order = fitted.held_out_scores_, fitted.ranking_
+    nearly = int((curve >= NEARLY * curve.max()).argmax()) + 1
+    chosen = fitted.n_features_
+    energy = fitted.set_params(n_features=None).n_features_
+    return {"energy": order[:energy], "cv": order[:chosen], "nearly": order[:nearly]}
+
+
+def _margins(eps: float, fold: Fold) -> tuple[np.ndarray, np.ndarray]:
+    X, y = fold[:2]
+    fitted = _HeldOutMMCFS(n_features="cv", eps=eps).fit(X, y)
+    order = fitted.ranking_
+    return order[: fitted.n_features_], order[: max(1, fitted.n_positive_)]
+
+
+@cache
+def _sets() -> list[tuple[str, bool, list[Fold]]]:
+    """All sets: title, whether presence says something, and the folds."""
+    return list(_made())
+
+
+def _made() -> Iterator[tuple[str, bool, list[Fold]]]:
+    for title, corpus in (("20 Newsgroups", corpora.news), ("R8", corpora.r8)):
+        data = corpus()
+        fold = data.X, data.y, data.X_test, data.y_test
+        yield title, True, [fold]
+        yield f"{title}, and as many of noise", True, [_with_noise(fold, 1)]
+    yield "RCV1, 4 classes", True, list(split(*corpora.archive("rcv1_4class")))
+    for name in ("tr41", "re0", "re1"):
+        folds = list(split(*corpora.documents(name), FOLDS))
+        yield name, True, folds
+        yield f"{name}, and twice as many of noise", True, [_with_noise(f, 2) for f in folds]
+    X, y = corpora.archive("katakis_spam_stream")
+    cut = 4 * len(y) // 5
+    yield "spam mails, in time order", True, [(X[:cut], y[:cut], X[cut:], y[cut:])]
+    X, y = load_digits(return_X_y=True)
+    folds = list(split(X / 16, y, FOLDS))
+    yield "digits", True, folds
+    yield "digits, and five times as many of noise", True, [_with_noise(f, 5) for f in folds]
+    X, y = corpora.faces()
+    X = np.ascontiguousarray(X[:, ::4]) / 255
+    yield "ORL, each 4th pixel", False, list(split(X, y, FOLDS))
+    file = np.load(data_path("news20_static384.npz"))
+    X = file["X"].astype(np.float64)
+    yield "embeddings", False, [_scaled(*fold) for fold in split(X, file["y"])]
+    for name in ("ionosphere", "wine", "waveform", "pima_diabetes"):
+        folds = [_scaled(*fold) for fold in split(*corpora.uci(name), FOLDS)]
+        yield name, False, folds
+        if name in ("ionosphere", "wine"):
+            yield f"{name}, and ten times as many of noise", False, [_with_noise(f, 10)
+                                                                     for f in folds]  # fmt: skip
+
+
+def _with_noise(fold: Fold, times: int) -> Fold:
+    """All features, and so many copies of them whose samples are shuffled."""
+    X, y, X_test, y_test = fold
+    rng = np.random.default_rng(0)
+    join: Any = sparse.hstack if sparse.issparse(X) else np.hstack
+    more = {"format": "csr"} if sparse.issparse(X) else {}
+    X, X_test = (
+        join([part, *(part[rng.permutation(part.shape[0])] for _ in range(times))], **more)
+        for part in (X, X_test)
+    )
+    return X, y, X_test, y_test
