@@ -32,6 +32,7 @@ from narrows.families.contingency import CHI, IG, MI
 from narrows.families.document_frequency import DF
 from narrows.families.fisher import ILDA, FisherFS
 from narrows.families.idrqr import IDRQR
+from narrows.families.kernel_srda import KernelSRDA
 from narrows.families.lda import LDA
 from narrows.families.margin import MMC, MMCFS
 from narrows.families.margin_online import IMMC
@@ -67,6 +68,7 @@ __all__ = [
     "SRDA",
     "ClassStats",
     "FisherFS",
+    "KernelSRDA",
     "OnlineSRDA",
     "VarianceFS",
     "Window",

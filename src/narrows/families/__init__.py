@@ -6,6 +6,7 @@ from narrows.families.contingency import CHI, IG, MI
 from narrows.families.document_frequency import DF
 from narrows.families.fisher import ILDA, FisherFS
 from narrows.families.idrqr import IDRQR
+from narrows.families.kernel_srda import KernelSRDA
 from narrows.families.lda import LDA
 from narrows.families.margin import MMC, MMCFS
 from narrows.families.margin_online import IMMC
@@ -19,7 +20,7 @@ METHODS = {
         *(OCFS, OC, OCM, IOC, IIS),
         *(MMCFS, MMC, IMMC),
         *(VarianceFS, PCA, CCIPCA),
-        *(FisherFS, LDA, SRDA, IDRQR, ILDA, OnlineSRDA),
+        *(FisherFS, LDA, SRDA, KernelSRDA, IDRQR, ILDA, OnlineSRDA),
         *(IG, CHI, MI, DF),
     )
 }

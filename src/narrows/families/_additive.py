@@ -66,7 +66,7 @@ class Additive(Estimator):
         fit_stats : Fit to a state instead of samples.
         """
         late = self._sums_show_nan(X, y, sample_weight)
-        return self._finish(self._add(None, X, y, sample_weight, late, reset=True))
+        return self._finish(self._add(None, X, y, sample_weight, late, again=True, reset=True))
 
     @atomic
     def partial_fit(
@@ -107,10 +107,10 @@ class Additive(Estimator):
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
         if fitted:
             self._fitted.solution = None  # first, since an interrupt may come after the update
-        stats = self._fitted.state if fitted else None
-        stats = self._add(stats, X, y, sample_weight, late, reset=not fitted, ensure_min_samples=0)
-        if not fitted:
-            self._fitted = Fitted(stats)
+        old = self._fitted.state if fitted else None
+        new = self._add(old, X, y, sample_weight, late, reset=not fitted, ensure_min_samples=0)
+        if new is not old:
+            self._fitted = Fitted(new, self._fitted.source if fitted else None)
         if allowed is not None:
             self._register(allowed)
         return self
@@ -267,22 +267,39 @@ class Additive(Estimator):
         return self
 
     def _add(
-        self, stats: ClassStats | None, X: Any, y: Any, weight: Any, late: bool, **checks: Any
+        self,
+        stats: ClassStats | None,
+        X: Any,
+        y: Any,
+        weight: Any,
+        late: bool,
+        again: bool = False,
+        **checks: Any,
     ) -> ClassStats:
-        """Check samples and add them to a state, which is new if None.
+        """Check samples, and return a state with them, which is a new one if None.
 
-        With `late`, NaN and infinity are found in the sums, so that X is read only once.
+        With `late`, NaN and infinity are found in the sums, so that X is read only once. With
+        `again`, these are all samples, and can be read again.
         """
         finite = {"ensure_all_finite": False} if late else {}
         X = self._check_X(X, **checks, **finite)
         self._check_parameters(X.shape[1])
-        stats = self._empty_state(X.shape[1]) if stats is None else stats
         try:
-            return self._update_state(stats, X, y, weight, check_input=False)
+            if stats is None:
+                stats = self._first_state(X.shape[1]) if again else self._empty_state(X.shape[1])
+            return self._learned(stats, X, y, weight)
         except RangeError:
             if late:
                 self._check_X(X, **checks)  # names what is not finite, unless it is the sum
             raise
+
+    def _first_state(self, n_features: int) -> Any:
+        """Return an empty state for a first pass over all samples."""
+        return self._empty_state(n_features)
+
+    def _learned(self, state: ClassStats, X: Any, y: Any, sample_weight: Any) -> ClassStats:
+        """Return a state with more samples, the same or another one."""
+        return self._update_state(state, X, y, sample_weight, check_input=False)
 
     def _update_state(
         self, state: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any

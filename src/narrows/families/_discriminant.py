@@ -12,8 +12,7 @@ from narrows.families._classifier import Classifier
 from narrows.families._cross import CrossProjector
 from narrows.families._project import ExplainedProjector
 from narrows.families._solved import Found, Solved
-from narrows.solve.products import product
-from narrows.solve.ridge import temperature
+from narrows.solve.ridge import Curve, temperature
 
 
 class Discriminant(Classifier, ExplainedProjector, CrossProjector):
@@ -41,10 +40,14 @@ class Discriminant(Classifier, ExplainedProjector, CrossProjector):
                 "got an older one. Call fit again to predict."
             )
         weights, intercept = solution.rule
-        found = product(X.astype(np.float64, copy=False), weights) + intercept
+        found = solution.times(X.astype(np.float64, copy=False), weights) + intercept
         if calibrated:
             found = found / self._temperature(solution)
         return self._of_every_class(found)
+
+    def _solved_for(self, state: Any, solution: Found) -> Any:
+        """Return the state that a solution is a function of."""
+        return state
 
     def _temperature(self, solution: Found) -> float:
         """Return what log posteriors are divided by, from held-out samples if any were kept."""
@@ -52,9 +55,38 @@ class Discriminant(Classifier, ExplainedProjector, CrossProjector):
             if solution.temperature is None:
                 found, stats = 1.0, self._state
                 if not isinstance(stats, Solved) and (stats.counts > 0).sum() > 1:
+                    stats = self._solved_for(stats, solution)
                     S = stats.scatters()
                     held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
                     if held:
                         found = temperature(S, counts, held, solution.alpha)
                 solution.temperature = found  # last, since an interrupt may come before
             return solution.temperature
+
+
+class Ridged(Discriminant):
+    """A discriminant whose ridge alpha may be chosen by held-out samples."""
+
+    @property
+    def alpha_(self) -> float:
+        """The ridge."""
+        return float(self._solution.alpha)
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        """The ridges that were compared, of shape (n_alphas,)."""
+        return self._curve().alphas
+
+    @property
+    def alpha_scores_(self) -> np.ndarray:
+        """The mean log-likelihood of held-out samples with each of `alphas_`."""
+        return self._curve().scores
+
+    @property
+    def alpha_errors_(self) -> np.ndarray:
+        """The standard errors of `alpha_scores_`."""
+        return self._curve().errors
+
+    def _curve(self) -> Curve:
+        found = getattr(self._solution, "curve", None)
+        return Curve(*np.empty((6, 0))) if found is None else found

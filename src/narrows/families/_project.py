@@ -36,6 +36,7 @@ class Directions:
     size: int | None = None
     in_type: dict[Any, np.ndarray] = field(default_factory=dict)
     total: float = 0.0
+    map: Any = None  # what makes coordinates of samples; if None, they are the features
 
     @classmethod
     def best(cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None) -> Self:
@@ -58,7 +59,11 @@ class Directions:
 
     def reduce(self, X: Any) -> Any:
         """Return X W, in the float type of X."""
-        return self.padded(product(X, self.of_type(X.dtype)))
+        return self.padded(self.times(X, self.of_type(X.dtype)))
+
+    def times(self, X: Any, V: np.ndarray) -> Any:
+        """Return the coordinates of samples times V."""
+        return product(X, V) if self.map is None else self.map.times(X, V)
 
     def of_type(self, dtype: Any) -> np.ndarray:
         if dtype not in self.in_type:
@@ -108,7 +113,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         solution = self._solution
         self._check_any(solution)
         present = solution.W, solution.eigenvalues, solution.available, solution.size
-        return Directions(*present).reduce
+        return Directions(*present, map=solution.map).reduce
 
     def _check_any(self, solution: Directions) -> None:
         if not solution.width:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from narrows.families._bands import InBands
-from narrows.families._discriminant import Discriminant
+from narrows.families._discriminant import Ridged
 from narrows.families._parameters import check, check_whole, check_word, is_number
 from narrows.families._solved import Found
 from narrows.moments.cross import MOST
 from narrows.moments.stats import ClassStats
 from narrows.solve.centred import Centred
 from narrows.solve.exact import by_discriminant_power, lsqr_regressions
-from narrows.solve.ridge import Curve, choose, chosen
+from narrows.solve.ridge import choose, chosen
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 
 _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
@@ -23,7 +23,7 @@ _RIDGES = ("auto", "scale", "cv")
 _SCALES = ("mean", "within")
 
 
-class SRDA(InBands, Discriminant):
+class SRDA(InBands, Ridged):
     """Spectral regression discriminant analysis, exact on a stream.
 
     ::
@@ -198,30 +198,6 @@ class SRDA(InBands, Discriminant):
     def n_iter_(self) -> int:
         """The number of LSQR steps of the slowest response; 1 where no steps are needed."""
         return max(1, int(self._solution.more))
-
-    @property
-    def alpha_(self) -> float:
-        """The ridge."""
-        return float(self._solution.alpha)
-
-    @property
-    def alphas_(self) -> np.ndarray:
-        """The ridges that were compared, of shape (n_alphas,)."""
-        return self._curve().alphas
-
-    @property
-    def alpha_scores_(self) -> np.ndarray:
-        """The mean log-likelihood of held-out samples with each of `alphas_`."""
-        return self._curve().scores
-
-    @property
-    def alpha_errors_(self) -> np.ndarray:
-        """The standard errors of `alpha_scores_`."""
-        return self._curve().errors
-
-    def _curve(self) -> Curve:
-        found = getattr(self._solution, "curve", None)
-        return Curve(*np.empty((4, 0))) if found is None else found
 
     def _ridge(self, mean_square: float) -> float:
         return mean_square if isinstance(self.alpha, str) else float(self.alpha)

@@ -25,6 +25,7 @@ class Algebra(Readings):
 
     n_samples: int
     kept: int
+    folds: int | None
     _placed: float  # the total weight when the mean was last compared with the origin
 
     def copy(self) -> Self:
@@ -96,9 +97,17 @@ class Algebra(Readings):
         A class of less than 1e-12 of the total weight is dropped: its weight becomes 0.
         """
         new = self._scaled(weight)
-        new._accumulate(fresh)
+        new._accumulate(fresh._later(self.n_samples))
         new._clear(np.flatnonzero(new._counts < _GONE * new.n))
         return self._become(new)
+
+    def _later(self, first: int) -> Self:
+        """Return a state of samples that were learned after so many others."""
+        if not self.kept:
+            return self
+        return self._with(
+            self._moments | {"kept": self._moments["kept"].later(first)}, self._origin
+        )
 
     def _scaled(self, weight: float) -> Self:
         with np.errstate(over="ignore"):  # checked next
@@ -150,7 +159,7 @@ class Algebra(Readings):
                 f"ClassStats: expected another state, got {type(other).__name__}. "
                 "Use ClassStats.of(X, y) to make a state of samples."
             )
-        for what in ("n_features", "second", "presence", "kept"):
+        for what in ("n_features", "second", "presence", "kept", "folds"):
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise ValueError(

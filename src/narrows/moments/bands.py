@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from scipy import linalg, sparse
 
+from narrows.moments.batch import ToKeep
 from narrows.moments.cross import MOST
+from narrows.moments.kept import hashes
+from narrows.moments.maps import Map
 from narrows.moments.stats import ClassStats
+from narrows.solve.scatter import Scatter
 from narrows.solve.schema import FINITE, SORTED, Check, Field, between, checked
-from narrows.solve.sums import canonical, weighted
+from narrows.solve.sums import canonical, check_sparse, weighted
 
 NOWHERE = -1  # the place of a feature that is neither in the head nor in a band
 _COORDINATES = 256  # of all bands together, about, where there are few classes
 _FEWEST = 4  # bands
 _ALIKE = 1e-6  # of the largest eigenvalue: class means of a band that are parallel
 _CANCELLED = 1e-12  # of the length that class sums can have: what is rounding where values cancel
+_NUMBERS = 1 << 22  # entries of samples, before and after, at a time
 _DIGITS = 30  # bits of a number that decide an order, so that rounding does not
 _JUST_BELOW = 1e-9  # of a band: rounding
 
@@ -32,7 +39,7 @@ _SCHEMA = {
 }
 
 
-class Bands:
+class Bands(Map):
     """The best features by themselves, and class means in bands of the other features.
 
     ::
@@ -61,6 +68,8 @@ class Bands:
     sizes : ndarray of shape (g,)
         The number of columns of each P_b; what `mix` has beyond is not used.
     """
+
+    marker = "map_band"
 
     def __init__(
         self,
@@ -130,21 +139,39 @@ class Bands:
 
     @property
     def n_coordinates(self) -> int:
-        """The number of columns of P; samples have one coordinate more."""
+        """The number of columns of P."""
         return int(self.first[-1])
 
     @property
-    def nbytes(self) -> int:
-        """The bytes of the arrays."""
-        return sum(array.nbytes for array in self.to_arrays().values())
+    def width(self) -> int:
+        """The number of coordinates of samples."""
+        return self.n_coordinates + 1
 
     @property
     def n_filled(self) -> int:
         """The number of coordinates that few samples lack: those of the bands, and the length."""
-        return self.n_coordinates - len(self.head) + 1
+        return self.width - len(self.head)
+
+    def n_samples_at_once(self, X: Any) -> int:
+        """Return how many of these samples to map at a time."""
+        n, d = X.shape
+        entries = (X.nnz // max(1, n) if sparse.issparse(X) else d) + self.n_filled
+        return max(1, _NUMBERS // entries)
+
+    def mapped(self, X: Any, weight: float, keep: bool) -> tuple[sparse.csr_array, ToKeep | None]:
+        """Return the coordinates of samples, and with `keep` what to keep of them."""
+        X = sparse.csr_array(X)
+        check_sparse(X, weight, squared=True)
+        found = self.coordinates(X)
+        # hashes of coordinates would depend on rounding
+        return found, ToKeep(found, hashes(X)) if keep else None
+
+    def coordinates_of_kept(self, X: Any) -> Any:
+        """Return the coordinates of kept samples."""
+        return X
 
     def coordinates(self, X: sparse.csr_array) -> sparse.csr_array:
-        """Return samples in coordinates, of shape (n_samples, n_coordinates + 1)."""
+        """Return samples in coordinates, of shape (n_samples, width)."""
         from narrows.solve.bands_steps import fold_rows
 
         X = canonical(X)
@@ -158,7 +185,7 @@ class Bands:
         )  # fmt: skip
         used = int(indptr[-1])
         parts = data[:used], indices[:used], indptr.astype(np.int32)
-        return sparse.csr_array(parts, shape=(n, self.n_coordinates + 1))
+        return sparse.csr_array(parts, shape=(n, self.width))
 
     def directions(self, U: np.ndarray) -> np.ndarray:
         """Return P U, of shape (n_features, p)."""
@@ -182,10 +209,23 @@ class Bands:
         ends = np.append(self.ends, np.full(more, self.ends[-1]))
         return type(self)(band, self.head, ends, self.codes, self.sums, self.mix, self.sizes)
 
-    def is_same(self, other: Self) -> bool:
-        """Whether another map gives equal coordinates."""
-        mine, theirs = self.to_arrays(), other.to_arrays()
-        return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    def mean(self, stats: Any) -> np.ndarray:
+        """Return the mean of the samples, as far as the map keeps it."""
+        return self.directions(stats.mean[: self.n_coordinates, None])[:, 0]
+
+    def mean_square(self, stats: Any) -> float:
+        """Return the mean squared length of samples, less that of their mean."""
+        return float(stats.mean_square()) + float(stats.mean[-1]) ** 2
+
+    def scatter(self, S: Scatter) -> Scatter:
+        """Return the scatters to solve for, from those of the coordinates."""
+        for of_length in (S.C[-1], S.H[:, -1], S.m[-1:]):
+            of_length[:] = 0.0  # outside of the span of the samples, so that no direction has it
+        return replace(S, basis=self.directions, place=partial(_placed, S.m))
+
+    def feature(self, coordinate: int) -> int | None:
+        """Return the feature that a coordinate is, or None where it is of many."""
+        return int(self.head[coordinate]) if coordinate < len(self.head) else None
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the map as named arrays."""
@@ -196,6 +236,13 @@ class Bands:
         """Return the map that `to_arrays` described."""
         checked(arrays, _SCHEMA, _RULES)
         return cls(**{name.removeprefix("map_"): np.array(arrays[name]) for name in _SCHEMA})
+
+
+def _placed(m: np.ndarray, X: sparse.csr_array) -> np.ndarray:
+    """Return coordinates of samples less the mean, without the length of what is left out."""
+    found: np.ndarray = X.toarray() - m
+    found[:, -1] = 0.0
+    return found
 
 
 def _coarse(values: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,6 +11,13 @@ from scipy import sparse
 from narrows.moments.table import Table
 from narrows.solve.sums import add_sparse, canonical, dense_sums, with_values
 from narrows.solve.undo import Undo
+
+
+class ToKeep(NamedTuple):
+    """What is kept of each sample, if not the sample itself, and the hashes to keep by."""
+
+    X: Any
+    keys: np.ndarray
 
 
 @dataclass
@@ -26,8 +33,12 @@ class Batch:
         See `solve.sums.add_sparse`.
     origin : ndarray of shape (n_features,), optional
         What dense samples are measured from.
-    keys : ndarray of shape (n_samples,), optional
-        The hashes by which samples are kept; those of X by default.
+    to_keep : ToKeep, optional
+        What is kept instead of X.
+    in_place : bool
+        Whether arrays that a moment made itself may be lost if the update fails.
+    first : int
+        The number of the first of these samples among those that the state has learned.
 
     Attributes
     ----------
@@ -43,7 +54,9 @@ class Batch:
     presence: bool
     origin: np.ndarray | None
     undo: Undo | None
-    keys: np.ndarray | None = None
+    to_keep: ToKeep | None = None
+    in_place: bool = False
+    first: int = 0
     sums: Any = None
     squares: Any = None
     by_class: bool = False

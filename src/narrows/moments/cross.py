@@ -33,6 +33,7 @@ from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import blocks, canonical, widened, with_values
 
 MOST = 8192  # features: 512 MB
+COORDINATES = 16_384  # of samples behind a map: 2 GB
 _SINGLE = 2.0**-21  # of a sum of squares in single precision: its rounding
 
 
@@ -45,7 +46,7 @@ class Cross:
     Parameters
     ----------
     n_features : int
-        At most 8,192.
+        At most `most`.
     products : ndarray of shape (n_features, n_features), optional
         The lower triangle of G, in Fortran order; zeros above it.
     rows : tuple of Rows
@@ -54,6 +55,8 @@ class Cross:
         How far the diagonal may be off by the rounding of what was subtracted.
     single : float
         The trace of all products that were computed in single precision.
+    most : int
+        The limit of the number of features.
     """
 
     names: ClassVar[tuple[str, ...]] = ("cross", "cross_rounding", "cross_single")
@@ -68,14 +71,16 @@ class Cross:
         rows: tuple[Rows, ...] = (),
         rounding: np.ndarray | None = None,
         single: float = 0.0,
+        most: int = MOST,
     ):
-        if n_features > MOST:
+        if n_features > most:
             raise WidthError(
-                f'ClassStats: expected at most {MOST:,} features for second="cross", got '
+                f'ClassStats: expected at most {most:,} features for second="cross", got '
                 f"{n_features:,}. Select features first, or use OnlineSRDA or OC.",
                 n_features,
             )
-        self.n_features = n_features
+        self.n_features, self.most = n_features, most
+        self._made_here = False  # the products, in an update
         self._held = products, rows  # replaced together, since a read may be interrupted
         self.rounding, self.single = rounding, single
 
@@ -115,12 +120,12 @@ class Cross:
             check_range(rows.X, float(weight.max()))
             self._held = self._held[0], (*self._held[1], rows)
             return
-        products = self.summed()
+        products = self.summed(batch.in_place and self._made_here)
         for part in blocks(n, step(X)):
             some = X[part] if sparse.issparse(X) else about(X[part], origin, X.dtype)
             self.single += add(products, some, weight[part])
         check_products(products)
-        self._held = products, ()
+        self._held, self._made_here = (products, ()), True
 
     def add(self, row: np.ndarray, other: Self, sign: float) -> None:
         """Add `sign` times a moment about the same origin; a subtraction adds to `rounding`."""
@@ -182,7 +187,7 @@ class Cross:
     def widened(self, n_features: int) -> Self:
         """Return the moment with more features, which are 0."""
         more = n_features - self.n_features
-        new = type(self)(n_features, single=self.single)
+        new = type(self)(n_features, single=self.single, most=self.most)
         products, rows = self._held
         if products is not None:
             wide = np.zeros((n_features, n_features), order="F")
@@ -200,7 +205,7 @@ class Cross:
         kept = tuple(Rows(r.X[:, columns], r.weight) for r in rows)
         start, stop, _ = columns.indices(self.n_features)
         rounding = None if self.rounding is None else self.rounding[columns]
-        return type(self)(stop - start, products, kept, rounding, self.single)
+        return type(self)(stop - start, products, kept, rounding, self.single, self.most)
 
     @classmethod
     def beside(cls, parts: Sequence[Self], in_memory: bool) -> Self:
@@ -209,7 +214,7 @@ class Cross:
         return part._like(*part._held)
 
     def _like(self, products: np.ndarray | None, rows: tuple[Rows, ...]) -> Self:
-        return type(self)(self.n_features, products, rows, self.rounding, self.single)
+        return type(self)(self.n_features, products, rows, self.rounding, self.single, self.most)
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -305,8 +310,9 @@ class Cross:
             weight = np.array(arrays["cross_sparse_weight"])
             parts = tuple(np.array(arrays[f"cross_{k}"]) for k in ("data", "indices", "indptr"))
             rows.append(Rows(sparse.csr_array(parts, shape=(len(weight), d)), weight))
-        new = cls(d, G, tuple(rows), None if rounding is None else np.array(rounding))
-        new.single = float(arrays["cross_single"])
+        rounding = None if rounding is None else np.array(rounding)
+        most = MOST if d <= MOST else COORDINATES
+        new = cls(d, G, tuple(rows), rounding, float(arrays["cross_single"]), most)
         return new
 
     # -- inside -------------------------------------------------------------------------------
@@ -333,13 +339,16 @@ class Cross:
             groups += some
         return groups
 
-    def summed(self) -> np.ndarray:
-        """Return the products of all samples, in an array that the caller may write to."""
+    def summed(self, in_place: bool = False) -> np.ndarray:
+        """Return the products of all samples, in an array that the caller may write to.
+
+        With `in_place` that is the present one, which the caller has to replace.
+        """
         products = self._held[0]
         if products is None:
             G = np.zeros((self.n_features, self.n_features), order="F")
         else:
-            G = products.copy(order="F")
+            G = products if in_place else products.copy(order="F")
         for group in self._groups():
             for part in blocks(len(group.weight), step(group.X)):
                 add(G, group.X[part], group.weight[part])
@@ -371,7 +380,7 @@ def _complete(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> boo
 
 
 _SCHEMA = {
-    "cross_width": Field("i8", (), between(0, MOST)),
+    "cross_width": Field("i8", (), between(0, COORDINATES)),
     "cross_single": Field("f8", (), NOT_NEGATIVE),
     "cross": Field("f8", ("t",), FINITE, optional=True),
     "cross_rounding": Field("f8", ("d",), NOT_NEGATIVE, optional=True),

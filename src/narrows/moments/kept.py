@@ -13,7 +13,7 @@ from scipy import sparse
 
 from narrows.moments.batch import Batch
 from narrows.moments.moment import Shift
-from narrows.solve.schema import FINITE, MOST, Check, Field, between
+from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
 from narrows.solve.sums import blocks, canonical, stacked, widened
 
 _BLOCK = 1 << 15  # numbers that are hashed at a time
@@ -24,11 +24,13 @@ _SCHEMA = {
     "kept_keys": Field("u8", ("q",)),
     "kept_code": Field("i8", ("q",), between(0, "c")),
     "kept_weight": Field("f8", ("q",), FINITE),
+    "kept_when": Field("i8", ("q",), between(0, MOST), optional=True),
+    "kept_width": Field("i8", (), between(0, 2**31 - 1), optional=True),
 }
-_DENSE = {"kept_rows": Field("f8", ("q", "d"), FINITE)}
+_DENSE = {"kept_rows": Field("f8", ("q", "v"), FINITE)}
 _SPARSE = {
     "kept_indptr": Field("i8", ("q+1",), between(0, MOST)),
-    "kept_indices": Field("i8", ("h",), between(0, "d")),
+    "kept_indices": Field("i8", ("h",), between(0, 2**31 - 1)),
     "kept_data": Field("f8", ("h",), FINITE),
 }
 
@@ -40,6 +42,7 @@ class Samples(NamedTuple):
     code: np.ndarray  # the number of the class of each
     weight: np.ndarray
     keys: np.ndarray
+    when: np.ndarray  # the number of each in the stream that its state learned
 
 
 class Kept:
@@ -64,7 +67,7 @@ class Kept:
         none = np.empty(0, np.int64)
         X = np.empty((0, n_features))
         # those that are kept, and others, which still have to be sorted in; replaced together
-        first = Samples(X, none, np.empty(0), np.empty(0, np.uint64))
+        first = Samples(X, none, np.empty(0), np.empty(0, np.uint64), none)
         self._held: tuple[Samples, ...] = (first,)
 
     @property
@@ -87,7 +90,8 @@ class Kept:
         row, column = Y.coords
         counted = Y.data > 0
         row, column, weight = row[counted], column[counted], Y.data[counted]
-        keys = (hashes(batch.X) if batch.keys is None else batch.keys)[row]
+        X, keys = batch.to_keep or (batch.X, hashes(batch.X))
+        keys = keys[row]
         some = np.flatnonzero(keys <= self.bound)
         if not len(some):
             return
@@ -95,16 +99,19 @@ class Kept:
             ordered = np.sort(keys[some])
             distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
             some = np.flatnonzero(keys <= distinct[: self.most][-1])
-        X = batch.X[row[some]].astype(np.float64)
+        X = X[row[some]].astype(np.float64)
         if batch.presence:
             X = (X != 0).astype(np.float64)
-        self._take(Samples(X, batch.row[column[some]], weight[some], keys[some]))
+        when = batch.first + row[some]
+        self._take(Samples(X, batch.row[column[some]], weight[some], keys[some], when))
 
     def add(self, row: np.ndarray, other: Self, sign: float) -> None:
         """Add `sign` times the weights of others; its class j has the number row[j]."""
         self.bound = min(self.bound, other.bound)
-        X, code, weight, keys = other.samples
-        self._take(Samples(X, row[code], sign * weight, keys))
+        X, code, weight, keys, when = other.samples
+        if sign < 0:
+            when = np.full_like(when, MOST)
+        self._take(Samples(X, row[code], sign * weight, keys, when))
 
     def _take(self, more: Samples) -> None:
         """Keep the samples of least hash, of those kept and these; sorting can wait."""
@@ -118,23 +125,26 @@ class Kept:
         X = stacked([s.X for s in every if len(s.keys)] or [every[0].X])
         code, weight = (np.concatenate([s[k] for s in every]) for k in (1, 2))
         keys = np.concatenate([s.keys for s in every])
+        when = np.concatenate([s.when for s in every])
         order = np.lexsort((code, keys))
-        code, weight, keys = code[order], weight[order], keys[order]
+        code, weight, keys, when = code[order], weight[order], keys[order], when[order]
         new = np.append(True, (keys[1:] != keys[:-1]) | (code[1:] != code[:-1]))[: len(keys)]
+        number = np.cumsum(new) - 1
         code, keys, order = code[new], keys[new], order[new]
-        weight = np.bincount(np.cumsum(new) - 1, weight, len(keys)).astype(np.float64)
+        weight = np.bincount(number, weight, len(keys)).astype(np.float64)
+        first = np.full(len(keys), MOST)
+        np.minimum.at(first, number, when)
         kept = (keys <= self.bound) & (weight > 1e-12 * np.abs(weight).max(initial=0.0))
         if kept.sum() > self.most:
             self.bound = keys[kept][self.most - 1]
             kept &= keys <= self.bound
-        self._held = (Samples(X[order[kept]], code[kept], weight[kept], keys[kept]),)
+        self._held = (Samples(X[order[kept]], code[kept], weight[kept], keys[kept], first[kept]),)
 
     def clear(self, row: np.ndarray, empty: bool) -> None:
         """Remove the samples of classes that are gone."""
-        X, code, weight, keys = self.samples
-        left = ~np.isin(code, row)
+        left = ~np.isin(self.samples.code, row)
         if not left.all():
-            self._held = (Samples(X[left], code[left], weight[left], keys[left]),)
+            self._held = (Samples(*(each[left] for each in self.samples)),)
 
     def shifted(self, shift: Shift) -> Self:
         """Return the same samples: they are not about an origin."""
@@ -143,6 +153,11 @@ class Kept:
     def scaled(self, weight: float) -> Self:
         """Return the samples with weights times a number."""
         return self._like(self.samples._replace(weight=self.samples.weight * weight))
+
+    def later(self, first: int) -> Self:
+        """Return the samples as those that were learned after so many others."""
+        when = np.minimum(self.samples.when + max(0, first), MOST)
+        return self._like(self.samples._replace(when=when))
 
     def spread(self, row: np.ndarray, n_classes: int) -> Self:
         """Return the samples with other numbers of their classes."""
@@ -172,13 +187,15 @@ class Kept:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return it as named arrays."""
-        X, code, weight, keys = self.samples
+        X, code, weight, keys, when = self.samples
         arrays = {
             "kept": np.array(self.most),
             "kept_bound": np.array(self.bound),
             "kept_keys": keys,
             "kept_code": code.astype(np.int64),
             "kept_weight": weight,
+            "kept_width": np.array(X.shape[1]),
+            "kept_when": when.astype(np.int64),
         }
         if not sparse.issparse(X):
             return {**arrays, "kept_rows": X}
@@ -188,14 +205,21 @@ class Kept:
     @classmethod
     def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
         """Return the schema of its arrays, and rules."""
-        rules = (Check("kept samples in their order", _in_order),)
+        rules = (
+            Check("kept samples in their order", _in_order),
+            Check("kept samples of one width", _as_wide),
+        )
         if "kept_rows" in arrays:
             return _SCHEMA | _DENSE, rules
         return _SCHEMA | _SPARSE, (*rules, Check("rows of kept samples", _is_csr))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
-        """Return the moment of `to_arrays`, which fits `schema`."""
+        """Return the moment of `to_arrays`, which fits `schema`, of samples of so many features."""
+        if int(arrays.get("kept_width", n_features)) != n_features:
+            raise SchemaError(
+                f"kept_width: expected {n_features} features, got {int(arrays['kept_width'])}."
+            )
         new = cls(n_features, int(arrays["kept"]))
         new.bound = np.uint64(arrays["kept_bound"])
         if "kept_rows" in arrays:
@@ -203,8 +227,9 @@ class Kept:
         else:
             parts = tuple(np.array(arrays[f"kept_{k}"]) for k in ("data", "indices", "indptr"))
             X = sparse.csr_array(parts, shape=(len(arrays["kept_keys"]), n_features))
-        rest = (np.array(arrays[f"kept_{k}"]) for k in ("code", "weight", "keys"))
-        new._held = (Samples(X, *rest),)
+        code, weight, keys = (np.array(arrays[f"kept_{k}"]) for k in ("code", "weight", "keys"))
+        when = np.array(arrays.get("kept_when", np.zeros_like(code)))
+        new._held = (Samples(X, code, weight, keys, when),)
         return new
 
 
@@ -242,6 +267,13 @@ def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> boo
     code = arrays["kept_code"]
     later = (keys[1:] > keys[:-1]) | ((keys[1:] == keys[:-1]) & (code[1:] > code[:-1]))
     return bool(later.all())
+
+
+def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    width = int(arrays.get("kept_width", np.array(sizes["d"])))
+    if "kept_rows" in arrays:
+        return sizes["v"] == width
+    return bool(arrays["kept_indices"].max(initial=-1) < width)
 
 
 def _is_csr(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from narrows.moments.bands import Bands
-from narrows.moments.kept import hashes
 from narrows.moments.labels import indicator
+from narrows.moments.maps import Map
+from narrows.moments.random_features import RandomFeatures
 from narrows.moments.stats import ClassStats, checked_rows
 from narrows.solve.errors import RangeError
 from narrows.solve.ridge import HeldOut
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import SchemaError
-from narrows.solve.sums import blocks, check_sparse
+from narrows.solve.sums import blocks
 
-_NUMBERS = 1 << 22  # entries of samples, before and after, at a time
+_MAPS: tuple[type[Map], ...] = (Bands, RandomFeatures)
 
 
 class Mapped:
@@ -32,19 +31,36 @@ class Mapped:
 
     Parameters
     ----------
-    map : Bands
+    map : Map
         What makes coordinates of samples; frozen.
     stats : ClassStats
         Of the coordinates, with ``second="cross"``.
     """
 
-    def __init__(self, map: Bands, stats: ClassStats):
+    def __init__(self, map: Any, stats: ClassStats):
         self.map, self.stats = map, stats
 
     @classmethod
-    def empty(cls, map: Bands, kept: int) -> Self:
+    def empty(cls, map: Map, kept: int) -> Self:
         """Return the state of no samples, that will keep some."""
-        return cls(map, ClassStats(map.n_coordinates + 1, second="cross", kept=kept))
+        return cls(map, ClassStats.of_coordinates(map.width, kept, map.kept_width))
+
+    @classmethod
+    def of_kept(cls, map: Map, stats: ClassStats, kept: int) -> Self:
+        """Return the state of samples that another state has kept, all of them."""
+        order = np.argsort(stats.samples.when, kind="stable")
+        X, code, weight = (each[order] for each in stats.samples[:3])
+        new = cls.empty(map, kept)
+        classes = stats.classes
+        Y = sparse.csr_array((weight, code, np.arange(len(code) + 1)), (len(code), len(classes)))
+        new._learn(X, classes, Y)
+        new.stats.n_samples = stats.n_samples
+        new.register(classes[stats.known])
+        return new
+
+    def of_same_map(self, stats: ClassStats) -> Self:
+        """Return the state, with this map, of samples that another state has kept, all of them."""
+        return self.of_kept(self.map, stats, self.stats.kept)
 
     # -- learning -------------------------------------------------------------------------------
 
@@ -58,16 +74,15 @@ class Mapped:
             raise ValueError(
                 f"ClassStats: expected samples with {self.n_features} features, got {X.shape[1]}."
             )
-        classes, Y = indicator(X, y, sample_weight)
-        weight, new = float(Y.sum()), self.stats.copy()
-        n, d = X.shape
-        entries = (X.nnz // max(1, n) if sparse.issparse(X) else d) + self.map.n_filled
-        for part in blocks(n, max(1, _NUMBERS // entries)):
-            some = sparse.csr_array(X[part])
-            check_sparse(some, weight, squared=True)
-            keys = hashes(some) if new.kept else None  # of coordinates, they depend on rounding
+        return self._learn(X, *indicator(X, y, sample_weight))
+
+    def _learn(self, X: Any, classes: np.ndarray, Y: Any) -> Self:
+        """Add checked samples, of what `indicator` makes of their labels, in place."""
+        weight, n, new = float(Y.sum()), X.shape[0], self.stats.copy()
+        for part in blocks(n, self.map.n_samples_at_once(X)):
+            Z, kept = self.map.mapped(X[part], weight, bool(new.kept))
             with self._features_in_errors():
-                new.add_samples(self.map.coordinates(some), classes, Y[part], keys)
+                new.add_samples(Z, classes, Y[part], kept, in_place=True)
         self.stats = new
         return self
 
@@ -83,7 +98,7 @@ class Mapped:
 
     def emptied(self) -> Self:
         """Return the state of no samples, with the same map."""
-        return type(self)(self.map, self.stats.emptied())
+        return self.empty(self.map, self.stats.kept)
 
     def copy(self) -> Self:
         """Return a state that shares only the map with this one."""
@@ -99,8 +114,35 @@ class Mapped:
             stats = ClassStats.summed([first.stats, *(each.stats for each in others)])
         return cls(first.map, stats)
 
+    def __add__(self, other: Any) -> Self:
+        return self.summed([self, self._like(other)])
+
+    def __sub__(self, other: Any) -> Self:
+        other = self._like(other)
+        with self._features_in_errors():
+            return type(self)(self.map, self.stats - other.stats)
+
+    def _like(self, other: Any) -> Any:
+        """Return another state as one with this map."""
+        if isinstance(other, ClassStats) and other.kept:
+            return self.of_same_map(other)
+        if not isinstance(other, Mapped):
+            raise TypeError(
+                f"ClassStats: expected another state with a map, got {type(other).__name__}."
+            )
+        self._check_map(other)
+        return other
+
     def __mul__(self, weight: Any) -> Self:
         return type(self)(self.map, self.stats * weight)
+
+    __rmul__ = __mul__
+
+    def without_hidden(self) -> Self:
+        """Return the state of the features themselves, without hidden ones."""
+        new = type(self)(self.map.linear(), self.stats.cut(slice(self.map.n_hidden, None)))
+        new.stats.keep_as(self.stats)
+        return new
 
     def fade(self, weight: float, fresh: Self) -> Self:
         """Scale all weights, add a state, and return self."""
@@ -111,20 +153,19 @@ class Mapped:
 
     @contextmanager
     def _features_in_errors(self) -> Iterator[None]:
-        """Name features in errors, not coordinates, of which those of bands are of many."""
+        """Name features in errors, not coordinates, of which some are of many features."""
         try:
             yield
         except RangeError as error:
-            k, head = error.feature, self.map.head
-            feature = int(head[k]) if k is not None and k < len(head) else None
-            raise error.of_feature(feature) from None
+            k = error.feature
+            raise error.of_feature(None if k is None else self.map.feature(k)) from None
 
     def _check_map(self, other: Self) -> None:
         if self.map is not other.map and not self.map.is_same(other.map):
             raise ValueError(
                 "ClassStats: expected states with one map to add up, got two maps, since each fit "
-                "in bands makes its own. Fit to all samples at once, or fit one estimator and let "
-                "its emptied() copies learn the other samples."
+                "makes its own. Fit to all samples at once, or fit one estimator and let its "
+                "emptied() copies learn the other samples."
             )
 
     # -- reading --------------------------------------------------------------------------------
@@ -167,7 +208,7 @@ class Mapped:
     @property
     def mean(self) -> np.ndarray:
         """The mean of the samples, as far as the map keeps it, of shape (n_features,)."""
-        return self.map.directions(self.stats.mean[: self.map.n_coordinates, None])[:, 0]
+        return self.map.mean(self.stats)
 
     def priors(self, kind: Any = "empirical") -> np.ndarray:
         """Return the weight of each class in a criterion."""
@@ -175,18 +216,17 @@ class Mapped:
 
     def mean_square(self) -> float:
         """Return the mean squared length of whole samples, less that of their mean."""
-        return self.stats.mean_square() + float(self.stats.mean[-1]) ** 2
+        return self.map.mean_square(self.stats)
 
     def scatters(self) -> Scatter:
         """Return the total scatter and that of the class means, in coordinates."""
-        S = self.stats.scatters(by_samples=False)
-        for of_length in (S.C[-1], S.H[:, -1], S.m[-1:]):
-            of_length[:] = 0.0  # outside of the span of the samples, so that no direction has it
-        return replace(S, basis=self.map.directions, place=partial(_placed, S.m))
+        return self.map.scatter(self.stats.scatters(by_samples=self.map.by_samples))
 
-    def held_out(self, S: Scatter, most: int | None = None) -> list[HeldOut]:
+    def held_out(
+        self, S: Scatter, most: int | None = None, width: int | None = None
+    ) -> list[HeldOut]:
         """Return the first kept samples in the coordinates of `scatters`, in a few parts."""
-        return self.stats.held_out(S, most)
+        return self.stats.held_out(S, most, self.map.coordinates_of_kept, width)
 
     # -- storage --------------------------------------------------------------------------------
 
@@ -194,18 +234,18 @@ class Mapped:
         """Return the state as named arrays, for `from_arrays`; numbers keep all bits."""
         return self.stats.to_arrays() | self.map.to_arrays()
 
+    @staticmethod
+    def is_in(arrays: Mapping[str, np.ndarray]) -> bool:
+        """Whether arrays describe a state with a map."""
+        return any(kind.marker in arrays for kind in _MAPS)
+
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the state that `to_arrays` described."""
         own = {name: array for name, array in arrays.items() if not name.startswith("map_")}
-        map, stats = Bands.from_arrays(arrays), ClassStats.from_arrays(own)
-        if stats.second != "cross" or stats.n_features != map.n_coordinates + 1:
+        kind = next((kind for kind in _MAPS if kind.marker in arrays), _MAPS[0])
+        map = kind.from_arrays(arrays)
+        if not np.array_equal(own.get("cross_width", -1), map.width):
             raise SchemaError("map: expected the cross products of its coordinates, got others.")
+        stats = ClassStats.from_arrays(own, map.kept_width)
         return cls(map, stats)
-
-
-def _placed(m: np.ndarray, X: sparse.csr_array) -> np.ndarray:
-    """Return coordinates of samples less the mean, without the length of what is left out."""
-    found: np.ndarray = X.toarray() - m
-    found[:, -1] = 0.0
-    return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, norm  # its squares do not overflow
 
+from narrows.moments.kept import Samples
 from narrows.moments.origin import EPS, Moments, Origin, about, resolution
 from narrows.moments.priors import priors
 from narrows.moments.squares import not_enough, ratio
@@ -123,15 +124,35 @@ class Readings:
             return of_samples(rows.X, rows.weight, self._centre(p), H, faint)
         return Scatter(self._scatter(), H, self.n, self._cross().noise(), faint, self._centre(p))
 
-    def held_out(self, S: Scatter, most: int | None = None) -> list[HeldOut]:
-        """Return the first kept samples in the coordinates of `scatters`, in a few parts."""
+    @property
+    def samples(self) -> Samples:
+        """The samples that are kept, in the order of their hashes."""
+        kept: Samples = self._moments["kept"].samples
+        return kept
+
+    def held_out(
+        self,
+        S: Scatter,
+        most: int | None = None,
+        samples: Callable[[Any], Any] = lambda X: X,
+        width: int | None = None,
+    ) -> list[HeldOut]:
+        """Return the first kept samples in the coordinates of `scatters`, in a few parts.
+
+        `samples` makes samples of what was kept of them; `width` is the number of coordinates, if
+        others are to have the same parts.
+        """
         if "kept" not in self._moments:
             return []
         X, code, weight = (each[:most] for each in self._moments["kept"].samples[:3])
         number = np.cumsum(self._counts > 0) - 1
         return [
-            HeldOut(S.coordinates(self._placed_about(X[part])), number[code[part]], weight[part])
-            for part in parts(weight, self.n, len(S.C))
+            HeldOut(
+                S.coordinates(self._placed_about(samples(X[part]))),
+                number[code[part]],
+                weight[part],
+            )
+            for part in parts(weight, self.n, width or len(S.C))
         ]
 
     def _placed_about(self, X: Any) -> Any:

@@ -21,7 +21,7 @@ GRID = 10.0 ** np.arange(-7, 3)  # of alpha, times the mean squared length of sa
 _SHARE = 4  # at most 1 / 4 of the samples are held out at a time
 _TOO_WIDE = 1_000  # coordinates: with more, one part has to do
 _HELD = 0.5  # standard errors: as good as the best
-_TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
+TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
 SURE = 5.0  # and at the end
 _RANGE = -3.0, 7.0  # of log T
 
@@ -35,12 +35,22 @@ class HeldOut(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The mean log-likelihood of held-out samples for each alpha, and the temperature for each."""
+    """The mean log-likelihood of held-out samples for each alpha, and the temperature for each.
+
+    And those of the single samples, of shape (n_alphas, n_held), with their weights.
+    """
 
     alphas: np.ndarray
     scores: np.ndarray
     errors: np.ndarray
     temperatures: np.ndarray
+    each: np.ndarray
+    weight: np.ndarray
+
+    def at(self, alpha: float) -> np.ndarray:
+        """Return the log-likelihood of each held-out sample with one of the ridges."""
+        found: np.ndarray = self.each[int(np.abs(self.alphas - alpha).argmin())]
+        return found
 
 
 def parts(weight: np.ndarray, n: float, k: int) -> list[slice]:
@@ -90,14 +100,15 @@ def curve(
     code, weight = np.concatenate(codes), np.concatenate(weights)
     if not weight.sum():  # no other sample of their classes
         same = np.zeros(len(alphas))
-        return Curve(alphas, same, same, same + 1)
+        return Curve(alphas, same, same, same + 1, np.zeros((len(alphas), 0)), weight[:0])
     every = np.concatenate(posteriors)
     found: list[tuple[float, float, float]] = []
     for k in range(len(alphas)):
         start = found[-1][2] if found else 1.0
         found.append(calibrated(every[:, k], code, weight, timid, start))
     scores, errors, temperatures = (np.array(each) for each in zip(*found, strict=True))
-    return Curve(alphas, scores, errors, temperatures)
+    single = [likelihoods(every[:, k], code, t) for k, t in enumerate(temperatures)]
+    return Curve(alphas, scores, errors, temperatures, np.array(single), weight)
 
 
 def chosen(result: Curve, near: float) -> float:
@@ -115,7 +126,7 @@ def temperature(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: 
 
 def choose(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
     """Return the curve over `GRID` times `unit`."""
-    return curve(S, counts, held, unit * GRID, _TIMID)
+    return curve(S, counts, held, unit * GRID, TIMID)
 
 
 def without(
@@ -156,6 +167,14 @@ def classify(S: Scatter, counts: np.ndarray, alphas: np.ndarray, Z: np.ndarray) 
     return found + offsets
 
 
+def likelihoods(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.ndarray:
+    """Return the log-likelihood of each sample, by log posteriors but for a term of the sample."""
+    scaled = (posterior - posterior.max(axis=1, keepdims=True)) / temperature
+    true = scaled[np.arange(len(code)), code]
+    found: np.ndarray = true - np.log(np.exp(scaled).sum(axis=1))
+    return found
+
+
 def calibrated(
     posterior: np.ndarray, code: np.ndarray, weight: np.ndarray, timid: float, start: float
 ) -> tuple[float, float, float]:
@@ -194,6 +213,6 @@ def calibrated(
     else:
         log_t = brentq(slope, low, high, xtol=near)
     t = np.exp(log_t)
-    each = true / t - np.log(np.exp(posterior / t).sum(axis=1))
+    each = likelihoods(posterior, code, t)
     mean = float(weight @ each) / n
     return mean, float(np.sqrt(weight @ (each - mean) ** 2)) / n, float(t)
