@@ -61,7 +61,7 @@ def test_the_curve_and_the_choice_are_those_of_refitting_on_every_fold(method, p
 @WITH_CV
 def test_weights_weigh_samples_and_folds(method):
     X, y = samples(n=60)
-    weight = np.random.default_rng(1).integers(0, 4, 60).astype(float)
+    weight = np.random.default_rng(1).random(60) * (np.arange(60) % 7 > 0)
     fitted = method(n_features="cv").fit(X, y, weight)
     assert_as(fitted, held_out.curve(METHODS[method], X, y, weight))
 
@@ -105,11 +105,13 @@ def test_merged_folds_are_those_of_their_samples(method):
 @WITH_CV
 def test_files_keep_the_choice_and_go_on(method, tmp_path):
     X, y = samples()
-    first = method(n_features="cv").fit(X[:50], y[:50])
+    weight = np.random.default_rng(1).random(len(y))  # without ties
+    first = method(n_features="cv").fit(X[:50], y[:50], weight[:50])
     save(first, tmp_path / "a.narrows")
     loaded = load(tmp_path / "a.narrows")
     np.testing.assert_array_equal(loaded.held_out_scores_, first.held_out_scores_)
-    assert_as(loaded.partial_fit(X[50:], y[50:]), held_out.curve(METHODS[method], X, y))
+    loaded.partial_fit(X[50:], y[50:], weight[50:])
+    assert_as(loaded, held_out.curve(METHODS[method], X, y, weight))
 
 
 def test_a_half_life_weighs_the_samples_of_all_folds():
@@ -124,9 +126,10 @@ def test_a_half_life_weighs_the_samples_of_all_folds():
 @WITH_CV
 def test_any_number_of_folds_is_accepted(method):
     X, y = samples()
+    weight = np.random.default_rng(1).random(len(y))  # without ties
     kind = {"second": method()._second(), "presence": method._presence}
-    fitted = method(n_features="cv").fit_stats(ClassStats.of(X, y, folds=3, **kind))
-    assert_as(fitted, held_out.curve(METHODS[method], X, y, K=3))
+    fitted = method(n_features="cv").fit_stats(ClassStats.of(X, y, weight, folds=3, **kind))
+    assert_as(fitted, held_out.curve(METHODS[method], X, y, weight, K=3))
     plain = ClassStats.of(X, y, **kind)
     with pytest.raises(ParameterError, match=f"^{method.__name__}: expected a state with folds"):
         method(n_features="cv").fit_stats(plain)

@@ -6,6 +6,8 @@ the package is used.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 POWERS = {"empirical": 1.0, "sqrt": 0.5, "balanced": 0.0}
@@ -23,6 +25,10 @@ def curve(method, X, y, weight=None, priors="empirical", K=5):
                   for rows in (fold != k, fold == k)]  # fmt: skip
         gains = [(rank(method, f, halves[0]), method.gain(f, *halves)) for f in range(X.shape[1])]
         ordered = sorted(range(X.shape[1]), key=lambda f: (*gains[f][0], f))
+        for one, other in itertools.pairwise(ordered):
+            (a, gain_a), (b, gain_b) = gains[one], gains[other]
+            if a == b and not np.isclose(gain_a, gain_b, rtol=1e-12, atol=1e-15):
+                raise ValueError(f"features {one} and {other} tie: their order is rounding")
         running, total = [], 0.0
         for f in ordered:
             total += gains[f][1]

@@ -35,9 +35,9 @@ def folds_of(who: str, what: str, stats: ClassStats) -> list[ClassStats]:
         The state.
     """
     check_folds(who, what, stats)
-    folds = [stats.fold(k) for k in range(stats.folds)]
+    folds = [stats.fold(k) for k in range(stats.folds or 0)]
     filled = sum(fold.n > 0 for fold in folds)
-    if filled < max(2, len(folds)):
+    if filled < len(folds):
         raise ValueError(
             f"{who}: expected samples of positive weight in each of {len(folds)} folds for "
             f'{what}="cv", got samples in {filled}. Fit to at least {len(folds)} samples, or set '
