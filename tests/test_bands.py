@@ -18,7 +18,6 @@ from narrows import OC, SRDA, ClassStats, Window
 from narrows.engines import local
 from narrows.io import store
 from narrows.moments import bands as bands_module
-from narrows.moments import mapped
 from narrows.moments.bands import Bands
 from narrows.moments.mapped import Mapped
 from narrows.solve.errors import DataError, ParameterError, RangeError

@@ -26,7 +26,8 @@ from narrows.io.source import Source
 from narrows.io.write import writer
 from narrows.moments.labels import joined, one_a_row, weights
 from narrows.moments.mapped import Mapped
-from narrows.moments.stats import ClassStats, checked_rows
+from narrows.moments.state import checked_rows
+from narrows.moments.stats import ClassStats
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import stacked
 from narrows.text import Vectoriser

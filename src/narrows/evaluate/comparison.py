@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from narrows.evaluate.methods import Ours, Rival, States, method_of
 from narrows.moments.labels import joined, one_a_row
-from narrows.moments.stats import checked_rows
+from narrows.moments.state import checked_rows
 from narrows.solve.errors import ParameterError
 
 ALL = "all columns"

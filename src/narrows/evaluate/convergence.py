@@ -15,7 +15,7 @@ from narrows.criteria import BETWEEN
 from narrows.evaluate.figure import COLOURS, new_figure
 from narrows.families._online import OnlineProjector
 from narrows.families.between import OC
-from narrows.moments.stats import checked_rows
+from narrows.moments.state import checked_rows
 from narrows.solve.errors import ParameterError
 
 _DEPENDENT = 1e-12  # relative to the largest: a smaller eigenvalue is rounding error

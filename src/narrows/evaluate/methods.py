@@ -23,7 +23,8 @@ from narrows.families._base import Estimator
 from narrows.families._online import OnlineProjector
 from narrows.families._select import Selector
 from narrows.families.online_srda import OnlineSRDA
-from narrows.moments.stats import ClassStats, Second
+from narrows.moments.state import Second
+from narrows.moments.stats import ClassStats
 from narrows.solve.columns import take
 from narrows.solve.errors import ParameterError
 from narrows.solve.threads import CORES

@@ -17,7 +17,8 @@ from narrows.families._merge import merge_into
 from narrows.families._parameters import check_half_life, check_parts
 from narrows.moments.labels import SMALLEST_WEIGHT, weights
 from narrows.moments.priors import check_word
-from narrows.moments.stats import ClassStats, Second, checked_rows
+from narrows.moments.state import Second, checked_rows
+from narrows.moments.stats import ClassStats
 from narrows.solve.errors import RangeError
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many

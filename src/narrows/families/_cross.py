@@ -19,7 +19,8 @@ from narrows.families._project import Directions, RankedProjector
 from narrows.families._solved import Found, Gathered, Solved
 from narrows.moments.cross import MOST
 from narrows.moments.labels import is_matrix, one_a_row
-from narrows.moments.stats import ClassStats, Second, checked_rows
+from narrows.moments.state import Second, checked_rows
+from narrows.moments.stats import ClassStats
 from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
 from narrows.solve.errors import ParameterError, RangeError, WidthError, warn

@@ -16,7 +16,7 @@ from narrows.families._parameters import check
 from narrows.families._project import Projector
 from narrows.families._streams import Arrivals
 from narrows.moments.labels import one_a_row
-from narrows.moments.stats import checked_rows
+from narrows.moments.state import checked_rows
 from narrows.solve.sums import blocks, check_lengths
 from narrows.solve.undo import Undo
 

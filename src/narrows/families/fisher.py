@@ -14,7 +14,8 @@ from narrows.families._select import Scores
 from narrows.families._streams import Stream
 from narrows.moments.halves import Halves
 from narrows.moments.priors import second_for
-from narrows.moments.stats import ClassStats, Second
+from narrows.moments.state import Second
+from narrows.moments.stats import ClassStats
 from narrows.solve import columns
 from narrows.solve.errors import ParameterError
 from narrows.solve.span import Span

@@ -15,7 +15,7 @@ from narrows.families._parameters import check, is_number
 from narrows.families._project import Directions, ExplainedProjector
 from narrows.families._sequential import Sequential
 from narrows.families._streams import Stream
-from narrows.moments.stats import checked_rows
+from narrows.moments.state import checked_rows
 from narrows.solve.idr_qr import CentroidQR
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
 

@@ -12,7 +12,7 @@ from narrows.families._cross import CriterionCrossProjector
 from narrows.families._parameters import check, is_number
 from narrows.families._select import CriterionSelector, Selection
 from narrows.moments.priors import second_for
-from narrows.moments.stats import Second
+from narrows.moments.state import Second
 from narrows.solve.errors import warn
 
 LARGEST_WEIGHT = 1e100  # of eps and theta: the square of a larger number overflows

@@ -14,7 +14,7 @@ from narrows.families._project import ExplainedProjector
 from narrows.families._select import CriterionSelector
 from narrows.families._streams import Stream
 from narrows.moments.cross import MOST
-from narrows.moments.stats import Second
+from narrows.moments.state import Second
 from narrows.solve.errors import ParameterError
 
 

@@ -13,7 +13,8 @@ from narrows.moments.bands import Bands
 from narrows.moments.labels import indicator
 from narrows.moments.maps import Map
 from narrows.moments.random_features import RandomFeatures
-from narrows.moments.stats import ClassStats, checked_rows
+from narrows.moments.state import checked_rows
+from narrows.moments.stats import ClassStats
 from narrows.solve.errors import RangeError
 from narrows.solve.ridge import HeldOut
 from narrows.solve.scatter import Scatter

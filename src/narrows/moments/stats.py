@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from narrows.moments.folds import Folds
-from narrows.moments.state import SECOND, Second, checked_rows
-
-__all__ = ["SECOND", "ClassStats", "Second", "checked_rows"]
+from narrows.moments.state import Second, checked_rows
 
 
 class ClassStats(Folds):
