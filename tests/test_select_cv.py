@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import CHI, DF, IG, MI, MMCFS, OC, OCFS, ClassStats, FisherFS, VarianceFS, load, save
+from narrows import (
+    CHI,
+    DF,
+    IG,
+    MI,
+    MMCFS,
+    OC,
+    OCFS,
+    ClassStats,
+    FisherFS,
+    VarianceFS,
+    Window,
+    load,
+    save,
+)  # fmt: skip
+from narrows.engines.parts import Parts
 from narrows.evaluate import EnergyDisplay, compare
+from narrows.io.chunk import Options
 from narrows.solve.errors import ParameterError
 from narrows.solve.held_out import HeldOutCurve
+from narrows.testing import check_method
+from tests.conftest import slow
 from tests.oracles import held_out
+from tests.test_engines import InProcess
 
 METHODS = {
     OCFS: held_out.Spread(),
@@ -112,6 +132,33 @@ def test_files_keep_the_choice_and_go_on(method, tmp_path):
     np.testing.assert_array_equal(loaded.held_out_scores_, first.held_out_scores_)
     loaded.partial_fit(X[50:], y[50:], weight[50:])
     assert_as(loaded, held_out.curve(METHODS[method], X, y, weight))
+
+
+@WITH_CV
+def test_parts_of_a_data_set_are_merged_fold_by_fold(method):
+    X, y = samples(n=90)
+    cuts = [0, 20, 20, 65, 90]
+    parts = Parts(InProcess(), [(X[i:j], y[i:j]) for i, j in pairwise(cuts)], Options())
+    fitted = parts.describe(method(n_features="cv")._fit_parts(parts))
+    assert_as(fitted, held_out.curve(METHODS[method], X, y))  # multiples of 5
+
+
+@pytest.mark.parametrize("size", [37, 60, 200])
+def test_a_window_has_the_folds_of_its_samples(size):
+    X, y = samples(n=200)
+    window = Window(OCFS(n_features="cv"), size)
+    for rows in np.split(np.arange(200), [7, 50, 120]):
+        window.partial_fit(X[rows], y[rows])
+    assert_as(window.estimator_, held_out.curve(METHODS[OCFS], X[-size:], y[-size:]))
+
+
+@pytest.mark.parametrize("method", [OCFS, slow(FisherFS), slow(IG), slow(CHI)])
+def test_laws(method):
+    numbered = dict.fromkeys(
+        ("merge", "unlearning", "weights", "multi_label", "sample_order"),
+        "the fold of a sample is its number modulo 5",
+    )
+    check_method(method(n_features="cv"), expected_to_fail=numbered, n_draws=2)
 
 
 def test_a_half_life_weighs_the_samples_of_all_folds():

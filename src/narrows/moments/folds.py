@@ -90,6 +90,11 @@ class Folds(State):
         part._grow(self._classes)
         return part
 
+    def count_from(self, first: int) -> Self:
+        """Give the next sample this number, which decides on its fold; in place."""
+        self._next = int(first)
+        return self
+
     # -- all folds together ---------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
