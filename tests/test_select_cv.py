@@ -154,11 +154,18 @@ def test_a_window_has_the_folds_of_its_samples(size):
 
 @pytest.mark.parametrize("method", [OCFS, slow(FisherFS), slow(IG), slow(CHI)])
 def test_laws(method):
-    numbered = dict.fromkeys(
+    failing = dict.fromkeys(
         ("merge", "unlearning", "weights", "multi_label", "sample_order"),
         "the fold of a sample is its number modulo 5",
     )
-    check_method(method(n_features="cv"), expected_to_fail=numbered, n_draws=2)
+    if method is not OCFS:
+        failing["never_dense"] = "five states of few samples"
+    if method in (IG, CHI):
+        failing["forgetting"] = "the prior weighs as many samples as there are classes"
+        failing["offset"] = "counts presence"
+    if method is CHI:
+        failing["scale"] = "a statistic of n samples"
+    check_method(method(n_features="cv"), expected_to_fail=failing, n_draws=2)
 
 
 def test_a_half_life_weighs_the_samples_of_all_folds():

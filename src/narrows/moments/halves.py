@@ -33,12 +33,8 @@ class Halves(NamedTuple):
         if not isinstance(priors, str):
             live = stats.counts > 0
             labels, priors = stats.classes[live], stats.priors(priors)[live]
-        numbers = range(stats.folds or 0)
-        for k in numbers:
-            fold, (first, *rest) = stats.fold(k), (i for i in numbers if i != k)
-            others = stats.fold(first)
-            for i in rest:
-                others._accumulate(stats.fold(i))
+        for k in range(stats.folds or 0):
+            others, fold = stats.without(k), stats.fold(k)
             yield cls(others, fold, *(_priors(priors, labels, half) for half in (others, fold)))
 
     @property
