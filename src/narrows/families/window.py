@@ -126,6 +126,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     True
     """
 
+    n_samples_seen_: int
+
     def __init__(self, estimator: Any, samples: int = 1000):
         self.estimator = estimator
         self.samples = samples
