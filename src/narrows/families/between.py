@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, Criterion, held_out_spread
+from narrows.criteria import BETWEEN, Criterion, held_out_gain
 from narrows.families._held_out import HeldOutSelector
 from narrows.families._project import ExactProjector
 from narrows.families._select import CriterionSelector, PerClassSelector
@@ -61,10 +61,10 @@ class OCFS(HeldOutSelector, CriterionSelector, PerClassSelector):
         Feature indices, best first; ties go to the lower index. Sums alone do not distinguish a
         constant feature from one with equal class means: both score 0 and come last.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, the sum of the scores of the p best features on held-out folds,
-        and its standard error, for p = 1, ..., n_features: the product of the differences of class
-        means in a fold and in the others, which is 0 on average for a feature whose class means
-        agree. Otherwise empty.
+        With ``n_features="cv"``, for p = 1, ..., n_features, the sum over the p best features of
+        how much lower the mean squared error of a held-out fold is, if samples are predicted
+        halfway between the mean and the class mean of the other folds, instead of by the mean; and
+        its standard error. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -113,7 +113,7 @@ class OCFS(HeldOutSelector, CriterionSelector, PerClassSelector):
         return BETWEEN
 
     def _held_out(self, halves: Halves) -> np.ndarray:
-        return held_out_spread(halves)
+        return held_out_gain(halves)
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         rounding = stats.rounding(p)

@@ -90,6 +90,15 @@ class Folds(State):
         part._grow(self._classes)
         return part
 
+    def without(self, k: int) -> Self:
+        """Return the state of the samples of all folds but one, without folds."""
+        return type(self).summed(part for i, part in enumerate(self._parts) if i != k)
+
+    def count_from(self, first: int) -> Self:
+        """Give the next sample this number, which decides on its fold; in place."""
+        self._next = int(first)
+        return self
+
     # -- all folds together ---------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
