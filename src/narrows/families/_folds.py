@@ -35,7 +35,7 @@ def folds_of(who: str, what: str, stats: ClassStats) -> list[ClassStats]:
         The state.
     """
     check_folds(who, what, stats)
-    folds = [stats.fold(k) for k in range(stats.folds)]
+    folds = [stats.fold(k) for k in range(stats.folds or 0)]
     filled = sum(fold.n > 0 for fold in folds)
     if filled < max(2, len(folds)):
         raise ValueError(

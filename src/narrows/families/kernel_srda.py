@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -59,7 +60,7 @@ class KernelSRDA(InPasses, Ridged):
     with random w and v of mean 0 and variance 1. S_b is the scatter of the class means of the z(x),
     C their covariance. Inner products of the first functions tend to exp(-gamma |x - y|^2) as m
     grows, so that this is kernel discriminant analysis without the n x n matrix of a kernel.
-    `transform` returns z(x)'W, not centred.
+    `transform` returns z(x)'W, not centred; where hidden features are not used, X W.
 
     Behind the map everything is a function of sums, as it is for `SRDA`: batches in any order,
     merging, forgetting and subtraction are exact. Held-out samples choose the ridge, and whether
@@ -197,30 +198,33 @@ class KernelSRDA(InPasses, Ridged):
     @property
     def uses_hidden_(self) -> bool:
         """Whether hidden features are used."""
-        return bool(self._solution.map.n_hidden)
+        return self._solution.map is not None
 
     @property
     def gamma_(self) -> float:
         """The width of the kernel."""
-        return float(self._solution.map.gamma)
+        return float(self._mapped(self._state).map.gamma)
 
     # -- states ---------------------------------------------------------------------------------
 
     def _empty_state(self, n_features: int) -> Any:
         """Return a state that gathers samples, before there is a map."""
-        self._check_width(n_features)
+        self._begin(n_features)
         return ClassStats(n_features, second="total", kept=_EVERY)
 
-    def _check_width(self, n_features: int) -> None:
+    def _begin(self, n_features: int) -> None:
+        """Check the number of features, and draw the seed of the map if none is given."""
         if n_features > MOST:
             raise WidthError(
                 f"{type(self).__name__}: expected at most {MOST:,} features, got {n_features:,}. "
                 "Select features first, or use SRDA or OnlineSRDA, which are linear.",
                 n_features,
             )
+        if not isinstance(self.random_state, Integral):
+            self._drawn = int(check_random_state(self.random_state).randint(2**31))
 
     def _first_state(self, n_features: int) -> Any:
-        self._check_width(n_features)
+        self._begin(n_features)
         return ClassStats(n_features, second="total")
 
     def _state_for(self, X: Any) -> Any:
@@ -236,12 +240,10 @@ class KernelSRDA(InPasses, Ridged):
         return 2
 
     def _map_of(self, stats: Any) -> RandomFeatures:
-        gamma, seed = self.gamma, self.random_state
+        gamma, seed = self.gamma, vars(self).get("_drawn", self.random_state)
         if isinstance(gamma, str):
             size = stats.mean_square() if stats.n else 0.0
             gamma = _GAMMA / size if size > TINY else 1.0
-        if not isinstance(seed, int | np.integer):
-            seed = check_random_state(seed).randint(2**31)
         return RandomFeatures(int(seed), self.kernel, self.n_hidden, float(gamma), stats.mean)
 
     def _frozen(self) -> Mapped:
@@ -307,7 +309,8 @@ class KernelSRDA(InPasses, Ridged):
             self._alternative(linear, linear.scatters(), width),
             self._alternative(curved, S, width),
         )
-        return alternatives[self._prefers_curved(curved, *alternatives)]
+        curves = self._prefers_curved(curved, *alternatives)
+        return alternatives[1] if curves else _of_features(alternatives[0])
 
     def _alternative(self, state: Mapped, S: Scatter, width: int) -> Found:
         """Return the solution behind a map."""
@@ -341,7 +344,7 @@ class KernelSRDA(InPasses, Ridged):
 
     def _solved_for(self, state: Any, solution: Found) -> Any:
         mapped = self._mapped(state)
-        return mapped if solution.map.n_hidden else mapped.without_hidden()
+        return mapped.without_hidden() if solution.map is None else mapped
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, "mean")
@@ -361,3 +364,14 @@ class KernelSRDA(InPasses, Ridged):
         valid = alpha in _RIDGES if isinstance(alpha, str) else is_number(alpha, 0)
         check(name, "alpha", alpha, valid, '"cv", "scale" or a number >= 0')
         check_whole(name, "folds", self.folds, low=2)
+        if isinstance(self.random_state, Integral):
+            check_whole(name, "random_state", self.random_state, low=0)
+
+
+def _of_features(found: Found) -> Found:
+    """Return a solution behind the map without hidden features as one of the features, as SRDA."""
+    if found.rule is not None:
+        weights, intercept = found.map.unit * found.rule[0], found.rule[1]
+        found.rule = weights, intercept - found.map.centre @ weights
+    found.map = None
+    return found

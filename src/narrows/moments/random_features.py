@@ -97,10 +97,8 @@ class RandomFeatures(Map):
         """Return the coordinates of samples, and with `keep` what to keep of them."""
         if sparse.issparse(X):
             check_sparse(X, weight, squared=True)
-        kept = None
-        if keep:
-            kept = ToKeep(X, hashes(X))
-        return self.coordinates(X), kept
+        # in double precision: small ridges need all digits of the products
+        return self.coordinates(X.astype(np.float64)), ToKeep(X, hashes(X)) if keep else None
 
     def coordinates_of_kept(self, X: Any) -> np.ndarray:
         """Return the coordinates of kept samples."""
