@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from narrows.moments.folds import Folds
-from narrows.moments.state import Second, checked_rows
+from narrows.moments.state import Second, State, checked_rows
 
 
-class ClassStats(Folds):
+class ClassStats(State):
     """Weights, sums and, on request, second moments of labelled samples.
 
     States add up: ``a + b`` is the state of both data sets together, ``a - b`` removes one of
@@ -113,9 +112,43 @@ class ClassStats(Folds):
         new = cls(X.shape[1], second=second, presence=presence, kept=kept, folds=folds)
         return new.update(X, y, sample_weight, check_input=False)
 
+    def fold(self, k: int) -> Self:
+        """Return the state of the samples of a fold.
+
+        Parameters
+        ----------
+        k : int
+            From 0 to `folds` - 1.
+
+        Returns
+        -------
+        stats : ClassStats
+            Without folds; a copy. Its classes are all of those of this state, and those of which
+            the fold has no sample have weight 0.
+
+        Raises
+        ------
+        ValueError
+            The state has no fold of this number.
+
+        See Also
+        --------
+        of : Return the state of samples.
+        """
+        if not 0 <= k < (self.folds or 0):
+            raise ValueError(
+                f"ClassStats: expected the number of one of {self.folds or 0} folds, got {k}. "
+                "Make the state with folds=K, and number them from 0 to K - 1."
+            )
+        folds = self._moments["folds"]
+        new = self._of_moments(folds.fold(k))
+        new._counts, new.n_samples = folds.counts[k].copy(), int(folds.n_samples[k])
+        new._placed = new.n
+        return new
+
     def __repr__(self) -> str:
         return (
             f"ClassStats({self.n_samples} samples, {len(self._classes)} classes, "
             f"{self.n_features} features, second={self.second!r}, presence={self.presence}"
-            + (f", folds={self.folds})" if self._parts else ")")
+            + (f", folds={self.folds})" if self.folds else ")")
         )
