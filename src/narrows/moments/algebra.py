@@ -42,7 +42,8 @@ class Algebra(Readings):
             folds=self.folds,
         )
         if self.folds is not None:
-            empty._moments["folds"].follow(self._moments["folds"])
+            of_all = self._moments["folds"]
+            empty._moments["folds"].count_from(of_all.first + of_all.added)
         return empty
 
     def reduced(self, second: Any, folds: bool = True) -> Self:
@@ -61,8 +62,9 @@ class Algebra(Readings):
                 f"ClassStats: expected second moments that follow from second={self.second!r}, "
                 f"got {second!r}."
             )
-        moments: Moments = _with_total(self._moments, second)
-        if self.folds is not None:
+        if self.folds is None:
+            moments = _with_total(self._moments, second)
+        else:
             each = self._moments["folds"]
             moments = {"folds": each.of_parts([_with_total(part, second) for part in each.parts])}
         new = self._with(moments, self._origin)
@@ -185,7 +187,7 @@ class Algebra(Readings):
         """Raise where more than the weight of a class, or of a class in a fold, is subtracted."""
         advice = "Subtract only what was added."
         self._check_weights(self._counts, other, other._counts, "", advice)
-        advice = "Subtract a state whose samples had the same numbers modulo folds."
+        advice = "Give the samples the numbers that they had, by count_from()."
         for k in range(self.folds or 0):
             mine, theirs = (state._moments["folds"].counts[k] for state in (self, other))
             self._check_weights(mine, other, theirs, f" in fold {k}", advice)

@@ -16,8 +16,9 @@ from narrows.solve.schema import COUNT, Field, between
 GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
 FAINT = 1e-280  # a smaller weight is lost in the rounding of the smallest numbers
 OF_ALL = {"classes", "presence", "registered", "origin", "placed"}  # arrays that folds share
+MOST_FOLDS = 1000
 FOLDS = {
-    "folds": Field("i8", (), between(2, 2**31)),
+    "folds": Field("i8", (), between(2, MOST_FOLDS)),
     "folds_first": Field("i8", (), COUNT),
     "folds_added": Field("i8", (), COUNT),
 }
@@ -134,7 +135,9 @@ class Folds:
         self.counts[:, row] = np.maximum(before + sign * other.counts, 0.0)
         self.n_samples = self.n_samples + int(sign) * other.n_samples
         if sign > 0:
-            self.first, self.added = min(self.first, other.first), self.added + other.added
+            numbered = [folds.first for folds in (self, other) if folds.added]
+            self.first = min(numbered or (self.first, other.first))
+            self.added += other.added
         else:
             self._clear([row[gone] for gone in self.counts[:, row] <= GONE * before])
         self._sums = {}
@@ -152,15 +155,17 @@ class Folds:
                 moment.clear(row, not counts.any())
         self._sums = {}
 
-    def follow(self, other: Self) -> None:
-        """Number the samples from the next number of other folds on."""
-        self.first, self.added = other.first + other.added, 0
+    def count_from(self, first: int) -> None:
+        """Give the next sample this number."""
+        first -= self.added
+        self.first = first if first >= 0 else first % len(self.parts)
 
     # -- others made of it --------------------------------------------------------------------
 
-    def fold(self, k: int) -> Moments:
-        """Return copies of the moments of a fold."""
-        return {name: moment.scaled(1.0) for name, moment in self.parts[k].items()}
+    def chosen(self, k: Sequence[int]) -> tuple[Moments, np.ndarray, int]:
+        """Return the moments, the weights of classes and the number of samples of some folds."""
+        moments = {name: self._summed([self.parts[i][name] for i in k]) for name in self.parts[0]}
+        return moments, self.counts[k].sum(axis=0), int(self.n_samples[k].sum())
 
     def moved(self, delta: np.ndarray) -> Self:
         """Return the folds about another origin, `delta` before the old one."""

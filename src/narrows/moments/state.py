@@ -13,7 +13,7 @@ from narrows.moments.algebra import Algebra
 from narrows.moments.batch import Batch, ToKeep, add_all
 from narrows.moments.cross import COORDINATES, Cross
 from narrows.moments.first import First
-from narrows.moments.folds import FOLDS, OF_ALL, Folds, of_fold
+from narrows.moments.folds import FOLDS, MOST_FOLDS, OF_ALL, Folds, of_fold
 from narrows.moments.kept import Kept
 from narrows.moments.labels import indicator
 from narrows.moments.origin import Moments, Origin, middle
@@ -68,9 +68,10 @@ class State(Algebra):
                 f"ClassStats: expected second to be None, {kinds}, got {second!r}."
             )
         whole = isinstance(folds, int | np.integer) and not isinstance(folds, bool)
-        if folds is not None and not (whole and folds >= 2):
+        if folds is not None and not (whole and 2 <= folds <= MOST_FOLDS):
             raise ParameterError(
-                f"ClassStats: expected folds to be an integer >= 2 or None, got {folds!r}."
+                f"ClassStats: expected folds to be an integer from 2 to {MOST_FOLDS:,} or None, "
+                f"got {folds!r}."
             )
         self.second: Second = second
         self.presence, self.kept = presence, kept
@@ -347,7 +348,8 @@ class State(Algebra):
             )
         }
         new.folds, new.n_samples = len(states), sum(state.n_samples for state in states)
-        new._recount()
+        with np.errstate(over="ignore"):  # checked next
+            new._recount()
         new._check_weight(0.0)
         return new
 

@@ -135,16 +135,50 @@ class ClassStats(State):
         --------
         of : Return the state of samples.
         """
+        self._check_fold(k)
+        return self._chosen([k])
+
+    def without(self, k: int) -> Self:
+        """Return the state of the samples of all folds but one, without folds; see `fold`."""
+        self._check_fold(k)
+        return self._chosen([i for i in range(self.folds or 0) if i != k])
+
+    def _check_fold(self, k: int) -> None:
         if not 0 <= k < (self.folds or 0):
             raise ValueError(
                 f"ClassStats: expected the number of one of {self.folds or 0} folds, got {k}. "
                 "Make the state with folds=K, and number them from 0 to K - 1."
             )
-        folds = self._moments["folds"]
-        new = self._of_moments(folds.fold(k))
-        new._counts, new.n_samples = folds.counts[k].copy(), int(folds.n_samples[k])
-        new._placed = new.n
+
+    def _chosen(self, k: list[int]) -> Self:
+        """Return the state of the samples of some folds."""
+        moments, counts, n_samples = self._moments["folds"].chosen(k)
+        new = self._of_moments(moments)
+        new._counts, new.n_samples, new._placed = counts, n_samples, float(counts.sum())
         return new
+
+    def count_from(self, first: int) -> Self:
+        """Give the next sample this number, which decides on its fold; in place.
+
+        A part of a stream is then in the same folds as it is in the state of the whole stream, for
+        ``whole - part``.
+
+        Parameters
+        ----------
+        first : int
+            At least 0.
+
+        Returns
+        -------
+        self : ClassStats
+
+        See Also
+        --------
+        fold : Return the state of the samples of a fold.
+        """
+        if self.folds is not None:
+            self._moments["folds"].count_from(first)
+        return self
 
     def __repr__(self) -> str:
         return (
