@@ -43,7 +43,6 @@ class CrossProjector(RankedProjector, Additive):
     _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
     _kept: ClassVar[int] = 0  # samples that a state keeps
     _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
-    n_components: int | None
 
     # -- learning -------------------------------------------------------------------------------
 
@@ -136,6 +135,9 @@ class CrossProjector(RankedProjector, Additive):
             "narrows 0.1 or another solver made of all samples at once. Call fit again."
         )
 
+    def _check_sums(self) -> None:
+        """Raise ParameterError where a parameter needs a state of sums."""
+
     def _second(self) -> Second:
         return "cross"
 
@@ -145,8 +147,8 @@ class CrossProjector(RankedProjector, Additive):
 
     def _empty_state(self, n_features: int) -> Any:
         """Return an empty state: of sums, or one that gathers samples."""
-        many = not self._has_sums(n_features)
-        if many:
+        if not self._has_sums(n_features):
+            self._check_sums()
             return Gathered(n_features)
         return ClassStats(n_features, second="cross", kept=self._kept)
 
@@ -192,6 +194,7 @@ class CrossProjector(RankedProjector, Additive):
             if n_features > MOST:
                 self._refuse(n_features)
             return Estimator._fit_parts(self, parts)  # raises
+        self._check_sums()
         return self._fit_rows(*parts.rows(self))
 
     @atomic
@@ -247,7 +250,7 @@ class CrossProjector(RankedProjector, Additive):
             return self._of_solved(state)
         if self._lacks_classes(state) or not state.n:
             none = np.zeros((state.n_features, 0))
-            return Found(none, np.zeros(0), available=0, size=self.n_components)
+            return Found(none, np.zeros(0), available=0, size=self._size)
         mean_square = state.mean_square()
         found = self._solve_sums(state, state.scatters(), self._ridge(mean_square))
         found.total = self._total(found.total, mean_square)
@@ -260,14 +263,15 @@ class CrossProjector(RankedProjector, Additive):
             counts = stats.counts[stats.counts > 0]
             coef, intercept = rule(answer, counts, stats.mean @ answer.W)
             linear = answer.W @ coef, intercept
-        best = Found.best(answer.W, answer.eigenvalues, self.n_components)
+        best = Found.best(answer.W, answer.eigenvalues, self._size)
         best.more, best.alpha, best.rule = answer.more, alpha, linear
         return best
 
     def _of_solved(self, state: Solved) -> Directions:
+        self._check_sums()
         found = len(state.eigenvalues)
         p = min(found, self._default(len(state.counts), found))
-        p = p if self.n_components is None else self.n_components
+        p = p if self._size is None else self._size
         if p > found:
             raise ParameterError(
                 f"{type(self).__name__}: expected n_components<={found}, the number that fit "
@@ -375,7 +379,7 @@ class CriterionCrossProjector(CrossProjector):
 
     def _check_found(self, found: int, more: int, n_classes: int) -> None:
         """Raise where there are fewer directions than n_components."""
-        name, p = type(self).__name__, self.n_components
+        name, p = type(self).__name__, self._size
         if not found:
             raise ValueError(
                 f"{name}: expected samples that differ, got one sample or equal ones. Check X."

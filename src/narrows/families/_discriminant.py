@@ -11,7 +11,7 @@ from narrows.families._atomic import lock_of
 from narrows.families._classifier import Classifier
 from narrows.families._cross import CrossProjector
 from narrows.families._project import ExplainedProjector
-from narrows.families._solved import Found, Solved
+from narrows.families._solved import Found, Solved, curve_of
 from narrows.solve.ridge import Curve, temperature
 
 
@@ -88,5 +88,4 @@ class Ridged(Discriminant):
         return self._curve().errors
 
     def _curve(self) -> Curve:
-        found = getattr(self._solution, "curve", None)
-        return Curve(*np.empty((6, 0))) if found is None else found
+        return curve_of(self._solution)

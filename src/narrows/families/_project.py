@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
@@ -15,10 +15,12 @@ from narrows.criteria import Criterion
 from narrows.families._additive import Additive
 from narrows.families._base import Estimator, read_only
 from narrows.families._engines import accepts_collections
+from narrows.families._folds import is_cv
 from narrows.families._parameters import check_whole
 from narrows.moments.stats import ClassStats
 from narrows.solve.eigen import set_signs
 from narrows.solve.errors import ParameterError
+from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 from narrows.solve.products import product
 
 
@@ -37,6 +39,7 @@ class Directions:
     in_type: dict[Any, np.ndarray] = field(default_factory=dict)
     total: float = 0.0
     map: Any = None  # what makes coordinates of samples; if None, they are the features
+    held_out: HeldOutCurve = NO_CURVE  # how many directions are enough
 
     @classmethod
     def best(cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None) -> Self:
@@ -45,6 +48,12 @@ class Directions:
         with np.errstate(over="ignore"):
             total = float(eigenvalues.sum())
         return cls(best, eigenvalues[:p], available=len(eigenvalues), size=p, total=total)
+
+    def first(self, p: int, curve: HeldOutCurve) -> Self:
+        """Return the first p of these directions, with the curve that chose p."""
+        W = np.ascontiguousarray(self.W[:, :p])
+        few = self.eigenvalues[:p]
+        return replace(self, W=W, eigenvalues=few, size=p, in_type={}, held_out=curve)
 
     @property
     def width(self) -> int:
@@ -74,7 +83,8 @@ class Directions:
 class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     """Projects onto a few directions: W is real. The solution is `Directions`."""
 
-    n_components: int | None
+    _chooses_components: ClassVar[bool] = False  # whether n_components may be "cv"
+    n_components: Any
 
     @property
     def components_(self) -> np.ndarray:
@@ -115,6 +125,16 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         present = solution.W, solution.eigenvalues, solution.available, solution.size
         return Directions(*present, map=solution.map).reduce
 
+    def _first(self, p: int) -> Callable[[Any], Any]:
+        """Return a function that projects samples onto the first p directions, or all there are."""
+        W, solution = self.components_[:p].T, self._solution
+        return lambda X: solution.times(X, W)
+
+    @property
+    def _is_linear(self) -> bool:
+        """Whether components have an entry for each feature."""
+        return self._solution.map is None
+
     def _check_any(self, solution: Directions) -> None:
         if not solution.width:
             raise NotFittedError(
@@ -128,10 +148,17 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         width: int = self._solution.width
         return width
 
+    @property
+    def _size(self) -> int | None:
+        """The number of components that was given; None if it follows from the samples."""
+        return None if is_cv(self.n_components) else self.n_components
+
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        if self.n_components is not None:
-            check_whole(type(self).__name__, "n_components", self.n_components, " or None")
+        cv = self._chooses_components
+        if self.n_components is not None and not (cv and is_cv(self.n_components)):
+            otherwise = ', "cv" or None' if cv else " or None"
+            check_whole(type(self).__name__, "n_components", self.n_components, otherwise)
 
 
 class RankedProjector(Projector):
@@ -149,7 +176,7 @@ class RankedProjector(Projector):
 
     def _check_rank(self, rank: int, classes: int) -> None:
         """Raise where there is no direction, or fewer than n_components and no more to come."""
-        name, p = type(self).__name__, self.n_components
+        name, p = type(self).__name__, self._size
         if not rank:
             raise ValueError(
                 f"{name}: expected classes with different means, got equal means, so no direction "
@@ -193,17 +220,17 @@ class ExactProjector(ExplainedProjector, Additive):
 
         k is at least the smaller of n_components and the number of eigenvalues.
         """
-        return self._criterion().leading(stats, self._priors(), self.n_components)
+        return self._criterion().leading(stats, self._priors(), self._size)
 
     def _solve(self, stats: ClassStats) -> Directions:
         if self._lacks_classes(stats):
             W, eigenvalues = np.zeros((stats.n_features, 0)), np.zeros(0)
         else:
             eigenvalues, W = self._directions(stats)
-        return Directions.best(W, eigenvalues, self.n_components)
+        return Directions.best(W, eigenvalues, self._size)
 
     def _waits(self, stats: ClassStats) -> bool:
-        return self.n_components is None and super()._waits(stats)
+        return self._size is None and super()._waits(stats)
 
     def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
         self._check_rank(solution.available, int((stats.counts > 0).sum()))

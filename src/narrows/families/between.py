@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from narrows.criteria import BETWEEN, Criterion, held_out_gain
+from narrows.families._choices import HeldOutProjector
+from narrows.families._folds import FOLDS, check_filled, check_folds, is_cv
 from narrows.families._held_out import HeldOutSelector
-from narrows.families._project import ExactProjector
+from narrows.families._project import Directions, ExactProjector
 from narrows.families._select import CriterionSelector, PerClassSelector
 from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve.eigen import orthogonal_part
+from narrows.solve.held_out import HeldOutCurve
 
 
 class OCFS(HeldOutSelector, CriterionSelector, PerClassSelector):
@@ -125,7 +128,7 @@ class OCFS(HeldOutSelector, CriterionSelector, PerClassSelector):
 class _OrthogonalCentroid(ExactProjector):
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         priors: Any = "empirical",
         half_life: float | None = None,
     ):
@@ -137,7 +140,7 @@ class _OrthogonalCentroid(ExactProjector):
         return BETWEEN
 
 
-class OC(_OrthogonalCentroid):
+class OC(HeldOutProjector, _OrthogonalCentroid):
     """Orthogonal centroid projection.
 
     ::
@@ -216,6 +219,46 @@ class OC(_OrthogonalCentroid):
     >>> oc.transform(X).shape
     (150, 2)
     """
+
+    def _folds(self) -> int | None:
+        return FOLDS if is_cv(self.n_components) else None
+
+    def _check_kind(self, stats: ClassStats) -> None:
+        super()._check_kind(stats)
+        if is_cv(self.n_components):
+            check_folds(type(self).__name__, "n_components", stats)
+
+    def _solve(self, stats: ClassStats) -> Directions:
+        if not is_cv(self.n_components):
+            return super()._solve(stats)
+        check_folds(type(self).__name__, "n_components", stats)
+        found = super()._solve(stats)
+        if not found.available or not all(stats.fold(k).n for k in range(stats.folds or 0)):
+            return found  # a stream waits
+        curve = self._held_out_curve(stats, found.available)
+        return found.first(curve.smallest(), curve)
+
+    def _held_out_curve(self, stats: ClassStats, size: int) -> HeldOutCurve:
+        """Return the scatter of the class means of each fold that others' directions explain."""
+        curves, weight = [], []
+        for halves in Halves.of(stats, self._priors()):
+            weight.append(halves.fold.n)
+            p = halves.p_fold[halves.p_fold > 0]
+            _, W = BETWEEN.leading(halves.others, halves.p_others[halves.others.counts > 0], size)
+            A = B = np.zeros((len(p), W.shape[1]))
+            for columns, others, fold in halves.deviations():
+                A = A + others @ W[columns]
+                B = B + fold @ W[columns]
+            explained = np.cumsum(p @ (A * B))
+            last = explained[-1:] if len(explained) else np.zeros(1)
+            curves.append(np.append(explained, np.repeat(last, size - len(explained))))
+        return HeldOutCurve.of(np.array(curves), np.array(weight))
+
+    def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
+        super()._check_solution(solution, stats)
+        if is_cv(self.n_components) and not len(solution.held_out.scores):
+            for k in range(stats.folds or 0):
+                check_filled(type(self).__name__, "n_components", stats.fold(k), stats.n_samples)
 
 
 class OCM(_OrthogonalCentroid):

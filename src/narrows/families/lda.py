@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.families._discriminant import Discriminant
+from narrows.families._choices import HeldOutDiscriminant
+from narrows.families._folds import is_cv
 from narrows.families._parameters import check, check_whole, is_number
 from narrows.moments.cross import MOST
 from narrows.solve.centred import Centred
@@ -21,7 +22,7 @@ _ROUNDING = 1e-12  # relative: smaller differences of the class means are roundi
 _ACCURATE = 1e-11  # of the sum of squares: with a smaller mu the SVD has more digits
 
 
-class LDA(Discriminant):
+class LDA(HeldOutDiscriminant):
     """Linear discriminant analysis of dense data, also with more features than samples.
 
     ::
@@ -129,12 +130,14 @@ class LDA(Discriminant):
 
     _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
     _by_products = False
+    _summing = ("regularized",)
+    _choices = ("n_components", "mu")
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         solver: str = "regularized",
-        mu: float = 0.5,
+        mu: float | str = 0.5,
         pca_components: int | None = None,
         half_life: float | None = None,
     ):
@@ -147,8 +150,33 @@ class LDA(Discriminant):
     def _has_sums(self, n_features: int) -> bool:
         return self.solver == "regularized" and super()._has_sums(n_features)
 
+    @property
+    def mu_(self) -> float:
+        """The mu of "regularized"; 0 for the other forms."""
+        return float(self._solution.alpha) if self.solver == "regularized" else 0.0
+
+    @property
+    def mus_(self) -> np.ndarray:
+        """The values of mu that were compared, of shape (n_mus,)."""
+        return self._curve().alphas
+
+    @property
+    def mu_scores_(self) -> np.ndarray:
+        """The mean log-likelihood of held-out samples with each of `mus_`."""
+        return self._curve().scores
+
+    @property
+    def mu_errors_(self) -> np.ndarray:
+        """The standard errors of `mu_scores_`."""
+        return self._curve().errors
+
     def _ridge(self, mean_square: float) -> float:
-        return float(self.mu)
+        return mean_square if is_cv(self.mu) else float(self.mu)
+
+    def _chooses_ridge(self, stats: Any) -> bool:
+        if is_cv(self.mu):
+            self._check_kept(stats, "mu")
+        return is_cv(self.mu)
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         if not alpha:
@@ -168,7 +196,7 @@ class LDA(Discriminant):
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
         mu, unit, n = 0.0, np.sqrt(A.n), A.shape[0]
         if self.solver == "regularized":
-            mu, unit = A.scaled(self.mu), 2.0 ** (-A.weight_power // 2)
+            mu, unit = A.scaled(float(self.mu)), 2.0 ** (-A.weight_power // 2)
             if self.mu and not _SMALLEST_MU < mu < 1 / _SMALLEST_MU:
                 raise RangeError(
                     f"samples whose scatter is of a magnitude comparable to mu={self.mu:g}",
@@ -227,7 +255,8 @@ class LDA(Discriminant):
         name = type(self).__name__
         valid = self.solver in ("regularized", "pca", "gsvd")
         check(name, "solver", self.solver, valid, '"regularized", "pca" or "gsvd"')
-        check(name, "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
+        valid = is_cv(self.mu) or is_number(self.mu, 0)
+        check(name, "mu", self.mu, valid, 'a finite number >= 0 or "cv"')
         if self.pca_components is not None:
             check_whole(name, "pca_components", self.pca_components, " or None")
 

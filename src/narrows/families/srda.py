@@ -7,23 +7,21 @@ from typing import Any
 import numpy as np
 
 from narrows.families._bands import InBands
+from narrows.families._choices import HeldOutDiscriminant
 from narrows.families._discriminant import Ridged
 from narrows.families._parameters import check, check_whole, check_word, is_number
-from narrows.families._solved import Found
 from narrows.moments.cross import MOST
 from narrows.moments.stats import ClassStats
 from narrows.solve.centred import Centred
 from narrows.solve.exact import by_discriminant_power, lsqr_regressions
-from narrows.solve.ridge import choose, chosen
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 
 _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
-_COMPARED = 1000  # kept samples that ridges are compared by; all of them calibrate
 _RIDGES = ("auto", "scale", "cv")
 _SCALES = ("mean", "within")
 
 
-class SRDA(InBands, Ridged):
+class SRDA(InBands, HeldOutDiscriminant, Ridged):
     """Spectral regression discriminant analysis, exact on a stream.
 
     ::
@@ -170,11 +168,13 @@ class SRDA(InBands, Ridged):
     """
 
     _solvers = ("auto", "cross", "lsqr", "bands")
+    _summing = ("cross", "bands")
+    _choices = ("n_components",)
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         alpha: float | str = "auto",
         solver: str = "auto",
         max_iter: int = 20,
@@ -202,17 +202,8 @@ class SRDA(InBands, Ridged):
     def _ridge(self, mean_square: float) -> float:
         return mean_square if isinstance(self.alpha, str) else float(self.alpha)
 
-    def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
-        curve, counts = None, stats.counts[stats.counts > 0]
-        by_held_out = self.alpha == "cv" or (self.alpha == "auto" and isinstance(stats, ClassStats))
-        if by_held_out and alpha and len(counts) > 1:
-            held = stats.held_out(S, _COMPARED)
-            if held:
-                curve = choose(S, counts, held, alpha)
-                alpha = chosen(curve, alpha)
-        found = super()._solve_sums(stats, S, alpha)
-        found.curve = curve
-        return found
+    def _chooses_ridge(self, stats: Any) -> bool:
+        return self.alpha == "cv" or (self.alpha == "auto" and isinstance(stats, ClassStats))
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, self.scale)

@@ -175,8 +175,10 @@ class Folds(State):
         def add() -> None:
             for k, part in enumerate(self._parts):
                 some = slice((k - self._next) % len(self._parts), n, len(self._parts))
+                if some.start >= n:
+                    continue
                 kept = to_keep and ToKeep(*(each[some] for each in to_keep))
-                part.add_samples(X[some], classes, Y[some], kept, in_place, noted)
+                part.add_samples(_rows(X, some), classes, Y[some], kept, in_place, noted)
             self._next += n
             self._drop_sum()
 
@@ -341,3 +343,8 @@ class Folds(State):
 def _are_numbers(codes: np.ndarray, n: int) -> bool:
     """Whether these are numbers of n classes, in order."""
     return not len(codes) or bool(codes[0] >= 0 and codes[-1] < n)
+
+
+def _rows(X: Any, some: slice) -> Any:
+    """Return some samples; dense ones in one piece, which several moments read."""
+    return X[some] if sparse.issparse(X) else np.ascontiguousarray(X[some])

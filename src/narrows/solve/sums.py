@@ -17,6 +17,7 @@ _MANY = 1 << 23  # the fewest numbers worth loading a compiled loop
 _ROWS_A_CLASS = 16  # the fewest rows per class in the share of a core
 _NEAR = 1 << 10  # rows whose mean is near enough to that of all
 _ENTRIES = 1 << 21  # non-zeros from one return to Python, where signals are seen, to the next
+_SCATTERED = 8  # times the time of a number in a row: that of one at a place of its own
 _ONE_CORE = 10_000  # numbers: BLAS starts threads for more, which costs more than the product
 TINY = float(np.finfo(np.float64).tiny)  # the smallest number with all digits
 HUGE = float(np.finfo(np.float64).max)
@@ -91,7 +92,7 @@ def _note(
 
     changed, labels = np.unique(places), np.diff(Y.indptr)
     size = int(labels @ np.diff(X.indptr)) if len(labels) else 0
-    if size >= len(changed) * table.shape[1]:
+    if _SCATTERED * size >= len(changed) * table.shape[1]:
         undo.array(table, changed if len(changed) < len(table) else ...)
         return
     rows, before, done = places[Y.indices], np.empty(size), 0
