@@ -125,7 +125,8 @@ class HeldOutDiscriminant(HeldOutProjector, ByHeldOut, Discriminant):
         if is_cv(self.n_components):
             self._check_kept(stats, "n_components")
             counts = stats.counts[stats.counts > 0]
-            each = by_components(S, counts, stats.held_out(S), alpha)
+            if len(counts) > 1 and S.C.size:  # else there are no directions
+                each = by_components(S, counts, stats.held_out(S), alpha)
         found = super()._solve_sums(stats, S, alpha)  # may change S
         found.curve = curve
         sizes = NO_CURVE if each is None else paired(*each, found.available)
