@@ -31,6 +31,7 @@ from narrows import (
     PCA,
     SRDA,
     FisherFS,
+    KernelSRDA,
     OnlineSRDA,
     VarianceFS,
 )
@@ -169,6 +170,23 @@ TWO_PASSES = [  # make a map, and learn the same samples once more
     ),
     Case(MMC(solver="bands", head=3, bands=2), expected_to_fail=FROM_FIT | OFFSET | OWN_MAPS),
 ]
+BEHIND_A_MAP = RIDGED | {
+    "merge_shares_nothing": "two fits make two maps (tests/test_kernel_srda.py)",
+    "never_dense": "coordinates are dense, of at most 8,192 features",
+    "float32": "coordinates of float32 samples are in single precision",
+    "offset": "transform is about the mean of the samples of the map",
+    "transform": "directions are those of coordinates",
+}
+WEIGHTS = {"feature_order": "random weights belong to the numbers of features"}
+KERNEL = [
+    Case(KernelSRDA(n_hidden=40), single=1e-7, expected_to_fail=BEHIND_A_MAP, undecided=WEIGHTS),
+    Case(
+        KernelSRDA(kernel="relu", gamma=0.05, alpha=0.5, n_components=1, n_hidden=40),
+        single=1e-6,
+        expected_to_fail=BEHIND_A_MAP,
+        undecided=WEIGHTS,
+    ),
+]
 UPDATES = OFFSET | {"partial_fit": "updates are the paper's approximation, fit is not"}
 IDR_QR = [
     Case(IDRQR(), expected_to_fail=UPDATES),
@@ -201,7 +219,7 @@ ONLINE_SRDA = [
         expected_to_fail=IN_STEPS,
     ),
 ]
-ADDITIVE = SELECTORS + PROJECTORS + CROSS
+ADDITIVE = SELECTORS + PROJECTORS + CROSS + KERNEL
 WEIGHTED = ADDITIVE + BATCH + TWO_PASSES  # take sample_weight
 EXACT = WEIGHTED + IDR_QR  # what fit makes of rows does not depend on their order
 STREAMED = ADDITIVE + ONLINE + IDR_QR + ONLINE_SRDA  # have partial_fit

@@ -122,7 +122,7 @@ def test_methods_with_shared_states_are_those_that_fit_alone(digits):
             np.testing.assert_allclose(method.fitted.components_, alone.components_, atol=1e-9)
     assert made[0].fitted.alpha_ == pytest.approx(made[0].estimator.alpha_)
     assert len(made[0].fitted.alphas_) == 10  # chosen by samples that were kept
-    kept = {(second, kept) for _, second, kept in states._made}
+    kept = {(second, kept) for _, second, kept, _ in states._made}
     assert kept == {("cross", 2000), ("cross", 0), ("total", 0)}
 
 

@@ -109,6 +109,10 @@ PUBLIC = {
     | ADDITIVE
     | CLASSIFIER
     | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "n_iter_"},
+    "KernelSRDA": EXPLAINED
+    | ADDITIVE
+    | CLASSIFIER
+    | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "gamma_", "uses_hidden_"},
     "IDRQR": EXPLAINED | STREAMED | {"refresh"},
     "OnlineSRDA": WEIGHTED
     | STREAMED

@@ -14,6 +14,13 @@ from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import Files
 from benchmarks.studies.flipped_labels import FlippedLabels
 from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins
+from benchmarks.studies.kernel import (
+    KernelDimensions,
+    KernelParameters,
+    KernelPredictions,
+    KernelScaling,
+    KernelSets,
+)
 from benchmarks.studies.losses import Losses
 from benchmarks.studies.merging import Merging
 from benchmarks.studies.neighbours import Mu, NearestNeighbour
@@ -72,6 +79,11 @@ STUDIES = {
         RidgePosteriors,
         BandsQuality,
         BandsCost,
+        KernelSets,
+        KernelPredictions,
+        KernelDimensions,
+        KernelParameters,
+        KernelScaling,
         Sets,
         FewDimensions,
         RareClasses,

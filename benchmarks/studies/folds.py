@@ -19,7 +19,6 @@ from benchmarks.studies import corpora
 from benchmarks.studies.tables import figure, markdown
 from benchmarks.studies.which import _scaled
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
-from narrows.criteria import held_out_spread
 from narrows.evaluate.comparison import Fold, split
 from narrows.families._held_out import HeldOutSelector
 from narrows.moments.halves import Halves
@@ -89,12 +88,15 @@ class HeldOutMargins:
 
 
 class _HeldOutMMCFS(HeldOutSelector, MMCFS):
-    """With a held-out score: S_b as that of OCFS, and the variance of the fold."""
+    """With a held-out score: S_b by both halves, so that it is unbiased, and C of the fold."""
 
     def _held_out(self, halves: Halves) -> np.ndarray:
+        spread, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
+        for columns, A, B in halves.deviations():
+            spread[columns] = p @ (A * B)
         variance = halves.fold.variances(halves.p_fold)
-        gain: np.ndarray = (1 + self.eps) * held_out_spread(halves) - self.eps * variance
-        return gain
+        margin: np.ndarray = (1 + self.eps) * spread - self.eps * variance
+        return margin
 
 
 class _Judge:

@@ -134,21 +134,25 @@ def _spread(stats: ClassStats, p: np.ndarray, alone: bool) -> np.ndarray:
     return spread
 
 
-def held_out_spread(halves: Halves) -> np.ndarray:
-    """Return sum_j p_j (m_j - m)^2 with one factor of the fold and one of the other folds.
+def held_out_gain(halves: Halves) -> np.ndarray:
+    """Return how much closer to a fold the class means of the other folds are than their mean.
 
-    Its expectation is the diagonal of S_b itself: features whose class means agree add nothing.
+    A feature of a sample is predicted halfway between the mean and the class mean, since class
+    means differ by chance, too. With the deviations A_j of the class means in the other folds and
+    B_j in the fold, the mean squared error is sum_j p_j A_j (B_j - A_j / 4) lower than that of the
+    mean: 3/4 of S_b on average, less a quarter of the chance in A.
 
     Returns
     -------
-    spread : ndarray of shape (n_features,)
+    gain : ndarray of shape (n_features,)
         May be negative.
     """
-    spread, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
+    gain, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
     for columns, A, B in halves.deviations():
-        A *= B
-        spread[columns] = weighted(p, A)
-    return spread
+        B -= A / 4
+        B *= A
+        gain[columns] = weighted(p, B)
+    return gain
 
 
 def check_spread(spread: np.ndarray, size: Callable[[], np.ndarray]) -> None:

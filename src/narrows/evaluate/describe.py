@@ -55,6 +55,7 @@ def _top(estimator: Any, top: int) -> list[Any]:
     if isinstance(estimator, Selector):
         return _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
     assert isinstance(estimator, Projector)
+    top = top if estimator._is_linear else 0
     return [
         {**direction, "columns": _ranked(estimator, w, _largest(np.abs(w), top))}
         for direction, w in zip(_directions(estimator), estimator.components_, strict=True)

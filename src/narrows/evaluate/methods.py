@@ -115,8 +115,7 @@ class Ours:
         if isinstance(self.fitted, OnlineSRDA):
             few = p < len(self.fitted.classes_)
             self.fitted.set_params(n_components=p if few else None)
-        W = self.fitted.components_[:p].T
-        return lambda samples: samples @ W
+        return self.fitted._first(p)
 
 
 class Rival:

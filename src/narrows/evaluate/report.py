@@ -240,7 +240,7 @@ def _pictures(
     if projector is not None:
         _, _, X_test, y_test = data.folds[-1]
         few = np.random.default_rng(0).permutation(len(y_test))[:_DRAWN]
-        Z = (X_test[few] @ projector.fitted.components_[:2].T).astype(float)
+        Z = projector.fitted._first(2)(X_test[few]).astype(float)
         names = projector.fitted.get_feature_names_out()[:2]
         shown = min(21, len(np.unique(y_test[few])))
         add(

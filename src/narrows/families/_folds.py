@@ -24,23 +24,11 @@ def check_folds(who: str, what: str, stats: ClassStats) -> None:
         )
 
 
-def folds_of(who: str, what: str, stats: ClassStats) -> list[ClassStats]:
-    """Return the states of the folds; an error where they are missing or too few samples.
-
-    Parameters
-    ----------
-    who, what : str
-        The name of the estimator and that of the parameter, for messages.
-    stats : ClassStats
-        The state.
-    """
-    check_folds(who, what, stats)
-    folds = [stats.fold(k) for k in range(stats.folds or 0)]
-    filled = sum(fold.n > 0 for fold in folds)
-    if filled < max(2, len(folds)):
+def check_filled(who: str, what: str, fold: ClassStats, n_samples: int) -> None:
+    """Raise ValueError unless a fold has samples."""
+    if not fold.n:
         raise ValueError(
-            f"{who}: expected samples of positive weight in each of {len(folds)} folds for "
-            f'{what}="cv", got samples in {filled}. Fit to at least {len(folds)} samples, or set '
+            f'{who}: expected samples of positive weight in each fold for {what}="cv", got '
+            f"{n_samples} samples, and none in one of the folds. Fit to more samples, or set "
             f"{what} to a number."
         )
-    return folds

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from narrows.families._base import read_only
-from narrows.families._folds import FOLDS, check_folds, folds_of, is_cv
+from narrows.families._folds import FOLDS, check_filled, check_folds, is_cv
 from narrows.families._select import Selection, Selector
 from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
@@ -59,11 +59,13 @@ class HeldOutSelector(Selector):
     def _held_out_curve(self, stats: ClassStats) -> HeldOutCurve:
         if not is_cv(self.n_features):
             return NO_CURVE
-        curves, folds = [], folds_of(type(self).__name__, "n_features", stats)
-        for halves in Halves.of(folds, self._priors()):
+        curves, weight = [], []
+        for halves in Halves.of(stats, self._priors()):
+            check_filled(type(self).__name__, "n_features", halves.fold, stats.n_samples)
             scores, varies, _ = self._with_priors(halves)._score(halves.others)
             curves.append(self._held_out(halves)[columns.rank(scores, varies)].cumsum())
-        curve = HeldOutCurve.of(np.array(curves), np.array([fold.n for fold in folds]))
+            weight.append(halves.fold.n)
+        curve = HeldOutCurve.of(np.array(curves), np.array(weight))
         if not curve.scores.max() > 0:
             warn(
                 f"{type(self).__name__}: expected a positive held-out score of at least one "

@@ -125,6 +125,16 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         present = solution.W, solution.eigenvalues, solution.available, solution.size
         return Directions(*present, map=solution.map).reduce
 
+    def _first(self, p: int) -> Callable[[Any], Any]:
+        """Return a function that projects samples onto the first p directions, or all there are."""
+        W, solution = self.components_[:p].T, self._solution
+        return lambda X: solution.times(X, W)
+
+    @property
+    def _is_linear(self) -> bool:
+        """Whether components have an entry for each feature."""
+        return self._solution.map is None
+
     def _check_any(self, solution: Directions) -> None:
         if not solution.width:
             raise NotFittedError(

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, Criterion, held_out_spread
+from narrows.criteria import BETWEEN, Criterion, held_out_gain
 from narrows.families._choices import HeldOutProjector
-from narrows.families._folds import FOLDS, check_folds, folds_of, is_cv
+from narrows.families._folds import FOLDS, check_filled, check_folds, is_cv
 from narrows.families._held_out import HeldOutSelector
 from narrows.families._project import Directions, ExactProjector
 from narrows.families._select import CriterionSelector, PerClassSelector
@@ -64,10 +64,10 @@ class OCFS(HeldOutSelector, CriterionSelector, PerClassSelector):
         Feature indices, best first; ties go to the lower index. Sums alone do not distinguish a
         constant feature from one with equal class means: both score 0 and come last.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, the sum of the scores of the p best features on held-out folds,
-        and its standard error, for p = 1, ..., n_features: the product of the differences of class
-        means in a fold and in the others, which is 0 on average for a feature whose class means
-        agree. Otherwise empty.
+        With ``n_features="cv"``, for p = 1, ..., n_features, the sum over the p best features of
+        how much lower the mean squared error of a held-out fold is, if samples are predicted
+        halfway between the mean and the class mean of the other folds, instead of by the mean; and
+        its standard error. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -116,7 +116,7 @@ class OCFS(HeldOutSelector, CriterionSelector, PerClassSelector):
         return BETWEEN
 
     def _held_out(self, halves: Halves) -> np.ndarray:
-        return held_out_spread(halves)
+        return held_out_gain(halves)
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         rounding = stats.rounding(p)
@@ -240,8 +240,9 @@ class OC(HeldOutProjector, _OrthogonalCentroid):
 
     def _held_out_curve(self, stats: ClassStats, size: int) -> HeldOutCurve:
         """Return the scatter of the class means of each fold that others' directions explain."""
-        curves, folds = [], folds_of(type(self).__name__, "n_components", stats)
-        for halves in Halves.of(folds, self._priors()):
+        curves, weight = [], []
+        for halves in Halves.of(stats, self._priors()):
+            weight.append(halves.fold.n)
             p = halves.p_fold[halves.p_fold > 0]
             _, W = BETWEEN.leading(halves.others, halves.p_others[halves.others.counts > 0], size)
             A = B = np.zeros((len(p), W.shape[1]))
@@ -251,12 +252,13 @@ class OC(HeldOutProjector, _OrthogonalCentroid):
             explained = np.cumsum(p @ (A * B))
             last = explained[-1:] if len(explained) else np.zeros(1)
             curves.append(np.append(explained, np.repeat(last, size - len(explained))))
-        return HeldOutCurve.of(np.array(curves), np.array([fold.n for fold in folds]))
+        return HeldOutCurve.of(np.array(curves), np.array(weight))
 
     def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
         super()._check_solution(solution, stats)
         if is_cv(self.n_components) and not len(solution.held_out.scores):
-            folds_of(type(self).__name__, "n_components", stats)  # says which are missing
+            for k in range(stats.folds or 0):
+                check_filled(type(self).__name__, "n_components", stats.fold(k), stats.n_samples)
 
 
 class OCM(_OrthogonalCentroid):

@@ -62,8 +62,10 @@ class _HeldOutInformation(HeldOutSelector, _Contingency):
 
         def score(block: tuple[slice, np.ndarray, np.ndarray, np.ndarray]) -> None:
             columns, P, P_fold, total = block
-            absent = np.maximum(p - P, 0.0), np.maximum(1 - total, 0.0), p_fold - P_fold
-            gain[columns] = _foreseen(P, total, P_fold, p, more) + _foreseen(*absent, p, more)
+            present = _foreseen(P, total, P_fold, p, more)
+            P, P_fold, total = p - P, p_fold - P_fold, 1 - total  # of samples without the feature
+            P, total = np.maximum(P, 0.0, out=P), np.maximum(total, 0.0)
+            gain[columns] = present + _foreseen(P, total, P_fold, p, more)
 
         each(score, halves.joint())
         return gain
@@ -368,9 +370,10 @@ def _foreseen(
 
     A class that P does not know, with p_j = 0, adds nothing.
     """
-    chance = p * (total + more)
-    ratio = np.divide(P + more * p, chance, out=np.ones_like(P), where=p > 0)
-    foreseen: np.ndarray = (P_fold * np.log2(ratio)).sum(axis=0)
+    shares = P + more * p
+    np.divide(shares, p * (total + more), out=shares, where=p > 0)
+    shares[p[:, 0] == 0] = 1.0
+    foreseen: np.ndarray = np.multiply(np.log2(shares, out=shares), P_fold, out=shares).sum(axis=0)
     return foreseen
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, TOTAL, Criterion, held_out_spread
+from narrows.criteria import BETWEEN, TOTAL, Criterion, held_out_gain
 from narrows.families._held_out import HeldOutSelector
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
@@ -73,10 +73,9 @@ class FisherFS(HeldOutSelector):
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, the sum of s_bk / (s_bk + s_wk) of the p best features on held-out
-        folds, and its standard error, for p = 1, ..., n_features: s_bk is the product of the
-        differences of class means in a fold and in the others, which is 0 on average for a feature
-        whose class means agree. Otherwise empty.
+        With ``n_features="cv"``, the sum of the held-out scores of the p best features, for p = 1,
+        ..., n_features, and its standard error. They are those of `OCFS`, divided by the variance
+        in the other folds. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -173,7 +172,7 @@ class FisherFS(HeldOutSelector):
 
     def _held_out(self, halves: Halves) -> np.ndarray:
         others, p = halves.others, halves.p_others
-        gain, total = held_out_spread(halves), others.variances(p)
+        gain, total = held_out_gain(halves), others.variances(p)
         return np.divide(gain, total, out=np.zeros_like(gain), where=others.varying(p))
 
 

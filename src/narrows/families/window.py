@@ -28,27 +28,32 @@ _NO_CLASSES = np.empty(0, dtype=np.int64)
 
 @dataclass
 class _Piece:
-    """Samples in their order, and their state."""
+    """Samples in their order, the number of the first one in the stream, and their state."""
 
     rows: list[tuple[Any, ...]]  # (X, y, sample_weight), batch by batch
+    first: int
     n: int
     stats: ClassStats
 
     def __add__(self, later: _Piece) -> _Piece:
-        return _Piece(self.rows + later.rows, self.n + later.n, self.stats + later.stats)
+        rows, stats = self.rows + later.rows, self.stats + later.stats
+        return _Piece(rows, self.first, self.n + later.n, stats)
 
     def last(self, estimator: Additive, n: int) -> ClassStats:
         """Return the state of the last n samples."""
         if n == self.n:
             return self.stats
         state = estimator._empty_state(self.stats.n_features)
+        state.count_from(self.first + self.n - n)
+        cuts: list[list[Any]] = []
         for part in reversed(self.rows):
             size = min(n, part[0].shape[0])
             n -= size
-            cut = [None if a is None else a[a.shape[0] - size :] for a in part]
-            estimator._update_state(state, *cut)
+            cuts.append([None if a is None else a[a.shape[0] - size :] for a in part])
             if not n:
                 break
+        for cut in reversed(cuts):
+            estimator._update_state(state, *cut)
         return state
 
 
@@ -122,6 +127,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     >>> bool(np.allclose(window.estimator_.components_, OC().fit(X[200:], y[200:]).components_))
     True
     """
+
+    n_samples_seen_: int
 
     def __init__(self, estimator: Any, samples: int = 1000):
         self.estimator = estimator
@@ -204,12 +211,13 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             sample_weight = weights(sample_weight, X.shape[0], "Window")
         parts = [_sliceable(y), sample_weight]
         check_consistent_length(X, *parts)
-        pieces = []
+        pieces, seen = [], self.n_samples_seen_ if fitted else 0
         for rows in blocks(X.shape[0], self._size):
-            state = self._state_of(X, parts, rows)
+            state = self._state_of(X, parts, rows, seen)
             if X.shape[0] - rows.stop < self.samples:
                 copies = tuple(None if a is None else a[rows].copy() for a in (X, *parts))
-                pieces.append(_Piece([copies], rows.stop - rows.start, state))
+                first, n = seen + rows.start, rows.stop - rows.start
+                pieces.append(_Piece([copies], first, n, state))
         if not fitted:
             self._pieces: list[_Piece] = []
             self.n_samples_seen_ = 0
@@ -309,8 +317,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             ) from None
         return state
 
-    def _state_of(self, X: Any, parts: list[Any], rows: slice) -> ClassStats:
-        state = self._empty_state(X.shape[1])
+    def _state_of(self, X: Any, parts: list[Any], rows: slice, seen: int) -> ClassStats:
+        state = self._empty_state(X.shape[1]).count_from(seen + rows.start)
         cut = [None if a is None else a[rows] for a in parts]
         return self.estimator._update_state(state, X[rows], *cut)
 

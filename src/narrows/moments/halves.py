@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,15 +27,14 @@ class Halves(NamedTuple):
     p_fold: np.ndarray
 
     @classmethod
-    def of(cls, folds: Sequence[ClassStats], priors: Any) -> Iterator[Halves]:
-        """Yield the halves for each fold; one sum of the others is in memory at a time."""
+    def of(cls, stats: ClassStats, priors: Any) -> Iterator[Halves]:
+        """Yield the halves for each fold of a state; only those of one fold are in memory."""
         labels = np.array([])
         if not isinstance(priors, str):
-            total = ClassStats.summed(fold.cut(slice(0, 0)) for fold in folds)
-            labels, priors = total.classes[total.counts > 0], total.priors(priors)
-            priors = priors[total.counts > 0]
-        for k, fold in enumerate(folds):
-            others = ClassStats.summed(other for i, other in enumerate(folds) if i != k)
+            live = stats.counts > 0
+            labels, priors = stats.classes[live], stats.priors(priors)[live]
+        for k in range(stats.folds or 0):
+            others, fold = stats.without(k), stats.fold(k)
             yield cls(others, fold, *(_priors(priors, labels, half) for half in (others, fold)))
 
     @property

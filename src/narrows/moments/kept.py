@@ -86,11 +86,12 @@ class Kept:
         """Add samples; `batch.undo` notes what changes."""
         if batch.undo is not None:
             batch.undo.attributes(self)
-        Y = sparse.coo_array(batch.Y)
+        X, Y, to_keep = batch.samples
+        Y = sparse.coo_array(Y)
         row, column = Y.coords
         counted = Y.data > 0
         row, column, weight = row[counted], column[counted], Y.data[counted]
-        X, keys = batch.to_keep or (batch.X, hashes(batch.X))
+        X, keys = to_keep or (X, hashes(X))
         keys = keys[row]
         some = np.flatnonzero(keys <= self.bound)
         if not len(some):
@@ -102,7 +103,7 @@ class Kept:
         X = X[row[some]].astype(np.float64)
         if batch.presence:
             X = (X != 0).astype(np.float64)
-        when = batch.first + row[some]
+        when = batch.first + batch.start + batch.step * row[some].astype(np.int64)
         self._take(Samples(X, batch.row[column[some]], weight[some], keys[some], when))
 
     def add(self, row: np.ndarray, other: Self, sign: float) -> None:

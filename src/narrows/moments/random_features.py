@@ -37,12 +37,12 @@ class RandomFeatures(Map):
 
     ::
 
-        "rbf"    cos((2 gamma)^(1/2) w'(x - o) + u)      w normal, u uniform between 0 and 2 pi
-        "relu"   max(0, (2 gamma)^(1/2) w'(x - o) + v)   w and v normal
+        "rbf"    cos((2 gamma)^(1/2) w'(x - o)), and the same with sin, for m / 2 w
+        "relu"   max(0, (2 gamma)^(1/2) w'(x - o) + v), for m w and v
 
-    times (2 / m)^(1/2): inner products of the cosines tend to exp(-gamma |x - y|^2) with m. Weights
-    w are sums of twelve uniform numbers from a generator of integers, so that a seed gives the same
-    bits on every machine.
+    times (2 / m)^(1/2): inner products of the first tend to exp(-gamma |x - y|^2) with m. Weights
+    w and v, of mean 0 and variance 1, are sums of twelve uniform numbers from a generator of
+    integers, so that a seed gives the same bits on every machine.
 
     Parameters
     ----------
