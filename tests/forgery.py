@@ -26,10 +26,11 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 import narrows
-from narrows import IDRQR, IG, IOC, LDA, OC, OCFS, SRDA, FisherFS, OnlineSRDA
+from narrows import IDRQR, IG, IOC, LDA, OC, OCFS, SRDA, ClassStats, FisherFS, OnlineSRDA
 from narrows.command import cli
 from narrows.engines import local
 from narrows.evaluate.describe import described, details, summary
+from narrows.families._base import Fitted
 from narrows.io import store
 from narrows.moments import table
 from narrows.read import Source
@@ -139,6 +140,14 @@ def _bands():
     return model._widen(D).partial_fit(sparse.csr_array(X), y)
 
 
+def _folded():
+    """A model whose state has more moments in folds than any method has so far."""
+    X, y = labelled()
+    model = SRDA().partial_fit(X, y)
+    model._fitted = Fitted(ClassStats.of(X, y, second="cross", kept=20, folds=3))
+    return model
+
+
 KINDS = {
     **{case.name: _fitted(case) for case in ALL},
     "weighed": lambda: OC().fit(*labelled(), np.linspace(0, 3, 60)),
@@ -166,6 +175,10 @@ KINDS = {
     "products, faded": _crossed(600, half_life=200),
     "texts": _of_texts(Tfidf(stop_words=["of"])),
     "hashed texts": _of_texts(HashedTfidf(32, "english")),
+    "folds": lambda: FisherFS(n_features="cv").fit(*labelled()),
+    "folds, faded": lambda: OCFS(n_features="cv", half_life=9).partial_fit(*labelled()),
+    "folds of non-zeros": _as_non_zeros(IG(n_features="cv")),
+    "folds of products": _folded,
     "non-zeros": _as_non_zeros(OC()),
     "non-zeros, squared": _as_non_zeros(FisherFS(priors="balanced")),
     "non-zeros, counted": _as_non_zeros(IG()),

@@ -1,235 +1,654 @@
-"""States in folds: each fold against a state of every K-th sample, and the sum against all."""
+"""ClassStats(folds=K) against sums over every K-th sample, taken with NumPy."""
 
 from __future__ import annotations
 
 import copy
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import OC, ClassStats
-from narrows.engines.learn import from_bytes, to_bytes
-from narrows.moments.first import First
-from narrows.solve.errors import ParameterError
+import narrows
+from narrows import IG, LDA, OC, OCFS, ClassStats, FisherFS, Window
+from narrows.engines.learn import Part, add_parts, from_bytes, to_bytes
+from narrows.moments import batch, table
+from narrows.moments.cross import Cross
+from narrows.moments.kept import Kept, hashes
+from narrows.moments.squares import Squares
+from narrows.solve import sums
+from narrows.solve.errors import ParameterError, RangeError
 from narrows.solve.schema import SchemaError
-from tests.test_stats import assert_equal
+from tests.cases import labelled
 
-K = 5
-KINDS = [
-    {"second": second, "presence": presence}
-    for second in (None, "total", "class", "cross")
-    for presence in (False, True)
-]
-kinds = pytest.mark.parametrize("kind", [*KINDS, {"second": "cross", "kept": 20}], ids=str)
-forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+K = 3
+KINDS = {
+    "first": {},
+    "total": {"second": "total"},
+    "class": {"second": "class"},
+    "cross": {"second": "cross"},
+    "presence": {"presence": True},
+    "counted squares": {"second": "class", "presence": True},
+    "counted products": {"second": "cross", "presence": True},
+    "kept": {"second": "cross", "kept": 12},
+    "kept of counts": {"presence": True, "kept": 100},
+}
+kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
+forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
-def samples(n=103, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 9)) * (rng.random((n, 9)) < 0.6) + 3.0
-    X[rng.random((n, 9)) < 0.3] = 0.0
-    return X, np.array(list("abcd"))[rng.integers(0, 4, n)], rng.integers(1, 4, n).astype(float)
+def data(n=71, seed=0):
+    X, y = labelled(n=n, seed=seed, sparse=True)
+    return X, y, np.random.default_rng(seed).integers(0, 3, n) / 2
 
 
-def assert_folds(found, X, y, weight, form, kind, first=0, form_y=lambda y: y):
-    """Each fold is the state of its samples, and the state that of all."""
-    assert_equal(found, ClassStats.of(form(X), form_y(y), weight, **kind))
-    number = (first + np.arange(len(X))) % K
-    for k in range(K):
-        some = number == k
-        alone = ClassStats.of(form(X[some]), form_y(y[some]), weight[some], **kind)
-        fold = found.fold(k)
+def several(y):
+    """An indicator matrix: some samples have two labels, some none."""
+    Y = (y[:, None] == np.unique(y)).astype(int)
+    Y[::5, 0], Y[4::7] = 1, 0
+    return Y
+
+
+def learned(X, y, weight=None, sizes=(1, 0, 2, 11, 40), folds=K, **kind):
+    """The state of samples that came in batches of these sizes, and one of all the others."""
+    stats = ClassStats(X.shape[1], folds=folds, **kind)
+    ends = [0, *np.cumsum(sizes).tolist(), X.shape[0]]
+    for a, b in pairwise(ends):
+        stats.update(X[a:b], y[a:b], None if weight is None else weight[a:b])
+    return stats
+
+
+def assert_holds(stats, X, y, weight=None, atol=1e-9, **kind):
+    """What is read of a state is what NumPy computes of these samples."""
+    w = np.ones(len(X)) if weight is None else weight
+    keys = hashes(X)
+    X = (X != 0).astype(float) if kind.get("presence") else X
+    Y = (y if y.ndim == 2 else y[:, None] == stats.classes) * w[:, None]
+    np.testing.assert_allclose(stats.counts, Y.sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(stats.sums, Y.T @ X, atol=atol)
+    second = kind.get("second")
+    if second == "class":
+        np.testing.assert_allclose(stats.squares, Y.T @ X**2, atol=atol)
+    elif second is not None:
+        np.testing.assert_allclose(stats.squares, Y.sum(axis=1) @ X**2, atol=atol)
+    if second == "cross":
+        np.testing.assert_allclose(stats.cross, (X.T * Y.sum(axis=1)) @ X, atol=atol)
+    if kind.get("kept"):
+        pairs = [(key, j) for key, row in zip(keys, Y, strict=True) for j in np.flatnonzero(row)]
+        pairs = sorted(set(pairs))[: kind["kept"]]
+        kept = stats.samples
+        assert list(zip(kept.keys, kept.code, strict=True)) == pairs
+
+
+def assert_folds(stats, X, y, weight=None, first=0, atol=1e-9, **kind):
+    """The state is that of all samples, and so are its folds; `first` numbers the first sample."""
+    assert stats.n_samples == len(X)
+    assert_holds(stats, X, y, weight, atol, **kind)
+    for k in range(stats.folds):
+        own = slice((k - first) % stats.folds, None, stats.folds)
+        fold = stats.fold(k)
         assert fold.folds is None
-        assert fold.n_samples == some.sum()
-        np.testing.assert_array_equal(fold.classes, found.classes)
-        seen = fold.counts > 0
-        np.testing.assert_array_equal(fold.classes[seen], alone.classes[alone.counts > 0])
-        for name in ("counts", "sums", "means"):
-            mine, theirs = getattr(fold, name), getattr(alone, name)
-            np.testing.assert_allclose(mine[seen], theirs[alone.counts > 0], 1e-10, 1e-10)
-        if kind["second"] == "cross":
-            np.testing.assert_allclose(fold.cross, alone.cross, 1e-10, 1e-8)
-        elif kind["second"] == "total":
-            np.testing.assert_allclose(fold.squares, alone.squares, 1e-10, 1e-10)
+        assert fold.n_samples == len(X[own])
+        np.testing.assert_array_equal(fold.classes, stats.classes)
+        assert_holds(fold, X[own], y[own], None if weight is None else weight[own], atol, **kind)
+
+
+def assert_same(a, b):
+    """Two states are equal to the bit."""
+    a, b = a.to_arrays(), b.to_arrays()
+    assert a.keys() == b.keys()
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+
+
+# -- learning --------------------------------------------------------------------------------------
+
+
+slow = pytest.mark.slow
+
+
+@pytest.fixture(params=["arrays", pytest.param("non-zeros", marks=slow)])
+def tables(request, monkeypatch):
+    if request.param == "non-zeros":
+        monkeypatch.setattr(table, "SMALL", -1)
+        monkeypatch.setattr(table, "_PENDING", 5)
+        monkeypatch.setattr(table, "_ENTRY", 0)
 
 
 @kinds
 @forms
-def test_samples_go_to_folds_by_their_numbers_whatever_the_batches(form, kind):
-    X, y, weight = samples()
-    found = ClassStats(9, folds=K, **kind)
-    for start, stop in ((0, 3), (3, 3), (3, 50), (50, 51), (51, 103)):
-        found.update(form(X[start:stop]), y[start:stop], weight[start:stop])
-    assert_folds(found, X, y, weight, form, kind)
-    assert found.folds == K
+@pytest.mark.parametrize("labels", ["one", "weighted", "several"])
+def test_every_fold_is_the_state_of_every_kth_sample(kind, form, labels, tables):
+    X, y, weight = data()
+    y = several(y) if labels == "several" else y
+    weight = weight if labels == "weighted" else None
+    stats = learned(form(X), y, weight, **kind)
+    if kind.get("kept") and labels == "weighted":
+        kind = {**kind, "kept": 0}  # samples of weight 0 are not kept
+    assert_folds(stats, X, y, weight, **kind)
+
+
+@slow
+@kinds
+def test_neither_batches_nor_their_form_change_a_fold(kind):
+    X, y, _ = data()
+    expected = ClassStats.of(sparse.csr_array(X), y, folds=K, **kind)
+    mixed = ClassStats(X.shape[1], folds=K, **kind)
+    for i in range(len(X)):  # the first ones dense
+        mixed.update((sparse.csr_array if i > 20 else np.asarray)(X[i : i + 1]), y[i : i + 1])
+    for k in range(K):
+        np.testing.assert_allclose(mixed.fold(k).sums, expected.fold(k).sums, atol=1e-12)
+    assert_folds(mixed, X, y, **kind)
+
+
+def test_many_dense_samples_are_added_on_all_cores(monkeypatch):
+    monkeypatch.setattr(sums, "_MANY", 1)
+    monkeypatch.setattr(sums, "_ROWS_A_CLASS", 1)
+    monkeypatch.setattr(sums, "CORES", 4)
+    X, y, weight = data()
+    for kind in ({}, {"second": "total"}, {"second": "class"}, {"presence": True}):
+        assert_folds(learned(X, y, weight, **kind), X, y, weight, **kind)
 
 
 @forms
-def test_a_sample_of_several_labels_is_in_one_fold(form):
-    X, _, weight = samples()
-    Y = np.random.default_rng(1).integers(0, 2, (103, 3))
-    found = ClassStats.of(form(X), Y, weight, second="class", folds=K)
-    assert_folds(found, X, Y, weight, form, {"second": "class"})
+def test_an_offset_costs_no_digits(form):
+    X, y, _ = data(n=300)
+    stats = learned(form(X + 1e8), y, second="cross")
+    if form is np.asarray:
+        for k in range(K):
+            C = np.cov(X[k::K].T, bias=True)
+            np.testing.assert_allclose(stats.fold(k).covariance(), C, atol=1e-6)
+    np.testing.assert_allclose(stats.means[0], (X + 1e8)[y == stats.classes[0]].mean(axis=0))
 
 
-@kinds
-@forms
-def test_sums_are_those_of_the_folds(form, kind):
-    X, y, weight = samples()
-    a = ClassStats.of(form(X[:60]), y[:60], weight[:60], folds=K, **kind)
-    b = ClassStats.of(form(X[60:]), y[60:], weight[60:], folds=K, **kind)
-    assert_folds(a + b, X, y, weight, form, kind)  # 60 is a multiple of K
-    assert_folds((a + b) - b, X[:60], y[:60], weight[:60], form, kind)
-    assert_folds(sum([a, b]), X, y, weight, form, kind)
-    assert_folds(a * 2.0, X[:60], y[:60], 2 * weight[:60], form, kind)
-    changed = a.copy()
-    changed += b
-    changed -= b
-    assert_folds(changed, X[:60], y[:60], weight[:60], form, kind)
-    assert_folds(copy.deepcopy(a), X[:60], y[:60], weight[:60], form, kind)
-    assert_folds(pickle.loads(pickle.dumps(a)), X[:60], y[:60], weight[:60], form, kind)
+def test_folds_may_be_empty():
+    X, y, _ = (each[:2] for each in data())
+    stats = ClassStats(7, folds=5, second="class")
+    assert [stats.fold(k).n for k in range(5)] == [0.0] * 5
+    stats.update(X[:0], y[:0])
+    stats.update(X, y)
+    assert [stats.fold(k).n_samples for k in range(5)] == [1, 1, 0, 0, 0]
+    assert_folds(stats, X, y, second="class")
+    assert_same(ClassStats.from_arrays(stats.to_arrays()), stats)
 
 
-@kinds
-def test_decay_goes_on_with_the_numbers(kind):
-    X, y, _ = samples()
-    found, one = ClassStats(9, folds=K, **kind), ClassStats(9, **kind)
-    for start, stop in ((0, 33), (33, 60), (60, 103)):
-        for state in (found, one):
-            fresh = state.emptied().update(X[start:stop], y[start:stop])
-            state.fade(0.5 ** (stop - start), fresh * 2.0)
-    assert_equal(found, one)
-    weight = np.repeat([2 * 0.5**70, 2 * 0.5**43, 2.0], [33, 27, 43])
-    n = np.array([weight[k::K].sum() for k in range(K)])
-    np.testing.assert_allclose([found.fold(k).n for k in range(K)], n)
+def test_samples_without_labels_have_numbers():
+    X, y, _ = data()
+    Y = several(y)
+    Y[:6] = 0
+    assert_folds(learned(X, Y), X, Y)
 
 
-def test_a_class_that_is_gone_is_gone_from_all_folds():
-    X, y, _ = samples()
-    found, one = (ClassStats.of(X, y, folds=folds) for folds in (K, None))
-    more = np.full(40, "z")
-    for state in (found, one):
-        state.fade(1e-13, state.emptied().update(X[:40], more))
-    np.testing.assert_array_equal(found.counts, one.counts)
-    assert (found.counts > 0).sum() == 1
+def test_the_fold_is_a_copy():
+    X, y, _ = data()
+    stats = learned(X, y, second="class")
+    fold = stats.fold(1)
+    before = {name: array.copy() for name, array in fold.to_arrays().items()}
+    stats.update(X, y)
+    for name, array in fold.to_arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+    fold.update(X, y)
+    assert_folds(stats, np.r_[X, X], np.r_[y, y], second="class")
 
 
-@kinds
-@forms
-def test_features_are_appended_and_cut_in_every_fold(form, kind):
-    X, y, weight = samples()
-    found = ClassStats.of(form(X), y, weight, folds=K, **kind)
-    wide = np.hstack([X, np.zeros((103, 3))])
-    assert_folds(found.widen(12), wide, y, weight, form, kind)
-    assert_folds(found.cut(slice(2, 5)), X[:, 2:5], y, weight, form, kind)
-    if kind["second"] != "cross":
-        parts = [found.cut(slice(0, found.middle())), found.cut(slice(found.middle(), None))]
-        assert_folds(ClassStats.beside(parts), X, y, weight, form, kind)
+# -- arguments -------------------------------------------------------------------------------------
 
 
-@kinds
-def test_a_state_in_folds_survives_storage(kind):
-    X, y, weight = samples()
-    found = ClassStats.of(X[:60], y[:60], weight[:60], folds=K, **kind)
-    for again in (
-        ClassStats.from_arrays(found.to_arrays()),
-        from_bytes(to_bytes(found), ClassStats.from_arrays),
-    ):
-        again.update(X[60:], y[60:], weight[60:])
-        assert_folds(again, X, y, weight, np.asarray, kind)
-
-
-def test_registered_classes_are_those_of_all_folds():
-    found = ClassStats(9, folds=K)
-    found.register(np.array(["a", "x"]))
-    found.update(*samples()[:2])
-    assert found.classes[found.known].tolist() == ["a", "b", "c", "d", "x"]
-
-
-def test_a_reduced_state_has_the_folds():
-    X, y, weight = samples()
-    found = ClassStats.of(X, y, weight, second="cross", folds=K)
-    assert_folds(found.reduced("total"), X, y, weight, np.asarray, {"second": "total"})
-    assert OC().fit_stats(found).n_samples_seen_ == 103
-
-
-@forms
-@pytest.mark.parametrize("fails_at", range(1, K + 1))
-def test_an_update_that_fails_changes_no_fold(monkeypatch, form, fails_at):
-    X, y, weight = samples()
-    found = ClassStats.of(form(X), y, weight, second="total", folds=K)
-    before = {name: array.copy() for name, array in found.to_arrays().items()}
-    update, calls = First.update, []
-
-    def failing(self, batch):
-        calls.append(None)
-        if len(calls) == fails_at:
-            raise KeyboardInterrupt
-        update(self, batch)
-
-    monkeypatch.setattr(First, "update", failing)
-    with pytest.raises(KeyboardInterrupt):
-        found.update(form(X), np.where(y == "a", "new", y), weight)
-    after = found.to_arrays()
-    assert after.keys() == before.keys()
-    for name in before:
-        np.testing.assert_array_equal(after[name], before[name])
-    assert found.classes.tolist() == list("abcd")
-
-
-@pytest.mark.parametrize("folds", [0, 1, 1001, 2.0, True, "5", -3])
-def test_a_number_of_folds_that_is_none_is_refused(folds):
-    with pytest.raises(ParameterError, match="ClassStats: expected folds to be an integer from 2"):
+@pytest.mark.parametrize("folds", [1, 0, -2, 1001, 2.0, "5", True])
+def test_the_number_of_folds_is_checked(folds):
+    message = "ClassStats: expected folds to be an integer from 2 to 1,000 or None, got "
+    with pytest.raises(ParameterError, match=message):
         ClassStats(3, folds=folds)
+    with pytest.raises(ParameterError, match=rf"None, got {folds!r}\.$"):
+        ClassStats.of([[1.0]], ["a"], folds=folds)
 
 
-def test_messages():
-    X, y, _ = samples()
-    five, seven, none = (ClassStats.of(X, y, folds=folds) for folds in (5, 7, None))
-    for other in (seven, none):
-        with pytest.raises(ValueError, match="expected states of one kind, got folds=5 and folds="):
-            five + other
-    with pytest.raises(ValueError, match="expected the number of one of 5 folds, got 5"):
-        five.fold(5)
-    with pytest.raises(ValueError, match="expected the number of one of 0 folds, got 0"):
-        none.fold(0)
-    later = ClassStats.of(X[1:], y[1:], folds=5)  # every sample in the fold before its own
-    with pytest.raises(ValueError, match="samples to subtract that are in the same folds"):
-        ClassStats.of(X[:7], y[:7], folds=5) - ClassStats.of(X[1:3], y[1:3], folds=5)
-    with pytest.raises(ValueError, match="expected to subtract a weight of at most"):
-        five - later * 2.0
-    assert "folds=5" in repr(five)
-    assert "folds" not in repr(none)
+def test_the_number_of_a_fold_is_checked():
+    stats = ClassStats(3, folds=np.int64(2))
+    assert stats.folds == 2
+    assert "folds=2" in repr(stats)
+    assert "folds" not in repr(ClassStats(3))
+    for k in (-1, 2):
+        with pytest.raises(ValueError, match=f"the number of one of 2 folds, got {k}. Make"):
+            stats.fold(k)
+    with pytest.raises(ValueError, match="the number of one of 0 folds, got 0"):
+        ClassStats(3).fold(0)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("folds", np.array(4000)),
-        ("folds", np.array(1)),
-        ("folds", np.array(6)),
-        ("next", np.array(-1)),
-        ("fold2_classes", np.array([0, 1, 2, 9])),
-        ("fold2_classes", np.array([-1, 1, 2, 3])),
-        ("fold2_classes", np.array([0.0, 1.0, 2.0, 3.0])),
-        ("fold2_classes", np.array([3, 2, 1, 0])),
-        ("fold2_counts", np.array([1.0, np.nan, 1.0, 1.0])),
-        ("fold2_presence", np.array(True)),
-        ("fold2_sums", np.zeros((4, 3))),
-    ],
-)
-def test_forged_folds_are_refused(name, value):
-    arrays = ClassStats.of(*samples()[:2], folds=K).to_arrays()
-    with pytest.raises(SchemaError):
-        ClassStats.from_arrays(arrays | {name: value})
+@pytest.mark.parametrize("other", [None, 2])
+def test_states_of_other_folds_are_refused(other):
+    a, b = ClassStats(3, folds=K), ClassStats(3, folds=other)
+    for combine in (a.__add__, a.__sub__, lambda b: a.fade(0.5, b)):
+        with pytest.raises(ValueError, match=f"one kind, got folds=3 and folds={other}"):
+            combine(b)
 
 
-def test_fewer_samples_than_folds():
-    X, y, weight = samples()
-    found = ClassStats.of(X[:3], y[:3], weight[:3], folds=K)
-    assert_folds(found, X[:3], y[:3], weight[:3], np.asarray, {"second": None})
-    assert found.fold(4).n == 0
-    empty = ClassStats(9, folds=K)
-    assert (empty.n, empty.n_samples, len(empty.classes)) == (0.0, 0, 0)
+# -- adding up -------------------------------------------------------------------------------------
+
+
+@kinds
+@forms
+def test_states_add_up_fold_by_fold(kind, form):
+    X, y, _ = data()
+    a = ClassStats.of(form(X[:31]), y[:31], folds=K, **kind)
+    b = ClassStats.of(form(X[31:]), y[31:], folds=K, **kind)
+    order = [*range(31), *range(31, 71)]
+    number = np.r_[np.arange(31), np.arange(40)]  # both count from 0
+    for both in (a + b, b + a, sum([a, b]), ClassStats.summed([b, a])):
+        assert_holds(both, X[order], y[order], **kind)
+        for k in range(K):
+            own = number % K == k
+            assert_holds(both.fold(k), X[own], y[own], **kind)
+        more = both.update(form(X[:5]), y[:5])  # counts on from both
+        for k in range(K):
+            own = np.r_[number % K == k, (71 + np.arange(5)) % K == k]
+            assert more.fold(k).n_samples == own.sum()
+            assert_holds(more.fold(k), np.r_[X, X[:5]][own], np.r_[y, y[:5]][own], **kind)
+
+
+@kinds
+@forms
+def test_what_was_added_can_be_subtracted(kind, form):
+    X, y, _ = data()
+    kind = {name: value for name, value in kind.items() if name != "kept"}
+    whole = learned(form(X), y, **kind)
+    gone = ClassStats(7, folds=K, **kind).update(form(X[:30]), y[:30])
+    left = whole - gone
+    assert_folds(left, X[30:], y[30:], first=30, **kind)
+    left.update(form(X[:4]), y[:4])  # number 71 and those after
+    expected = np.r_[X[30:], X[:4]], np.r_[y[30:], y[:4]]
+    assert_folds(left, *expected, first=30, **kind)
+    nothing = whole - whole
+    assert_holds(nothing, X[:0], y[:0], **kind)
+    assert all(not nothing.fold(k).sums.any() for k in range(K))
+
+
+def test_what_is_kept_is_subtracted():
+    X, y, _ = data()
+    whole = ClassStats.of(X, y, second="cross", kept=100, folds=K)
+    left = whole - ClassStats.of(X[:30], y[:30], second="cross", kept=100, folds=K)
+    for k in range(K):
+        expected = np.sort(hashes(X[30:][k::K]))
+        np.testing.assert_array_equal(left.fold(k).samples.keys, expected)
+    np.testing.assert_array_equal(left.samples.keys, np.sort(hashes(X[30:])))
+
+
+def test_a_class_that_is_gone_from_one_fold_leaves_no_rounding():
+    X, y = (
+        np.array([[0.1, 0.3], [0.7, 5.0], [0.2, 7.0], [9.0, 1.0]]),
+        np.array(["a", "a", "b", "b"]),
+    )
+    whole = ClassStats.of(X, y, [0.1, 0.7, 1, 1], second="class", folds=2)
+    whole.update(X, y, [1e-3, 1, 1, 1])
+    left = whole - ClassStats(2, second="class", folds=2).update(X[:1], y[:1], [0.101])
+    assert left.fold(0).counts.tolist() == [0.0, 2.0]
+    assert not left.fold(0).sums[0].any()
+    assert not left.fold(0).squares[0].any()
+    assert left.counts.tolist() == [1.7, 4.0]
+
+
+def test_samples_of_other_folds_are_not_subtracted():
+    X, y, _ = data()
+    whole = ClassStats.of(X, np.where(np.arange(71) == 40, "z", y), folds=K)
+    with pytest.raises(
+        ValueError, match=r"at most 0 from class 'new', got 1. Subtract only what w"
+    ):
+        whole - ClassStats.of(X[:1], ["new"], folds=K)
+    message = r"at most 0 from class 'z' in fold 0, got 1. Give the samples the numbers that they"
+    with pytest.raises(ValueError, match=message):
+        whole - ClassStats.of(X[40:41], ["z"], folds=K)
+    one = ClassStats(7, folds=K).count_from(40).update(X[40:50], np.r_[["z"], y[41:50]])
+    left = whole - one
+    for k in range(K):
+        own = [i for i in range(71) if i % K == k and not 40 <= i < 50]
+        assert_holds(left.fold(k), X[own], np.array(y[own]))
+    assert ClassStats(3).count_from(4).folds is None
+
+
+def test_a_state_can_count_from_any_number():
+    X, y, _ = data()
+    stats = ClassStats.of(X[:5], y[:5], folds=K).count_from(0).update(X[:3], y[:3])
+    assert [stats.fold(k).n_samples for k in range(K)] == [3, 3, 2]
+    assert_same(ClassStats.from_arrays(stats.to_arrays()), stats)
+    stats.update(X[:1], y[:1])
+    assert [stats.fold(k).n_samples for k in range(K)] == [4, 3, 2]
+    for k in range(K):
+        others = stats.without(k)
+        assert others.folds is None
+        np.testing.assert_allclose(others.sums + stats.fold(k).sums, stats.sums)
+        np.testing.assert_array_equal(others.counts + stats.fold(k).counts, stats.counts)
+        assert others.n_samples + stats.fold(k).n_samples == 9
+    with pytest.raises(ValueError, match="the number of one of 3 folds, got 3"):
+        stats.without(3)
+
+
+@kinds
+@forms
+def test_weights_are_scaled_in_every_fold(kind, form):
+    X, y, weight = data()
+    kind = {name: value for name, value in kind.items() if name != "kept"}
+    stats = learned(form(X), y, weight, **kind)
+    assert_folds(2.5 * stats, X, y, 2.5 * weight, **kind)
+    assert_folds(0 * stats, X, y, 0 * weight, **kind)
+    with pytest.raises(RangeError, match="ClassStats: expected weights of less than"):
+        1e308 * stats
+
+
+def in_folds(monkeypatch, method):
+    """Let a method have a state with folds."""
+    second, presence = method()._second(), method._presence
+    empty = lambda self, d: ClassStats(d, second=second, presence=presence, folds=K)  # noqa: E731
+    monkeypatch.setattr(method, "_empty_state", empty)
+
+
+# -- decay -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [OC, FisherFS, IG, LDA])
+@pytest.mark.parametrize("sizes", [(71,), (1, 0, 2, 11, 40), pytest.param((1,) * 71, marks=slow)])
+def test_decay_does_not_change_the_numbers(method, sizes, monkeypatch):
+    X, y, _ = data()
+    in_folds(monkeypatch, method)
+    model = method(half_life=20.0)
+    ends = [0, *np.cumsum(sizes).tolist(), len(X)]
+    for a, b in pairwise(ends):
+        model.partial_fit(X[a:b], y[a:b])
+    stats = model.stats_
+    kind = {"second": stats.second, "presence": stats.presence}
+    assert_folds(stats, X, y, 0.5 ** (np.arange(71)[::-1] / 20), **kind)
+
+
+def test_an_empty_state_counts_on():
+    X, y, _ = data()
+    for n in (0, 5, 31):
+        a = ClassStats.of(X[:n], y[:n], folds=K)
+        b = a.emptied().update(X[n:], y[n:])
+        assert_folds(b, X[n:], y[n:], first=n)
+        for both in (a + b, b + a):
+            assert_folds(both, X, y)
+            assert_folds(both.emptied().update(X, y), X, y, first=71)
+        assert_folds(a.fade(0.5, b), X, y, np.repeat([0.5, 1.0], [n, 71 - n]))
+        assert_folds(a.update(X[:4], y[:4]), np.r_[X, X[:4]], np.r_[y, y[:4]],
+                     np.repeat([0.5, 1.0], [n, 75 - n]))  # fmt: skip
+
+
+def test_classes_are_dropped_as_they_are_without_folds():
+    X = np.eye(4)
+    states = []
+    for folds in (None, 2):
+        stats = ClassStats.of(X, ["a", "a", "b", "c"], [1e-12, 1e-9, 3.0, 4.0], folds=folds)
+        fresh = stats.emptied().update(X, ["b", "b", "c", "b"])
+        states.append(stats.fade(1e-6, fresh))
+    plain, folded = states
+    np.testing.assert_array_equal(plain.counts > 0, folded.counts > 0)
+    np.testing.assert_allclose(folded.counts, plain.counts)
+    assert folded.counts[0] == 0
+    assert not folded.fold(0).sums[0].any()
+    assert not folded.fold(1).sums[0].any()
+    # one that is faint in one fold is not dropped
+    stats = ClassStats.of(X, ["a", "a", "b", "c"], [1e-12, 1.0, 3.0, 4.0], folds=2)
+    stats.fade(0.5, stats.emptied())
+    assert stats.fold(0).counts[0] == 5e-13
+
+
+@kinds
+def test_copies_share_nothing(kind):
+    X, y, _ = data()
+    a, b = (ClassStats.of(X[rows], y[rows], folds=K, **kind) for rows in (slice(30), slice(30, 71)))
+    before = a.copy()
+    for other in (copy.deepcopy(a), pickle.loads(pickle.dumps(a)), a.copy()):
+        other += b
+        assert_folds(other, X, y, **kind)
+        assert_same(a, before)
+        if not kind.get("kept"):
+            other -= b
+            assert_folds(other, X[:30], y[:30], **kind)
+
+
+# -- features --------------------------------------------------------------------------------------
+
+
+@kinds
+@forms
+def test_features_are_those_of_every_fold(kind, form):
+    X, y, _ = data()
+    stats = learned(form(X), y, **kind)
+    kind = {name: value for name, value in kind.items() if name != "kept"}
+    assert_folds(stats.widen(9), np.pad(X, ((0, 0), (0, 2))), y, **kind)
+    assert_folds(stats.cut(slice(2, 5)), X[:, 2:5], y, **kind)
+    assert (stats.n_features, stats.cut(slice(2, 5)).n_features) == (7, 3)
+    with pytest.raises(ValueError, match="at least the present 7 features"):
+        stats.widen(6)
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.parametrize("kind", [KINDS["first"], KINDS["class"], KINDS["total"]])
+@forms
+def test_parts_side_by_side_are_the_state(kind, form, in_memory, tables):
+    X, y, _ = data()
+    whole = learned(form(X), y, **kind)
+    middle = whole.middle()
+    assert 0 < middle < 7
+    parts = [whole.cut(slice(0, middle)), whole.cut(slice(middle, None))]
+    assert sum(part.nbytes for part in parts) > 0.5 * whole.nbytes
+    both = ClassStats.beside(parts, in_memory)
+    assert_folds(both, X, y, **kind)
+    both.update(form(X), y)  # also of numbers that are in a file
+    assert_folds(both, np.r_[X, X], np.r_[y, y], **kind)
+
+
+def test_products_are_not_cut():
+    X, y, _ = data()
+    whole = learned(X, y, second="cross")
+    assert whole.middle() == 0
+    assert_same(ClassStats.beside([whole]), whole)
+
+
+@kinds
+def test_states_travel_as_bytes(kind):
+    X, y, _ = data()
+    a, b = learned(X[:40], y[:40], **kind), learned(X[40:, :5], y[40:], **kind)
+    received = from_bytes(to_bytes(a), ClassStats.from_arrays)
+    assert_same(received, a)
+    both = add_parts(ClassStats.__add__, Part(received), Part(b)).state
+    np.testing.assert_allclose(both.fold(2).counts, a.fold(2).counts + b.fold(2).counts)
+    assert received.nbytes == a.nbytes
+
+
+def test_second_moments_are_reduced_in_every_fold():
+    X, y, _ = data()
+    for second, less in (("class", "total"), ("cross", "total"), ("cross", None)):
+        stats = learned(X, y, second=second, kept=9)
+        assert_folds(stats.reduced(less), X, y, second=less)
+        plain = stats.reduced(less, folds=False)
+        assert plain.folds is None
+        assert_holds(plain, X, y, second=less)
+        assert_same(stats.reduced(second), stats)
+        whole = stats.reduced(second, folds=False)
+        assert_holds(whole, X, y, second=second, kept=9)
+        before = stats.sums.copy()
+        whole.update(X, y)
+        np.testing.assert_array_equal(stats.sums, before)
+    with pytest.raises(ValueError, match="that follow from second=None, got 'class'"):
+        learned(X, y).reduced("class")
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+@kinds
+@forms
+def test_arrays_keep_every_bit(kind, form, tables):
+    X, y, weight = data()
+    stats = learned(form(X), y, weight, **kind)
+    stats.register(np.array(["dog"]))
+    stats = 0.3 * stats
+    read = ClassStats.from_arrays({name: a.copy() for name, a in stats.to_arrays().items()})
+    assert_same(read, stats)
+    np.testing.assert_array_equal(read.known, stats.known)
+    for state in (read, stats):
+        state.update(form(X), y)
+    assert_same(read, stats)
+    np.testing.assert_array_equal(read.sums, stats.sums)
+    np.testing.assert_array_equal(read.counts, stats.counts)
+
+
+@pytest.mark.parametrize("method", [OC, FisherFS, IG, LDA])
+def test_estimators_save_their_folds(method, monkeypatch, tmp_path):
+    X, y, _ = data()
+    in_folds(monkeypatch, method)
+    path = tmp_path / "a.narrows"
+    narrows.save(method().partial_fit(X[:40], y[:40]), path)
+    model = narrows.load(path).partial_fit(X[40:], y[40:])
+    stats = model.stats_
+    assert_folds(stats, X, y, second=stats.second, presence=stats.presence)
+    merged = method().partial_fit(X[:40], y[:40]).merge(narrows.load(path))
+    assert merged.stats_.fold(0).n_samples == 28
+
+
+def test_a_state_with_folds_fits_a_method_that_needs_none():
+    X, y, _ = data()
+    model = OCFS().fit_stats(learned(X, y, second="total"))
+    assert model.stats_.folds is None
+    np.testing.assert_allclose(model.scores_, OCFS().fit(X, y).scores_)
+    model.merge(OCFS().fit(X, y))
+
+
+def forgeries():
+    X, y, _ = data()
+    dense, text = learned(X, y, second="total").to_arrays(), {"kept": 9, "second": "cross"}
+    kept = learned(X, y, **text).to_arrays()
+    yield dense | {"folds": np.array(1)}, "folds: expected numbers from 2"
+    yield dense | {"folds": np.array(4)}, "fold 3: counts: expected an array, got none"
+    yield dense | {"folds": np.array(3.0)}, "folds: expected type i8"
+    yield dense | {"folds_added": np.array(-1)}, "folds_added: expected numbers from 0"
+    yield {k: v for k, v in dense.items() if k != "folds_first"}, "folds_first: expected an array"
+    yield {k: v for k, v in dense.items() if k != "fold1_sums"}, "fold 1: sums"
+    yield dense | {"fold1_counts": dense["fold1_counts"][:2]}, "fold 1: counts: expected shape c"
+    yield dense | {"fold1_counts": -dense["fold1_counts"]}, "fold 1: counts: expected finite"
+    yield dense | {"fold2_sums": dense["fold2_sums"][:, :4]}, "fold 2: "
+    wide = np.zeros((1, 9)), np.zeros((3, 9))
+    yield ({k: v for k, v in dense.items() if k not in ("origin", "placed")}
+           | {"fold2_squares_total": wide[0], "fold2_sums": wide[1]},
+           "fold 2: .*got n_features=7 and n_features=9")  # fmt: skip
+    other = {k: v for k, v in dense.items() if k != "fold1_squares_total"}
+    yield other, "fold 1: .*got second='total' and second=None"
+    yield kept | {"fold1_kept": np.array(8)}, "fold 1: .*got kept=9 and kept=8"
+    yield dense | {"origin": np.zeros(5)}, "fold 0: origin: expected shape d"
+    yield dense | {"registered": np.zeros(9, bool)}, "fold 0: registered: expected shape c"
+    huge = {f"fold{k}_counts": np.array([1e308, 0, 0]) for k in range(3)}
+    yield dense | huge, "weights of less than"
+    yield dense | {"fold0_folds": np.array(2)}, "fold 0: "
+
+
+def test_forged_arrays_are_refused():
+    for arrays, message in forgeries():
+        with pytest.raises((SchemaError, RangeError), match=message):
+            ClassStats.from_arrays(arrays)
+
+
+# -- an update that fails --------------------------------------------------------------------------
+
+
+class Stop(BaseException):
+    """Raised by nothing but these tests."""
+
+
+@kinds
+@forms
+@pytest.mark.parametrize("where", [pytest.param("start", marks=slow), "fold", "end"])
+@pytest.mark.parametrize("new", [False, pytest.param(True, marks=slow)])
+def test_an_update_that_fails_changes_nothing(kind, form, where, new, monkeypatch, tables):
+    X, y, _ = data()
+    stats = learned(form(X), y, **kind)
+    before = {name: array.copy() for name, array in stats.to_arrays().items()}
+    read = stats.sums.copy()
+    moment, called = (
+        Kept if kind.get("kept") else Cross if kind.get("second") == "cross" else None,
+        [],
+    )
+
+    def failing(original, at):
+        def fail(*args, **options):
+            called.append(1)
+            if len(called) == at:
+                raise Stop
+            return original(*args, **options)
+
+        return fail
+
+    with monkeypatch.context() as patch:
+        if where == "start":
+            patch.setattr(batch, "dense_sums", failing(batch.dense_sums, 1))
+            patch.setattr(batch, "add_sparse", failing(batch.add_sparse, 1))
+            patch.setattr(table.Table, "add_samples", failing(table.Table.add_samples, 1))
+        elif where == "fold" and moment is not None:
+            patch.setattr(moment, "update", failing(moment.update, 2))
+        elif where == "fold":
+            patch.setattr(table.Table, "add", failing(table.Table.add, 2))
+            patch.setattr(table.Table, "add_samples", failing(table.Table.add_samples, 2))
+            patch.setattr(batch, "add_sparse", failing(batch.add_sparse, 1))
+        else:
+            patch.setattr(ClassStats, "_recount", failing(ClassStats._recount, 1))
+        labels = np.full(len(y), "dog") if new else y
+        with pytest.raises(Stop):
+            stats.update(form(X), labels)
+    assert called
+    after = stats.to_arrays()
+    assert after.keys() == before.keys()
+    for name, array in before.items():
+        np.testing.assert_array_equal(after[name], array, err_msg=name)
+    np.testing.assert_array_equal(stats.sums, read)
+    kind = {name: value for name, value in kind.items() if name != "kept"}
+    assert_folds(stats.update(form(X), y), np.r_[X, X], np.r_[y, y], **kind)
+
+
+@pytest.mark.parametrize("kind", [{}, {"second": "total"}, {"second": "class"}, {"presence": True}])
+@pytest.mark.parametrize("folds", [None, K])
+@pytest.mark.parametrize("several_labels", [False, True])
+def test_entries_are_restored_block_by_block(kind, folds, several_labels, monkeypatch):
+    """Sparse samples that are noted entry by entry, of which some blocks were added."""
+    from narrows.solve import kernels
+
+    X, y, weight = data()
+    y = several(y) if several_labels else y
+    wide = sparse.csr_array(np.pad(X, ((0, 0), (0, 5000))))
+    stats = learned(wide, y, weight, folds=folds, **kind)
+    before = {name: array.copy() for name, array in stats.to_arrays().items()}
+    monkeypatch.setattr(sums, "_ENTRIES", 8)
+    original, called = kernels.add_class_rows, []
+
+    def add(*args):
+        called.append(1)
+        if len(called) == 4:
+            raise Stop
+        original(*args)
+
+    twice = wide[[0, 1, 1, 1, *range(20)]]
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels, "add_class_rows", add)
+        with pytest.raises(Stop):
+            stats.update(twice, y[[0, 1, 1, 1, *range(20)]])
+    for name, array in stats.to_arrays().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+def test_a_window_numbers_all_samples(monkeypatch):
+    X, y, _ = data()
+    in_folds(monkeypatch, OC)
+    window = Window(OC(), samples=40)
+    for i in range(len(X)):
+        window.partial_fit(X[i : i + 1], y[i : i + 1])
+    stats = window.estimator_.stats_
+    assert_folds(stats, X[31:], y[31:], first=31)
+
+
+def test_squares_of_folds_are_read_without_products():
+    X, y, _ = data()
+    stats = learned(X, y, second="cross")
+    np.testing.assert_allclose(stats.variances(stats.priors()), X.var(axis=0))
+    folds = stats._moments["folds"]
+    assert "cross" not in folds._sums
+    assert isinstance(folds.total(), Squares)

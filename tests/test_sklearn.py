@@ -89,6 +89,7 @@ SELECTOR = ADDITIVE | {
     "energy_", "get_support", "inverse_transform", "n_features_", "n_positive_", "ranking_",
     "scores_",
 }  # fmt: skip
+HELD_OUT = {"held_out_errors_", "held_out_scores_"}
 PROJECTOR = {"components_", "eigenvalues_"}
 EXPLAINED = PROJECTOR | {"explained_variance_ratio_"}
 CLASSIFIER = {
@@ -97,8 +98,10 @@ CLASSIFIER = {
 }  # fmt: skip
 ONLINE = PROJECTOR | STREAMED | {"n_samples_still_", "transform_while_learning"}
 PUBLIC = {
-    **dict.fromkeys(("OCFS", "IG", "CHI", "MI"), SELECTOR | {"class_scores_"}),
-    **dict.fromkeys(("MMCFS", "VarianceFS", "FisherFS", "DF"), SELECTOR),
+    **dict.fromkeys(("OCFS", "IG", "CHI"), SELECTOR | HELD_OUT | {"class_scores_"}),
+    "MI": SELECTOR | {"class_scores_"},
+    "FisherFS": SELECTOR | HELD_OUT,
+    **dict.fromkeys(("MMCFS", "VarianceFS", "DF"), SELECTOR),
     **dict.fromkeys(("OC", "OCM"), EXPLAINED | ADDITIVE),
     **dict.fromkeys(("IMMC", "CCIPCA", "ILDA"), ONLINE),
     **dict.fromkeys(("IOC", "IIS"), ONLINE | {"exact"}),

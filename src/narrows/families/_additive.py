@@ -143,7 +143,7 @@ class Additive(Estimator):
         """
         self._check_kind(stats)
         with errors_named_after(self):
-            stats = stats.reduced(self._second())
+            stats = stats.reduced(self._second(), self._folds() is not None)
         return self._fit_state(stats)
 
     def _fit_parts(self, parts: Any) -> Self:

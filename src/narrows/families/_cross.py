@@ -41,7 +41,6 @@ class CrossProjector(RankedProjector, Additive):
 
     _state_type: ClassVar[Any] = (ClassStats, Solved)
     _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
-    _kept: ClassVar[int] = 0  # samples that a state keeps
     _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
 
     # -- learning -------------------------------------------------------------------------------
@@ -134,6 +133,11 @@ class CrossProjector(RankedProjector, Additive):
 
     def _check_sums(self) -> None:
         """Raise ParameterError where a parameter needs a state of sums."""
+
+    @property
+    def _kept(self) -> int:
+        """How many samples a state keeps."""
+        return 0
 
     def _second(self) -> Second:
         return "cross"

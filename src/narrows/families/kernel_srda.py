@@ -23,6 +23,7 @@ from narrows.families._parameters import (
 from narrows.families._passes import InPasses
 from narrows.families._solved import Found
 from narrows.moments.cross import MOST
+from narrows.moments.kept import EVERY
 from narrows.moments.labels import as_array, weights
 from narrows.moments.mapped import Mapped
 from narrows.moments.random_features import KERNELS, MOST_HIDDEN, RandomFeatures
@@ -31,7 +32,7 @@ from narrows.solve.drift import Kept, by_time, leads
 from narrows.solve.errors import WidthError
 from narrows.solve.ridge import GRID, TIMID, chosen, curve
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
-from narrows.solve.schema import MOST as NO_MORE
+from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
 
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
@@ -39,7 +40,6 @@ _COMPARED = 1_000  # kept samples that ridges are compared by; all of them calib
 _GATHERED = 1_000  # samples of a stream, before the map is made
 _RIDGES = "cv", "scale"
 _SURE = 2.0  # standard errors: curved is better
-_EVERY = NO_MORE  # samples to keep
 
 
 class KernelSRDA(InPasses, Ridged):
@@ -210,18 +210,25 @@ class KernelSRDA(InPasses, Ridged):
     def _empty_state(self, n_features: int) -> Any:
         """Return a state that gathers samples, before there is a map."""
         self._begin(n_features)
-        return ClassStats(n_features, second="total", kept=_EVERY)
+        return ClassStats(n_features, second="total", kept=EVERY)
 
     def _begin(self, n_features: int) -> None:
-        """Check the number of features, and draw the seed of the map if none is given."""
+        """Check the number of features, and forget the seed that was drawn for another map."""
         if n_features > MOST:
             raise WidthError(
                 f"{type(self).__name__}: expected at most {MOST:,} features, got {n_features:,}. "
                 "Select features first, or use SRDA or OnlineSRDA, which are linear.",
                 n_features,
             )
-        if not isinstance(self.random_state, Integral):
+        vars(self).pop("_drawn", None)
+
+    def _seed(self) -> int:
+        """Return the seed of the map, which is drawn if none is given."""
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        if "_drawn" not in vars(self):
             self._drawn = int(check_random_state(self.random_state).randint(2**31))
+        return self._drawn
 
     def _first_state(self, n_features: int) -> Any:
         self._begin(n_features)
@@ -233,6 +240,20 @@ class KernelSRDA(InPasses, Ridged):
     def _is_first(self, state: Any) -> bool:
         return super()._is_first(state) and not state.kept
 
+    def _is_own(self, state: Any) -> bool:
+        """Whether a state gathers samples, or has a map of random features."""
+        if isinstance(state, Mapped):
+            return isinstance(state.map, RandomFeatures)
+        return isinstance(state, ClassStats) and state.kept == EVERY and state.second == "total"
+
+    def _state_from(self, arrays: dict[str, Any]) -> Any:
+        state = super()._state_from(arrays)
+        if not self._is_own(state) and not self._is_first(state):
+            raise SchemaError(
+                "state: expected all samples or a map of random features, got others."
+            )
+        return state
+
     def _is_of_pass(self, state: Any, number: int) -> bool:
         return isinstance(state, Mapped if number else ClassStats)
 
@@ -240,11 +261,12 @@ class KernelSRDA(InPasses, Ridged):
         return 2
 
     def _map_of(self, stats: Any) -> RandomFeatures:
-        gamma, seed = self.gamma, vars(self).get("_drawn", self.random_state)
+        gamma = self.gamma
         if isinstance(gamma, str):
             size = stats.mean_square() if stats.n else 0.0
             gamma = _GAMMA / size if size > TINY else 1.0
-        return RandomFeatures(int(seed), self.kernel, self.n_hidden, float(gamma), stats.mean)
+        seed, m = self._seed(), int(self.n_hidden)
+        return RandomFeatures(seed, self.kernel, m, float(gamma), stats.mean)
 
     def _frozen(self) -> Mapped:
         if isinstance(self._state, ClassStats) and self._state.n_samples:
@@ -263,7 +285,7 @@ class KernelSRDA(InPasses, Ridged):
     def fit_stats(self, stats: Any) -> Self:
         """Fit to a state instead of samples: `fit` of the samples it was made of, with its map."""
         name = type(self).__name__
-        if not isinstance(stats, Mapped) and not (isinstance(stats, ClassStats) and stats.kept):
+        if not self._is_own(stats):
             raise TypeError(
                 f"{name}: expected a state of {name} (`stats_`) for fit_stats, got "
                 f"{type(stats).__name__}. Use fit for samples."
@@ -321,7 +343,7 @@ class KernelSRDA(InPasses, Ridged):
         if held:
             alphas = unit * GRID if self.alpha == "cv" else np.array([alpha])
             result = curve(S, counts, held, alphas, TIMID)
-            alpha = chosen(result, unit)
+            alpha = chosen(result, unit) if self.alpha == "cv" else alpha
         found = self._solve_sums(state.stats, S, alpha)
         found.curve, found.map = result, state.map
         return found
@@ -364,8 +386,11 @@ class KernelSRDA(InPasses, Ridged):
         valid = alpha in _RIDGES if isinstance(alpha, str) else is_number(alpha, 0)
         check(name, "alpha", alpha, valid, '"cv", "scale" or a number >= 0')
         check_whole(name, "folds", self.folds, low=2)
-        if isinstance(self.random_state, Integral):
-            check_whole(name, "random_state", self.random_state, low=0)
+        seed = self.random_state
+        valid = seed is None or isinstance(seed, np.random.RandomState)
+        valid = valid or (is_integer(seed, 0) and int(seed) < 2**64)
+        expected = "None, a RandomState, or an integer from 0 to 2**64 - 1"
+        check(name, "random_state", seed, valid, expected)
 
 
 def _of_features(found: Found) -> Found:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from narrows.moments.folds import FAINT, GONE
 from narrows.moments.labels import union
 from narrows.moments.origin import Moments, Origin, about, is_far
 from narrows.moments.readings import Readings
@@ -15,8 +16,6 @@ from narrows.moments.squares import warn_of_lost_digits
 from narrows.solve.errors import RangeError
 from narrows.solve.sums import HUGE
 
-_GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
-_FAINT = 1e-280  # a smaller weight is lost in the rounding of the smallest numbers
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
 
 
@@ -36,12 +35,26 @@ class Algebra(Readings):
         """Return an empty state of the same kind."""
         kind: Any = type(self)
         empty: Self = kind(
-            self.n_features, second=self.second, presence=self.presence, kept=self.kept
+            self.n_features,
+            second=self.second,
+            presence=self.presence,
+            kept=self.kept,
+            folds=self.folds,
         )
+        if self.folds is not None:
+            of_all = self._moments["folds"]
+            empty._moments["folds"].count_from(of_all.first + of_all.added)
         return empty
 
-    def reduced(self, second: Any) -> Self:
-        """Return a copy that holds only these second moments; "class" may become "total"."""
+    def reduced(self, second: Any, folds: bool = True) -> Self:
+        """Return a copy that holds only these second moments; "class" may become "total".
+
+        Without `folds`, it is one without folds.
+        """
+        if self.folds is not None and not folds:
+            return self._of_moments({name: self._of_all(name) for name in self._names}).reduced(
+                second
+            )
         if second == self.second:
             return self.copy()
         if not self.has(second):
@@ -49,10 +62,11 @@ class Algebra(Readings):
                 f"ClassStats: expected second moments that follow from second={self.second!r}, "
                 f"got {second!r}."
             )
-        moments = {"sums": self._moments["sums"].scaled(1.0)}
-        if second is not None:
-            total = self._second().total()
-            moments[total.names[0]] = total
+        if self.folds is None:
+            moments = _with_total(self._moments, second)
+        else:
+            each = self._moments["folds"]
+            moments = {"folds": each.of_parts([_with_total(part, second) for part in each.parts])}
         new = self._with(moments, self._origin)
         new.second, new.kept = second, 0
         return new
@@ -98,28 +112,28 @@ class Algebra(Readings):
         """
         new = self._scaled(weight)
         new._accumulate(fresh._later(self.n_samples))
-        new._clear(np.flatnonzero(new._counts < _GONE * new.n))
+        new._clear(np.flatnonzero(new._counts < GONE * new.n))
         return self._become(new)
 
     def _later(self, first: int) -> Self:
         """Return a state of samples that were learned after so many others."""
         if not self.kept:
             return self
-        return self._with(
-            self._moments | {"kept": self._moments["kept"].later(first)}, self._origin
-        )
+        name = "kept" if self.folds is None else "folds"
+        return self._with(self._moments | {name: self._moments[name].later(first)}, self._origin)
 
     def _scaled(self, weight: float) -> Self:
         with np.errstate(over="ignore"):  # checked next
             new = self._with(self._each(lambda moment: moment.scaled(weight)), self._origin)
             new._counts = self._counts * weight
+        new._recount()
         new._placed = self._placed * weight
         if weight > 1:
             new._check_weight(0.0)
             for moment in new._moments.values():
                 moment.check_finite()
         elif weight < 1:
-            new._clear(np.flatnonzero(new._counts < _FAINT))
+            new._clear(np.flatnonzero(new._counts < FAINT))
         return new
 
     def _accumulate(self, other: Self, sign: float = 1.0) -> Self:
@@ -143,9 +157,10 @@ class Algebra(Readings):
         for name, moment in self._moments.items():
             moment.add(row, moments[name], sign)
         self._counts[row] = np.maximum(weight + sign * other._counts, 0.0)
+        self._recount()
         self.n_samples += int(sign) * other.n_samples
         if sign < 0:
-            self._clear(row[self._counts[row] <= _GONE * weight])
+            self._clear(row[self._counts[row] <= GONE * weight])
             if self._origin is not None and self._counts.any():
                 self._move(self.mean)  # most of the weight may be elsewhere now
                 self._placed = self.n
@@ -169,14 +184,24 @@ class Algebra(Readings):
                 )
 
     def _check_enough(self, other: Self) -> None:
-        """Raise where more than the weight of a class would be subtracted."""
-        weights = dict(zip(self._classes.tolist(), self._counts.tolist(), strict=True))
-        for label, count in zip(other._classes.tolist(), other._counts.tolist(), strict=True):
+        """Raise where more than the weight of a class, or of a class in a fold, is subtracted."""
+        advice = "Subtract only what was added."
+        self._check_weights(self._counts, other, other._counts, "", advice)
+        advice = "Give the samples the numbers that they had, by count_from()."
+        for k in range(self.folds or 0):
+            mine, theirs = (state._moments["folds"].counts[k] for state in (self, other))
+            self._check_weights(mine, other, theirs, f" in fold {k}", advice)
+
+    def _check_weights(
+        self, mine: np.ndarray, other: Self, theirs: np.ndarray, where: str, advice: str
+    ) -> None:
+        weights = dict(zip(self._classes.tolist(), mine.tolist(), strict=True))
+        for label, count in zip(other._classes.tolist(), theirs.tolist(), strict=True):
             weight = weights.get(label, 0.0)
             if weight - count < -_MISSING * count:
                 raise ValueError(
                     f"ClassStats: expected to subtract a weight of at most {weight:g} from class "
-                    f"{label!r}, got {count:g}. Subtract only what was added."
+                    f"{label!r}{where}, got {count:g}. {advice}"
                 )
 
     def _check_weight(self, more: float) -> None:
@@ -190,7 +215,7 @@ class Algebra(Readings):
     def _check_digits(self, varied: np.ndarray, n_samples: int) -> None:
         """Warn where a subtraction from so many samples left too few digits."""
         p = self.priors()
-        noise = self._second().mean_noise(p, self._counts)
+        noise = self._squares().mean_noise(p, self._counts)
         if noise is not None:
             squares = self._mean_squares(p)
             left = np.maximum(squares - self._centre(p) ** 2, 0.0)
@@ -202,6 +227,12 @@ class Algebra(Readings):
         self._counts[row] = 0
         for moment in self._moments.values():
             moment.clear(row, not self._counts.any())
+        self._recount()
+
+    def _recount(self) -> None:
+        """Make the weights of classes those of the folds, to the bit."""
+        if self.folds is not None:
+            self._counts = self._moments["folds"].counts.sum(axis=0)
 
     def _become(self, other: Self) -> Self:
         """Take over another state, which is not used any more, in one step."""
@@ -250,9 +281,24 @@ class Algebra(Readings):
     def _each(self, change: Callable[[Any], Any]) -> Moments:
         return {name: change(moment) for name, moment in self._moments.items()}
 
+    def _of_moments(self, moments: Moments) -> Self:
+        """Return a state without folds that has these moments."""
+        new = self._with(moments, self._origin)
+        new.folds = None
+        return new
+
     def _with(self, moments: Moments, origin: Origin) -> Self:
         """Return a state of the same samples, with other moments."""
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new._counts, new._moments, new._origin = self._counts.copy(), moments, origin
         return new
+
+
+def _with_total(moments: Moments, second: Any) -> Moments:
+    """Return copies of class sums, and the squares of all samples unless `second` is None."""
+    found = {"sums": moments["sums"].scaled(1.0)}
+    if second is not None:
+        (total,) = (moment.total() for moment in moments.values() if hasattr(moment, "total"))
+        found[total.names[0]] = total
+    return found

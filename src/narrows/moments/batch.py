@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from narrows.moments.table import Table
-from narrows.solve.sums import add_sparse, canonical, dense_sums, with_values
+from narrows.solve.sums import Places, add_sparse, canonical, dense_sums, with_values
 from narrows.solve.undo import Undo
 
 
@@ -24,13 +26,15 @@ class ToKeep(NamedTuple):
 class Batch:
     """Samples, their labels, and the tables that they are added to.
 
-    A moment that is a table of sums, or of sums of squares, puts it here, and `add` fills both.
+    A moment that is a table of sums, or of sums of squares, puts it here, and `add_all` fills them.
     Other moments read the samples themselves.
 
     Parameters
     ----------
-    X, Y, row, presence, undo
+    X, Y, presence, undo
         See `solve.sums.add_sparse`.
+    row : ndarray of shape (n_classes,)
+        The number that each column of Y has in the state, ascending.
     origin : ndarray of shape (n_features,), optional
         What dense samples are measured from.
     to_keep : ToKeep, optional
@@ -39,6 +43,8 @@ class Batch:
         Whether arrays that a moment made itself may be lost if the update fails.
     first : int
         The number of the first of these samples among those that the state has learned.
+    start, step : int
+        Which of the samples to add: those of a fold are numbers start, start + step, and so on.
 
     Attributes
     ----------
@@ -57,36 +63,108 @@ class Batch:
     to_keep: ToKeep | None = None
     in_place: bool = False
     first: int = 0
+    start: int = 0
+    step: int = 1
     sums: Any = None
     squares: Any = None
     by_class: bool = False
 
-    def add(self) -> None:
-        """Add the samples to the tables: to arrays in place, to non-zeros as entries."""
-        X, Y, row, sums, squares = self.X, self.Y, self.row, self.sums, self.squares
-        tables = [sums] if squares is None else [sums, squares]
-        for table in tables:
-            if self.undo is not None:
-                self.undo.attributes(table)
-        if not sparse.issparse(X):
-            if sums.array is None:  # no array for classes that do not occur
-                given = np.unique(Y.indices)
-                Y, row = Y[:, given], row[given]
-            in_all, squared = not self.by_class, squares is not None
-            added = dense_sums(X, Y, squared, in_all, self.presence, self.origin)
-            for table, more, of in zip(tables, added, ("", " of squares"), strict=False):
-                rows = np.zeros(1, np.intp) if of and in_all else row
-                table.add(rows, Table(more.shape, more), of=of, undo=self.undo)
-            return
-        where = row if self.by_class else np.zeros_like(row)
-        if all(table.array is not None for table in tables):
-            second = None if squares is None else squares.array
-            add_sparse(X, Y, row, sums.array, (second, where), self.presence, self.undo)
-            return
-        if self.presence or squares is not None:
+    @cached_property
+    def samples(self) -> tuple[Any, sparse.csr_array, ToKeep | None]:
+        """The samples to add, their labels, and what to keep of them."""
+        if self.step == 1:
+            return self.X, self.Y, self.to_keep
+        some = slice(self.start, None, self.step)
+        kept = self.to_keep and ToKeep(*(each[some] for each in self.to_keep))
+        return self.X[some], self.Y[some], kept
+
+    @property
+    def tables(self) -> list[Table]:
+        """What to add to."""
+        return [self.sums] if self.squares is None else [self.sums, self.squares]
+
+    def add_alone(self) -> None:
+        """Add sparse samples to tables, one of which holds its non-zeros."""
+        X, Y, _ = self.samples
+        if self.presence or self.squares is not None:
             X = canonical(X)
         values = (X.data != 0).astype(np.float64) if self.presence else X.data
-        sums.add_samples(with_values(X, values), Y, row, self.undo)
-        if squares is not None:
+        self.sums.add_samples(with_values(X, values), Y, self.row, self.undo)
+        if self.squares is not None:
+            where = self.row if self.by_class else np.zeros_like(self.row)
             X = with_values(X, values.astype(np.float64) ** 2)
-            squares.add_samples(X, Y, where, self.undo)
+            self.squares.add_samples(X, Y, where, self.undo)
+
+
+def add_all(batches: Sequence[Batch]) -> None:
+    """Add samples to their tables: to arrays in place, to non-zeros as entries.
+
+    Parameters
+    ----------
+    batches : sequence of Batch
+        One, or those of the folds that the samples go to, which differ in their tables and in
+        `start` only, and are in the order of it.
+    """
+    tables = [table for batch in batches for table in batch.tables]
+    for batch in batches:
+        if batch.undo is not None:
+            for table in batch.tables:
+                batch.undo.attributes(table)
+    if not sparse.issparse(batches[0].X):
+        _add_dense(batches)
+    elif all(table.array is not None for table in tables):
+        _add_to_arrays(batches)
+    else:
+        for batch in batches:
+            batch.add_alone()
+
+
+def _fold_of_label(batches: Sequence[Batch]) -> Any:
+    """Return the number of the batch that each label goes to."""
+    if len(batches) == 1:
+        return 0
+    n, Y = batches[0].X.shape[0], batches[0].Y
+    return np.repeat(np.arange(n) % batches[0].step, np.diff(Y.indptr))
+
+
+def _add_to_arrays(batches: Sequence[Batch]) -> None:
+    """Add sparse samples to arrays, in one pass."""
+    first, fold = batches[0], _fold_of_label(batches)
+    row = first.row[first.Y.indices]
+    squares = None
+    if first.squares is not None:
+        of_squares = row if first.by_class else np.zeros_like(row)
+        squares = Places([batch.squares.array for batch in batches], of_squares, fold)
+    sums = Places([batch.sums.array for batch in batches], row, fold)
+    add_sparse(first.X, first.Y, sums, squares, first.presence, first.undo)
+
+
+def _add_dense(batches: Sequence[Batch]) -> None:
+    """Add dense samples, in one pass; no array is made for classes that do not occur."""
+    first, Y, c = batches[0], batches[0].Y, batches[0].Y.shape[1]
+    number = Y.indices + c * _fold_of_label(batches)  # of the class and the fold of each label
+    occurs = np.bincount(number, minlength=c * len(batches)) > 0
+    given = np.flatnonzero(occurs)
+    if not len(given):
+        return
+    if len(given) < len(occurs):
+        number = (np.cumsum(occurs) - 1)[number]
+    if len(batches) > 1 or len(given) < len(occurs):
+        Y = sparse.csr_array((Y.data, number, Y.indptr), shape=(len(first.X), len(given)))
+    square_row = None
+    if first.squares is not None:
+        square_row = np.arange(len(given)) if first.by_class else given // c
+    sums, squares = dense_sums(first.X, Y, square_row, first.presence, first.origin)
+    ends = np.searchsorted(given, c * np.arange(len(batches) + 1))
+    for k, batch in enumerate(batches):
+        own = slice(ends[k], ends[k + 1])
+        if own.start == own.stop:
+            continue
+        row = first.row[given[own] - c * k]
+        added = [(batch.sums, row, sums[own], "")]
+        if first.squares is not None:
+            in_all = np.zeros(1, np.intp), squares[k : k + 1]
+            rows, more = (row, squares[own]) if first.by_class else in_all
+            added.append((batch.squares, rows, more, " of squares"))
+        for table, rows, more, of in added:
+            table.add(rows, Table(more.shape, more), of=of, undo=first.undo)

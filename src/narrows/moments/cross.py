@@ -102,7 +102,8 @@ class Cross:
         """Add samples; `batch.undo` notes what changes."""
         if batch.undo is not None:
             batch.undo.attributes(self)
-        X, weight = batch.X, np.asarray(batch.Y.sum(axis=1), dtype=np.float64).ravel()
+        X, Y, _ = batch.samples
+        weight = np.asarray(Y.sum(axis=1), dtype=np.float64).ravel()
         if not weight.all():
             X, weight = X[weight > 0], weight[weight > 0]
         origin = None if sparse.issparse(X) or batch.presence else batch.origin

@@ -1,350 +1,253 @@
-"""A state in folds: each sample goes to one of K states, which add up."""
+"""Moments by folds: each sample goes to one of K, and the moments of all samples are their sum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
-from narrows.moments.batch import ToKeep
-from narrows.moments.labels import union
-from narrows.moments.state import Second, State
-from narrows.solve.errors import ParameterError
-from narrows.solve.schema import COUNT, LABELS, Field, SchemaError, between, checked
-from narrows.solve.undo import Undo
+from narrows.moments.batch import Batch, add_all
+from narrows.moments.moment import Shift
+from narrows.moments.origin import Moments
+from narrows.solve.schema import COUNT, Field, between
 
-_MOST = 1000  # folds
-_OF_ALL = ("_classes", "_counts", "_registered", "n_samples")  # of all folds
-_SUMMED = ("_origin", "_placed", "_moments")  # which cost more
-_SCHEMA = {
-    "folds": Field("i8", (), between(2, _MOST)),
-    "next": Field("i8", (), COUNT),
-    "classes": LABELS,
+GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
+FAINT = 1e-280  # a smaller weight is lost in the rounding of the smallest numbers
+OF_ALL = {"classes", "presence", "registered", "origin", "placed"}  # arrays that folds share
+MOST_FOLDS = 1000
+FOLDS = {
+    "folds": Field("i8", (), between(2, MOST_FOLDS)),
+    "folds_first": Field("i8", (), COUNT),
+    "folds_added": Field("i8", (), COUNT),
 }
 
 
-class Folds(State):
-    """A state that is the sum of K others, or one without folds; see `ClassStats`.
+class Folds:
+    """The moments of K folds, in the place of those of a state: sample i is in fold i mod K.
 
-    With folds, what is read of all samples is summed when it is needed, and forgotten when a fold
-    changes.
+    Folds have the classes and the origin of the state, and their weights add up to its weights.
+
+    Parameters
+    ----------
+    parts : sequence of dict
+        The moments of each fold, by name.
+    counts : ndarray of shape (n_folds, n_classes)
+        The weight of each class in each fold.
+    n_samples : ndarray of shape (n_folds,)
+        The number of samples in each fold.
+    first, added : int
+        The number of the first sample, and how many samples were numbered.
     """
-
-    folds: int | None
 
     def __init__(
         self,
-        n_features: int,
-        *,
-        second: Second = None,
-        presence: bool = False,
-        kept: int = 0,
-        folds: int | None = None,
+        parts: Sequence[Moments],
+        counts: np.ndarray,
+        n_samples: np.ndarray,
+        first: int = 0,
+        added: int = 0,
     ):
-        super().__init__(n_features, second=second, presence=presence, kept=kept)
-        whole = isinstance(folds, int | np.integer) and not isinstance(folds, bool)
-        if folds is not None and not (whole and 2 <= folds <= _MOST):
-            raise ParameterError(
-                f"ClassStats: expected folds to be an integer from 2 to {_MOST:,} or None, got "
-                f"{folds!r}."
-            )
-        self.folds = None if folds is None else int(folds)
-        self._next = 0  # the number of the next sample
-        self._parts: tuple[Self, ...] = ()
-        if folds is not None:
-            kind: Any = type(self)
-            parts = (kind(n_features, second=second, presence=presence, kept=kept),) * int(folds)
-            self._parts = tuple(part.copy() for part in parts)
-            self._drop_sum()
+        self.parts, self.counts, self.n_samples = tuple(parts), counts, n_samples
+        self.first, self.added = first, added
+        self._sums: Moments = {}  # what was read of all folds together; replaced when they change
 
-    def fold(self, k: int) -> Self:
-        """Return the state of the samples of a fold.
-
-        Parameters
-        ----------
-        k : int
-            From 0 to `folds` - 1.
-
-        Returns
-        -------
-        stats : ClassStats
-            Without folds; a copy. Classes of which the fold has no sample have weight 0.
-
-        Raises
-        ------
-        ValueError
-            The state has no fold of this number.
-
-        See Also
-        --------
-        of : Return the state of samples.
-        """
-        if not 0 <= k < len(self._parts):
-            raise ValueError(
-                f"ClassStats: expected the number of one of {len(self._parts)} folds, got {k}. "
-                "Make the state with folds=K, and number them from 0 to K - 1."
-            )
-        part = self._parts[k].copy()
-        part._grow(self._classes)
-        return part
-
-    def without(self, k: int) -> Self:
-        """Return the state of the samples of all folds but one, without folds."""
-        return type(self).summed(part for i, part in enumerate(self._parts) if i != k)
-
-    def count_from(self, first: int) -> Self:
-        """Give the next sample this number, which decides on its fold; in place."""
-        self._next = int(first)
-        return self
-
-    # -- all folds together ---------------------------------------------------------------------
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what is read of all folds together, which is computed when it is needed."""
-        parts = vars(self).get("_parts")
-        if not parts or name not in (*_OF_ALL, *_SUMMED):
-            raise AttributeError(f"ClassStats has no attribute {name!r}.")
-        if name in _OF_ALL:
-            classes = parts[0]._classes
-            for part in parts[1:]:
-                classes = union(classes, part._classes)
-            counts, registered = np.zeros(len(classes)), np.zeros(len(classes), dtype=bool)
-            for part in parts:
-                row = np.searchsorted(classes, part._classes)
-                counts[row] += part._counts
-                registered[row] |= part._registered
-            n_samples = sum(part.n_samples for part in parts)
-            found: tuple[Any, ...] = classes, counts, registered, n_samples
-            vars(self).update(zip(_OF_ALL, found, strict=True))
-        else:
-            whole = type(self).summed(parts)
-            vars(self).update({each: getattr(whole, each) for each in (*_OF_ALL, *_SUMMED)})
-        return vars(self)[name]
-
-    def _drop_sum(self) -> None:
-        """Forget what was read of all folds together, after one has changed."""
-        for name in (*_OF_ALL, *_SUMMED):
-            vars(self).pop(name, None)
-
-    def _by_fold(self, change: Callable[[Self], Self]) -> Self:
-        """Return a state of the same samples, with other folds."""
-        new = object.__new__(type(self))
-        vars(new).update({k: v for k, v in vars(self).items() if k not in (*_OF_ALL, *_SUMMED)})
-        new._parts = tuple(change(part) for part in self._parts)
-        return new
+    @classmethod
+    def of(cls, parts: Sequence[Moments]) -> Self:
+        """Return folds of no samples and no classes, with moments that are empty."""
+        return cls(parts, np.zeros((len(parts), 0)), np.zeros(len(parts), np.int64))
 
     @property
     def n_features(self) -> int:
         """The number of features."""
-        return self._parts[0].n_features if self._parts else super().n_features
+        return int(self.parts[0]["sums"].n_features)
+
+    @property
+    def separable(self) -> bool:
+        """Whether the features can be in parts, side by side."""
+        return all(moment.separable for moment in self.parts[0].values())
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the moments."""
-        if self._parts:
-            return sum(part.nbytes for part in self._parts)
-        return super().nbytes
+        """The bytes of the moments of all folds."""
+        return sum(moment.nbytes for part in self.parts for moment in part.values())
 
     def middle(self) -> int:
-        """Return the feature that has about half of the bytes of the state before it.
+        """Return the feature that has about half of the bytes of class sums before it."""
+        largest = max(self.parts, key=lambda part: int(part["sums"].nbytes))
+        return int(largest["sums"].table.middle())
 
-        0 if the state cannot be cut there, since it holds products of features.
-        """
-        return self._parts[0].middle() if self._parts else super().middle()
+    # -- reading ------------------------------------------------------------------------------
 
-    # -- learning -------------------------------------------------------------------------------
+    def of_all(self, name: str) -> Any:
+        """Return a moment of all samples, not to be written to."""
+        if name not in self._sums:
+            self._sums = self._sums | {name: self._summed([part[name] for part in self.parts])}
+        return self._sums[name]
 
-    def add_samples(
-        self,
-        X: Any,
-        classes: np.ndarray,
-        Y: sparse.csr_array,
-        to_keep: ToKeep | None = None,
-        in_place: bool = False,
-        undo: Undo | None = None,
-    ) -> Self:
-        """Add checked samples, of what `indicator` makes of their labels, in place; see `Batch`."""
-        if not self._parts:
-            return super().add_samples(X, classes, Y, to_keep, in_place, undo)
-        self._check_weight(float(Y.sum()))
-        n, noted = X.shape[0], undo or Undo()
-        noted.attributes(self)
+    def total(self) -> Any:
+        """Return the squares of all samples, without products, not to be written to."""
+        if "total" not in self._sums:
+            each = [m.total() for part in self.parts for m in part.values() if hasattr(m, "total")]
+            self._sums = self._sums | {"total": self._summed(each)}
+        return self._sums["total"]
 
-        def add() -> None:
-            for k, part in enumerate(self._parts):
-                some = slice((k - self._next) % len(self._parts), n, len(self._parts))
-                if some.start >= n:
-                    continue
-                kept = to_keep and ToKeep(*(each[some] for each in to_keep))
-                part.add_samples(_rows(X, some), classes, Y[some], kept, in_place, noted)
-            self._next += n
-            self._drop_sum()
+    def _summed(self, moments: Sequence[Any]) -> Any:
+        """Return the sum of moments of folds."""
+        first, *others = moments
+        found, every = first.scaled(1.0), np.arange(self.counts.shape[1])
+        for moment in others:
+            found.add(every, moment, 1.0)
+        return found
 
-        noted.guard(add)
-        return self
+    # -- changing it in place -----------------------------------------------------------------
 
-    def register(self, classes: np.ndarray) -> None:
-        """Note distinct labels, sorted, as classes to come, in place."""
-        if not self._parts:
-            super().register(classes)
-            return
-        first = self._parts[0].copy()
-        first.register(classes)
-        self._parts = first, *self._parts[1:]
-        self._drop_sum()
+    def update(self, batch: Batch) -> None:
+        """Add samples, each to its fold; `batch.undo` notes what changes."""
+        if batch.undo is not None:
+            batch.undo.attributes(self)
+        n, c, K = batch.X.shape[0], batch.Y.shape[1], len(self.parts)
+        at = (self.first + self.added) % K  # the fold of the first sample
+        batches = []
+        for start in range(min(n, K)):
+            batches.append(replace(batch, start=start, step=K))
+            for moment in self.parts[(at + start) % K].values():
+                moment.update(batches[-1])
+        if batches:
+            add_all(batches)
+        fold = (at + np.arange(n)) % K
+        number = batch.Y.indices + c * np.repeat(fold, np.diff(batch.Y.indptr))
+        counts = self.counts.copy()
+        counts[:, batch.row] += np.bincount(number, batch.Y.data, c * K).reshape(K, c)
+        self.counts = counts
+        self.n_samples = self.n_samples + np.bincount(fold, minlength=K)
+        self.added += n
+        self._sums = {}
 
-    # -- adding up ------------------------------------------------------------------------------
-
-    def emptied(self) -> Self:
-        """Return an empty state of the same kind, whose first sample has the next number."""
-        if not self._parts:
-            return super().emptied()
-        return self._by_fold(lambda part: part.emptied())
-
-    def reduced(self, second: Any) -> Self:
-        """Return a copy that holds only these second moments; "class" may become "total"."""
-        if not self._parts:
-            return super().reduced(second)
-        new = self._by_fold(lambda part: part.reduced(second))
-        new.second, new.kept = second, new._parts[0].kept
-        return new
-
-    def _scaled(self, weight: float) -> Self:
-        if not self._parts:
-            return super()._scaled(weight)
-        new = self._by_fold(lambda part: part._scaled(weight))
-        if weight > 1:
-            new._check_weight(0.0)
-        return new
-
-    def _accumulate(self, other: Self, sign: float = 1.0) -> Self:
-        if not getattr(self, "_parts", ()):
-            return super()._accumulate(other, sign)
-        self._check_kind(other)
-        self._check_weight(other.n if sign > 0 else 0.0)
-        if sign < 0:
-            self._check_enough(other)
-            self._check_folds(other)
-        for part, more in zip(self._parts, other._parts, strict=True):
-            part._accumulate(more, sign)
+    def add(self, row: np.ndarray, other: Self, sign: float) -> None:
+        """Add `sign` times folds about the same origin; their class j has the number row[j]."""
+        before = self.counts[:, row]
+        for mine, theirs in zip(self.parts, other.parts, strict=True):
+            for name, moment in mine.items():
+                moment.add(row, theirs[name], sign)
+        self.counts = self.counts.copy()
+        self.counts[:, row] = np.maximum(before + sign * other.counts, 0.0)
+        self.n_samples = self.n_samples + int(sign) * other.n_samples
         if sign > 0:
-            self._next += max(0, other.n_samples)
-        self._drop_sum()
-        return self
+            numbered = [folds.first for folds in (self, other) if folds.added]
+            self.first = min(numbered or (self.first, other.first))
+            self.added += other.added
+        else:
+            self._clear([row[gone] for gone in self.counts[:, row] <= GONE * before])
+        self._sums = {}
 
-    def _check_folds(self, other: Self) -> None:
-        """Raise where more than the weight of a class would be subtracted from a fold."""
-        for part, more in zip(self._parts, other._parts, strict=True):
-            try:
-                part._check_enough(more)
-            except ValueError:
-                raise ValueError(
-                    "ClassStats: expected samples to subtract that are in the same folds, got "
-                    "others. Subtract states of samples that had the same numbers modulo folds="
-                    f"{self.folds}, or use states without folds."
-                ) from None
+    def clear(self, row: np.ndarray, empty: bool) -> None:
+        """Remove the rounding that is left of classes, or of all where the state is empty."""
+        self._clear([row] * len(self.parts))
 
-    def _later(self, first: int) -> Self:
-        if not self._parts:
-            return super()._later(first)
-        return self._by_fold(lambda part: part._later(first))
+    def _clear(self, rows: Sequence[np.ndarray]) -> None:
+        """Remove what is left of some classes of each fold."""
+        self.counts = self.counts.copy()
+        for part, counts, row in zip(self.parts, self.counts, rows, strict=True):
+            counts[row] = 0
+            for moment in part.values():
+                moment.clear(row, not counts.any())
+        self._sums = {}
 
-    def _clear(self, row: np.ndarray) -> None:
-        if not self._parts:
-            super()._clear(row)
-            return
-        for part in self._parts:
-            part._clear(np.flatnonzero(np.isin(part._classes, self._classes[row])))
-        self._drop_sum()
+    def count_from(self, first: int) -> None:
+        """Give the next sample this number."""
+        first -= self.added
+        self.first = first if first >= 0 else first % len(self.parts)
 
-    def _become(self, other: Self) -> Self:
-        if self._parts:
-            self._drop_sum()
-        return super()._become(other)
+    # -- others made of it --------------------------------------------------------------------
 
-    # -- features -------------------------------------------------------------------------------
+    def chosen(self, k: Sequence[int]) -> tuple[Moments, np.ndarray, int]:
+        """Return the moments, the weights of classes and the number of samples of some folds."""
+        moments = {name: self._summed([self.parts[i][name] for i in k]) for name in self.parts[0]}
+        return moments, self.counts[k].sum(axis=0), int(self.n_samples[k].sum())
 
-    def widen(self, n_features: int) -> Self:
-        """Return the same state with more features; the new ones are zero.
+    def moved(self, delta: np.ndarray) -> Self:
+        """Return the folds about another origin, `delta` before the old one."""
+        shifts = [Shift.of(*of, delta) for of in zip(self.parts, self.counts, strict=True)]
+        return self.of_parts(
+            [
+                {name: moment.shifted(shift) for name, moment in part.items()}
+                for part, shift in zip(self.parts, shifts, strict=True)
+            ]
+        )
 
-        Parameters
-        ----------
-        n_features : int
-            The new number of features, at least the present one.
+    def scaled(self, weight: float) -> Self:
+        """Return the folds times a number."""
+        new = self._each(lambda moment: moment.scaled(weight))
+        new.counts = self.counts * weight
+        if weight < 1:
+            new._clear([np.flatnonzero(counts < FAINT) for counts in new.counts])
+        return new
 
-        See Also
-        --------
-        cut : Return the state of some neighbouring features.
-        """
-        if not self._parts:
-            return super().widen(n_features)
-        return self._by_fold(lambda part: part.widen(n_features))
+    def later(self, first: int) -> Self:
+        """Return the folds as those of samples that were learned after so many others."""
+        return self._each(lambda moment: moment.later(first) if "kept" in moment.names else moment)
+
+    def spread(self, row: np.ndarray, n_classes: int) -> Self:
+        """Return the folds with more classes; class j has the number row[j]."""
+        new = self._each(lambda moment: moment.spread(row, n_classes))
+        new.counts = np.zeros((len(self.parts), n_classes))
+        new.counts[:, row] = self.counts
+        return new
+
+    def widened(self, n_features: int) -> Self:
+        """Return the folds with more features, which are 0."""
+        return self._each(lambda moment: moment.widened(n_features))
 
     def cut(self, columns: slice) -> Self:
-        """Return the state of some neighbouring features of the same samples."""
-        if not self._parts:
-            return super().cut(columns)
-        return self._by_fold(lambda part: part.cut(columns))
+        """Return some neighbouring features of the folds."""
+        return self._each(lambda moment: moment.cut(columns))
 
-    def _joined(self, parts: list[Self], in_memory: bool) -> Self:
-        if not self._parts:
-            return super()._joined(parts, in_memory)
-        new = self._by_fold(lambda part: part)
-        each_fold = zip(*(part._parts for part in parts), strict=True)
-        new._parts = tuple(fold[0]._joined(list(fold), in_memory) for fold in each_fold)
-        return new
+    @classmethod
+    def beside(cls, parts: Sequence[Self], in_memory: bool) -> Self:
+        """Return the folds of all features; their numbers may be in temporary files."""
+        return parts[0].of_parts(
+            [
+                {
+                    name: sides[0][name].beside([s[name] for s in sides], in_memory)
+                    for name in sides[0]
+                }
+                for sides in zip(*(each.parts for each in parts), strict=True)
+            ]
+        )
 
-    # -- storage --------------------------------------------------------------------------------
+    def of_parts(self, parts: Sequence[Moments]) -> Self:
+        """Return the folds with other moments of the same samples."""
+        return type(self)(parts, self.counts, self.n_samples, self.first, self.added)
+
+    def _each(self, change: Callable[[Any], Any]) -> Self:
+        return self.of_parts([{k: change(m) for k, m in part.items()} for part in self.parts])
+
+    def check_finite(self) -> None:
+        """Raise RangeError where a number is infinite."""
+        for part in self.parts:
+            for moment in part.values():
+                moment.check_finite()
+
+    # -- storage ------------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`; numbers keep all bits."""
-        if not self._parts:
-            return super().to_arrays()
+        """Return the folds as named arrays: those of fold k begin with ``fold{k}_``."""
         arrays = {
-            "folds": np.array(self.folds),
-            "next": np.array(self._next),
-            "classes": self.classes,
+            "folds": np.array(len(self.parts)),
+            "folds_first": np.array(self.first),
+            "folds_added": np.array(self.added),
         }
-        for k, part in enumerate(self._parts):
-            own = part.to_arrays()
-            own["classes"] = np.searchsorted(self._classes, part._classes)
+        for k, part in enumerate(self.parts):
+            own = {"counts": self.counts[k], "n_samples": np.array(self.n_samples[k])}
+            for moment in part.values():
+                own |= moment.to_arrays()
             arrays |= {f"fold{k}_{name}": array for name, array in own.items()}
         return arrays
 
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None = None) -> Self:
-        """Return the state that `to_arrays` described.
 
-        `kept_width` is the number of features of kept samples, if not that of the state.
-        """
-        if "folds" not in arrays:
-            return super().from_arrays(arrays, kept_width)
-        checked(arrays, _SCHEMA)
-        classes, parts = np.array(arrays["classes"]), []
-        for k in range(int(arrays["folds"])):
-            start = f"fold{k}_"
-            own = {name[len(start) :]: a for name, a in arrays.items() if name.startswith(start)}
-            part = super().from_arrays(own, kept_width)
-            if part._classes.dtype.kind != "i" or not _are_numbers(part._classes, len(classes)):
-                raise SchemaError(f"{start}classes: expected numbers of classes, got others.")
-            part._classes = classes[part._classes]
-            parts.append(part)
-        first = parts[0]
-        kind = first.n_features, first.second, first.presence, first.kept
-        if any((p.n_features, p.second, p.presence, p.kept) != kind for p in parts):
-            raise SchemaError("folds: expected states of one kind, got others.")
-        new = cls(0, second=first.second, presence=first.presence, folds=len(parts))
-        new.kept, new._next, new._parts = first.kept, int(arrays["next"]), tuple(parts)
-        return new
-
-
-def _are_numbers(codes: np.ndarray, n: int) -> bool:
-    """Whether these are numbers of n classes, in order."""
-    return not len(codes) or bool(codes[0] >= 0 and codes[-1] < n)
-
-
-def _rows(X: Any, some: slice) -> Any:
-    """Return some samples; dense ones in one piece, which several moments read."""
-    return X[some] if sparse.issparse(X) else np.ascontiguousarray(X[some])
+def of_fold(arrays: Mapping[str, np.ndarray], k: int) -> dict[str, np.ndarray]:
+    """Return the arrays of one fold, named as those of a state without folds."""
+    start = f"fold{k}_"
+    return {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}

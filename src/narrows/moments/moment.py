@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -34,6 +34,11 @@ class Shift(NamedTuple):
     delta: np.ndarray
     first: np.ndarray
     sums: Table
+
+    @classmethod
+    def of(cls, moments: Mapping[str, Any], counts: np.ndarray, delta: np.ndarray) -> Shift:
+        """Return the shift of the moments of classes of these weights."""
+        return cls(delta, counts[:, None] * delta, moments["sums"].table)
 
 
 class TableMoment(ABC):
@@ -64,6 +69,11 @@ class TableMoment(ABC):
     def empty(cls, n_features: int) -> Self:
         """Return the moment of no samples and no classes."""
         return cls(Table((0 if cls.by_class else 1, n_features)))
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.table.shape[1]
 
     @property
     def nbytes(self) -> int:

@@ -32,8 +32,11 @@ def about(moments: Moments, counts: np.ndarray, old: Origin, new: Origin) -> Mom
         return moments
     delta = (np.zeros(1) if old is None else old) - (np.zeros(1) if new is None else new)
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        shift = Shift(delta, counts[:, None] * delta, moments["sums"].table)
-        shifted = {name: moment.shifted(shift) for name, moment in moments.items()}
+        if "folds" in moments:
+            shifted = {"folds": moments["folds"].moved(delta)}
+        else:
+            shift = Shift.of(moments, counts, delta)
+            shifted = {name: moment.shifted(shift) for name, moment in moments.items()}
     for moment in shifted.values():
         moment.check_finite()
     return shifted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class Readings:
     @property
     def n_features(self) -> int:
         """The number of features."""
-        return self._sums.shape[1]
+        return next(iter(self._moments.values())).n_features
 
     @property
     def n(self) -> float:
@@ -127,7 +127,7 @@ class Readings:
     @property
     def samples(self) -> Samples:
         """The samples that are kept, in the order of their hashes."""
-        kept: Samples = self._moments["kept"].samples
+        kept: Samples = self._of_all("kept").samples
         return kept
 
     def held_out(
@@ -142,9 +142,9 @@ class Readings:
         `samples` makes samples of what was kept of them; `width` is the number of coordinates, if
         others are to have the same parts.
         """
-        if "kept" not in self._moments:
+        if "kept" not in self._names:
             return []
-        X, code, weight = (each[:most] for each in self._moments["kept"].samples[:3])
+        X, code, weight = (each[:most] for each in self.samples[:3])
         number = np.cumsum(self._counts > 0) - 1
         return [
             HeldOut(
@@ -247,7 +247,7 @@ class Readings:
         Class j is reweighted to p_j first, which requires ``second="class"`` unless p is the
         empirical one. A variance below the rounding that a subtraction left is 0.
         """
-        second = self._second()
+        second = self._squares()
         with np.errstate(over="ignore", invalid="ignore"):  # checked next
             squares = second.mean(p, self._counts)
             variances = np.maximum(squares - self._centre(p) ** 2, 0.0)
@@ -273,7 +273,7 @@ class Readings:
         if self.presence:
             share = self._centre(p)
             return (share > _ROUNDING) & (share < 1 - _ROUNDING)
-        return self.variances(p) > _ROUNDING * self._second().mean(p, self._counts)
+        return self.variances(p) > _ROUNDING * self._squares().mean(p, self._counts)
 
     def class_sums(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield S_j for the classes of positive weight, as `deviations` does m_j - m."""
@@ -284,8 +284,20 @@ class Readings:
     # -- inside -----------------------------------------------------------------------------
 
     @property
+    def _names(self) -> Iterable[str]:
+        """The names of the moments."""
+        folds = self._moments.get("folds")
+        return self._moments if folds is None else folds.parts[0]
+
+    def _of_all(self, name: str) -> Any:
+        """A moment of all samples, not to be written to."""
+        folds = self._moments.get("folds")
+        return self._moments[name] if folds is None else folds.of_all(name)
+
+    @property
     def _sums(self) -> Table:
-        return self._moments["sums"].table
+        table: Table = self._of_all("sums").table
+        return table
 
     def _scatter(self) -> np.ndarray:
         """The lower triangle of n C, in Fortran order."""
@@ -304,15 +316,20 @@ class Readings:
         """The second moment; ValueError without one."""
         if self.second is None:
             raise not_enough(None)
-        return next(moment for name, moment in self._moments.items() if name not in _OTHERS)
+        return self._of_all(next(name for name in self._names if name not in _OTHERS))
+
+    def _squares(self) -> Any:
+        """A second moment for sums of squares alone; ValueError without one."""
+        folds = self._moments.get("folds")
+        return self._second() if folds is None or self.second != "cross" else folds.total()
 
     def _raw_second(self) -> Any:
         """The second moment about 0."""
-        raw = about(self._moments, self._counts, self._origin, None)
-        return next(moment for name, moment in raw.items() if name not in _OTHERS)
+        moments = {"sums": self._of_all("sums"), "second": self._second()}
+        return about(moments, self._counts, self._origin, None)["second"]
 
     def _raw_sums(self) -> Table:
-        first = {"sums": self._moments["sums"]}
+        first = {"sums": self._of_all("sums")}
         return about(first, self._counts, self._origin, None)["sums"].table
 
     def _centre(self, p: np.ndarray) -> np.ndarray:
@@ -331,7 +348,7 @@ class Readings:
     def _mean_squares(self, p: np.ndarray) -> np.ndarray:
         """The mean square about the origin; without second moments, that of the class means."""
         if self.second is not None:
-            return self._second().mean(p, self._counts)
+            return self._squares().mean(p, self._counts)
         squares = np.empty(self.n_features)
         for columns, M in self._means(p):
             squares[columns] = weighted(p[p > 0], M**2)

@@ -10,15 +10,26 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from narrows.moments.algebra import Algebra
-from narrows.moments.batch import Batch, ToKeep
+from narrows.moments.batch import Batch, ToKeep, add_all
 from narrows.moments.cross import COORDINATES, Cross
 from narrows.moments.first import First
+from narrows.moments.folds import FOLDS, MOST_FOLDS, OF_ALL, Folds, of_fold
 from narrows.moments.kept import Kept
 from narrows.moments.labels import indicator
 from narrows.moments.origin import Moments, Origin, middle
 from narrows.moments.squares import ClassSquares, TotalSquares
 from narrows.solve.errors import ParameterError
-from narrows.solve.schema import FINITE, LABELS, MOST, NOT_NEGATIVE, Check, Field, between, checked
+from narrows.solve.schema import (
+    FINITE,
+    LABELS,
+    MOST,
+    NOT_NEGATIVE,
+    Check,
+    Field,
+    SchemaError,
+    between,
+    checked,
+)
 from narrows.solve.sums import all_finite, check_sparse, with_one_index_type
 from narrows.solve.undo import Undo
 
@@ -40,29 +51,41 @@ _ORIGIN = {
 
 
 class State(Algebra):
-    """Class weights and moments of samples, without folds; see `ClassStats`."""
+    """Class weights and moments of samples; see `ClassStats`."""
 
     def __init__(
-        self, n_features: int, *, second: Second = None, presence: bool = False, kept: int = 0
+        self,
+        n_features: int,
+        *,
+        second: Second = None,
+        presence: bool = False,
+        kept: int = 0,
+        folds: int | None = None,
     ):
         if second is not None and second not in SECOND:
             kinds = ", ".join(f'"{kind}"' for kind in SECOND)
             raise ParameterError(
                 f"ClassStats: expected second to be None, {kinds}, got {second!r}."
             )
+        whole = isinstance(folds, int | np.integer) and not isinstance(folds, bool)
+        if folds is not None and not (whole and 2 <= folds <= MOST_FOLDS):
+            raise ParameterError(
+                f"ClassStats: expected folds to be an integer from 2 to {MOST_FOLDS:,} or None, "
+                f"got {folds!r}."
+            )
         self.second: Second = second
         self.presence, self.kept = presence, kept
+        self.folds = None if folds is None else int(folds)
         self.n_samples = 0
         self._classes: np.ndarray = np.empty(0, dtype=np.int64)
         self._counts: np.ndarray = np.zeros(0)
         self._registered: np.ndarray = np.zeros(0, dtype=bool)
         self._origin: Origin = None
         self._placed = 0.0
-        self._moments: Moments = {
-            moment.names[0]: moment.empty(n_features) for moment in _moments_of(second)
-        }
-        if kept:
-            self._moments["kept"] = Kept(n_features, kept)
+        self._moments: Moments = _empty(n_features, second, kept)
+        if self.folds is not None:
+            parts = [_empty(n_features, second, kept) for _ in range(self.folds)]
+            self._moments = {"folds": Folds.of(parts)}
 
     @classmethod
     def of_coordinates(cls, width: int, kept: int, kept_width: int) -> Self:
@@ -129,19 +152,17 @@ class State(Algebra):
         Y: sparse.csr_array,
         to_keep: ToKeep | None = None,
         in_place: bool = False,
-        undo: Undo | None = None,
     ) -> Self:
         """Add checked samples, of what `indicator` makes of their labels, in place; see `Batch`.
 
-        With `in_place` the state is lost if that fails; else `undo` restores it.
+        With `in_place` the state is lost if that fails.
         """
         added = Y.sum(axis=0)
         weight = float(added.sum())
         self._check_weight(weight)
         if sparse.issparse(X) and not self.presence:
             check_sparse(X, weight, self.second is not None)
-        undo, before = undo or Undo(), self._moments
-        undo.attributes(self)
+        undo, before = Undo(self), self._moments
 
         def add() -> None:
             row = self._grow(classes)
@@ -154,6 +175,7 @@ class State(Algebra):
             counts = self._counts.copy()
             counts[row] += added
             self._counts = counts
+            self._recount()
             self.n_samples += X.shape[0]
 
         undo.guard(add)
@@ -164,12 +186,18 @@ class State(Algebra):
         batch = Batch(X, Y, row, self.presence, self._origin, undo, *options)
         for moment in self._moments.values():
             moment.update(batch)
-        batch.add()
+        if self.folds is None:
+            add_all([batch])
 
     def keep_as(self, other: Self) -> None:
         """Keep the samples that another state of the same samples keeps, in place."""
         if other.kept:
             self._moments["kept"] = other._moments["kept"]
+
+    def renumber(self, when: np.ndarray) -> None:
+        """Give kept samples other numbers in their stream, in place: that of sample i is when[i]."""
+        if self.kept:
+            self._moments["kept"] = self._moments["kept"].renumbered(when)
 
     def register(self, classes: np.ndarray) -> None:
         """Note distinct labels, sorted, as classes to come, in place."""
@@ -248,8 +276,9 @@ class State(Algebra):
 
         0 if the state cannot be cut there, since it holds products of features.
         """
-        separable = all(moment.separable for moment in self._moments.values())
-        return self._sums.middle() if separable else 0
+        if not all(moment.separable for moment in self._moments.values()):
+            return 0
+        return self._sums.middle() if self.folds is None else self._moments["folds"].middle()
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
@@ -258,12 +287,9 @@ class State(Algebra):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the state as named arrays, for `from_arrays`; numbers keep all bits."""
-        arrays = {
-            "classes": self.classes,
-            "counts": self.counts,
-            "n_samples": np.array(self.n_samples),
-            "presence": np.array(self.presence),
-        }
+        arrays = {"classes": self.classes, "presence": np.array(self.presence)}
+        if self.folds is None:
+            arrays |= {"counts": self.counts, "n_samples": np.array(self.n_samples)}
         if self._registered.any():
             arrays["registered"] = self._registered
         for moment in self._moments.values():
@@ -278,6 +304,8 @@ class State(Algebra):
 
         `kept_width` is the number of features of kept samples, if not that of the state.
         """
+        if "folds" in arrays:
+            return cls._of_folds(arrays, kept_width)
         second: Second = None
         for kind, moment in SECOND.items():
             if any(name.startswith(moment.names[0]) for name in arrays):
@@ -303,6 +331,38 @@ class State(Algebra):
             new._origin = np.array(arrays["origin"])
             new._placed = float(arrays.get("placed", new.n))  # 0.1.0 did not store it
         return new
+
+    @classmethod
+    def _of_folds(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None) -> Self:
+        checked(arrays, FOLDS)
+        shared = {name: arrays[name] for name in arrays.keys() & OF_ALL}
+        states: list[Self] = []
+        for k in range(int(arrays["folds"])):
+            try:
+                states.append(cls.from_arrays(shared | of_fold(arrays, k), kept_width))
+                states[0]._check_kind(states[k])
+            except ValueError as error:
+                raise SchemaError(f"fold {k}: {error}") from None
+        new = states[0]
+        new._moments = {
+            "folds": Folds(
+                [state._moments for state in states],
+                np.array([state._counts for state in states]),
+                np.array([state.n_samples for state in states]),
+                *(int(arrays[name]) for name in ("folds_first", "folds_added")),
+            )
+        }
+        new.folds, new.n_samples = len(states), sum(state.n_samples for state in states)
+        with np.errstate(over="ignore"):  # checked next
+            new._recount()
+        new._check_weight(0.0)
+        return new
+
+
+def _empty(n_features: int, second: Second, kept: int) -> Moments:
+    """The moments of no samples."""
+    moments: Moments = {each.names[0]: each.empty(n_features) for each in _moments_of(second)}
+    return moments | ({"kept": Kept(n_features, kept)} if kept else {})
 
 
 def _moments_of(second: Second) -> list[Any]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from narrows.moments.folds import Folds
-from narrows.moments.state import Second, checked_rows
+from narrows.moments.state import Second, State, checked_rows
 
 
-class ClassStats(Folds):
+class ClassStats(State):
     """Weights, sums and, on request, second moments of labelled samples.
 
     States add up: ``a + b`` is the state of both data sets together, ``a - b`` removes one of
@@ -113,9 +112,77 @@ class ClassStats(Folds):
         new = cls(X.shape[1], second=second, presence=presence, kept=kept, folds=folds)
         return new.update(X, y, sample_weight, check_input=False)
 
+    def fold(self, k: int) -> Self:
+        """Return the state of the samples of a fold.
+
+        Parameters
+        ----------
+        k : int
+            From 0 to `folds` - 1.
+
+        Returns
+        -------
+        stats : ClassStats
+            Without folds; a copy. Its classes are all of those of this state, and those of which
+            the fold has no sample have weight 0.
+
+        Raises
+        ------
+        ValueError
+            The state has no fold of this number.
+
+        See Also
+        --------
+        of : Return the state of samples.
+        """
+        self._check_fold(k)
+        return self._chosen([k])
+
+    def without(self, k: int) -> Self:
+        """Return the state of the samples of all folds but one, without folds; see `fold`."""
+        self._check_fold(k)
+        return self._chosen([i for i in range(self.folds or 0) if i != k])
+
+    def _check_fold(self, k: int) -> None:
+        if not 0 <= k < (self.folds or 0):
+            raise ValueError(
+                f"ClassStats: expected the number of one of {self.folds or 0} folds, got {k}. "
+                "Make the state with folds=K, and number them from 0 to K - 1."
+            )
+
+    def _chosen(self, k: list[int]) -> Self:
+        """Return the state of the samples of some folds."""
+        moments, counts, n_samples = self._moments["folds"].chosen(k)
+        new = self._of_moments(moments)
+        new._counts, new.n_samples, new._placed = counts, n_samples, float(counts.sum())
+        return new
+
+    def count_from(self, first: int) -> Self:
+        """Give the next sample this number, which decides on its fold; in place.
+
+        A part of a stream is then in the same folds as it is in the state of the whole stream, for
+        ``whole - part``.
+
+        Parameters
+        ----------
+        first : int
+            At least 0.
+
+        Returns
+        -------
+        self : ClassStats
+
+        See Also
+        --------
+        fold : Return the state of the samples of a fold.
+        """
+        if self.folds is not None:
+            self._moments["folds"].count_from(first)
+        return self
+
     def __repr__(self) -> str:
         return (
             f"ClassStats({self.n_samples} samples, {len(self._classes)} classes, "
             f"{self.n_features} features, second={self.second!r}, presence={self.presence}"
-            + (f", folds={self.folds})" if self._parts else ")")
+            + (f", folds={self.folds})" if self.folds else ")")
         )

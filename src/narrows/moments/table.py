@@ -15,6 +15,7 @@ from scipy import sparse
 from narrows.solve.schema import FINITE, Check, Field, between
 from narrows.solve.sums import (
     BLOCK,
+    Places,
     add_sparse,
     blocks,
     check_room,
@@ -121,7 +122,7 @@ class Table:
     ) -> None:
         """Add Y'X in place: to row[j] what Y has in column j."""
         if self.array is not None:
-            add_sparse(X, Y, row, self.array, (None, None), False, undo)
+            add_sparse(X, Y, Places([self.array], row[Y.indices]), undo=undo)
             return
         if X.nnz > self.shape[1]:  # sum first: the same places occur again and again
             sums = Y.T.tocsr() @ X

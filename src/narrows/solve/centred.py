@@ -13,7 +13,7 @@ from narrows.solve.eigen import triangle
 from narrows.solve.lsqr import Product
 from narrows.solve.products import Products
 from narrows.solve.scatter import Scatter, of_samples
-from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, with_values
+from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, dense_sums, with_values
 
 _EPS = 1e-15
 LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
@@ -202,7 +202,7 @@ class Centred(LinearOperator):
         E.data *= self.root
         if sparse.issparse(self.X):
             H = np.zeros((len(self.counts), self.shape[1]))
-            add_sparse(self.X, E, np.arange(len(H)), H, (None, None), presence=False)
+            add_sparse(self.X, E, Places([H], E.indices))
         else:
             H, _ = dense_sums(self.X, E)
         H -= np.outer(np.sqrt(self.counts), self.m)

@@ -6,7 +6,7 @@ as if they had never been learned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -68,7 +68,12 @@ def parts(weight: np.ndarray, n: float, k: int) -> list[slice]:
 
 
 def curve(
-    S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alphas: np.ndarray, timid: float
+    S: Scatter,
+    counts: np.ndarray,
+    held: Sequence[HeldOut],
+    alphas: np.ndarray,
+    timid: float,
+    by: Callable[..., np.ndarray] | None = None,
 ) -> Curve:
     """Return how well held-out samples are predicted with each ridge.
 
@@ -84,6 +89,8 @@ def curve(
         The ridges.
     timid : float
         The weight of (log T)^2 beside the log-losses, of which T minimises the sum.
+    by : callable, optional
+        What classifies, for another number than the ridge; has the parameters of `classify`.
 
     Notes
     -----
@@ -96,7 +103,7 @@ def curve(
         Z, code = (part.Z if known.all() else part.Z[known]) - m, part.code[known]
         codes.append(code)
         weights.append(part.weight[known])
-        posteriors.append(classify(rest, left, alphas, Z))
+        posteriors.append((by or classify)(rest, left, alphas, Z))
     code, weight = np.concatenate(codes), np.concatenate(weights)
     if not weight.sum():  # no other sample of their classes
         same = np.zeros(len(alphas))

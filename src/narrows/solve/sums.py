@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,24 +17,56 @@ _MANY = 1 << 23  # the fewest numbers worth loading a compiled loop
 _ROWS_A_CLASS = 16  # the fewest rows per class in the share of a core
 _NEAR = 1 << 10  # rows whose mean is near enough to that of all
 _ENTRIES = 1 << 21  # non-zeros from one return to Python, where signals are seen, to the next
-_SCATTERED = 8  # times the time of a number in a row: that of one at a place of its own
 _ONE_CORE = 10_000  # numbers: BLAS starts threads for more, which costs more than the product
 TINY = float(np.finfo(np.float64).tiny)  # the smallest number with all digits
 HUGE = float(np.finfo(np.float64).max)
 _ABSORBED = 1e290  # adding a smaller number never gives infinity
 _SHORT, _LONG = 1e-60, 1e60  # bounds of a sample's length, whose fourth power has to be finite
 
-# an array for sums of squares, and its row for each class; None if it has one row for all
-Squares = tuple[np.ndarray | None, np.ndarray | None]
+
+class Places(NamedTuple):
+    """Where labels add their samples: to a row of one of several arrays.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray of shape (n_rows, n_features)
+        The arrays.
+    row : ndarray of shape (n_labels,)
+        The row for each label.
+    table : ndarray of shape (n_labels,) or int
+        The number of the array for each label, or for all.
+    """
+
+    tables: Sequence[np.ndarray]
+    row: np.ndarray
+    table: np.ndarray | int = 0
+
+    def addresses(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return where each row starts, and how far its numbers are apart, in numbers."""
+        starts = np.array([table.ctypes.data for table in self.tables], np.int64)
+        strides = np.array([table.strides for table in self.tables], np.int64)
+        row = self.row.astype(np.int64, copy=False)
+        steps = np.broadcast_to(strides[self.table, 1] // 8, row.shape)
+        return starts[self.table] + row * strides[self.table, 0], np.ascontiguousarray(steps)
+
+    def note(self, size: int, undo: Undo) -> bool:
+        """Let `undo` restore the rows, where these are no more than `size` numbers; else False."""
+        width = self.tables[0].shape[1]
+        each = np.broadcast_to(self.table, self.row.shape)
+        changed = [np.unique(self.row[each == k]) for k in range(len(self.tables))]
+        if size < width * sum(map(len, changed)):
+            return False
+        for table, rows in zip(self.tables, changed, strict=True):
+            undo.array(table, rows if len(rows) < len(table) else ...)
+        return True
 
 
 def add_sparse(
     X: sparse.csr_array,
     Y: sparse.csr_array,
-    row: np.ndarray,
-    sums: np.ndarray,
-    squares: Squares,
-    presence: bool,
+    sums: Places,
+    squares: Places | None = None,
+    presence: bool = False,
     undo: Undo | None = None,
 ) -> None:
     """Add samples to the sums of their classes, in place; O(nnz).
@@ -45,35 +77,43 @@ def add_sparse(
         The samples.
     Y : csr_array of shape (n_samples, k)
         The weight of each sample in each of k classes.
-    row : ndarray of shape (k,)
-        The row of `sums` for each class.
-    sums : ndarray of shape (n_classes, n_features)
-        sums[row[j]] += sum_i Y_ij X_i.
-    squares : (ndarray of shape (1 or n_classes, n_features) or None, ndarray of shape (k,) or None)
-        The same for X_i^2, if not None.
+    sums : Places
+        Where sums are, for each entry of Y.
+    squares : Places, optional
+        Where sums of squares are.
     presence : bool
         Add 1 for each non-zero instead of its value.
     undo : Undo, optional
         Notes what changes.
     """
-    from narrows.solve.kernels import add_class_rows
+    from narrows.solve.kernels import add_class_rows, put_back
 
-    second, second_row = squares
-    if presence or second is not None:
+    if presence or squares is not None:
         X = canonical(X)
-    where = np.zeros_like(row) if second_row is None else second_row
-    second = np.zeros((0, 0)) if second is None else second
-    if undo is not None:
-        _note(undo, sums, row, X, Y)
-        if len(second):
-            _note(undo, second, where, X, Y)
-    rows, square_rows = row[Y.indices], where[Y.indices]
+    labels = np.diff(Y.indptr)
+    size = int(labels @ np.diff(X.indptr)) if undo is not None and len(labels) else 0
+    progress, nothing = np.zeros(2, np.int64), np.empty(0)
+    where: list[np.ndarray] = []
+    for places in (sums, squares):
+        if places is None:
+            where += [np.empty(0, np.int64)] * 2 + [nothing]
+            continue
+        at, step = places.addresses()
+        before = nothing
+        if undo is not None and size and not places.note(size, undo):
+            before = np.empty(size)
+
+            def restore(at: Any = at, step: Any = step, before: Any = before) -> None:
+                done = int(progress[0])
+                put_back(X.indptr[: done + 1], X.indices, Y.indptr, at, step, before, progress[1])
+
+            undo.step(restore)
+        where += [at, step, before]
     for part in _parts(X):
         ends = slice(part.start, part.stop + 1)
         add_class_rows(
-            X.indptr[ends], X.indices, X.data, Y.indptr[ends], rows, Y.data, presence,
-            sums, second, square_rows,
-        )  # fmt: skip
+            X.indptr[ends], X.indices, X.data, Y.indptr[ends], Y.data, presence, *where, progress
+        )
 
 
 def _parts(X: sparse.csr_array) -> Iterator[slice]:
@@ -81,37 +121,10 @@ def _parts(X: sparse.csr_array) -> Iterator[slice]:
     return blocks(X.shape[0], max(1, _ENTRIES * X.shape[0] // max(1, X.nnz)))
 
 
-def _note(
-    undo: Undo, table: np.ndarray, places: np.ndarray, X: sparse.csr_array, Y: sparse.csr_array
-) -> None:
-    """Let `undo` restore what the entries of X, one for each label, are about to change.
-
-    Whole rows of the table are copied where these are fewer numbers.
-    """
-    from narrows.solve.kernels import numbers_at
-
-    changed, labels = np.unique(places), np.diff(Y.indptr)
-    size = int(labels @ np.diff(X.indptr)) if len(labels) else 0
-    if _SCATTERED * size >= len(changed) * table.shape[1]:
-        undo.array(table, changed if len(changed) < len(table) else ...)
-        return
-    rows, before, done = places[Y.indices], np.empty(size), 0
-    for part in _parts(X):
-        ends = slice(part.start, part.stop + 1)
-        done = numbers_at(X.indptr[ends], X.indices, Y.indptr[ends], rows, table, before, done)
-
-    def restore() -> None:
-        many = X[np.repeat(np.arange(X.shape[0]), np.diff(Y.indptr))]
-        table[np.repeat(rows, np.diff(many.indptr)), many.indices] = before
-
-    undo.step(restore)
-
-
 def dense_sums(
     X: np.ndarray,
     Y: sparse.csr_array,
-    squared: bool = False,
-    in_all: bool = True,
+    square_row: np.ndarray | None = None,
     presence: bool = False,
     origin: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -125,22 +138,21 @@ def dense_sums(
         The samples.
     Y, presence
         As for `add_sparse`.
-    squared, in_all : bool
-        Whether squares are summed, and over all classes together.
+    square_row : ndarray of shape (n_classes,), optional
+        The row of `squares` for each class, ascending from 0; no squares are summed without it.
 
     Returns
     -------
     sums, squares : ndarray of shape (n_classes, n_features)
-        `squares` has one row if `in_all`.
+        `squares` has as many rows as `square_row` says, or none.
     """
     add = _add_many if are_many(X) else _add_blocks
-    n_squares = squared * (1 if in_all else Y.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        sums, squares = add(X, Y, n_squares, presence, origin)
+        sums, squares = add(X, Y, square_row, presence, origin)
     for found, of in ((sums, ""), (squares, " of squares")):
         if not is_absorbed(found):
             check_room(found, np.zeros(1), of)
-    if squared and not presence and squares.max(initial=0.0) < TINY:
+    if square_row is not None and not presence and squares.max(initial=0.0) < TINY:
         _check_not_lost(X, Y, origin)
     return sums, squares
 
@@ -252,36 +264,39 @@ def are_many(X: Any) -> bool:
 
 
 def _add_blocks(
-    X: np.ndarray, Y: sparse.csr_array, n_squares: int, presence: bool, origin: np.ndarray | None
+    X: np.ndarray, Y: sparse.csr_array, square_row: Any, presence: bool, origin: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums by class, and those of squares: by class, in all, or none."""
+    """Return the sums by class, and those of squares."""
     k, d = Y.shape[1], X.shape[1]
-    sums, squares = np.zeros((k, d)), np.zeros((n_squares, d))
+    Z = _by_row(Y, square_row)
+    sums, squares = np.zeros((k, d)), np.zeros((Z.shape[1], d))
     # at least as many rows as classes in a block: Y'B costs k d for each block
     for rows in blocks(len(X), max(1, BLOCK // max(1, d), k)):
         B = (X[rows] != 0).astype(np.float64) if presence else X[rows]
         B = B.astype(np.float64, copy=False) if origin is None else B - origin
-        Y_t = Y[rows].T
-        sums += Y_t @ B
-        if n_squares:
-            squares += (_in_all(Y_t) if n_squares != k else Y_t) @ (B * B)
+        sums += Y[rows].T @ B
+        if Z.shape[1]:
+            squares += Z[rows].T @ (B * B)
     return sums, squares
 
 
 def _add_many(
-    X: np.ndarray, Y: sparse.csr_array, n_squares: int, presence: bool, origin: np.ndarray | None
+    X: np.ndarray, Y: sparse.csr_array, square_row: Any, presence: bool, origin: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what `_add_blocks` does, by a compiled loop."""
     from narrows.solve.kernels import add_dense_rows
 
     n, d = X.shape
-    k = Y.shape[1]
+    k, m = Y.shape[1], _n_rows(square_row)
     origin = np.zeros(d) if origin is None else origin
+    of_squares = np.zeros(k, np.intp) if square_row is None else square_row
 
     def add(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        sums, squares = np.zeros((k, d)), np.zeros((n_squares, d))
+        sums, squares = np.zeros((k, d)), np.zeros((m, d))
         ends = Y.indptr[rows.start : rows.stop + 1]
-        add_dense_rows(X[rows], ends, Y.indices, Y.data, origin, presence, sums, squares)
+        add_dense_rows(
+            X[rows], ends, Y.indices, Y.data, origin, presence, sums, squares, of_squares
+        )
         return sums, squares
 
     shares = max(1, min(CORES, n // (_ROWS_A_CLASS * k)))  # each has sums of its own
@@ -290,6 +305,19 @@ def _add_many(
         for other in others:
             mine += other
     return every[0]
+
+
+def _n_rows(square_row: np.ndarray | None) -> int:
+    """Return the number of rows of sums of squares."""
+    return 0 if square_row is None else int(square_row.max(initial=-1)) + 1
+
+
+def _by_row(Y: sparse.csr_array, row: np.ndarray | None) -> sparse.csr_array:
+    """Return Y with column j in the place row[j]."""
+    n, m = Y.shape[0], _n_rows(row)
+    if row is None:
+        return sparse.csr_array((n, 0))
+    return Y if m == Y.shape[1] else sparse.csr_array((Y.data, row[Y.indices], Y.indptr), (n, m))
 
 
 def near(X: np.ndarray) -> np.ndarray:
@@ -324,11 +352,6 @@ def weighted(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
     Equal columns then have equal scores, so that ties are ties.
     """
     return (weight[:, None] * rows).sum(axis=0)
-
-
-def _in_all(Y_t: sparse.csc_array) -> sparse.csr_array:
-    """Return the weight of each row in all classes together, of shape (1, n_samples)."""
-    return sparse.csr_array(Y_t.sum(axis=0)[None, :])
 
 
 def blocks(n: int, size: int) -> Iterator[slice]:
