@@ -78,8 +78,8 @@ def test_weights_are_sums_of_integers_of_a_fixed_generator():
     assert hashlib.sha256(W.astype("<f8").tobytes()).hexdigest()[:16] == GOLDEN_RELU
 
 
-GOLDEN_SUMS: list[int] = []
-GOLDEN_RBF = GOLDEN_RELU = ""
+GOLDEN_SUMS = [383304, 287717]
+GOLDEN_RBF, GOLDEN_RELU = "9ef9e25f001800f7", "ff9c24e22e36d84f"
 
 
 def test_weights_are_nearly_normal():
@@ -195,7 +195,7 @@ def test_the_ridge_and_the_choice_are_those_of_fits_without_the_held_out_samples
     np.testing.assert_allclose(model.alpha_scores_, each.mean(axis=1), rtol=1e-5)
     errors = each.std(axis=1) / np.sqrt(len(order))
     np.testing.assert_allclose(model.alpha_errors_, errors, rtol=1e-3)
-    assert model.alpha_ == alphas[best]
+    assert model.alpha_ == pytest.approx(alphas[best], rel=1e-9)
 
 
 def test_probabilities_are_calibrated_by_held_out_samples():
@@ -214,15 +214,16 @@ def test_probabilities_are_calibrated_by_held_out_samples():
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
 
 
-def test_many_coordinates_hold_out_one_part():
-    X, y = circles(200, noise=0.3)
-    model = KernelSRDA(n_hidden=1001).fit(X, y)
+@pytest.mark.slow
+def test_many_coordinates_hold_out_one_part_of_a_thousand_samples():
+    X, y = circles(1300, noise=0.4)
+    model = KernelSRDA(n_hidden=1000, folds=3).fit(X, y)
+    assert model.uses_hidden_
     Z, order = explicit(model, X), np.argsort(hashes(X))
-    unit = Z.var(axis=0).sum()
-    each = oracle.curve(Z, y, order, model.alphas_[3::3], 1003)
-    assert each.shape == (3, 50)
+    assert model.alphas_[7] == pytest.approx(Z.var(axis=0).sum(), rel=1e-9)
+    each = oracle.curve(Z, y, order[:1000], model.alphas_[3::3], 1002)
+    assert each.shape == (3, 325)
     np.testing.assert_allclose(model.alpha_scores_[3::3], each.mean(axis=1), rtol=1e-5)
-    assert model.alphas_[7] == pytest.approx(unit, rel=1e-9)
 
 
 # -- streams, merging and subtraction --------------------------------------------------------------
@@ -260,7 +261,7 @@ def test_what_is_subtracted_was_never_learned(kernel, form):
 
 
 def in_chunks(model, cuts, *arrays):
-    for i, j in itertools.pairwise([0, *cuts, len(arrays[0])]):
+    for i, j in itertools.pairwise([0, *cuts, arrays[0].shape[0]]):
         model.partial_fit(*(a[i:j] for a in arrays))
     return model
 
@@ -465,13 +466,13 @@ def test_a_copy_goes_on_to_the_bit(tmp_path, state, kernel):
 # -- drift -----------------------------------------------------------------------------------------
 
 
-def walk(n=600, seed=0):
-    """A stream whose neighbours in time are alike, in samples and labels, and that never returns."""
+def visits(n=1500, seed=0):
+    """A stream of short visits to new places, where labels are mostly those of the place."""
     rng = np.random.default_rng(seed)
-    y = np.repeat(rng.integers(0, 2, n // 10), 10)
-    X = 0.3 * np.repeat(rng.normal(size=(n // 10, 3)), 10, axis=0).cumsum(axis=0) / 3
-    X[:, 0] += y
-    return X + 0.05 * rng.normal(size=(n, 3)), y
+    place, most = rng.normal(size=(n // 20, 4)), 3 * rng.normal(size=n // 20)
+    X = np.column_stack([rng.normal(size=n), np.repeat(place, 20, axis=0)])
+    X[:, 1:] += 0.02 * rng.normal(size=(n, 4))
+    return X, (X[:, 0] + np.repeat(most, 20) + 0.5 * rng.normal(size=n) > 0).astype(int)
 
 
 def test_blocks_of_time_are_those_of_each_class():
@@ -501,7 +502,7 @@ def by_brute_force(Z, code, block, alpha, held_with):
     return found
 
 
-@pytest.mark.parametrize("data", [walk, circles, blobs])
+@pytest.mark.parametrize("data", [visits, circles, blobs])
 def test_drift_is_that_of_brute_force(data):
     X, code = data()
     Z, when, weight = X - X.mean(axis=0), np.arange(len(code)), np.ones(len(code))
@@ -520,10 +521,10 @@ def test_drift_is_that_of_brute_force(data):
 
 
 def test_hidden_features_are_not_used_where_they_do_not_help_later():
-    X, y = walk(1500)
+    X, y = visits()
     order = np.random.default_rng(1).permutation(1500)
-    assert small(n_hidden=200).fit(X[order], y[order]).uses_hidden_
-    model = small(n_hidden=200).fit(X, y)
+    assert small(n_hidden=300).fit(X[order], y[order]).uses_hidden_
+    model = small(n_hidden=300).fit(X, y)
     assert not model.uses_hidden_
     np.testing.assert_allclose(model.transform(X), X @ model.components_.T, atol=1e-12)
 
@@ -676,7 +677,7 @@ def test_unusual_samples_give_numbers(kind, verb, kernel, alpha):
         model.eigenvalues_,
     ):
         assert np.isfinite(found).all()
-    if kind not in ("one far",):
+    if kind != "one far" and alpha:
         assert model.score(X, y) > 0.6
 
 
@@ -749,10 +750,16 @@ def test_an_update_that_fails_changes_nothing(monkeypatch, soon, step):
             signal.raise_signal(signal.SIGINT)
         raise MemoryError
 
-    starts = (
-        small, lambda: small().partial_fit(X[:0], y[:0]), lambda: small().partial_fit(X[:60], y[:60]),
-        lambda: small().fit(X[:60], y[:60]), lambda: small(half_life=9.0).partial_fit(X[:90], y[:90]),
-    )  # fmt: skip
+    def begun(n, **parameters):
+        return small(**parameters).partial_fit(X[:n], y[:n])
+
+    starts = [
+        small,
+        lambda: begun(0),
+        lambda: begun(60),
+        lambda: begun(90, half_life=9.0),
+        lambda: small().fit(X[:60], y[:60]),
+    ]
     for start in starts:
         for verb in ("partial_fit", "fit"):
             model = start()

@@ -1,4 +1,4 @@
-"""KernelSRDA in plain NumPy: coordinates, directions, predictions, and what held-out samples say."""
+"""KernelSRDA in plain NumPy: coordinates, directions, predictions and held-out scores."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class State(Algebra):
             self._moments["kept"] = other._moments["kept"]
 
     def renumber(self, when: np.ndarray) -> None:
-        """Give kept samples other numbers in their stream, in place: that of sample i is when[i]."""
+        """Give kept samples other numbers in their stream, in place: when[i] to sample i."""
         if self.kept:
             self._moments["kept"] = self._moments["kept"].renumbered(when)
 
