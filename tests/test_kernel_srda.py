@@ -626,8 +626,8 @@ def test_parameters_out_of_range_are_named(parameters, message):
         small(**parameters).fit(X, y)
 
 
-@pytest.mark.parametrize("state", [None, np.random.RandomState(3), np.random.RandomState(3)])
-def test_random_states(state, tmp_path):
+@pytest.mark.parametrize("state", [None, np.random.RandomState(3)])
+def test_random_states(state):
     X, y = circles(120)
     a = small(random_state=state).fit(X, y)
     assert a.components_.tobytes() == a.components_.tobytes()
@@ -693,7 +693,7 @@ def test_units_do_not_matter(kernel):
 
 def test_equal_samples_are_an_error():
     X, y = np.ones((30, 2)), np.arange(30) % 2
-    with pytest.raises(ValueError, match="^KernelSRDA: expected classes with different means"):
+    with pytest.raises(ValueError, match=r"^KernelSRDA: expected classes with different means"):
         small().fit(X, y)
     stream = small(n_components=1).partial_fit(X, y)
     assert not stream.transform(X).any()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy import linalg
 from scipy.optimize import minimize_scalar
@@ -88,7 +90,7 @@ def parts(n_kept, n, width):
         return [range(min(n_kept, int(share)))]
     count = max(1, int(min(n_kept, np.ceil(n_kept / share))))
     ends = np.searchsorted(np.arange(n_kept + 1), np.linspace(0, n_kept, count + 1) * (1 - 1e-12))
-    return [range(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True) if a < b]
+    return [range(a, b) for a, b in pairwise(ends.tolist()) if a < b]
 
 
 def curve(Z, code, kept, alphas, width):
