@@ -220,7 +220,8 @@ class KernelSRDA(InPasses, Ridged):
                 "Select features first, or use SRDA or OnlineSRDA, which are linear.",
                 n_features,
             )
-        vars(self).pop("_drawn", None)
+        if "_drawn" in vars(self):
+            del self._drawn
 
     def _seed(self) -> int:
         """Return the seed of the map, which is drawn if none is given."""
