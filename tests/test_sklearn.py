@@ -102,14 +102,22 @@ PUBLIC = {
     "MI": SELECTOR | {"class_scores_"},
     "FisherFS": SELECTOR | HELD_OUT,
     **dict.fromkeys(("MMCFS", "VarianceFS", "DF"), SELECTOR),
-    **dict.fromkeys(("OC", "OCM"), EXPLAINED | ADDITIVE),
+    "OC": EXPLAINED | ADDITIVE | HELD_OUT,
+    "OCM": EXPLAINED | ADDITIVE,
     **dict.fromkeys(("IMMC", "CCIPCA", "ILDA"), ONLINE),
     **dict.fromkeys(("IOC", "IIS"), ONLINE | {"exact"}),
-    "MMC": PROJECTOR | ADDITIVE | {"emptied", "n_positive_"},
+    "MMC": PROJECTOR
+    | ADDITIVE
+    | {"emptied", "eps_", "eps_errors_", "eps_scores_", "eps_values_", "n_positive_"},
     "PCA": EXPLAINED | ADDITIVE | {"mean_"},
-    "LDA": EXPLAINED | ADDITIVE | CLASSIFIER,
+    "LDA": EXPLAINED
+    | ADDITIVE
+    | HELD_OUT
+    | CLASSIFIER
+    | {"mu_", "mu_errors_", "mu_scores_", "mus_"},
     "SRDA": EXPLAINED
     | ADDITIVE
+    | HELD_OUT
     | CLASSIFIER
     | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "n_iter_"},
     "KernelSRDA": EXPLAINED

@@ -45,15 +45,12 @@ class _Piece:
             return self.stats
         state = estimator._empty_state(self.stats.n_features)
         state.count_from(self.first + self.n - n)
-        cuts: list[list[Any]] = []
-        for part in reversed(self.rows):
-            size = min(n, part[0].shape[0])
-            n -= size
-            cuts.append([None if a is None else a[a.shape[0] - size :] for a in part])
-            if not n:
-                break
-        for cut in reversed(cuts):
-            estimator._update_state(state, *cut)
+        before = self.n - n  # samples that have left
+        for part in self.rows:
+            size = part[0].shape[0]
+            if before < size:
+                estimator._update_state(state, *(None if a is None else a[before:] for a in part))
+            before = max(0, before - size)
         return state
 
 
