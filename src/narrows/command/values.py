@@ -64,12 +64,12 @@ def number_or_cv(text: str) -> int | float | str:
 
 def integer_or_cv(text: str) -> int | str:
     """Return an integer, or the word cv."""
-    return text if text == "cv" else int(click.INT.convert(text, None, None))
+    return text if text == "cv" else int(click.INT(text))
 
 
 def float_or_cv(text: str) -> float | str:
     """Return a number that need not be an integer, or the word cv."""
-    return text if text == "cv" else float(click.FLOAT.convert(text, None, None))
+    return text if text == "cv" else float(click.FLOAT(text))
 
 
 def numbers(text: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from numbers import Integral
 from typing import Any, Self
 
@@ -32,6 +31,7 @@ from narrows.solve.drift import Kept, by_time, leads
 from narrows.solve.errors import WidthError
 from narrows.solve.ridge import GRID, TIMID, chosen, curve
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
+from narrows.solve.schema import MOST as NO_MORE
 from narrows.solve.sums import TINY
 
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
@@ -39,7 +39,7 @@ _COMPARED = 1_000  # kept samples that ridges are compared by; all of them calib
 _GATHERED = 1_000  # samples of a stream, before the map is made
 _RIDGES = "cv", "scale"
 _SURE = 2.0  # standard errors: curved is better
-_EVERY = sys.maxsize  # samples to keep
+_EVERY = NO_MORE  # samples to keep
 
 
 class KernelSRDA(InPasses, Ridged):
