@@ -60,7 +60,8 @@ class KernelSRDA(InPasses, Ridged):
     with random w and v of mean 0 and variance 1. S_b is the scatter of the class means of the z(x),
     C their covariance. Inner products of the first functions tend to exp(-gamma |x - y|^2) as m
     grows, so that this is kernel discriminant analysis without the n x n matrix of a kernel.
-    `transform` returns z(x)'W, not centred; where hidden features are not used, X W.
+    `transform` returns (z(x) - m)'W, with m the mean of the z(x); where hidden features are not
+    used, X W, not centred.
 
     Behind the map everything is a function of sums, as it is for `SRDA`: batches in any order,
     merging, forgetting and subtraction are exact. Held-out samples choose the ridge, and whether
@@ -92,8 +93,9 @@ class KernelSRDA(InPasses, Ridged):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_hidden + n_features)
-        The transpose of W, best direction first; not orthogonal. Of shape (n_components,
-        n_features) where hidden features are not used.
+        The transpose of W, best direction first; not orthogonal. One number multiplies all of W,
+        such that the variance of the first dimension is 1. Where hidden features are not used,
+        of shape (n_components, n_features), and scaled as those of `SRDA`.
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
@@ -332,8 +334,9 @@ class KernelSRDA(InPasses, Ridged):
             self._alternative(linear, linear.scatters(), width),
             self._alternative(curved, S, width),
         )
-        curves = self._prefers_curved(curved, *alternatives)
-        return alternatives[1] if curves else _of_features(alternatives[0])
+        if self._prefers_curved(curved, *alternatives):
+            return _about_mean(alternatives[1], curved.stats)
+        return _of_features(alternatives[0])
 
     def _alternative(self, state: Mapped, S: Scatter, width: int) -> Found:
         """Return the solution behind a map."""
@@ -400,4 +403,17 @@ def _of_features(found: Found) -> Found:
         weights, intercept = found.map.unit * found.rule[0], found.rule[1]
         found.rule = weights, intercept - found.map.centre @ weights
     found.map = None
+    return found
+
+
+def _about_mean(found: Found, stats: ClassStats) -> Found:
+    """Return a solution for coordinates less their mean, with a first dimension of variance 1."""
+    mean = stats.mean
+    if found.rule is not None:
+        weights, intercept = found.rule
+        found.rule = weights, intercept + mean @ weights
+    if found.W.size:
+        spread = stats.variance_along(found.W[:, 0])
+        found.W = found.W / np.sqrt(spread if spread > TINY else 1.0)
+    found.map = found.map.about(mean)
     return found
