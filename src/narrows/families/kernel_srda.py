@@ -335,8 +335,8 @@ class KernelSRDA(InPasses, Ridged):
             self._alternative(curved, S, width),
         )
         if self._prefers_curved(curved, *alternatives):
-            return _about_mean(alternatives[1], curved.stats)
-        return _of_features(alternatives[0])
+            return alternatives[1].about_mean(curved.stats)
+        return alternatives[0].of_features()
 
     def _alternative(self, state: Mapped, S: Scatter, width: int) -> Found:
         """Return the solution behind a map."""
@@ -395,25 +395,3 @@ class KernelSRDA(InPasses, Ridged):
         valid = valid or (is_integer(seed, 0) and int(seed) < 2**64)
         expected = "None, a RandomState, or an integer from 0 to 2**64 - 1"
         check(name, "random_state", seed, valid, expected)
-
-
-def _of_features(found: Found) -> Found:
-    """Return a solution behind the map without hidden features as one of the features, as SRDA."""
-    if found.rule is not None:
-        weights, intercept = found.map.unit * found.rule[0], found.rule[1]
-        found.rule = weights, intercept - found.map.centre @ weights
-    found.map = None
-    return found
-
-
-def _about_mean(found: Found, stats: ClassStats) -> Found:
-    """Return a solution for coordinates less their mean, with a first dimension of variance 1."""
-    mean = stats.mean
-    if found.rule is not None:
-        weights, intercept = found.rule
-        found.rule = weights, intercept + mean @ weights
-    if found.W.size:
-        spread = stats.variance_along(found.W[:, 0])
-        found.W = found.W / np.sqrt(spread if spread > TINY else 1.0)
-    found.map = found.map.about(mean)
-    return found
