@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from narrows.command.values import METHODS, method, number_or_cv, numbers
+from narrows.command.values import (
+    METHODS,
+    float_or_cv,
+    integer_or_cv,
+    method,
+    number_or_cv,
+    numbers,
+)
 from narrows.io.formats import SUFFIXES
 from narrows.io.lines import MAX_LINE_MB
 from narrows.text import MOST
@@ -68,13 +75,20 @@ PARAMETERS = (
     ),
     _option("--threshold", "SCORE", float, "Select the features with at least this score."),
     _option(
-        "--n-components", "P", int,
-        "Number of components; by default c - 1, c, 2 or the rank, depending on the method.",
+        "--n-components", "P", integer_or_cv,
+        "Number of components, or cv (oc, srda, lda); by default c - 1, c, 2 or the rank, "
+        "depending on the method.",
     ),
     _option("--priors", "PRIORS", numbers, "Class priors: empirical, sqrt, balanced or p1,p2,…"),
-    _option("--eps", "EPS", float, "Weight of the within-class scatter (mmcfs, mmc, immc)."),
+    _option(
+        "--eps", "EPS", float_or_cv,
+        "Weight of the within-class scatter (mmcfs, mmc, immc), or cv (mmc).",
+    ),
     _option("--theta", "THETA", numbers, "Shift of immc: auto, a number or t1,t2,…"),
-    _option("--mu", "MU", float, "Regularisation of the within-class scatter (lda, idrqr)."),
+    _option(
+        "--mu", "MU", float_or_cv,
+        "Regularisation of the within-class scatter (lda, idrqr), or cv (lda).",
+    ),
     _option("--alpha", "ALPHA", numbers, "Ridge of srda: auto, scale, cv or a number."),
     _option("--half-life", "ROWS", float, "Rows after which the weight of a row is halved."),
     click.option(

@@ -62,6 +62,16 @@ def number_or_cv(text: str) -> int | float | str:
     return text if text == "cv" else number(text)
 
 
+def integer_or_cv(text: str) -> int | str:
+    """Return an integer, or the word cv."""
+    return text if text == "cv" else int(click.INT(text))
+
+
+def float_or_cv(text: str) -> float | str:
+    """Return a number that need not be an integer, or the word cv."""
+    return text if text == "cv" else float(click.FLOAT(text))
+
+
 def numbers(text: str) -> Any:
     """Return a word, a number, or a list of numbers separated by commas."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,6 +88,20 @@ class ByHeldOut(CrossProjector):
                 f'second="cross", kept={KEPT}) for fit_stats.'
             )
 
+    def _compared(
+        self, compare: Callable[..., Curve], stats: Any, S: Scatter, near: float
+    ) -> tuple[float, Curve | None]:
+        """Return the number that held-out samples choose, and how; `near` if there are none.
+
+        `compare` returns how well they are predicted with several numbers, about `near`.
+        """
+        counts = stats.counts[stats.counts > 0]
+        held = stats.held_out(S, COMPARED) if near and len(counts) > 1 else []
+        if not held:
+            return near, None
+        result = compare(S, counts, held, near)
+        return chosen(result, near), result
+
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
         if getattr(self, "solver", "auto") not in ("auto", *self._summing):
@@ -104,15 +119,14 @@ class HeldOutDiscriminant(HeldOutProjector, ByHeldOut, Discriminant):
         """Whether held-out samples choose the ridge for a state."""
 
     def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
-        counts, curve, each = stats.counts[stats.counts > 0], None, None
-        if self._chooses_ridge(stats) and alpha and len(counts) > 1:
-            held = stats.held_out(S, COMPARED)
-            if held:
-                curve = choose(S, counts, held, alpha)
-                alpha = chosen(curve, alpha)
+        curve, each = None, None
+        if self._chooses_ridge(stats):
+            alpha, curve = self._compared(choose, stats, S, alpha)
         if is_cv(self.n_components):
             self._check_kept(stats, "n_components")
-            each = by_components(S, counts, stats.held_out(S), alpha)
+            counts = stats.counts[stats.counts > 0]
+            if len(counts) > 1 and S.C.size:  # else there are no directions
+                each = by_components(S, counts, stats.held_out(S), alpha)
         found = super()._solve_sums(stats, S, alpha)  # may change S
         found.curve = curve
         sizes = NO_CURVE if each is None else paired(*each, found.available)

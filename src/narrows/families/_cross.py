@@ -41,7 +41,6 @@ class CrossProjector(RankedProjector, Additive):
 
     _state_type: ClassVar[Any] = (ClassStats, Solved)
     _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
-    _kept: ClassVar[int] = 0  # samples that a state keeps
     _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
 
     # -- learning -------------------------------------------------------------------------------
@@ -111,9 +110,6 @@ class CrossProjector(RankedProjector, Additive):
         """Whether there are sums to add to, for any number of features."""
         return self._has_sums(1)
 
-    def _check_starts(self) -> None:
-        """Raise ParameterError where the first samples cannot be learned by `partial_fit`."""
-
     def _check_adds_up(self, state: Any) -> None:
         if isinstance(state, Solved | Gathered):
             self._refuse(state.n_features)
@@ -137,6 +133,11 @@ class CrossProjector(RankedProjector, Additive):
 
     def _check_sums(self) -> None:
         """Raise ParameterError where a parameter needs a state of sums."""
+
+    @property
+    def _kept(self) -> int:
+        """How many samples a state keeps."""
+        return 0
 
     def _second(self) -> Second:
         return "cross"

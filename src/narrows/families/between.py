@@ -16,7 +16,7 @@ from narrows.families._select import CriterionSelector, PerClassSelector
 from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve.eigen import orthogonal_part
-from narrows.solve.held_out import HeldOutCurve
+from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 
 
 class OCFS(HeldOutSelector, CriterionSelector, PerClassSelector):
@@ -233,16 +233,19 @@ class OC(HeldOutProjector, _OrthogonalCentroid):
             return super()._solve(stats)
         check_folds(type(self).__name__, "n_components", stats)
         found = super()._solve(stats)
-        if not found.available or not all(stats.fold(k).n for k in range(stats.folds or 0)):
-            return found  # a stream waits
         curve = self._held_out_curve(stats, found.available)
-        return found.first(curve.smallest(), curve)
+        return found.first(curve.smallest(), curve) if len(curve.scores) else found
 
     def _held_out_curve(self, stats: ClassStats, size: int) -> HeldOutCurve:
-        """Return the scatter of the class means of each fold that others' directions explain."""
+        """Return the scatter of the class means of each fold that others' directions explain.
+
+        Without entries if there are no directions, or no samples in one of the folds.
+        """
         curves, weight = [], []
         for halves in Halves.of(stats, self._priors()):
             weight.append(halves.fold.n)
+            if not size or not halves.fold.n:
+                return NO_CURVE
             p = halves.p_fold[halves.p_fold > 0]
             _, W = BETWEEN.leading(halves.others, halves.p_others[halves.others.counts > 0], size)
             A = B = np.zeros((len(p), W.shape[1]))

@@ -8,12 +8,17 @@ import numpy as np
 
 from narrows.criteria import Criterion
 from narrows.families._bands import InBands
+from narrows.families._choices import KEPT, ByHeldOut
 from narrows.families._cross import CriterionCrossProjector
+from narrows.families._folds import is_cv
 from narrows.families._parameters import check, is_number
 from narrows.families._select import CriterionSelector, Selection
+from narrows.families._solved import Found
 from narrows.moments.priors import second_for
 from narrows.moments.state import Second
 from narrows.solve.errors import warn
+from narrows.solve.margins import choose_eps
+from narrows.solve.scatter import Answer, Scatter, leading
 
 LARGEST_WEIGHT = 1e100  # of eps and theta: the square of a larger number overflows
 _NO_GAIN = 2e-14  # relative to the largest eigenvalue: smaller ones are rounding
@@ -24,9 +29,10 @@ def margin(eps: float) -> Criterion:
     return Criterion(between=1 + eps, total=-eps)
 
 
-def check_eps(who: str, eps: Any) -> None:
+def check_eps(who: str, eps: Any, otherwise: str = "") -> None:
     """Raise ParameterError unless eps is a weight."""
-    check(who, "eps", eps, is_number(eps, 0) and eps < LARGEST_WEIGHT, "a finite number >= 0")
+    valid = is_number(eps, 0) and eps < LARGEST_WEIGHT
+    check(who, "eps", eps, valid, f"a finite number >= 0{otherwise}")
 
 
 def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True) -> None:
@@ -171,7 +177,7 @@ class MMCFS(CriterionSelector):
         )
 
 
-class MMC(InBands, CriterionCrossProjector):
+class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     """Maximum margin criterion projection.
 
     ::
@@ -274,11 +280,13 @@ class MMC(InBands, CriterionCrossProjector):
     """
 
     _instead = "MMCFS to select features, or IMMC to learn from single samples"
+    _summing = ("cross", "bands")
+    _choices = ("eps",)
 
     def __init__(
         self,
         n_components: int | None = None,
-        eps: float = 1.0,
+        eps: float | str = 1.0,
         half_life: float | None = None,
         solver: str = "auto",
         head: int = 3000,
@@ -296,8 +304,50 @@ class MMC(InBands, CriterionCrossProjector):
         """The number of directions that gain margin."""
         return int(self._solution.more)
 
+    @property
+    def eps_(self) -> float:
+        """The weight of the scatter within the classes."""
+        chosen = self._solution.alpha
+        return float(chosen if is_cv(self.eps) else self.eps)
+
+    @property
+    def eps_values_(self) -> np.ndarray:
+        """The values of eps that were compared, of shape (n_values,)."""
+        return self._curve().alphas
+
+    @property
+    def eps_scores_(self) -> np.ndarray:
+        """The mean log-likelihood of held-out samples with each of `eps_values_`."""
+        return self._curve().scores
+
+    @property
+    def eps_errors_(self) -> np.ndarray:
+        """The standard errors of `eps_scores_`."""
+        return self._curve().errors
+
+    @property
+    def _kept(self) -> int:
+        return KEPT if is_cv(self.eps) else 0
+
+    def _ridge(self, mean_square: float) -> float:
+        return 1.0 if is_cv(self.eps) else float(self.eps)
+
     def _criterion(self) -> Criterion:
-        return margin(self.eps)
+        return margin(float(self.eps))
+
+    def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
+        """Return the solution with eps = `alpha`, or another one that held-out samples choose."""
+        curve = None
+        if is_cv(self.eps):
+            self._check_kept(stats, "eps")
+            alpha, curve = self._compared(choose_eps, stats, S, alpha)
+        found = super()._solve_sums(stats, S, alpha)
+        found.curve = curve
+        return found
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        L, W = leading(S, 1 + alpha, -alpha, self._most(len(S.H), len(S.C)))
+        return Answer(L, W, self._count(L))
 
     def _most(self, n_classes: int, rank: int) -> int:
         return max(self.n_components or 0, n_classes - 1)
@@ -308,8 +358,10 @@ class MMC(InBands, CriterionCrossProjector):
     def _check_found(self, found: int, more: int, n_classes: int) -> None:
         super()._check_found(found, more, n_classes)
         p = self.n_components or n_classes - 1
-        warn_of_few(type(self).__name__, more, min(p, found), self.eps)
+        if not is_cv(self.eps):
+            warn_of_few(type(self).__name__, more, min(p, found), float(self.eps))
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        check_eps(type(self).__name__, self.eps)
+        if not is_cv(self.eps):
+            check_eps(type(self).__name__, self.eps, ' or "cv"')

@@ -17,7 +17,9 @@ from sklearn.utils.validation import has_fit_parameter
 from narrows.families import METHODS
 
 N, D = 60, 7  # samples and features of the data
-_RIDGES = ("alpha_scores_", "alpha_errors_")
+_RIDGES = tuple(
+    f"{name}_{what}_" for name in ("alpha", "mu", "eps") for what in ("scores", "errors")
+)
 EFFORT = {"n_samples_seen_", "n_iter_"}  # how much was done, not what was learned
 _NO_ENERGY = ("n_features", "threshold", "per_class")  # other sizes of a selection
 CLASSES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])
