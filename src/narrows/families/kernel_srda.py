@@ -58,7 +58,7 @@ class KernelSRDA(InPasses, Ridged):
         x        (2 gamma)^(1/2) (x - o)
 
     with random w and v of mean 0 and variance 1. S_b is the scatter of the class means of the z(x),
-    C their covariance. Inner products of the first functions tend to exp(-gamma |x - y|^2) as m
+    C their covariance. Inner products of the first functions tend to ``exp(-gamma |x - y|^2)`` as m
     grows, so that this is kernel discriminant analysis without the n x n matrix of a kernel.
     `transform` returns (z(x) - m)'W, with m the mean of the z(x); where hidden features are not
     used, X W, not centred.
