@@ -150,7 +150,7 @@ class KernelSRDA(InPasses, Ridged):
     samples is higher with them by two standard errors of the difference. Samples that are held out
     at random have neighbours in time among the others. So a test looks for drift: kept samples are
     cut into `folds` blocks of time, for each class by itself, and predicted by those of the other
-    blocks, or as many random ones. Where blocks are harder to predict by eight standard errors, or
+    blocks, or as many random ones. Where blocks are harder to predict by ten standard errors, or
     there is a `half_life`, hidden features are not used if they predict each block from those
     before it worse than features alone do, by two standard errors.
 
