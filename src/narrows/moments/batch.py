@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from narrows.moments.table import Table
-from narrows.solve.sums import Places, add_sparse, canonical, dense_sums, with_labels, with_values
+from narrows.solve.sparse_sums import Places, add_sparse
+from narrows.solve.sums import canonical, dense_sums, with_labels, with_values
 from narrows.solve.undo import Undo
 
 
@@ -33,7 +34,7 @@ class Batch:
     Parameters
     ----------
     X, Y, presence, undo
-        See `solve.sums.add_sparse`.
+        See `solve.sparse_sums.add_sparse`.
     row : ndarray of shape (n_classes,)
         The number that each column of Y has in the state, ascending.
     origin : ndarray of shape (n_features,), optional
