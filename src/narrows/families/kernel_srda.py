@@ -57,9 +57,10 @@ class KernelSRDA(InPasses, Ridged):
         x        (2 gamma)^(1/2) (x - o)
 
     with random w and v of mean 0 and variance 1. S_b is the scatter of the class means of the z(x),
-    C their covariance. Inner products of the first functions tend to exp(-gamma |x - y|^2) as m
+    C their covariance. Inner products of the first functions tend to ``exp(-gamma |x - y|^2)`` as m
     grows, so that this is kernel discriminant analysis without the n x n matrix of a kernel.
-    `transform` returns z(x)'W, not centred; where hidden features are not used, X W.
+    `transform` returns (z(x) - m)'W, with m the mean of the z(x); where hidden features are not
+    used, X W, not centred.
 
     Behind the map everything is a function of sums, as it is for `SRDA`: batches in any order,
     merging, forgetting and subtraction are exact. Held-out samples choose the ridge, and whether
@@ -91,8 +92,9 @@ class KernelSRDA(InPasses, Ridged):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_hidden + n_features)
-        The transpose of W, best direction first; not orthogonal. Of shape (n_components,
-        n_features) where hidden features are not used.
+        The transpose of W, best direction first; not orthogonal. One number multiplies all of W,
+        such that the variance of the first dimension is 1. Where hidden features are not used,
+        of shape (n_components, n_features), and scaled as those of `SRDA`.
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
@@ -147,7 +149,7 @@ class KernelSRDA(InPasses, Ridged):
     samples is higher with them by two standard errors of the difference. Samples that are held out
     at random have neighbours in time among the others. So a test looks for drift: kept samples are
     cut into `folds` blocks of time, for each class by itself, and predicted by those of the other
-    blocks, or as many random ones. Where blocks are harder to predict by eight standard errors, or
+    blocks, or as many random ones. Where blocks are harder to predict by ten standard errors, or
     there is a `half_life`, hidden features are not used if they predict each block from those
     before it worse than features alone do, by two standard errors.
 
@@ -329,8 +331,9 @@ class KernelSRDA(InPasses, Ridged):
             self._alternative(linear, linear.scatters(), width),
             self._alternative(curved, S, width),
         )
-        curves = self._prefers_curved(curved, *alternatives)
-        return alternatives[1] if curves else _of_features(alternatives[0])
+        if self._prefers_curved(curved, *alternatives):
+            return alternatives[1].about_mean(curved.stats)
+        return alternatives[0].of_features()
 
     def _alternative(self, state: Mapped, S: Scatter, width: int) -> Found:
         """Return the solution behind a map."""
@@ -389,12 +392,3 @@ class KernelSRDA(InPasses, Ridged):
         valid = valid or seed is None or isinstance(seed, np.random.RandomState)
         expected = "None, a RandomState, or an integer from 0 to 2**64 - 1"
         check(name, "random_state", seed, valid, expected)
-
-
-def _of_features(found: Found) -> Found:
-    """Return a solution behind the map without hidden features as one of the features, as SRDA."""
-    if found.rule is not None:
-        weights, intercept = found.map.unit * found.rule[0], found.rule[1]
-        found.rule = weights, intercept - found.map.centre @ weights
-    found.map = None
-    return found

@@ -87,13 +87,16 @@ class Kept:
         """Add samples; `batch.undo` notes what changes."""
         if batch.undo is not None:
             batch.undo.attributes(self)
-        X, Y, to_keep = batch.samples
+        X, Y = batch.samples
         Y = sparse.coo_array(Y)
         row, column = Y.coords
         counted = Y.data > 0
         row, column, weight = row[counted], column[counted], Y.data[counted]
-        X, keys = to_keep or (X, hashes(X))
-        keys = keys[row]
+        if batch.to_keep is None:
+            keys = hashes(X)[row]
+        else:
+            X, keys = map(batch.some, batch.to_keep)
+            keys = keys[row]
         some = np.flatnonzero(keys <= self.bound)
         if not len(some):
             return

@@ -314,10 +314,10 @@ def _n_rows(square_row: np.ndarray | None) -> int:
 
 def _by_row(Y: sparse.csr_array, row: np.ndarray | None) -> sparse.csr_array:
     """Return Y with column j in the place row[j]."""
-    n, m = Y.shape[0], _n_rows(row)
+    m = _n_rows(row)
     if row is None:
-        return sparse.csr_array((n, 0))
-    return Y if m == Y.shape[1] else sparse.csr_array((Y.data, row[Y.indices], Y.indptr), (n, m))
+        return sparse.csr_array((Y.shape[0], 0))
+    return Y if m == Y.shape[1] else with_labels(Y, row[Y.indices], m)
 
 
 def near(X: np.ndarray) -> np.ndarray:
@@ -396,3 +396,11 @@ def stacked(parts: list[Any]) -> Any:
 def with_values(X: sparse.csr_array, values: np.ndarray) -> sparse.csr_array:
     """Return X with other numbers in the same places."""
     return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+
+
+def with_labels(Y: sparse.csr_array, indices: np.ndarray, n_classes: int) -> sparse.csr_array:
+    """Return Y with its numbers in other columns of as many classes; nothing is checked."""
+    new = sparse.csr_array((Y.shape[0], n_classes))
+    new.data, new.indptr = Y.data, Y.indptr
+    new.indices = indices.astype(Y.indices.dtype, copy=False)
+    return new
