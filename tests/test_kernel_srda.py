@@ -7,6 +7,8 @@ import hashlib
 import itertools
 import pickle
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_circles
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
 
 import narrows
 from narrows import SRDA, ClassStats, KernelSRDA, Window
@@ -26,7 +30,9 @@ from narrows.solve.drift import Kept, by_time
 from narrows.solve.errors import DataError, ParameterError, RangeError
 from tests.cases import assert_same, labelled
 from tests.oracles import kernel as oracle
+from tests.test_cross import real
 from tests.test_forgery import rewritten
+from tests.test_papers import uci
 
 KERNELS = ("rbf", "relu")
 
@@ -61,6 +67,10 @@ def same(a, b, X, rtol=1e-9):
 # -- the map ---------------------------------------------------------------------------------------
 
 
+GOLDEN_SUMS = [383304, 287717]
+GOLDEN_RBF, GOLDEN_RELU = "9ef9e25f001800f7", "ff9c24e22e36d84f"
+
+
 def test_weights_are_sums_of_integers_of_a_fixed_generator():
     raw = np.random.PCG64(3)
     bits = raw.random_raw(6).tolist()
@@ -76,10 +86,6 @@ def test_weights_are_sums_of_integers_of_a_fixed_generator():
     W, shift = RandomFeatures(3, "relu", 4, 0.5, np.zeros(5))._weights(np.dtype(np.float64))
     np.testing.assert_array_equal(shift[:2], 2 * expected)
     assert hashlib.sha256(W.astype("<f8").tobytes()).hexdigest()[:16] == GOLDEN_RELU
-
-
-GOLDEN_SUMS = [383304, 287717]
-GOLDEN_RBF, GOLDEN_RELU = "9ef9e25f001800f7", "ff9c24e22e36d84f"
 
 
 def test_weights_are_nearly_normal():
@@ -284,7 +290,7 @@ def test_chunks_do_not_matter_where_the_map_is_made(soon, half_life, form):
     assert isinstance(expected.stats_, Mapped)
     first = clone(model).partial_fit(X[:100], y[:100], weight[:100])
     np.testing.assert_allclose(expected.stats_.map.centre, first.stats_.map.centre, atol=1e-12)
-    for cuts in ([99], [100], [101], [30, 99, 100], [99, 101], [0, 0, 120], range(1, 140)):
+    for cuts in ([99], [100], [101], [30, 99, 100], [99, 101], [0, 0, 120], range(80, 140)):
         found = in_chunks(clone(model), cuts, X, y, weight)
         assert (found.n_samples_seen_, type(found.stats_)) == (140, Mapped)
         same(found, expected, X, rtol=1e-8)
@@ -326,6 +332,17 @@ def test_classes_may_come_late():
     W, eigenvalues = oracle.discriminants(explicit(model, X), y, 0.5, None, model.uses_hidden_)
     np.testing.assert_allclose(model.components_, W.T, atol=1e-9)
     np.testing.assert_allclose(model.eigenvalues_, eigenvalues, rtol=1e-9)
+
+
+def test_classes_that_are_announced_stay(soon):
+    X, y = circles(160)
+    announced = small().partial_fit(X[:60], y[:60], classes=[0, 1, 7])
+    announced.partial_fit(X[60:120], y[60:120]).partial_fit(X[120:], list(y[120:]))
+    assert isinstance(announced.stats_, Mapped)
+    assert announced.classes_.tolist() == [0, 1, 7]
+    assert not announced.predict_proba(X)[:, 2].any()
+    with pytest.raises(ValueError, match="KernelSRDA"):
+        announced.partial_fit(X, y, classes=[0, 2])
 
 
 def test_several_labels_are_several_samples():
@@ -829,15 +846,72 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path, name):
         narrows.load(path)
 
 
-# -- real data -------------------------------------------------------------------------------------
+# -- real data, and much of it --------------------------------------------------------------------
+
+
+def accuracy(estimator, X, y, folds):
+    return np.mean([clone(estimator).fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds])
+
+
+def five_folds(X, y):
+    return StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "least"), [("monk1", 0.95), ("balance_scale", 0.90), ("ionosphere", 0.91)]
+)
+def test_classes_that_no_plane_separates(data, name, least):
+    parts = ["monk1_train", "monk1_test"] if name == "monk1" else [name]
+    X, y = (np.concatenate(part) for part in zip(*(uci(data, n) for n in parts), strict=True))
+    assert accuracy(KernelSRDA(), X, y, five_folds(X, y)) >= least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize(
+    "name", ["iris", "wine", "waveform", "pima_diabetes", "electricity_stream"]
+)
+def test_hidden_features_cost_little(data, name, scaled):
+    X, y = uci(data, name)
+    four = int(0.8 * len(y))
+    last = [(np.arange(four), np.arange(four, len(y)))]
+    X = StandardScaler().fit_transform(X) if scaled else X
+    folds = last if name.startswith("electricity") else list(five_folds(X, y))
+    found = [accuracy(KernelSRDA(random_state=seed), X, y, folds) for seed in range(3)]
+    expected = accuracy(SRDA(), X, y, folds)
+    assert found[0] >= expected - 0.005
+    assert np.mean(found) >= expected - 0.005
+
+
+@pytest.mark.slow
+def test_embeddings(data):
+    X, y = real("news20_static384", data)
+    train = np.load(data / "news20_static384.npz")["train"].astype(bool)
+    linear, kernel = (m.fit(X[train], y[train]) for m in (SRDA(), KernelSRDA()))
+    assert kernel.score(X[~train], y[~train]) >= linear.score(X[~train], y[~train]) - 0.005
 
 
 @pytest.mark.slow
 def test_digits_are_predicted():
     X, y = load_digits(return_X_y=True)
-    rows = np.random.default_rng(0).permutation(len(y))
-    train, test = rows[:1200], rows[1200:]
-    assert KernelSRDA().fit(X[train], y[train]).score(X[test], y[test]) >= 0.98
+    assert accuracy(KernelSRDA(), X, y, five_folds(X, y)) >= 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*correct digits of each variance")  # of one pixel
+def test_shards_of_digits_are_one_fit():
+    X, y = load_digits(return_X_y=True)
+    fitted = KernelSRDA(n_hidden=500).fit(X, y)
+    assert fitted.uses_hidden_
+    order = np.argsort(y, kind="stable")
+    shards = [fitted.emptied().partial_fit(X[rows], y[rows]) for rows in np.array_split(order, 20)]
+    same(shards[7].merge(*shards[:7], *shards[8:]), fitted, X)
+    half = fitted.emptied().partial_fit(X[::2], y[::2])
+    left = clone(fitted).fit_stats(fitted.stats_ - half.stats_)
+    refit = fitted.emptied().partial_fit(X[1::2], y[1::2])
+    np.testing.assert_array_equal(left.stats_.stats.samples.keys, refit.stats_.stats.samples.keys)
+    same(left, refit, X)
 
 
 @pytest.mark.slow
@@ -846,3 +920,29 @@ def test_the_most_hidden_features():
     model = KernelSRDA(n_hidden=8000).fit(X, y)
     assert model.components_.shape == (1, 8002)
     assert model.score(X, y) > 0.9
+
+
+STREAM = """
+import resource
+import numpy as np
+from narrows import KernelSRDA
+
+rng, model, peaks = np.random.default_rng(0), KernelSRDA(n_hidden=200), []
+for k in range(400):
+    X = rng.normal(size=(1000, 30))
+    model.partial_fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
+    if k % 100 == 50:
+        model.predict_proba(X)
+        peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(peaks[-1] - peaks[0], model.n_samples_seen_)
+"""
+
+
+@pytest.mark.slow
+def test_a_stream_takes_constant_memory():
+    done = subprocess.run(
+        [sys.executable, "-c", STREAM], capture_output=True, text=True, check=True, timeout=300
+    )
+    more, n = done.stdout.split()
+    assert float(more) < 10  # MB
+    assert int(n) == 400_000

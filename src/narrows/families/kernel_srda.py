@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -227,7 +226,7 @@ class KernelSRDA(InPasses, Ridged):
 
     def _seed(self) -> int:
         """Return the seed of the map, which is drawn if none is given."""
-        if isinstance(self.random_state, Integral):
+        if is_integer(self.random_state, 0):
             return int(self.random_state)
         if "_drawn" not in vars(self):
             self._drawn = int(check_random_state(self.random_state).randint(2**31))
@@ -252,9 +251,7 @@ class KernelSRDA(InPasses, Ridged):
     def _state_from(self, arrays: dict[str, Any]) -> Any:
         state = super()._state_from(arrays)
         if not self._is_own(state) and not self._is_first(state):
-            raise SchemaError(
-                "state: expected all samples or a map of random features, got others."
-            )
+            raise SchemaError("state: expected samples or a map of random features, got others.")
         return state
 
     def _is_of_pass(self, state: Any, number: int) -> bool:
@@ -391,7 +388,7 @@ class KernelSRDA(InPasses, Ridged):
         check(name, "alpha", alpha, valid, '"cv", "scale" or a number >= 0')
         check_whole(name, "folds", self.folds, low=2)
         seed = self.random_state
-        valid = seed is None or isinstance(seed, np.random.RandomState)
-        valid = valid or (is_integer(seed, 0) and int(seed) < 2**64)
+        valid = is_integer(seed, 0) and int(seed) < 2**64
+        valid = valid or seed is None or isinstance(seed, np.random.RandomState)
         expected = "None, a RandomState, or an integer from 0 to 2**64 - 1"
         check(name, "random_state", seed, valid, expected)
