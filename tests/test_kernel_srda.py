@@ -486,12 +486,12 @@ def test_a_copy_goes_on_to_the_bit(tmp_path, state, kernel):
 
 
 def visits(n=1500, seed=0):
-    """A stream of visits to new places, where labels are mostly those of the place."""
+    """A stream of short visits to new places, where labels are mostly those of the place."""
     rng = np.random.default_rng(seed)
-    place, most = rng.normal(size=(n // 100, 4)), 3 * rng.normal(size=n // 100)
-    X = np.column_stack([rng.normal(size=n), np.repeat(place, 100, axis=0)])
-    X[:, 1:] += 0.02 * rng.normal(size=(n, 4))
-    return X, (X[:, 0] + np.repeat(most, 100) + 0.5 * rng.normal(size=n) > 0).astype(int)
+    place, most = rng.normal(size=(n // 20, 8)), rng.normal(size=n // 20)
+    X = np.column_stack([rng.normal(size=n), np.repeat(place, 20, axis=0)])
+    X[:, 1:] += 0.02 * rng.normal(size=(n, 8))
+    return X, (X[:, 0] + np.repeat(most, 20) + 0.5 * rng.normal(size=n) > 0).astype(int)
 
 
 def test_blocks_of_time_are_those_of_each_class():
