@@ -47,7 +47,7 @@ class Found(Directions):
     temperature: float | None = None  # what log posteriors are divided by, once it is needed
 
 
-def curve_of(solution: Any) -> Curve:
+def ridge_curve(solution: Any) -> Curve:
     """Return how a ridge was chosen; without entries if it was given."""
     found = getattr(solution, "curve", None)
     return Curve(*np.empty((6, 0))) if found is None else found
