@@ -27,8 +27,7 @@ from narrows import (
     save,
 )
 from narrows.errors import ParameterError
-from narrows.solve.components import nearly_best, paired
-from narrows.solve.held_out import HeldOutCurve
+from narrows.solve.components import curve_of
 from narrows.testing import checks
 from tests.oracles import components as oracle
 
@@ -149,6 +148,9 @@ def test_mu_is_the_ridge_of_srda():
     given = LDA(mu=lda.mu_).fit(X, y)
     np.testing.assert_allclose(lda.components_, given.components_, rtol=1e-12)
     np.testing.assert_allclose(lda.predict_proba(X), given.predict_proba(X), rtol=1e-9)
+    few = [each.set_params(n_components="cv").held_out_scores_ for each in (lda, srda)]
+    np.testing.assert_allclose(*few, atol=1e-9)
+    assert len(lda.components_) == len(srda.components_)
 
 
 @pytest.mark.parametrize("noise", [0.7, 3.0])
@@ -243,7 +245,7 @@ ONE_LABEL = {"multi_label": "expects one label per sample"}
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "failing"),
-    zip(CHOICES, (FOLDED, RIDGED | WIDE, RIDGED | ONE_LABEL, RIDGED | WIDE), strict=True),
+    list(zip(CHOICES, (FOLDED, RIDGED | WIDE, RIDGED | ONE_LABEL, RIDGED | WIDE), strict=True)),
     ids=["oc", "srda", "lda", "mmc"],
 )
 def test_laws(estimator, failing):
@@ -392,17 +394,16 @@ def test_too_few_samples():
 # -- the rule -----------------------------------------------------------------------------------
 
 
-def test_the_smallest_number_nearly_as_good_as_the_best():
-    each = np.array([[0.0, 0.0, 4.0], [3.0, 2.0, 4.0], [3.0, 3.0, 4.0], [3.0, 2.5, 4.0]])
-    curve = paired(each, np.ones(3), 4)
-    np.testing.assert_allclose(curve.scores, each.mean(axis=1))
-    worse = each[2] - each
-    np.testing.assert_allclose(curve.errors, worse.std(axis=1) / np.sqrt(3))
-    assert nearly_best(curve) == 3
-    assert nearly_best(HeldOutCurve(curve.scores, 2 * curve.errors)) == 2
-    longer = paired(each, np.ones(3), 6)
-    np.testing.assert_allclose(longer.scores[4:], curve.scores[3])
-    assert not len(paired(np.empty((0, 0)), np.empty(0), 3).scores)
+def test_scores_are_means_of_those_of_samples():
+    each = np.array([[0.0, 0.0, 4.0], [3.0, 2.0, 4.0], [3.0, 3.0, 4.0]])
+    weight = np.array([1.0, 2.0, 1.0])
+    curve, repeated = curve_of(each, weight, 3), np.repeat(each, [1, 2, 1], axis=1)
+    np.testing.assert_allclose(curve.scores, repeated.mean(axis=1))
+    np.testing.assert_allclose(curve.errors, repeated.std(axis=1) / 2)
+    assert curve.smallest() == 3
+    longer = curve_of(each, weight, 6)
+    np.testing.assert_allclose(longer.scores[3:], curve.scores[2])
+    assert not len(curve_of(np.empty((0, 0)), np.empty(0), 3).scores)
 
 
 def test_the_command_line(run):

@@ -6,6 +6,7 @@ that page in their places.
 
 from benchmarks.studies.bands import BandsCost, BandsQuality
 from benchmarks.studies.calibration import Calibration
+from benchmarks.studies.chosen import ChosenComponents, ChosenEps, ChosenMu
 from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.cross import CrossCost
 from benchmarks.studies.dicts import Dicts
@@ -60,6 +61,9 @@ STUDIES = {
         TraceRatio,
         HeldOutFeatures,
         HeldOutMargins,
+        ChosenComponents,
+        ChosenMu,
+        ChosenEps,
         Theta,
         Nineteen,
         NearestNeighbour,

@@ -162,7 +162,7 @@ def _load(name: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
     if name == "news20_static384":
         file = np.load(data_path(f"{name}.npz"))
         return file["X"].astype(np.float64), file["y"], file["train"].astype(bool)
-    if name in ("re0", "tr41"):
+    if name in ("re0", "re1", "tr41"):
         return *corpora.archive(name), None
     files = {"pima": "pima_diabetes", "balance": "balance_scale", "electricity": None}
     X, y = corpora.uci(files.get(name, name) or "electricity_stream")

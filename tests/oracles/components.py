@@ -6,7 +6,7 @@ Nothing is subtracted, and no function of the package is used. Densities are tho
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg, optimize, stats
+from scipy import linalg, optimize, special, stats
 
 POWERS = {"empirical": 1.0, "sqrt": 0.5, "balanced": 0.0}
 GRID = [10.0**k for k in range(-7, 3)]
@@ -70,8 +70,11 @@ def log_posteriors(rest, Z, W, covariance):
     ]).reshape(len(rest.classes), -1).T  # fmt: skip
 
 
-def likelihoods(posteriors, code):
-    """The log-likelihood of each sample at the temperature that suits them all."""
+def likelihoods(posteriors, code, brier=False):
+    """The log-likelihood of each sample at the temperature that suits them all.
+
+    Or 1 less its Brier score.
+    """
 
     def each(log_t):
         scaled = posteriors / np.exp(log_t)
@@ -83,7 +86,10 @@ def likelihoods(posteriors, code):
     found = optimize.minimize_scalar(
         loss, bounds=(-3, 7), method="bounded", options={"xatol": 1e-9}
     )
-    return each(found.x)
+    if not brier:
+        return each(found.x)
+    share = special.softmax(posteriors / np.exp(found.x), axis=1)
+    return 1 - ((share - np.eye(share.shape[1])[code]) ** 2).sum(axis=1)
 
 
 def discriminants(rest, ridge):
@@ -105,7 +111,7 @@ def held_out(X, y, parts, classified):
 
 
 def components(X, y, parts, ridge, size):
-    """Scores of the first p discriminants, errors of the differences, and the number chosen."""
+    """Scores of the first p discriminants, their errors, and the number chosen."""
 
     def first(p):
         def classified(rest, Z):
@@ -115,11 +121,12 @@ def components(X, y, parts, ridge, size):
 
         return classified
 
-    each = np.array([likelihoods(*held_out(X, y, parts, first(p))) for p in range(1, size + 1)])
-    mean = each.mean(axis=1)
-    worse = each[mean.argmax()] - each
-    error = worse.std(axis=1) / np.sqrt(each.shape[1])
-    return mean, error, next(p + 1 for p in range(size) if mean[p] >= mean.max() - error[p])
+    each = np.array(
+        [likelihoods(*held_out(X, y, parts, first(p)), brier=True) for p in range(1, size + 1)]
+    )
+    mean, error = each.mean(axis=1), each.std(axis=1) / np.sqrt(each.shape[1])
+    best = mean.argmax()
+    return mean, error, next(p + 1 for p in range(size) if mean[p] >= mean[best] - error[best])
 
 
 def ridges(X, y, parts):

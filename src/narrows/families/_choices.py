@@ -13,9 +13,9 @@ from narrows.families._cross import CrossProjector
 from narrows.families._discriminant import Discriminant
 from narrows.families._folds import is_cv
 from narrows.families._project import Directions, RankedProjector
-from narrows.families._solved import Found, curve_of
+from narrows.families._solved import Found, ridge_curve
 from narrows.moments.cross import MOST
-from narrows.solve.components import by_components, nearly_best, paired
+from narrows.solve.components import by_components, curve_of
 from narrows.solve.errors import ParameterError
 from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 from narrows.solve.ridge import Curve, choose, chosen
@@ -108,7 +108,7 @@ class ByHeldOut(CrossProjector):
             self._check_sums()
 
     def _curve(self) -> Curve:
-        return curve_of(self._solution)
+        return ridge_curve(self._solution)
 
 
 class HeldOutDiscriminant(HeldOutProjector, ByHeldOut, Discriminant):
@@ -129,8 +129,8 @@ class HeldOutDiscriminant(HeldOutProjector, ByHeldOut, Discriminant):
                 each = by_components(S, counts, stats.held_out(S), alpha)
         found = super()._solve_sums(stats, S, alpha)  # may change S
         found.curve = curve
-        sizes = NO_CURVE if each is None else paired(*each, found.available)
-        return found.first(nearly_best(sizes), sizes) if len(sizes.scores) else found
+        sizes = NO_CURVE if each is None else curve_of(*each, found.available)
+        return found.first(sizes.smallest(), sizes) if len(sizes.scores) else found
 
     def _check_solution(self, solution: Directions, stats: Any) -> None:
         super()._check_solution(solution, stats)

@@ -11,7 +11,7 @@ from narrows.families._atomic import lock_of
 from narrows.families._classifier import Classifier
 from narrows.families._cross import CrossProjector
 from narrows.families._project import ExplainedProjector
-from narrows.families._solved import Found, Solved, curve_of
+from narrows.families._solved import Found, Solved, ridge_curve
 from narrows.solve.ridge import Curve, temperature
 
 
@@ -88,4 +88,4 @@ class Ridged(Discriminant):
         return self._curve().errors
 
     def _curve(self) -> Curve:
-        return curve_of(self._solution)
+        return ridge_curve(self._solution)

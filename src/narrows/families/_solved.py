@@ -70,7 +70,7 @@ class Found(Directions):
         return self
 
 
-def curve_of(solution: Any) -> Curve:
+def ridge_curve(solution: Any) -> Curve:
     """Return how a ridge was chosen; without entries if it was given."""
     found = getattr(solution, "curve", None)
     return Curve(*np.empty((6, 0))) if found is None else found

@@ -154,10 +154,11 @@ class OC(HeldOutProjector, _OrthogonalCentroid):
 
     Parameters
     ----------
-    n_components : int, optional
+    n_components : int or "cv", optional
         p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). A given
         number is the width on a stream from the first batch on; directions that are not available
-        yet are zero.
+        yet are zero. "cv" is the smallest number whose held-out score is within one standard error
+        of the best one, see Notes.
     priors : str or array-like of shape (n_classes,), default="empirical"
         The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
         to 1; an array gives them in the order of `classes_`.
@@ -175,6 +176,9 @@ class OC(HeldOutProjector, _OrthogonalCentroid):
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The eigenvalues, divided by the trace of S_b: the share of the scatter of the class means
         that each direction explains.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
+        With ``n_components="cv"``: entry p - 1 is the held-out score of the first p directions, and
+        its standard error; else without entries.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -184,7 +188,7 @@ class OC(HeldOutProjector, _OrthogonalCentroid):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
-        number of available directions.
+        number of available directions; or it is "cv" and a fold has no samples.
 
     See Also
     --------
@@ -201,6 +205,13 @@ class OC(HeldOutProjector, _OrthogonalCentroid):
 
     S_b is a function of sums that add up. Therefore OC computes the limit of the incremental IOC
     directly, without waiting for convergence and with less work.
+
+    **The number of directions**: with "cv" the state has five folds, and sample number i is in fold
+    i mod 5. The score of p directions is the scatter of the class means that they explain in one
+    fold, if they are computed from the others: sum_j p_j (w'(m_j - m)) (w'(m_j - m)), with the
+    first factor of the others and the second one of the fold. Directions that are noise add nothing
+    on average. On a stream all directions are used while a fold has no samples. The choice depends
+    on the order of the samples; docs/choosing.md says where it is a good one.
 
     References
     ----------

@@ -48,13 +48,16 @@ class LDA(HeldOutDiscriminant):
 
     Parameters
     ----------
-    n_components : int, optional
-        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower).
+    n_components : int or "cv", optional
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). "cv" is
+        chosen by held-out samples, as for `SRDA`; "regularized" only.
     solver : {"regularized", "pca", "gsvd"}, default="regularized"
         The form of the criterion.
-    mu : float, default=0.5
+    mu : float or "cv", default=0.5
         Added to the diagonal of n S_w by "regularized", >= 0, in the squared units of X. n S_w is a
-        sum over the samples, so that mu matters less the more samples there are.
+        sum over the samples, so that mu matters less the more samples there are. "cv" is chosen by
+        held-out samples: the alpha that ``SRDA(alpha="cv")`` chooses, which gives the same
+        directions in another scale.
     pca_components : int, optional
         Number of leading principal components of X - m that "pca" uses. By default the rank of
         X - m_y, each sample minus its class mean (n - c for d >= n in general position), and the
@@ -75,6 +78,14 @@ class LDA(HeldOutDiscriminant):
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The eigenvalues, divided by the sum of those of all directions, whatever n_components; with
         "pca", as scikit-learn's LDA has it if S_w is not singular.
+    mu_ : float
+        The mu of "regularized"; 0 for the other forms.
+    mus_, mu_scores_, mu_errors_ : ndarray of shape (n_mus,)
+        The values that ``mu="cv"`` compares, the mean log-likelihood of held-out samples with each,
+        and its standard error; without entries if mu was given.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
+        With ``n_components="cv"``: entry p - 1 is 1 less the Brier score of held-out samples by the
+        first p directions, and its standard error; else without entries.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -84,7 +95,8 @@ class LDA(HeldOutDiscriminant):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
-        of available directions, or S_w is singular and mu=0.
+        of available directions, or S_w is singular and mu=0; or a parameter is "cv" where no
+        samples are kept.
     TypeError
         X is sparse; use `SRDA`.
 
@@ -99,7 +111,8 @@ class LDA(HeldOutDiscriminant):
     -----
     **Cost**, for n samples and d features: the smaller of O(n d^2) and O(n^2 d). "regularized"
     learns dense samples on all cores, and takes O(d^3) when attributes are read; memory 8 d^2
-    bytes, and up to 2,000 samples, which calibrate `predict_proba` and which a model file holds.
+    bytes, and up to 2,000 samples, which calibrate `predict_proba`, choose what is "cv" and are
+    held by a model file. With mu chosen, reading takes 10 to 40 times as long.
     The other forms decompose X by singular values; memory up to ten times that of X in double
     precision.
 

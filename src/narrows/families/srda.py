@@ -58,10 +58,10 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
 
     Parameters
     ----------
-    n_components : int, optional
+    n_components : int or "cv", optional
         p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). A given
         number is the width on a stream from the first batch on; directions that are not available
-        yet are zero.
+        yet are zero. "cv" is chosen by held-out samples, for "cross" and "bands": see Notes.
     alpha : float or {"auto", "scale", "cv"}, default="auto"
         The ridge, in the squared units of X: it is added to the scatter of all samples, which is a
         sum and not a mean. "scale" is the mean squared length of samples less their mean. "cv" is
@@ -104,6 +104,9 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     alphas_, alpha_scores_, alpha_errors_ : ndarray of shape (n_alphas,)
         The ridges that "cv" compares, the mean log-likelihood of held-out samples with each, and
         its standard error; without entries if alpha was not chosen.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
+        With ``n_components="cv"``: entry p - 1 is 1 less the Brier score of held-out samples by the
+        first p directions, and its standard error; else without entries.
     n_iter_ : int
         The number of LSQR steps of the slowest response; 1 where no steps are needed.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -115,8 +118,8 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
-        of available directions, or there are more than 8,192 features in `partial_fit` of a model
-        that was not fitted in bands.
+        of available directions, or is "cv" where no samples are kept, or there are more than 8,192
+        features in `partial_fit` of a model that was not fitted in bands.
 
     See Also
     --------
@@ -146,6 +149,12 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     ten ridges, the powers of ten from 1e-7 to 100 times "scale". The ridge is the one nearest to
     "scale" whose mean log-likelihood is within half a standard error of the best. docs/srda.md has
     measurements. A model file holds the samples that were kept.
+
+    **The number of directions** with "cv": the samples that were kept are classified by the first p
+    directions of all others, for every p, with the ridge above. The number is the smallest one
+    whose Brier score, the mean of sum_j (P_j - [j = y])^2 over the samples with the probabilities
+    P_j, is within one standard error of the best. `predict` uses all directions. On a stream all
+    are used while no class has two samples. docs/choosing.md says where the choice is a good one.
 
     **Reproducibility**: steps of LSQR amplify rounding errors: `components_` depend on the order of
     the samples, the machine and the number of threads, most where features differ in scale.

@@ -11,15 +11,17 @@ import numpy as np
 
 from narrows.solve.eigen import DROPPED
 from narrows.solve.held_out import NO_CURVE, HeldOutCurve
-from narrows.solve.ridge import TIMID, HeldOut, calibrated, likelihoods, without
+from narrows.solve.ridge import TIMID, HeldOut, calibrated, without
 from narrows.solve.scatter import Scatter, discriminants
 
 
 def by_components(
     S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log-likelihood of held-out samples by the first p discriminants, for every p.
+    """Return how well held-out samples are classified by the first p discriminants, for every p.
 
+    The score of a sample is 1 less the sum of squares of P_j - [j = y], for the probabilities P_j
+    of the classes and its class y: the Brier score, in which no sample can outweigh many others.
     The log posteriors of the first p are sums of one term for each direction, since W'(n S_w +
     alpha I) W is diagonal. They are divided by the temperature that suits all samples for this p.
 
@@ -59,7 +61,7 @@ def by_components(
     for p in range(max(each.count for each in terms)):
         posterior = np.concatenate([each.plus(p) for each in terms])
         temperature = calibrated(posterior, code, weight, TIMID, temperature)[2]
-        found.append(likelihoods(posterior, code, temperature))
+        found.append(_scores(posterior, code, temperature))
     return np.array(found).reshape(-1, len(code)), weight
 
 
@@ -86,8 +88,8 @@ class _Terms:
         return self.sums
 
 
-def paired(each: np.ndarray, weight: np.ndarray, size: int) -> HeldOutCurve:
-    """Return the mean of scores, and the standard errors of the differences from the best mean.
+def curve_of(each: np.ndarray, weight: np.ndarray, size: int) -> HeldOutCurve:
+    """Return the mean of scores and its standard error.
 
     Parameters
     ----------
@@ -103,11 +105,12 @@ def paired(each: np.ndarray, weight: np.ndarray, size: int) -> HeldOutCurve:
     each = each[np.minimum(np.arange(size), len(each) - 1)]
     n = weight.sum()
     scores = each @ weight / n
-    best = int(scores.argmax())
-    worse = each[best] - each - (scores[best] - scores)[:, None]
-    return HeldOutCurve(scores, np.sqrt(worse**2 @ weight) / n)
+    return HeldOutCurve(scores, np.sqrt((each - scores[:, None]) ** 2 @ weight) / n)
 
 
-def nearly_best(curve: HeldOutCurve) -> int:
-    """Return the smallest size that is less than one error of its own worse than the best."""
-    return int((curve.scores >= curve.scores.max() - curve.errors).argmax()) + 1
+def _scores(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.ndarray:
+    """Return the score of each sample, by log posteriors but for a term of the sample."""
+    share = np.exp((posterior - posterior.max(axis=1, keepdims=True)) / temperature)
+    share /= share.sum(axis=1, keepdims=True)
+    found: np.ndarray = 2 * share[np.arange(len(code)), code] - (share**2).sum(axis=1)
+    return found
