@@ -23,10 +23,23 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import narrows
-from narrows import IDRQR, IG, IOC, LDA, OC, OCFS, SRDA, ClassStats, FisherFS, OnlineSRDA
+from narrows import (
+    IDRQR,
+    IG,
+    IOC,
+    LDA,
+    OC,
+    OCFS,
+    SRDA,
+    ClassStats,
+    FisherFS,
+    KernelSRDA,
+    OnlineSRDA,
+)
 from narrows.command import cli
 from narrows.engines import local
 from narrows.evaluate.describe import described, details, summary
@@ -120,7 +133,7 @@ def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
 
 def _in_the_making(estimator, passes):
     def make():
-        state = estimator._empty_state(D)
+        state = getattr(estimator, "_first_state", estimator._empty_state)(D)
         for number in range(passes):
             if number:
                 state = estimator._next_pass(state)
@@ -142,10 +155,29 @@ def _bands():
 
 def _folded():
     """A model whose state has more moments in folds than any method has so far."""
-    X, y = labelled()
+    X, y = labelled(n=300)
+    X = X.astype(np.float32)  # some wait, in single precision
     model = SRDA().partial_fit(X, y)
     model._fitted = Fitted(ClassStats.of(X, y, second="cross", kept=20, folds=3))
     return model
+
+
+KERNEL = KernelSRDA(n_hidden=9)
+
+
+def _kernel(form=np.asarray, fitted=20, **parameters):
+    """A model with a map, of several labels, to which samples were added."""
+
+    def make():
+        X, y = labelled(sparse=True)
+        Y = np.eye(3, dtype=int)[np.unique(y, return_inverse=True)[1]]
+        Y[::5, 1] = 1
+        model = KernelSRDA(n_hidden=9, **parameters)
+        if fitted:
+            model.fit(form(X[:fitted]), Y[:fitted])
+        return model.partial_fit(form(X[fitted:]), Y[fitted:])
+
+    return make
 
 
 KINDS = {
@@ -165,6 +197,13 @@ KINDS = {
     "first pass of bands": _in_the_making(IN_BANDS, 1),
     "second pass of bands": _in_the_making(IN_BANDS, 2),
     "bands, updated and widened": _bands,
+    "first pass of a kernel": _in_the_making(KERNEL, 1),
+    "second pass of a kernel": _in_the_making(KERNEL, 2),
+    "kernel, before the map": _kernel(fitted=0),
+    "kernel, before the map, sparse": _kernel(sparse.csr_array, fitted=0, kernel="relu"),
+    "kernel, updated": _kernel(half_life=30, n_components=2),
+    "kernel, updated, sparse": _kernel(sparse.csr_array, alpha=0.5),
+    "kernel, emptied": lambda: clone(KERNEL).fit(*labelled()).emptied(),
     "checkpoint": _in_the_making(OnlineSRDA(reservoir=20), 1),
     "columns": _named,
     "products": _crossed(600),

@@ -21,9 +21,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import make_circles
 
 import narrows
-from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, OnlineSRDA
+from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, KernelSRDA, OnlineSRDA
 from narrows.io.write import writer
 from narrows.moments import table
 from narrows.solve.errors import DataError, ParameterError
@@ -95,6 +96,21 @@ def test_distributed_is_local(client, case, form):
     X = sparse.csr_array(X) if form == "sparse" else X
     spread = engine.fit(case.new(), parts_of(X, y), client)
     assert_same(spread, case.new().fit(X, y))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_random_features_are_those_of_a_local_fit(client, form):
+    X, y = make_circles(600, noise=0.15, factor=0.5, random_state=0)
+    order = np.argsort(y, kind="stable")
+    parts = [(form(X[rows]), y[rows]) for rows in np.array_split(order, 7)]
+    spread = engine.fit(KernelSRDA(n_hidden=30), parts, client)
+    local = KernelSRDA(n_hidden=30).fit(form(X), y)
+    assert local.uses_hidden_
+    assert_same(spread, local)
+    np.testing.assert_allclose(spread.predict_proba(X), local.predict_proba(X), atol=1e-8)
+    spread.partial_fit(form(X), y)
+    assert spread.n_samples_seen_ == 1200
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)

@@ -17,7 +17,7 @@ from narrows.moments import batch, table
 from narrows.moments.cross import Cross
 from narrows.moments.kept import Kept, hashes
 from narrows.moments.squares import Squares
-from narrows.solve import sums
+from narrows.solve import sparse_sums, sums
 from narrows.solve.errors import ParameterError, RangeError
 from narrows.solve.schema import SchemaError
 from tests.cases import labelled
@@ -549,6 +549,33 @@ def test_forged_arrays_are_refused():
             ClassStats.from_arrays(arrays)
 
 
+def test_samples_in_single_precision_wait_as_they_are():
+    X, y, _ = data(n=900)
+    X = (X + 3).astype(np.float32)
+    stats = ClassStats(7, second="cross", folds=K)
+    for rows in (slice(300), slice(300, 600), slice(600, 900)):
+        stats.update(X[rows], y[rows])
+        arrays = stats.to_arrays()
+        assert "fold0_cross_short_rows" in arrays
+        read = ClassStats.from_arrays(arrays)
+        assert_same(read, stats)
+    exact = X.astype(float)
+    for k in range(K):
+        fold, own = stats.fold(k), exact[k::K]
+        np.testing.assert_allclose(fold.cross, own.T @ own, rtol=1e-5, atol=1e-2)
+        Z = own - own.mean(axis=0)
+        C, noise = fold.scatters(by_samples=False).C, fold._cross().noise()
+        error = np.tril(C - Z.T @ Z)
+        assert np.abs(np.linalg.eigvalsh(error + np.tril(error, -1).T)).max() < noise < 1e-3
+    both = stats + stats
+    np.testing.assert_allclose(both.cross, 2 * stats.cross, rtol=1e-5)
+    for tiny in (1e-20, 1e20):  # squares are out of the range of single precision
+        scaled = ClassStats(7, second="cross", folds=K).update(X[:300] * np.float32(tiny), y[:300])
+        assert "fold0_cross_short_rows" not in scaled.to_arrays()
+        expected = tiny**2 * exact[:300:K].T @ exact[:300:K]
+        np.testing.assert_allclose(scaled.fold(0).cross, expected, rtol=1e-5)
+
+
 # -- an update that fails --------------------------------------------------------------------------
 
 
@@ -617,7 +644,7 @@ def test_entries_are_restored_block_by_block(kind, folds, several_labels, monkey
     wide = sparse.csr_array(np.pad(X, ((0, 0), (0, 5000))))
     stats = learned(wide, y, weight, folds=folds, **kind)
     before = {name: array.copy() for name, array in stats.to_arrays().items()}
-    monkeypatch.setattr(sums, "_ENTRIES", 8)
+    monkeypatch.setattr(sparse_sums, "_ENTRIES", 8)
     original, called = kernels.add_class_rows, []
 
     def add(*args):

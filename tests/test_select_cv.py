@@ -94,6 +94,17 @@ def test_an_offset_changes_nothing(method):
     assert far.n_features_ == near.n_features_
 
 
+@pytest.mark.parametrize("method", [OCFS, FisherFS])
+@pytest.mark.parametrize("unit", [2.0**-500, 2.0**500])
+def test_units_change_nothing(method, unit):
+    X, y = samples()
+    expected, fitted = (method(n_features="cv").fit(X * by, y) for by in (1.0, unit))
+    by = unit**2 if method is OCFS else 1.0
+    np.testing.assert_array_equal(fitted.held_out_scores_, expected.held_out_scores_ * by)
+    np.testing.assert_array_equal(fitted.held_out_errors_, expected.held_out_errors_ * by)
+    assert fitted.n_features_ == expected.n_features_
+
+
 @WITH_CV
 def test_batches_change_nothing(method):
     X, y = samples()

@@ -89,6 +89,7 @@ SELECTOR = ADDITIVE | {
     "energy_", "get_support", "inverse_transform", "n_features_", "n_positive_", "ranking_",
     "scores_",
 }  # fmt: skip
+HELD_OUT = {"held_out_errors_", "held_out_scores_"}
 PROJECTOR = {"components_", "eigenvalues_"}
 EXPLAINED = PROJECTOR | {"explained_variance_ratio_"}
 CLASSIFIER = {
@@ -97,16 +98,26 @@ CLASSIFIER = {
 }  # fmt: skip
 ONLINE = PROJECTOR | STREAMED | {"n_samples_still_", "transform_while_learning"}
 PUBLIC = {
-    **dict.fromkeys(("OCFS", "IG", "CHI", "MI"), SELECTOR | {"class_scores_"}),
-    **dict.fromkeys(("MMCFS", "VarianceFS", "FisherFS", "DF"), SELECTOR),
-    **dict.fromkeys(("OC", "OCM"), EXPLAINED | ADDITIVE),
+    **dict.fromkeys(("OCFS", "IG", "CHI"), SELECTOR | HELD_OUT | {"class_scores_"}),
+    "MI": SELECTOR | {"class_scores_"},
+    "FisherFS": SELECTOR | HELD_OUT,
+    **dict.fromkeys(("MMCFS", "VarianceFS", "DF"), SELECTOR),
+    "OC": EXPLAINED | ADDITIVE | HELD_OUT,
+    "OCM": EXPLAINED | ADDITIVE,
     **dict.fromkeys(("IMMC", "CCIPCA", "ILDA"), ONLINE),
     **dict.fromkeys(("IOC", "IIS"), ONLINE | {"exact"}),
-    "MMC": PROJECTOR | ADDITIVE | {"emptied", "n_positive_"},
+    "MMC": PROJECTOR
+    | ADDITIVE
+    | {"emptied", "eps_", "eps_errors_", "eps_scores_", "eps_values_", "n_positive_"},
     "PCA": EXPLAINED | ADDITIVE | {"mean_"},
-    "LDA": EXPLAINED | ADDITIVE | CLASSIFIER,
+    "LDA": EXPLAINED
+    | ADDITIVE
+    | HELD_OUT
+    | CLASSIFIER
+    | {"mu_", "mu_errors_", "mu_scores_", "mus_"},
     "SRDA": EXPLAINED
     | ADDITIVE
+    | HELD_OUT
     | CLASSIFIER
     | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_", "emptied", "n_iter_"},
     "KernelSRDA": EXPLAINED

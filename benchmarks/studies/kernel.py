@@ -178,7 +178,8 @@ def _cell(seed: int, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: n
     for key, model in models.items():
         model.fit(X, y)
         accuracy[key] = float(model.score(X_test, y_test))
-        svm[key] = _svm(model.transform(X), y, model.transform(X_test), y_test)
+        Z, Z_test = _scaled(model.transform(X), model.transform(X_test))
+        svm[key] = _svm(Z, y, Z_test, y_test)
         if key in KERNELS:
             used[key] = model.uses_hidden_
     accuracy["forced"] = accuracy["rbf"]
@@ -296,6 +297,13 @@ def _svm(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of machines that stop
         return float(LinearSVC(random_state=0).fit(X, y).score(X_test, y_test))
+
+
+def _scaled(Z: np.ndarray, Z_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return dimensions of mean 0 and of mean variance 1."""
+    mean = Z.mean(axis=0)
+    size = float(np.sqrt(np.mean((Z - mean) ** 2)))
+    return (Z - mean) / size, (Z_test - mean) / size
 
 
 def _times(factor: float) -> str:

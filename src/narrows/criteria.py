@@ -148,10 +148,13 @@ def held_out_gain(halves: Halves) -> np.ndarray:
         May be negative.
     """
     gain, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
-    for columns, A, B in halves.deviations():
-        B -= A / 4
-        B *= A
-        gain[columns] = weighted(p, B)
+    with np.errstate(over="ignore", invalid="ignore"):  # checked next
+        for columns, A, B in halves.deviations():
+            B -= A / 4
+            B *= A
+            gain[columns] = weighted(p, B)
+    if not np.isfinite(gain).all():
+        raise too_large(f"held-out scores below {HUGE:.1e}", int((~np.isfinite(gain)).argmax()))
     return gain
 
 

@@ -20,9 +20,11 @@ def curve(method, X, y, weight=None, priors="empirical", K=5):
     labels = np.unique(y)
     fold = np.arange(len(y)) % K
     curves, sizes = [], []
+    whole = Half(X, y, weight, labels, priors)
     for k in range(K):
         halves = [Half(X[rows], y[rows], weight[rows], labels, priors)
                   for rows in (fold != k, fold == k)]  # fmt: skip
+        halves[1].whole = whole
         gains = [(rank(method, f, halves[0]), method.gain(f, *halves)) for f in range(X.shape[1])]
         ordered = sorted(range(X.shape[1]), key=lambda f: (*gains[f][0], f))
         for one, other in itertools.pairwise(ordered):
@@ -116,7 +118,8 @@ class Ratio(Spread):
         return spread / (variance - spread) if variance - spread > 1e-12 * variance else np.inf
 
     def gain(self, f, others, fold):
-        return super().gain(f, others, fold) / others.variance(f) if others.varies(f) else 0.0
+        whole = fold.whole
+        return super().gain(f, others, fold) / whole.variance(f) if whole.varies(f) else 0.0
 
 
 class Information:

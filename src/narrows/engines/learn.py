@@ -73,7 +73,7 @@ class Part:
         self.state, self.features = state, features
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (to_bytes(self.state), type(self.state).from_arrays, self.features)
+        return _received, (to_bytes(self.state), type(self.state), self.features)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + int(self.state.nbytes)
@@ -88,7 +88,12 @@ class Part:
         return self.state.nbytes, middle, self.features
 
 
-def _received(data: bytes, read: Callable[..., Any], features: Features | None) -> Part:
+def _received(data: bytes, kind: Any, features: Features | None) -> Part:
+    def read(arrays: dict[str, np.ndarray]) -> Any:
+        if "kept_width" in arrays and kind is ClassStats:  # may be of coordinates
+            return kind.from_arrays(arrays, int(arrays["kept_width"]))
+        return kind.from_arrays(arrays)
+
     return Part(from_bytes(data, read), features)
 
 

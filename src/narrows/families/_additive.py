@@ -294,6 +294,9 @@ class Additive(Estimator):
                 self._check_X(X, **checks)  # names what is not finite, unless it is the sum
             raise
 
+    def _check_starts(self) -> None:
+        """Raise ParameterError where the first samples cannot be learned by `partial_fit`."""
+
     def _first_state(self, n_features: int) -> Any:
         """Return an empty state for a first pass over all samples."""
         return self._empty_state(n_features)

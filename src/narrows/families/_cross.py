@@ -110,9 +110,6 @@ class CrossProjector(RankedProjector, Additive):
         """Whether there are sums to add to, for any number of features."""
         return self._has_sums(1)
 
-    def _check_starts(self) -> None:
-        """Raise ParameterError where the first samples cannot be learned by `partial_fit`."""
-
     def _check_adds_up(self, state: Any) -> None:
         if isinstance(state, Solved | Gathered):
             self._refuse(state.n_features)

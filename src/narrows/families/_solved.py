@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from narrows.families._project import Directions
 from narrows.moments.labels import one_a_row, union, weights
 from narrows.solve.ridge import Curve
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
-from narrows.solve.sums import stacked, widened
+from narrows.solve.sums import TINY, stacked, widened
 
 _SCHEMA = {
     "classes": LABELS,
@@ -45,6 +45,29 @@ class Found(Directions):
     rule: tuple[np.ndarray, np.ndarray] | None = None
     curve: Curve | None = None  # how the ridge was chosen
     temperature: float | None = None  # what log posteriors are divided by, once it is needed
+
+    def of_features(self) -> Self:
+        """Return the solution behind a map without hidden features as one of the features."""
+        if self.rule is not None:
+            weights, intercept = self.map.unit * self.rule[0], self.rule[1]
+            self.rule = weights, intercept - self.map.centre @ weights
+        self.map = None
+        return self
+
+    def about_mean(self, stats: Any) -> Self:
+        """Return the solution for coordinates less their mean, of a first dimension of variance 1.
+
+        `stats` is the state of the coordinates.
+        """
+        mean = stats.mean
+        if self.rule is not None:
+            weights, intercept = self.rule
+            self.rule = weights, intercept + mean @ weights
+        if self.W.size:
+            spread = stats.variance_along(self.W[:, 0])
+            self.W = self.W / np.sqrt(spread if spread > TINY else 1.0)
+        self.map = self.map.about(mean)
+        return self
 
 
 def ridge_curve(solution: Any) -> Curve:

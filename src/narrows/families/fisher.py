@@ -75,7 +75,7 @@ class FisherFS(HeldOutSelector):
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
         With ``n_features="cv"``, the sum of the held-out scores of the p best features, for p = 1,
         ..., n_features, and its standard error. They are those of `OCFS`, divided by the variance
-        in the other folds. Otherwise empty.
+        of the feature. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -171,9 +171,9 @@ class FisherFS(HeldOutSelector):
         return Scores(between - loss, varies)
 
     def _held_out(self, halves: Halves) -> np.ndarray:
-        others, p = halves.others, halves.p_others
-        gain, total = held_out_gain(halves), others.variances(p)
-        return np.divide(gain, total, out=np.zeros_like(gain), where=others.varying(p))
+        whole, gain = halves.whole, held_out_gain(halves)
+        p = whole.priors(self.priors)
+        return np.divide(gain, whole.variances(p), out=np.zeros_like(gain), where=whole.varying(p))
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +22,7 @@ from narrows.families._parameters import (
 from narrows.families._passes import InPasses
 from narrows.families._solved import Found
 from narrows.moments.cross import MOST
+from narrows.moments.kept import EVERY
 from narrows.moments.labels import as_array, weights
 from narrows.moments.mapped import Mapped
 from narrows.moments.random_features import KERNELS, MOST_HIDDEN, RandomFeatures
@@ -32,6 +31,7 @@ from narrows.solve.drift import Kept, by_time, leads
 from narrows.solve.errors import WidthError
 from narrows.solve.ridge import GRID, TIMID, chosen, curve
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
+from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
 
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
@@ -39,7 +39,6 @@ _COMPARED = 1_000  # kept samples that ridges are compared by; all of them calib
 _GATHERED = 1_000  # samples of a stream, before the map is made
 _RIDGES = "cv", "scale"
 _SURE = 2.0  # standard errors: curved is better
-_EVERY = sys.maxsize  # samples to keep
 
 
 class KernelSRDA(InPasses, Ridged):
@@ -58,9 +57,10 @@ class KernelSRDA(InPasses, Ridged):
         x        (2 gamma)^(1/2) (x - o)
 
     with random w and v of mean 0 and variance 1. S_b is the scatter of the class means of the z(x),
-    C their covariance. Inner products of the first functions tend to exp(-gamma |x - y|^2) as m
+    C their covariance. Inner products of the first functions tend to ``exp(-gamma |x - y|^2)`` as m
     grows, so that this is kernel discriminant analysis without the n x n matrix of a kernel.
-    `transform` returns z(x)'W, not centred; where hidden features are not used, X W.
+    `transform` returns (z(x) - m)'W, with m the mean of the z(x); where hidden features are not
+    used, X W, not centred.
 
     Behind the map everything is a function of sums, as it is for `SRDA`: batches in any order,
     merging, forgetting and subtraction are exact. Held-out samples choose the ridge, and whether
@@ -92,8 +92,9 @@ class KernelSRDA(InPasses, Ridged):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_hidden + n_features)
-        The transpose of W, best direction first; not orthogonal. Of shape (n_components,
-        n_features) where hidden features are not used.
+        The transpose of W, best direction first; not orthogonal. One number multiplies all of W,
+        such that the variance of the first dimension is 1. Where hidden features are not used,
+        of shape (n_components, n_features), and scaled as those of `SRDA`.
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
@@ -148,7 +149,7 @@ class KernelSRDA(InPasses, Ridged):
     samples is higher with them by two standard errors of the difference. Samples that are held out
     at random have neighbours in time among the others. So a test looks for drift: kept samples are
     cut into `folds` blocks of time, for each class by itself, and predicted by those of the other
-    blocks, or as many random ones. Where blocks are harder to predict by eight standard errors, or
+    blocks, or as many random ones. Where blocks are harder to predict by ten standard errors, or
     there is a `half_life`, hidden features are not used if they predict each block from those
     before it worse than features alone do, by two standard errors.
 
@@ -210,18 +211,26 @@ class KernelSRDA(InPasses, Ridged):
     def _empty_state(self, n_features: int) -> Any:
         """Return a state that gathers samples, before there is a map."""
         self._begin(n_features)
-        return ClassStats(n_features, second="total", kept=_EVERY)
+        return ClassStats(n_features, second="total", kept=EVERY)
 
     def _begin(self, n_features: int) -> None:
-        """Check the number of features, and draw the seed of the map if none is given."""
+        """Check the number of features, and forget the seed that was drawn for another map."""
         if n_features > MOST:
             raise WidthError(
                 f"{type(self).__name__}: expected at most {MOST:,} features, got {n_features:,}. "
                 "Select features first, or use SRDA or OnlineSRDA, which are linear.",
                 n_features,
             )
-        if not isinstance(self.random_state, Integral):
+        if "_drawn" in vars(self):
+            del self._drawn
+
+    def _seed(self) -> int:
+        """Return the seed of the map, which is drawn if none is given."""
+        if is_integer(self.random_state, 0):
+            return int(self.random_state)
+        if "_drawn" not in vars(self):
             self._drawn = int(check_random_state(self.random_state).randint(2**31))
+        return self._drawn
 
     def _first_state(self, n_features: int) -> Any:
         self._begin(n_features)
@@ -233,6 +242,18 @@ class KernelSRDA(InPasses, Ridged):
     def _is_first(self, state: Any) -> bool:
         return super()._is_first(state) and not state.kept
 
+    def _is_own(self, state: Any) -> bool:
+        """Whether a state gathers samples, or has a map of random features."""
+        if isinstance(state, Mapped):
+            return isinstance(state.map, RandomFeatures)
+        return isinstance(state, ClassStats) and state.kept == EVERY and state.second == "total"
+
+    def _state_from(self, arrays: dict[str, Any]) -> Any:
+        state = super()._state_from(arrays)
+        if not self._is_own(state) and not self._is_first(state):
+            raise SchemaError("state: expected samples or a map of random features, got others.")
+        return state
+
     def _is_of_pass(self, state: Any, number: int) -> bool:
         return isinstance(state, Mapped if number else ClassStats)
 
@@ -240,11 +261,12 @@ class KernelSRDA(InPasses, Ridged):
         return 2
 
     def _map_of(self, stats: Any) -> RandomFeatures:
-        gamma, seed = self.gamma, vars(self).get("_drawn", self.random_state)
+        gamma = self.gamma
         if isinstance(gamma, str):
             size = stats.mean_square() if stats.n else 0.0
             gamma = _GAMMA / size if size > TINY else 1.0
-        return RandomFeatures(int(seed), self.kernel, self.n_hidden, float(gamma), stats.mean)
+        seed, m = self._seed(), int(self.n_hidden)
+        return RandomFeatures(seed, self.kernel, m, float(gamma), stats.mean)
 
     def _frozen(self) -> Mapped:
         if isinstance(self._state, ClassStats) and self._state.n_samples:
@@ -263,7 +285,7 @@ class KernelSRDA(InPasses, Ridged):
     def fit_stats(self, stats: Any) -> Self:
         """Fit to a state instead of samples: `fit` of the samples it was made of, with its map."""
         name = type(self).__name__
-        if not isinstance(stats, Mapped) and not (isinstance(stats, ClassStats) and stats.kept):
+        if not self._is_own(stats):
             raise TypeError(
                 f"{name}: expected a state of {name} (`stats_`) for fit_stats, got "
                 f"{type(stats).__name__}. Use fit for samples."
@@ -309,8 +331,9 @@ class KernelSRDA(InPasses, Ridged):
             self._alternative(linear, linear.scatters(), width),
             self._alternative(curved, S, width),
         )
-        curves = self._prefers_curved(curved, *alternatives)
-        return alternatives[1] if curves else _of_features(alternatives[0])
+        if self._prefers_curved(curved, *alternatives):
+            return alternatives[1].about_mean(curved.stats)
+        return alternatives[0].of_features()
 
     def _alternative(self, state: Mapped, S: Scatter, width: int) -> Found:
         """Return the solution behind a map."""
@@ -321,7 +344,7 @@ class KernelSRDA(InPasses, Ridged):
         if held:
             alphas = unit * GRID if self.alpha == "cv" else np.array([alpha])
             result = curve(S, counts, held, alphas, TIMID)
-            alpha = chosen(result, unit)
+            alpha = chosen(result, unit) if self.alpha == "cv" else alpha
         found = self._solve_sums(state.stats, S, alpha)
         found.curve, found.map = result, state.map
         return found
@@ -364,14 +387,8 @@ class KernelSRDA(InPasses, Ridged):
         valid = alpha in _RIDGES if isinstance(alpha, str) else is_number(alpha, 0)
         check(name, "alpha", alpha, valid, '"cv", "scale" or a number >= 0')
         check_whole(name, "folds", self.folds, low=2)
-        if isinstance(self.random_state, Integral):
-            check_whole(name, "random_state", self.random_state, low=0)
-
-
-def _of_features(found: Found) -> Found:
-    """Return a solution behind the map without hidden features as one of the features, as SRDA."""
-    if found.rule is not None:
-        weights, intercept = found.map.unit * found.rule[0], found.rule[1]
-        found.rule = weights, intercept - found.map.centre @ weights
-    found.map = None
-    return found
+        seed = self.random_state
+        valid = is_integer(seed, 0) and int(seed) < 2**64
+        valid = valid or seed is None or isinstance(seed, np.random.RandomState)
+        expected = "None, a RandomState, or an integer from 0 to 2**64 - 1"
+        check(name, "random_state", seed, valid, expected)

@@ -166,7 +166,8 @@ class LDA(HeldOutDiscriminant):
     @property
     def mu_(self) -> float:
         """The mu of "regularized"; 0 for the other forms."""
-        return float(self._solution.alpha) if self.solver == "regularized" else 0.0
+        alpha = float(self._solution.alpha)
+        return alpha if self.solver == "regularized" else 0.0
 
     @property
     def mus_(self) -> np.ndarray:

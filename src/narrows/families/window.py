@@ -36,7 +36,7 @@ class _Piece:
     stats: ClassStats
 
     def __add__(self, later: _Piece) -> _Piece:
-        rows, stats = self.rows + later.rows, self.stats + later.stats
+        rows, stats = self.rows + later.rows, self.stats + later.stats._later(self.n)
         return _Piece(rows, self.first, self.n + later.n, stats)
 
     def last(self, estimator: Additive, n: int) -> ClassStats:
@@ -45,15 +45,12 @@ class _Piece:
             return self.stats
         state = estimator._empty_state(self.stats.n_features)
         state.count_from(self.first + self.n - n)
-        cuts: list[list[Any]] = []
-        for part in reversed(self.rows):
-            size = min(n, part[0].shape[0])
-            n -= size
-            cuts.append([None if a is None else a[a.shape[0] - size :] for a in part])
-            if not n:
-                break
-        for cut in reversed(cuts):
-            estimator._update_state(state, *cut)
+        before = self.n - n  # samples that have left
+        for part in self.rows:
+            size = part[0].shape[0]
+            if before < size:
+                estimator._update_state(state, *(None if a is None else a[before:] for a in part))
+            before = max(0, before - size)
         return state
 
 
@@ -79,8 +76,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     estimator : narrows estimator whose states add up
-        OC, OCM, a selector, or SRDA, MMC, PCA or LDA(solver="regularized") for at most 8,192
-        features; without a `half_life`. It is not changed itself.
+        OC, OCM, a selector, or SRDA, KernelSRDA, MMC, PCA or LDA(solver="regularized") for at most
+        8,192 features; without a `half_life`. It is not changed itself. The map of KernelSRDA is
+        made of all samples of the window.
     samples : int, default=1000
         N, the number of samples in the window.
 
@@ -261,8 +259,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             answer = clone(self.estimator)
             states, left = [answer._empty_state(self.n_features_in_)], self.samples
             for piece in reversed(self._pieces):
-                states.append(piece.last(answer, min(left, piece.n)))
-                left -= min(left, piece.n)
+                n = min(left, piece.n)
+                left -= n
+                states.append(piece.last(answer, n)._later(left))
             with errors_named_after(self):
                 state = ClassStats.summed(states)
             answer._fitted, answer.n_features_in_ = Fitted(state), self.n_features_in_
@@ -333,11 +332,13 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 "Window: expected an estimator whose states add up, got "
                 f"{self.estimator!r}, which needs all samples at once. Use another solver."
             )
-        if self.estimator._passes_in_order(narrow=True) > 1:
+        try:
+            self.estimator._check_starts()
+        except ParameterError:
             raise ParameterError(
                 "Window: expected an estimator that learns samples once, got "
                 f"{self.estimator!r}, which needs all samples twice. Use another solver."
-            )
+            ) from None
         if self.estimator.half_life is not None:
             raise ParameterError(
                 "Window: expected an estimator without a half_life, got "

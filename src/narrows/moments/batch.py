@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from narrows.moments.table import Table
-from narrows.solve.sums import Places, add_sparse, canonical, dense_sums, with_values
+from narrows.solve.sparse_sums import Places, add_sparse
+from narrows.solve.sums import canonical, dense_sums, with_labels, with_values
 from narrows.solve.undo import Undo
 
 
@@ -32,7 +34,7 @@ class Batch:
     Parameters
     ----------
     X, Y, presence, undo
-        See `solve.sums.add_sparse`.
+        See `solve.sparse_sums.add_sparse`.
     row : ndarray of shape (n_classes,)
         The number that each column of Y has in the state, ascending.
     origin : ndarray of shape (n_features,), optional
@@ -45,6 +47,8 @@ class Batch:
         The number of the first of these samples among those that the state has learned.
     start, step : int
         Which of the samples to add: those of a fold are numbers start, start + step, and so on.
+    whole : Batch, optional
+        All samples, of which these are some.
 
     Attributes
     ----------
@@ -65,18 +69,34 @@ class Batch:
     first: int = 0
     start: int = 0
     step: int = 1
+    whole: Batch | None = None
     sums: Any = None
     squares: Any = None
     by_class: bool = False
 
+    def of_fold(self, start: int, step: int) -> Batch:
+        """Return the batch of some of the samples."""
+        new = copy(self)
+        vars(new).pop("weight", None)
+        new.start, new.step, new.whole = start, step, self
+        return new
+
+    def some(self, rows: Any) -> Any:
+        """Return the rows of the samples to add."""
+        return rows if self.step == 1 else rows[self.start :: self.step]
+
     @cached_property
-    def samples(self) -> tuple[Any, sparse.csr_array, ToKeep | None]:
-        """The samples to add, their labels, and what to keep of them."""
-        if self.step == 1:
-            return self.X, self.Y, self.to_keep
-        some = slice(self.start, None, self.step)
-        kept = self.to_keep and ToKeep(*(each[some] for each in self.to_keep))
-        return self.X[some], self.Y[some], kept
+    def samples(self) -> tuple[Any, sparse.csr_array]:
+        """The samples to add, and their labels."""
+        return self.some(self.X), self.some(self.Y)
+
+    @cached_property
+    def weight(self) -> np.ndarray:
+        """The weight of each of the samples, in all their classes."""
+        if self.whole is not None:
+            weight: np.ndarray = self.some(self.whole.weight)
+            return weight
+        return np.asarray(self.Y.sum(axis=1), dtype=np.float64).ravel()
 
     @property
     def tables(self) -> list[Table]:
@@ -85,7 +105,7 @@ class Batch:
 
     def add_alone(self) -> None:
         """Add sparse samples to tables, one of which holds its non-zeros."""
-        X, Y, _ = self.samples
+        X, Y = self.samples
         if self.presence or self.squares is not None:
             X = canonical(X)
         values = (X.data != 0).astype(np.float64) if self.presence else X.data
@@ -150,7 +170,7 @@ def _add_dense(batches: Sequence[Batch]) -> None:
     if len(given) < len(occurs):
         number = (np.cumsum(occurs) - 1)[number]
     if len(batches) > 1 or len(given) < len(occurs):
-        Y = sparse.csr_array((Y.data, number, Y.indptr), shape=(len(first.X), len(given)))
+        Y = with_labels(Y, number, len(given))
     square_row = None
     if first.squares is not None:
         square_row = np.arange(len(given)) if first.by_class else given // c

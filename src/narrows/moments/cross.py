@@ -6,8 +6,8 @@ copies share them, and an update that fails changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -17,15 +17,19 @@ from narrows.moments.batch import Batch
 from narrows.moments.moment import Shift
 from narrows.moments.products import (
     FEW,
+    ROWS,
     Rows,
     about,
     add,
+    are_complete,
     check_products,
-    check_range,
     check_squares,
-    joined,
+    groups,
     one_row,
+    rows_from_arrays,
+    rows_to_arrays,
     step,
+    to_wait,
 )
 from narrows.moments.squares import NOISE, TotalSquares
 from narrows.solve.errors import WidthError
@@ -33,6 +37,7 @@ from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import blocks, canonical, widened, with_values
 
 MOST = 8192  # features: 512 MB
+_IN_FOLD = 2 * FEW  # samples that wait in a fold, to which each batch adds a few
 COORDINATES = 16_384  # of samples behind a map: 2 GB
 _SINGLE = 2.0**-21  # of a sum of squares in single precision: its rounding
 
@@ -102,8 +107,7 @@ class Cross:
         """Add samples; `batch.undo` notes what changes."""
         if batch.undo is not None:
             batch.undo.attributes(self)
-        X, Y, _ = batch.samples
-        weight = np.asarray(Y.sum(axis=1), dtype=np.float64).ravel()
+        X, weight = batch.some(batch.X), batch.weight
         if not weight.all():
             X, weight = X[weight > 0], weight[weight > 0]
         origin = None if sparse.issparse(X) or batch.presence else batch.origin
@@ -116,9 +120,10 @@ class Cross:
         n = len(weight)
         if not n:
             return
-        if n + self._waiting <= self._room:
-            rows = Rows(X if sparse.issparse(X) else about(X, origin, np.float64), weight)
-            check_range(rows.X, float(weight.max()))
+        room = self._room if batch.step == 1 else max(self._room, _IN_FOLD)
+        if n + self._waiting <= room:
+            rows = to_wait(X, weight, origin, batch.X.shape[0] > FEW)
+            self.single += rows.single
             self._held = self._held[0], (*self._held[1], rows)
             return
         products = self.summed(batch.in_place and self._made_here)
@@ -229,18 +234,19 @@ class Cross:
 
     def samples(self) -> Rows | None:
         """Return all samples, if they are fewer than the features and of one form; else None."""
-        groups = self._groups()
-        if self._held[0] is not None or len(groups) != 1 or self._waiting >= self.n_features:
+        rows = groups(self._held[1])
+        if self._held[0] is not None or len(rows) != 1 or self._waiting >= self.n_features:
             return None
-        return groups[0]
+        X, weight = rows[0]
+        return Rows(X.astype(np.float64, copy=False), weight)
 
     def diagonal(self) -> np.ndarray:
         """Return the sums of squares, of shape (n_features,)."""
         products = self._held[0]
         squares = np.zeros(self.n_features) if products is None else products.diagonal().copy()
         with np.errstate(over="ignore", invalid="ignore"):  # checked where it matters
-            for r in self._groups():
-                squares += r.weight @ (r.X.power(2) if sparse.issparse(r.X) else r.X**2)
+            for r in groups(self._held[1]):
+                squares += r.squares
         return squares
 
     def noise(self) -> float:
@@ -280,15 +286,7 @@ class Cross:
             arrays["cross"] = np.concatenate(columns) if columns else np.zeros(0)
         if self.rounding is not None:
             arrays["cross_rounding"] = self.rounding
-        for r in self._groups():
-            if sparse.issparse(r.X):
-                arrays["cross_sparse_weight"] = r.weight
-                arrays["cross_indptr"] = r.X.indptr.astype(np.int64)
-                arrays["cross_indices"] = r.X.indices.astype(np.int64)
-                arrays["cross_data"] = r.X.data
-            else:
-                arrays |= {"cross_weight": r.weight, "cross_rows": np.ascontiguousarray(r.X)}
-        return arrays
+        return arrays | rows_to_arrays(self._held[1])
 
     @classmethod
     def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
@@ -299,22 +297,16 @@ class Cross:
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the moment of `to_arrays`, which fits `schema`."""
         d, rounding = int(arrays["cross_width"]), arrays.get("cross_rounding")
-        G, rows, start = None, [], 0
+        G, start = None, 0
         if "cross" in arrays:
             G = np.zeros((d, d), order="F")
             for k in range(d):
                 G[k:, k] = arrays["cross"][start : start + d - k]
                 start += d - k
-        if "cross_rows" in arrays:
-            rows.append(Rows(np.array(arrays["cross_rows"]), np.array(arrays["cross_weight"])))
-        if "cross_data" in arrays:
-            weight = np.array(arrays["cross_sparse_weight"])
-            parts = tuple(np.array(arrays[f"cross_{k}"]) for k in ("data", "indices", "indptr"))
-            rows.append(Rows(sparse.csr_array(parts, shape=(len(weight), d)), weight))
         rounding = None if rounding is None else np.array(rounding)
         most = MOST if d <= MOST else COORDINATES
-        new = cls(d, G, tuple(rows), rounding, float(arrays["cross_single"]), most)
-        return new
+        rows = rows_from_arrays(arrays, d)
+        return cls(d, G, rows, rounding, float(arrays["cross_single"]), most)
 
     # -- inside -------------------------------------------------------------------------------
 
@@ -328,18 +320,6 @@ class Cross:
         """The number of samples that may wait."""
         return FEW if self._held[0] is not None else max(FEW, self.n_features)
 
-    def _groups(self) -> list[Rows]:
-        """The samples that wait: dense ones together, and sparse ones."""
-        groups = []
-        for form in (False, True):
-            some = [r for r in self._held[1] if sparse.issparse(r.X) == form]
-            if len(some) > 1:
-                stack: Callable[..., Any] = sparse.vstack if form else np.vstack
-                X = stack([r.X for r in some])
-                some = [Rows(X.tocsr() if form else X, joined(some))]
-            groups += some
-        return groups
-
     def summed(self, in_place: bool = False) -> np.ndarray:
         """Return the products of all samples, in an array that the caller may write to.
 
@@ -350,7 +330,7 @@ class Cross:
             G = np.zeros((self.n_features, self.n_features), order="F")
         else:
             G = products if in_place else products.copy(order="F")
-        for group in self._groups():
+        for group in groups(self._held[1]):
             for part in blocks(len(group.weight), step(group.X)):
                 add(G, group.X[part], group.weight[part])
         return G
@@ -365,35 +345,15 @@ def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool
     return int(arrays["cross_width"]) == sizes["d"]
 
 
-def _complete(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    dense = {"cross_rows", "cross_weight"}
-    form = {"cross_sparse_weight", "cross_indptr", "cross_indices", "cross_data"}
-    if len(dense & arrays.keys()) == 1 or len(form & arrays.keys()) not in (0, 4):
-        return False
-    ends = arrays.get("cross_indptr")
-    if ends is None:
-        return True
-    tidy = bool(ends[0] == 0 and ends[-1] == sizes["e"] and (np.diff(ends) >= 0).all())
-    if not tidy or len(ends) != len(arrays["cross_sparse_weight"]) + 1:
-        return False
-    falls = np.flatnonzero(np.diff(arrays["cross_indices"]) <= 0) + 1  # where a row starts only
-    return bool(np.isin(falls, ends).all())
-
-
 _SCHEMA = {
     "cross_width": Field("i8", (), between(0, COORDINATES)),
     "cross_single": Field("f8", (), NOT_NEGATIVE),
     "cross": Field("f8", ("t",), FINITE, optional=True),
     "cross_rounding": Field("f8", ("d",), NOT_NEGATIVE, optional=True),
-    "cross_weight": Field("f8", ("b",), NOT_NEGATIVE, optional=True),
-    "cross_rows": Field("f8", ("b", "d"), FINITE, optional=True),
-    "cross_sparse_weight": Field("f8", ("s",), NOT_NEGATIVE, optional=True),
-    "cross_indptr": Field("i8", ("s+1",), between(0, 2**53), optional=True),
-    "cross_indices": Field("i8", ("e",), between(0, "d"), optional=True),
-    "cross_data": Field("f8", ("e",), FINITE, optional=True),
+    **ROWS,
 }
 _RULES = (
     Check("as many features as there are sums of", _as_wide),
     Check("cross products of all pairs of features", _all_pairs),
-    Check("samples with their weights", _complete),
+    Check("samples with their weights", are_complete),
 )

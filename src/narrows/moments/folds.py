@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -111,7 +110,7 @@ class Folds:
         at = (self.first + self.added) % K  # the fold of the first sample
         batches = []
         for start in range(min(n, K)):
-            batches.append(replace(batch, start=start, step=K))
+            batches.append(batch.of_fold(start, K))
             for moment in self.parts[(at + start) % K].values():
                 moment.update(batches[-1])
         if batches:

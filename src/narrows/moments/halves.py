@@ -15,12 +15,13 @@ class Halves(NamedTuple):
 
     Parameters
     ----------
-    others, fold : ClassStats
-        The sum of all other folds, and the fold.
+    whole, others, fold : ClassStats
+        The state of all folds, the sum of all but one, and this one.
     p_others, p_fold : ndarray
         The priors of their classes; zeros where only classes without weight have priors.
     """
 
+    whole: ClassStats
     others: ClassStats
     fold: ClassStats
     p_others: np.ndarray
@@ -35,7 +36,8 @@ class Halves(NamedTuple):
             labels, priors = stats.classes[live], stats.priors(priors)[live]
         for k in range(stats.folds or 0):
             others, fold = stats.without(k), stats.fold(k)
-            yield cls(others, fold, *(_priors(priors, labels, half) for half in (others, fold)))
+            p = (_priors(priors, labels, half) for half in (others, fold))
+            yield cls(stats, others, fold, *p)
 
     @property
     def p_known(self) -> np.ndarray:

@@ -16,6 +16,7 @@ from narrows.moments.moment import Shift
 from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
 from narrows.solve.sums import blocks, canonical, stacked, widened
 
+EVERY = MOST  # samples to keep: all
 _BLOCK = 1 << 15  # numbers that are hashed at a time
 _LAST = np.uint64(2**64 - 1)
 _SCHEMA = {
@@ -86,13 +87,16 @@ class Kept:
         """Add samples; `batch.undo` notes what changes."""
         if batch.undo is not None:
             batch.undo.attributes(self)
-        X, Y, to_keep = batch.samples
+        X, Y = batch.samples
         Y = sparse.coo_array(Y)
         row, column = Y.coords
         counted = Y.data > 0
         row, column, weight = row[counted], column[counted], Y.data[counted]
-        X, keys = to_keep or (X, hashes(X))
-        keys = keys[row]
+        if batch.to_keep is None:
+            keys = hashes(X)[row]
+        else:
+            X, keys = map(batch.some, batch.to_keep)
+            keys = keys[row]
         some = np.flatnonzero(keys <= self.bound)
         if not len(some):
             return
@@ -159,6 +163,10 @@ class Kept:
         """Return the samples as those that were learned after so many others."""
         when = np.minimum(self.samples.when + max(0, first), MOST)
         return self._like(self.samples._replace(when=when))
+
+    def renumbered(self, when: np.ndarray) -> Self:
+        """Return the samples with other numbers in their stream: that of sample i is when[i]."""
+        return self._like(self.samples._replace(when=when[self.samples.when]))
 
     def spread(self, row: np.ndarray, n_classes: int) -> Self:
         """Return the samples with other numbers of their classes."""

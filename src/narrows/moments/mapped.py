@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.moments.bands import Bands
+from narrows.moments.kept import EVERY
 from narrows.moments.labels import indicator
 from narrows.moments.maps import Map
 from narrows.moments.random_features import RandomFeatures
@@ -50,11 +51,12 @@ class Mapped:
     def of_kept(cls, map: Map, stats: ClassStats, kept: int) -> Self:
         """Return the state of samples that another state has kept, all of them."""
         order = np.argsort(stats.samples.when, kind="stable")
-        X, code, weight = (each[order] for each in stats.samples[:3])
+        X, code, weight, _, when = (each[order] for each in stats.samples)
         new = cls.empty(map, kept)
         classes = stats.classes
         Y = sparse.csr_array((weight, code, np.arange(len(code) + 1)), (len(code), len(classes)))
         new._learn(X, classes, Y)
+        new.stats.renumber(when)
         new.stats.n_samples = stats.n_samples
         new.register(classes[stats.known])
         return new
@@ -125,7 +127,7 @@ class Mapped:
 
     def _like(self, other: Any) -> Any:
         """Return another state as one with this map."""
-        if isinstance(other, ClassStats) and other.kept:
+        if isinstance(other, ClassStats) and other.kept == EVERY:
             return self.of_same_map(other)
         if not isinstance(other, Mapped):
             raise TypeError(

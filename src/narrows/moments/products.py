@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,11 +11,13 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from narrows.moments.table import Table
+from narrows.solve.schema import FINITE, NOT_NEGATIVE, Field, between
 from narrows.solve.sums import HUGE, TINY, check_not_tiny, sum_of_squares, too_large, with_values
 from narrows.solve.threads import CORES, each
 
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
+_LOW, _HIGH = 1e-30, 1e30  # of sums of squares in single precision
 _MANY = 1 << 21  # products that are worth several threads
 # the time of a product, where both features are scattered in a sample 1: one of them, and none
 _BESIDE, _BLAS = 1 / 8, 1 / 50
@@ -24,13 +26,56 @@ _BESIDE, _BLAS = 1 / 8, 1 / 50
 class Rows(NamedTuple):
     """Samples about the origin whose products are not summed yet, and their weights."""
 
-    X: Any  # ndarray or csr_array of shape (n_samples, n_features), float64
+    X: Any  # ndarray or csr_array of shape (n_samples, n_features), float64, or float32 if dense
     weight: np.ndarray
 
+    @property
+    def form(self) -> str:
+        """Of which kind X is."""
+        return self.X.dtype.char if isinstance(self.X, np.ndarray) else "sparse"
 
-def joined(rows: Sequence[Rows]) -> np.ndarray:
-    """Return the weights of all samples."""
-    return np.concatenate([r.weight for r in rows])
+    @property
+    def squares(self) -> np.ndarray:
+        """The weighted sums of the squares of each feature."""
+        if self.form == "sparse":
+            squares: np.ndarray = self.weight @ self.X.power(2)
+            return squares
+        return self.weight @ self.X.astype(np.float64, copy=False) ** 2
+
+    @property
+    def single(self) -> float:
+        """The trace of the products that will be computed in single precision."""
+        return float(self.squares.sum()) if self.form == "f" else 0.0
+
+
+def groups(rows: Sequence[Rows]) -> list[Rows]:
+    """Return the samples of each form together."""
+    found = []
+    for form in ("d", "f", "sparse"):
+        some = [r for r in rows if r.form == form]
+        if len(some) > 1:
+            stack: Any = sparse.vstack if form == "sparse" else np.vstack
+            X = stack([r.X for r in some])
+            weight = np.concatenate([r.weight for r in some])
+            some = [Rows(X.tocsr() if form == "sparse" else X, weight)]
+        found += some
+    return found
+
+
+def to_wait(X: Any, weight: np.ndarray, origin: np.ndarray | None, single: bool) -> Rows:
+    """Return samples about the origin, whose squares are in range.
+
+    With `single`, dense ones stay in single precision where they are, if their squares are well in
+    its range.
+    """
+    if not sparse.issparse(X):
+        given = X
+        X = about(given, origin, X.dtype if single else np.float64)
+        if X.dtype == np.float32 and not _LOW < sum_of_squares(X) * max(weight.max(), 1.0) < _HIGH:
+            X = about(given, origin, np.float64)
+    if X.dtype != np.float32:
+        check_range(X, float(weight.max()))
+    return Rows(X, weight)
 
 
 def add(G: np.ndarray, X: Any, weight: np.ndarray) -> float:
@@ -145,3 +190,66 @@ def check_squares(squares: np.ndarray) -> None:
 def one_row(values: np.ndarray) -> Table:
     """Return numbers as a table of one row."""
     return Table((1, len(values)), values[None, :])
+
+
+# -- storage ------------------------------------------------------------------------------------
+
+ROWS = {
+    "cross_weight": Field("f8", ("b",), NOT_NEGATIVE, optional=True),
+    "cross_rows": Field("f8", ("b", "d"), FINITE, optional=True),
+    "cross_short_weight": Field("f8", ("a",), NOT_NEGATIVE, optional=True),
+    "cross_short_rows": Field("f4", ("a", "d"), FINITE, optional=True),
+    "cross_sparse_weight": Field("f8", ("s",), NOT_NEGATIVE, optional=True),
+    "cross_indptr": Field("i8", ("s+1",), between(0, 2**53), optional=True),
+    "cross_indices": Field("i8", ("e",), between(0, "d"), optional=True),
+    "cross_data": Field("f8", ("e",), FINITE, optional=True),
+}
+_NAMES = {"d": "cross", "f": "cross_short"}
+
+
+def rows_to_arrays(rows: Sequence[Rows]) -> dict[str, np.ndarray]:
+    """Return samples that wait as named arrays."""
+    arrays: dict[str, np.ndarray] = {}
+    for r in groups(rows):
+        if r.form == "sparse":
+            arrays["cross_sparse_weight"] = r.weight
+            arrays["cross_indptr"] = r.X.indptr.astype(np.int64)
+            arrays["cross_indices"] = r.X.indices.astype(np.int64)
+            arrays["cross_data"] = r.X.data
+        else:
+            arrays[f"{_NAMES[r.form]}_weight"] = r.weight
+            arrays[f"{_NAMES[r.form]}_rows"] = np.ascontiguousarray(r.X)
+    return arrays
+
+
+def rows_from_arrays(arrays: Mapping[str, np.ndarray], d: int) -> tuple[Rows, ...]:
+    """Return the samples of `rows_to_arrays`, which fit `ROWS`."""
+    rows = [
+        Rows(np.array(arrays[f"{name}_rows"]), np.array(arrays[f"{name}_weight"]))
+        for name in _NAMES.values()
+        if f"{name}_rows" in arrays
+    ]
+    if "cross_data" in arrays:
+        weight = np.array(arrays["cross_sparse_weight"])
+        parts = tuple(np.array(arrays[f"cross_{k}"]) for k in ("data", "indices", "indptr"))
+        rows.append(Rows(sparse.csr_array(parts, shape=(len(weight), d)), weight))
+    return tuple(rows)
+
+
+def are_complete(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    """Whether samples have weights, and sparse ones are tidy."""
+    dense = ({f"{name}_rows", f"{name}_weight"} for name in _NAMES.values())
+    form = {"cross_sparse_weight", "cross_indptr", "cross_indices", "cross_data"}
+    if any(len(each & arrays.keys()) == 1 for each in dense) or len(form & arrays.keys()) not in (
+        0,
+        4,
+    ):
+        return False
+    ends = arrays.get("cross_indptr")
+    if ends is None:
+        return True
+    tidy = bool(ends[0] == 0 and ends[-1] == sizes["e"] and (np.diff(ends) >= 0).all())
+    if not tidy or len(ends) != len(arrays["cross_sparse_weight"]) + 1:
+        return False
+    falls = np.flatnonzero(np.diff(arrays["cross_indices"]) <= 0) + 1  # where a row starts only
+    return bool(np.isin(falls, ends).all())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -133,6 +133,10 @@ class RandomFeatures(Map):
             np.matmul(self.coordinates(X[part]), V, out=found[part])
         return found
 
+    def about(self, mean: np.ndarray) -> AboutMean:
+        """Return the map to coordinates less their mean, for products."""
+        return AboutMean(self, mean)
+
     def _weights(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights of shape (n_features, k), and what is added to the products."""
         if dtype not in self._made:
@@ -214,6 +218,19 @@ def _relu(values: np.ndarray, hidden: np.ndarray) -> None:
 
 
 _KERNELS = {"rbf": _rbf, "relu": _relu}
+
+
+class AboutMean(NamedTuple):
+    """Coordinates less their mean."""
+
+    map: RandomFeatures
+    mean: np.ndarray
+
+    def times(self, X: Any, V: np.ndarray) -> np.ndarray:
+        """Return the coordinates of samples, less their mean, times V."""
+        found = self.map.times(X, V)
+        found -= (self.mean @ V).astype(found.dtype)
+        return found
 
 
 def _normal(raw: Any, count: int) -> np.ndarray:

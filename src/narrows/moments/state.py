@@ -194,6 +194,11 @@ class State(Algebra):
         if other.kept:
             self._moments["kept"] = other._moments["kept"]
 
+    def renumber(self, when: np.ndarray) -> None:
+        """Give kept samples other numbers in their stream, in place: when[i] to sample i."""
+        if self.kept:
+            self._moments["kept"] = self._moments["kept"].renumbered(when)
+
     def register(self, classes: np.ndarray) -> None:
         """Note distinct labels, sorted, as classes to come, in place."""
         row = self._grow(classes)

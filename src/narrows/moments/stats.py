@@ -33,9 +33,8 @@ class ClassStats(State):
     kept : int, default=0
         How many samples to keep: those with the smallest hashes, whatever their order.
     folds : int, optional
-        K, at least 2: sample number i, counted from 0 over the life of the state, goes to fold i
-        mod K. The state is the sum of its folds, and all that is said here holds for each of them.
-        By default there are none.
+        K, from 2 to 1,000, the number of folds; none by default. Sample number i is in fold i mod
+        K, with all its labels. The state is the sum of its folds; see Notes.
 
     Attributes
     ----------
@@ -46,6 +45,8 @@ class ClassStats(State):
     n_samples : int
         The number of samples seen. With an indicator matrix for y a sample counts once here, and
         once for each of its classes in `counts` and in every sum.
+    folds : int or None
+        The number of folds.
 
     Raises
     ------
@@ -67,15 +68,24 @@ class ClassStats(State):
 
     Notes
     -----
+    **Folds**: what is read of a state with folds is that of all samples; ``fold(k)`` returns the
+    state of one fold, ``without(k)`` that of all others, for cross-validation without a second
+    pass. Addition, subtraction, decay and storage work fold by fold. Samples are numbered from 0
+    in the order in which they are added, whatever the batches. The numbers continue in
+    ``emptied()`` copies, in ``fade``, and in ``a + b``, after as many samples as both have. ``a -
+    b`` needs the samples of b in the folds that they have in a: ``count_from(i)`` numbers them.
+
     **Cost**: O(nnz) to update from sparse samples, O(n_samples n_features) from dense ones, with no
     array larger than the state. Memory: 8 n_classes n_features bytes, and 8 n_features or as much
     again for sums of squares. For sparse samples, a table of more than 4 million numbers is stored
-    as its non-zeros with their places, at about 12 bytes each, as long as that is smaller.
+    as its non-zeros with their places, at about 12 bytes each, as long as that is smaller. K folds
+    take K times the memory.
 
     With "cross", O(n_samples n_features^2) from dense samples on all cores, O(n_samples z^2) from
     sparse ones with z non-zeros each, and 8 n_features^2 bytes. Up to 256 samples, or n_features if
-    these are more, wait until their products are added. Products of float32 samples are computed in
-    single precision within blocks, and added up in double precision.
+    these are more, wait until their products are added; 512 in each of several folds. Products of
+    float32 samples are computed in single precision within blocks, and added up in double
+    precision.
 
     References
     ----------
@@ -94,6 +104,15 @@ class ClassStats(State):
     (['x', 'y'], [1.0, 2.0])
     >>> both.means.tolist()
     [[1.0, 0.0], [4.0, 1.0]]
+
+    The folds of every second sample, and a state without the last sample:
+
+    >>> stats = ClassStats.of([[1.0], [2.0], [3.0], [4.0]], ["x", "x", "y", "y"], folds=2)
+    >>> stats.without(1).means.tolist(), stats.fold(1).means.tolist()
+    ([[1.0], [3.0]], [[2.0], [4.0]])
+    >>> last = ClassStats(1, folds=2).count_from(3).update([[4.0]], ["y"])
+    >>> (stats - last).fold(1).counts.tolist()
+    [1.0, 0.0]
     """
 
     @classmethod
@@ -133,13 +152,33 @@ class ClassStats(State):
 
         See Also
         --------
-        of : Return the state of samples.
+        without : Return the state of the samples of all folds but one.
         """
         self._check_fold(k)
         return self._chosen([k])
 
     def without(self, k: int) -> Self:
-        """Return the state of the samples of all folds but one, without folds; see `fold`."""
+        """Return the state of the samples of all folds but one.
+
+        Parameters
+        ----------
+        k : int
+            The fold to leave out, from 0 to `folds` - 1.
+
+        Returns
+        -------
+        stats : ClassStats
+            Without folds; a copy.
+
+        Raises
+        ------
+        ValueError
+            The state has no fold of this number.
+
+        See Also
+        --------
+        fold : Return the state of the samples of a fold.
+        """
         self._check_fold(k)
         return self._chosen([i for i in range(self.folds or 0) if i != k])
 

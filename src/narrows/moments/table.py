@@ -13,10 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.schema import FINITE, Check, Field, between
+from narrows.solve.sparse_sums import Places, add_sparse
 from narrows.solve.sums import (
     BLOCK,
-    Places,
-    add_sparse,
     blocks,
     check_room,
     is_absorbed,

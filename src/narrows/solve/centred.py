@@ -13,7 +13,8 @@ from narrows.solve.eigen import triangle
 from narrows.solve.lsqr import Product
 from narrows.solve.products import Products
 from narrows.solve.scatter import Scatter, of_samples
-from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, dense_sums, with_values
+from narrows.solve.sparse_sums import Places, add_sparse
+from narrows.solve.sums import BLOCK, blocks, dense_sums, with_values
 
 _EPS = 1e-15
 LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled

@@ -16,7 +16,7 @@ from scipy.linalg import blas
 from narrows.solve.ridge import TIMID, HeldOut, calibrated, classify, likelihoods, without
 from narrows.solve.scatter import Scatter
 
-_SURE = 8.0  # standard errors: a drift
+_SURE = 10.0  # standard errors: a drift
 
 
 def by_time(code: np.ndarray, when: np.ndarray, folds: int) -> np.ndarray:

@@ -31,9 +31,11 @@ class HeldOutCurve(NamedTuple):
             The weight of the samples of each fold, > 0.
         """
         share, count = weight / weight.sum(), len(weight)
+        unit = np.ldexp(1.0, np.frexp(np.abs(curves).max(initial=0.0))[1] - 1)  # for the squares
+        curves = curves / unit
         scores = share @ curves
         squares = share**2 @ (curves - scores) ** 2
-        return cls(scores, np.sqrt(squares * (count / (count - 1))))
+        return cls(unit * scores, unit * np.sqrt(squares * (count / (count - 1))))
 
     def smallest(self) -> int:
         """Return the smallest size whose score is within one standard error of the best."""

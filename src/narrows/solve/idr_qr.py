@@ -33,7 +33,8 @@ from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.errors import RangeError
 from narrows.solve.rows import DenseRows, SparseRows, touched
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
-from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, dense_sums
+from narrows.solve.sparse_sums import Places, add_sparse
+from narrows.solve.sums import BLOCK, blocks, dense_sums
 from narrows.solve.undo import Undo
 
 _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next

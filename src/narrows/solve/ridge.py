@@ -24,6 +24,7 @@ _HELD = 0.5  # standard errors: as good as the best
 TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
 SURE = 5.0  # and at the end
 _RANGE = -3.0, 7.0  # of log T
+_ATTEMPTS = 12  # at a Cholesky factorisation
 
 
 class HeldOut(NamedTuple):
@@ -165,13 +166,26 @@ def classify(S: Scatter, counts: np.ndarray, alphas: np.ndarray, Z: np.ndarray) 
     weights = np.zeros((len(alphas), c, len(S.C)))
     offsets = np.full((len(alphas), c), -np.inf)
     for k, alpha in enumerate(alphas):
-        A = within.copy(order="F")
-        A[np.diag_indices_from(A)] += S.ridge(alpha) or 1.0
-        coef = S.n * lapack.dpotrs(factorised(A), np.asfortranarray(d.T), lower=1)[0]
+        coef = S.n * _solved(within, S.ridge(alpha) or 1.0, d.T)
         weights[k, live] = coef.T
         offsets[k, live] = np.log(counts[live] / S.n) - 0.5 * np.einsum("jk,kj->j", d, coef)
     found: np.ndarray = (Z @ weights.reshape(-1, len(S.C)).T).reshape(len(Z), len(alphas), c)
     return found + offsets
+
+
+def _solved(within: np.ndarray, ridge: float, B: np.ndarray) -> np.ndarray:
+    """Return (within + ridge I)^-1 B, with a larger ridge where rounding asks for one."""
+    for attempt in range(_ATTEMPTS):
+        A = within.copy(order="F")
+        A[np.diag_indices_from(A)] += ridge * 16.0**attempt
+        try:
+            found: np.ndarray = lapack.dpotrs(factorised(A), np.asfortranarray(B), lower=1)[0]
+        except np.linalg.LinAlgError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            break
+    return found
 
 
 def likelihoods(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.ndarray:
