@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from itertools import pairwise
 from unittest import SkipTest
 
 import numpy as np
@@ -23,13 +24,18 @@ from narrows import (
     ClassStats,
     KernelSRDA,
     OnlineSRDA,
+    Window,
     load,
     save,
 )
+from narrows.engines.parts import Parts
 from narrows.errors import ParameterError
+from narrows.evaluate import compare
+from narrows.io.chunk import Options
 from narrows.solve.components import curve_of
 from narrows.testing import checks
 from tests.oracles import components as oracle
+from tests.test_engines import InProcess
 
 pytestmark = pytest.mark.filterwarnings("ignore:MMC. (only|none)")  # of which eps loses margin
 KEPT = [SRDA(n_components="cv", alpha=2.0), LDA(n_components="cv", mu=2.0)]
@@ -192,6 +198,24 @@ def test_merged_parts_choose_as_one_fit(estimator):
     assert_same_choice(parts[0].merge(parts[1]), clone_of(estimator).fit(X, y))
 
 
+@pytest.mark.parametrize("estimator", CHOICES, ids=repr)
+def test_parts_of_a_cluster_choose_as_one_fit(estimator):
+    X, y = samples(noise=1.5)
+    parts = [(X[i:j], y[i:j]) for i, j in pairwise([0, 20, 20, 65, 120])]  # multiples of 5
+    parts = Parts(InProcess(), parts, Options())
+    fitted = parts.describe(clone_of(estimator)._fit_parts(parts))
+    assert_same_choice(fitted, clone_of(estimator).fit(X, y))
+
+
+@pytest.mark.parametrize("estimator", CHOICES, ids=repr)
+def test_a_window_chooses_by_its_samples(estimator):
+    X, y = samples(noise=1.5)
+    window = Window(clone_of(estimator), 80)
+    for rows in np.split(np.arange(120), [7, 50]):
+        window.partial_fit(X[rows], y[rows])
+    assert_same_choice(window.estimator_, clone_of(estimator).fit(X[-80:], y[-80:]), rtol=1e-5)
+
+
 @pytest.mark.parametrize("estimator", CHOICES[1:], ids=repr)
 def test_neither_order_nor_repetition_matters(estimator):
     X, y = samples(n=60, noise=1.5)
@@ -327,6 +351,12 @@ def test_ridges_without_a_choice_have_no_scores():
     assert LDA(mu=0.3).fit(X, y).mu_ == 0.3
     assert LDA(solver="gsvd").fit(X, y).mu_ == 0.0
     assert MMC(eps=0.3).fit(X, y).eps_ == 0.3
+
+
+def test_comparisons_fit_them_to_states():
+    X, y = samples()
+    lines = compare(X, y, CHOICES, [1, 2], cv=2)
+    assert not [line for line in lines if line.skipped]
 
 
 def test_two_classes_have_one_direction():
