@@ -57,12 +57,16 @@ def program(blocks):
     return "\n".join(lines)
 
 
+def with_scripts():
+    """The path of programs, first those beside this Python."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+
 def run(blocks, folder):
     """Run blocks in their order, and return what each printed, and what went to stderr."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program(blocks)],
-        cwd=folder, env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)},
+        cwd=folder, env=os.environ | {"PATH": with_scripts(), "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=False, timeout=540,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -72,6 +76,7 @@ def run(blocks, folder):
 def run_here(blocks, folder, monkeypatch, capfd):
     """As run, in this process; it saves a start of Python and of all that is imported."""
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", with_scripts())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         exec(compile(program(blocks), "<page>", "exec"), {"__name__": "__main__"})
