@@ -31,7 +31,7 @@ test: $(VENV)/.test
 test-all: test test-long
 
 # what make test leaves out, and again what does more with NARROWS_TESTS=all
-test-long: $(VENV)/.test
+test-long: $(VENV)/.long
 	NARROWS_TESTS=all $(PYTEST) -m "slow or more"
 
 check: $(VENV)/.test
@@ -60,6 +60,10 @@ endif
 $(VENV)/.test: $(VENV)/.demo
 	$(INSTALL) -c constraints.txt -e ".[plots,dev]"
 	$(VENV)/bin/python -m tests.compiled
+	@touch $@
+
+$(VENV)/.long: $(VENV)/.test
+	$(INSTALL) -c constraints.txt -e ".[plots,dev,long]"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test
