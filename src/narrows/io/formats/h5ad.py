@@ -108,7 +108,11 @@ def _matrix(file: Any, name: str) -> _Dense | _Rows:
         raise DataError(
             name, f"expected a matrix X, got only {', '.join(file) or 'an empty file'}."
         )
-    X = file["X"]
+    return stored_matrix(file["X"], name)
+
+
+def stored_matrix(X: Any, name: str) -> _Dense | _Rows:
+    """Return what reads a matrix of a file: a dataset, or a group with the parts of CSR or CSC."""
     if not hasattr(X, "keys"):
         return _Dense(X, name)
     old, old_shape = _OLD
