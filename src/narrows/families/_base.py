@@ -21,6 +21,7 @@ from narrows.families._errors import errors_named_after, feature_name
 from narrows.families._parameters import copied, same
 from narrows.moments.labels import check_among
 from narrows.solve.errors import ParameterError
+from narrows.solve.foreign import samples_as_numpy
 from narrows.solve.sums import all_finite, with_one_index_type
 
 
@@ -285,6 +286,7 @@ class Estimator(TransformerMixin, BaseEstimator):
                 "which only fit and transform accept. Loop over the partitions and compute each, "
                 f"or fit on a cluster with {engine.__name__}.fit."
             )
+        X = samples_as_numpy(X, type(self).__name__)
         if "ensure_all_finite" not in options:
             options["ensure_all_finite"] = not all_finite(X)
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn checks a sum

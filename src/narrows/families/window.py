@@ -20,6 +20,7 @@ from narrows.moments.cross import MOST
 from narrows.moments.labels import as_array, check_among, union, weights
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import ParameterError, WidthError
+from narrows.solve.foreign import samples_as_numpy
 from narrows.solve.sums import blocks
 
 _PIECES = 16  # of a window, each with a state
@@ -201,7 +202,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
         self._check_parameters()
         fitted = hasattr(self, "_pieces")
-        types = [np.float64, np.float32]
+        X, types = samples_as_numpy(X, "Window"), [np.float64, np.float32]
         X = validate_data(
             self, X, accept_sparse="csr", dtype=types, ensure_min_samples=least, reset=not fitted
         )

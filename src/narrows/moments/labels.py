@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from narrows.solve.errors import RangeError
+from narrows.solve.foreign import as_numpy
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay finite
 _NUMBERS, _TEXT = "biuf", "UO"
@@ -121,12 +122,12 @@ def _given(y: Any, who: str) -> Any:
             f"{who} requires y to be passed, but the target y is None. "
             "Pass one label per sample, or a 0-1 indicator matrix."
         )
-    return y if sparse.issparse(y) else as_array(y)
+    return y if sparse.issparse(y) else as_array(y, who)
 
 
-def as_array(y: Any) -> np.ndarray:
+def as_array(y: Any, who: str = "ClassStats") -> np.ndarray:
     """Return labels as an array, of objects where NumPy would change the labels of a list."""
-    array = np.asarray(y)
+    array = np.asarray(as_numpy(y, "y", who))
     if not isinstance(y, list | tuple) or not (array.ndim == 1 or array.shape[1:] == (1,)):
         return array
     if array.ndim == 2:
@@ -203,7 +204,7 @@ def arrivals(
 
 def is_matrix(y: Any) -> bool:
     """Whether y is an indicator matrix, and not one label per sample."""
-    y = y if sparse.issparse(y) else np.asarray(y)
+    y = y if sparse.issparse(y) else np.asarray(as_numpy(y, "y"))
     return y.ndim == 2 and (sparse.issparse(y) or y.shape[1] != 1)
 
 
@@ -294,7 +295,8 @@ def _from_matrix(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
 
 def weights(sample_weight: Any, n: int, who: str) -> np.ndarray:
     """Return weights of shape (n_samples,); ValueError where one is negative or not finite."""
-    weight = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    given = 1.0 if sample_weight is None else as_numpy(sample_weight, "sample_weight", who)
+    weight = np.asarray(given, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
