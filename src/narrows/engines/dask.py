@@ -21,7 +21,7 @@ from narrows.engines.engine import Engine, Function, Piece
 from narrows.engines.learn import reduce_block, reduce_part
 from narrows.engines.parts import Parts, feature_names, has_lists, label_of, list_parts
 from narrows.engines.tree import TreeSum
-from narrows.io.chunk import Options, feature_columns
+from narrows.io.chunk import Options, feature_columns, names_of_texts
 from narrows.io.lines import MAX_LINE_MB
 from narrows.moments.labels import as_array
 from narrows.text import Vectoriser
@@ -96,7 +96,8 @@ def fit(
     client: Any = None,
     *,
     label: str | None = None,
-    text: str | None = None,
+    text: str | Sequence[str] | None = None,
+    vector: str | None = None,
     split: str | None = None,
     width: int | None = None,
     zero_based: bool | None = None,
@@ -134,7 +135,7 @@ def fit(
         The client of a cluster, or the address of its scheduler. By default the current client; if
         there is none, a local cluster with one process for each core is started, and closed at the
         end.
-    label, text, split, width, zero_based, chunk_rows, max_line_mb
+    label, text, vector, split, width, zero_based, chunk_rows, max_line_mb
         How to read files and tables; see `narrows.read.iter_chunks`.
     vectoriser : Vectoriser, optional
         Counts the terms of texts (JSON lines), which are then read twice; `narrows.text.Tfidf` by
@@ -194,8 +195,9 @@ def fit(
     """
     needed = get_tags(estimator).target_tags.required
     options = Options(
-        label, text, split, width, zero_based, None, chunk_rows, needed, max_line_mb=max_line_mb
-    )
+        label, names_of_texts(text), split, width, zero_based, None, chunk_rows, needed,
+        max_line_mb=max_line_mb, vector=vector,
+    )  # fmt: skip
     estimator._check_parameters_alone()
     with connect(client) as connected:
         parts = _parts(Dask(connected), partitions, options, progress)
