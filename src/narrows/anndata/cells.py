@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from narrows import families
 from narrows.evaluate.methods import did_you_mean
+from narrows.families import METHODS
 from narrows.io.formats import h5ad
 from narrows.solve.errors import ParameterError
 from narrows.solve.sums import blocks
@@ -76,7 +76,7 @@ def groups_of(adata: Any, key: str, who: str) -> tuple[np.ndarray, Any]:
 
 def estimator_of(method: Any, who: str, kind: type, others: Sequence[str] = ()) -> Any:
     """Return the estimator of a name."""
-    known = {n.lower(): each for n, each in families.METHODS.items() if issubclass(each, kind)}
+    known = {n.lower(): each for n, each in METHODS.items() if issubclass(each, kind)}
     check_known(who, "method", method, [*others, *known])
     return known[method]()
 
