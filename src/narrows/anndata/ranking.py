@@ -214,7 +214,7 @@ def _welch(
     mean[equal] = mean_of_others[equal]  # measured from the origin, so that no digits are lost
     m = n if overestimate else m
     factor = 1.0 if base is None else np.log(base)
-    with np.errstate(invalid="ignore", divide="ignore"):  # where nothing varies
+    with np.errstate(all="ignore"):  # where nothing varies, or values are not logarithms
         t, pvals = stats.ttest_ind_from_stats(
             mean, np.sqrt(variance), n, mean_of_others, np.sqrt(of_others), m, equal_var=False
         )
