@@ -135,13 +135,15 @@ def label_column(
     if len(set(header)) < len(header):
         twice = next(column for column in header if header.count(column) > 1)
         raise DataError(name, f"expected columns of different names, got two {twice!r}.", line)
-    candidates = [options.label] if options.label else list(LABELS)
+    read = {*(options.text or ()), options.vector}  # for something else
+    candidates = [options.label] if options.label else [c for c in LABELS if c not in read]
     found = [column for column in candidates if column in header]
     if len(found) > 1:
         problem = "expected one label column, got 'class' and 'label'. Set label (--label)."
         raise DataError(name, problem, line)
     if not found and options.labels_required:
-        problem = f"expected a label column {' or '.join(map(repr, candidates))}, got the columns"
+        expected = " ".join(["a label column", " or ".join(map(repr, candidates))]).strip()
+        problem = f"expected {expected}, got the columns"
         raise DataError(name, f"{problem} {_first(header, 10)}. Set label (--label).", line)
     return found[0] if found else None
 
@@ -167,6 +169,20 @@ def feature_columns(
             problem = f"expected the {len(options.columns)} columns of the fit, got {what}"
             raise DataError(name, f"{problem} {_first(which, 5)}.", line)
     return list(options.columns)
+
+
+def check_columns(
+    header: Sequence[str],
+    wanted: Sequence[str],
+    what: str,
+    name: str,
+    line: int | None = None,
+) -> None:
+    """Raise where a column is missing that an option names: `what` is ``text`` or ``vector``."""
+    for column in wanted:
+        if column not in header:
+            problem = f"expected a column {column!r}, got the columns {_first(header, 10)}."
+            raise DataError(name, f"{problem} Set {what} (--{what}).", line)
 
 
 def _first(names: Sequence[str], most: int) -> str:
