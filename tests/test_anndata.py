@@ -152,7 +152,7 @@ def wrong(problem):
         "raw": ({"use_raw": True}, r"expected use_raw=False, got True and no adata\.raw"),
         "correction": ({"corr_method": "holm"}, r"known corr_method, got 'holm'"),
         "selector": ({"method": "ig", "reference": "T"}, r'expected reference="rest" for method'),
-        "number": ({"n_genes": 0}, r"expected n_genes to be an integer >= 1, got 0"),
+        "number": ({"n_genes": 0}, r"n_genes must be an integer >= 1, got 0"),
         "none": ({"groups": ["T"], "reference": "T"}, r"expected a group beside the reference"),
     }[problem]
 
