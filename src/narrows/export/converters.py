@@ -135,6 +135,7 @@ class _Container(Graph):
         from onnx import TensorProto, helper
 
         name: str = self.scope.get_unique_variable_name("narrows")
+        numbers: Any
         if values.dtype == object:
             kind, numbers = TensorProto.STRING, [str(text).encode() for text in values]
         else:

@@ -185,7 +185,7 @@ class _Nodes(Graph):
 
         name = f"constant{len(self.constants)}"
         if values.dtype == object:
-            texts = [str(text).encode() for text in values]
+            texts: Any = [str(text).encode() for text in values]
             tensor = helper.make_tensor(name, TensorProto.STRING, [len(texts)], texts)
         else:
             tensor = numpy_helper.from_array(np.ascontiguousarray(values), name)
