@@ -21,7 +21,6 @@ _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-_DAMAGE = (ValueError, TypeError, SyntaxError, RecursionError, OverflowError, OSError, MemoryError)
 _EXPECTED = {"samples": "numbers", "labels": "text or integers"}
 
 
@@ -103,9 +102,10 @@ class _Array:
             if version not in _HEADERS:
                 raise ValueError(f"version {version}")
             self.shape, self.by_column, self.dtype = _HEADERS[version](stream)
-        except _DAMAGE as error:
+        except Exception as error:  # the parser raises what Python's tokenizer does, and others
             problem = f"expected a {SUFFIX} file, got another file, or a damaged one"
-            raise DataError(name, f"{problem}: {error}") from None
+            first_line = str(error).partition("\n")[0]
+            raise DataError(name, f"{problem}: {first_line}") from None
         if self.dtype.kind not in kinds or self.dtype.itemsize == 0:
             got = "Python objects" if self.dtype.hasobject else f"{self.dtype}"
             raise DataError(name, f"expected {what} that are {_EXPECTED[what]}, got {got}.")
