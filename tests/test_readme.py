@@ -22,7 +22,8 @@ PAGES = sorted(
     for page in (ROOT / "docs").rglob("*.md")
     if page.relative_to(ROOT / "docs").parts[0] not in MADE
 )
-SLOW = {"cluster", "large_files", "online_srda", "research", "stream"}  # seconds each
+# seconds each
+SLOW = {"cluster", "large_files", "online_srda", "research", "single_cells", "stream"}
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 
