@@ -75,6 +75,15 @@ def of_numpy(**arrays):
     return make
 
 
+def of_array(array):
+    def make(folder):
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        return buffer.getvalue()
+
+    return make
+
+
 def of_pyarrow(columns, **options):
     def make(folder):
         pq = pytest.importorskip("pyarrow.parquet")
@@ -98,6 +107,10 @@ FILES = {
     ".npz": [
         of_numpy(X=X, y=Y), of_numpy(X=X.astype(np.float32), y=WORDS), of_numpy(**PARTS, y=Y),
         written(".npz", X, WORDS), written(".npz", S, Y),
+    ],
+    ".npy": [
+        of_array(X), of_array(X.astype(np.float32).T), of_array(np.ones((5, 2), "i1")),
+        written(".npy", X, None), written(".npy", S, None),
     ],
     ".parquet": [
         of_pyarrow({"a": X[:, 0], "b": X[:, 1].astype(np.int8), "label": Y}),
@@ -146,6 +159,12 @@ def as_npz(data):
     return rows.tolist(), arrays["y"].tolist() if "y" in arrays else None
 
 
+def as_npy(data):
+    found = np.load(io.BytesIO(data), allow_pickle=False)
+    assert found.ndim == 2
+    return found.tolist(), None
+
+
 def as_parquet(data):
     import pyarrow.parquet as pq
 
@@ -162,7 +181,9 @@ def as_parquet(data):
     return [[float(value) for value in row.values()] for row in rows], labels
 
 
-REFERENCES = {".csv": as_csv, ".jsonl": as_json, ".npz": as_npz, ".parquet": as_parquet}
+REFERENCES = {
+    ".csv": as_csv, ".jsonl": as_json, ".npz": as_npz, ".npy": as_npy, ".parquet": as_parquet,
+}  # fmt: skip
 
 
 # -- the law -------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -226,3 +228,191 @@ def test_vectors_on_dask(tmp_path):
             np.testing.assert_allclose(model.components_, narrows.OC().fit(X, y).components_)
             assert source_of(model).vector == "embedding"
             np.testing.assert_allclose(transform(model, data).compute(), model.transform(X))
+
+
+# -- .npy files ----------------------------------------------------------------------------------
+
+
+def save_npy(path, array):
+    np.save(path, array)
+    return str(path)
+
+
+@pytest.mark.parametrize("chunk_rows", [7, 1000])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4", "int8", "uint16", "?"])
+def test_arrays_are_read_in_chunks(tmp_path, dtype, chunk_rows):
+    X, y = embeddings(dtype=dtype)
+    expected = np.float32 if dtype in ("float16", "float32", ">f4") else np.float64
+    labels = save_npy(tmp_path / "y.npy", y)
+    for order in "CF":
+        path = save_npy(tmp_path / "X.npy", np.asarray(X, order=order))
+        parts, found = gathered(path, label=labels, chunk_rows=chunk_rows)
+        assert {part.dtype for part in parts} == {np.dtype(expected)}
+        assert len(parts[0]) == min(chunk_rows, len(X))
+        np.testing.assert_array_equal(np.vstack(parts), X.astype(expected))
+        assert found.tolist() == y.tolist()
+    assert [y for _, y in iter_chunks(path)] == [None]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.arange(4) - 1, np.array([1, 0, 1, 1], "?"), np.arange(4.0)[:, None],
+     np.array(["a", "höher", "", "b"]), np.arange(4, dtype=">u2")],
+)  # fmt: skip
+def test_labels_of_every_type(tmp_path, labels):
+    X, y = save_npy(tmp_path / "X.npy", np.eye(4)), save_npy(tmp_path / "y.npy", labels)
+    assert gathered(X, label=y, chunk_rows=3)[1].tolist() == labels.ravel().tolist()
+
+
+def damaged(array, *cuts):
+    """Return the bytes of a file with changes."""
+    file = io.BytesIO()
+    np.save(file, array)
+    found = file.getvalue()
+    for old, new in cuts:
+        assert old in found
+        found = found.replace(old, new)
+    return found
+
+
+EYE = np.eye(3)
+WRONG_ARRAYS = [
+    (b"", None, r"X\.npy: expected a \.npy file, got another file"),
+    (b"a,b\n1,2\n", None, r"X\.npy: expected a \.npy file, got another file"),
+    (damaged(EYE)[:100], None, r"X\.npy: expected a \.npy file, got another file"),
+    (damaged(EYE, (b"NUMPY\x01", b"NUMPY\x09")), None, r"X\.npy: expected a \.npy file.*version"),
+    (damaged(EYE)[:-1], None, r"X\.npy: expected an array of shape \(3, 3\), got only 71 bytes"),
+    (damaged(EYE, (b"(3, 3)", b"(-3,3)")), None, r"X\.npy: expected an array of shape \(-3, 3\)"),
+    (damaged(EYE, (b"(3, 3)", b"(9**9)")), None, r"X\.npy: expected a \.npy file, got another"),
+    (damaged(EYE[0]), None, r"expected samples of shape \(n_samples, n_features\), got \(3,\)"),
+    (damaged(np.empty((3, 0))), None, r"expected samples of shape"),
+    (damaged(np.empty((0, 3))), None, r"X\.npy: expected at least one row"),
+    (damaged(EYE * 1j), None, r"expected samples that are numbers, got complex128"),
+    (damaged(EYE.astype("O")), None, r"expected samples that are numbers, got Python objects"),
+    (damaged(EYE.astype("U")), None, r"expected samples that are numbers, got <U32"),
+    (damaged(np.array([[1, 2], [np.inf, 1]])), None, r"X\.npy:2: expected finite values"),
+    (damaged(EYE), damaged(np.arange(4)), r"y\.npy: expected 3 labels, got an array of shape \(4,"),
+    (damaged(EYE), damaged(EYE), r"y\.npy: expected 3 labels, got an array of shape \(3, 3\)"),
+    (damaged(EYE), damaged(np.arange(3) / 2), r"y\.npy:2: expected a label that is .*, got 0\.5"),
+    (damaged(EYE), damaged(np.array(list("abc"), "O")), r"text or integers, got Python objects"),
+    (damaged(EYE), damaged(np.array(list("abc"), "S")), r"text or integers, got \|S1"),
+    (damaged(EYE), damaged(np.array(["a", "b\0c", "d"])), r"y\.npy:2: expected a label without N"),
+    (damaged(EYE), b"label\n1\n", r"y\.npy: expected a \.npy file, got another file"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("samples", "labels", "message"), WRONG_ARRAYS)
+def test_what_is_wrong_with_an_array_is_named(tmp_path, samples, labels, message):
+    (tmp_path / "X.npy").write_bytes(samples)
+    if labels is not None:
+        (tmp_path / "y.npy").write_bytes(labels)
+    with pytest.raises(DataError, match=message):
+        list(iter_chunks(tmp_path / "X.npy", label=labels and str(tmp_path / "y.npy")))
+
+
+def test_a_pair_of_arrays_from_fit_to_transform(run, tmp_path):
+    X, y = embeddings(120)
+    for name, array in (("X", X), ("y", y), ("half", X[:60]), ("rest", X[60:]), ("z", y[60:])):
+        save_npy(tmp_path / f"{name}.npy", array)
+    save_npy(tmp_path / "first.npy", y[:60])
+    assert run("fit X.npy --label y.npy --method srda -o m.narrows")[0] == 0
+    model = narrows.load("m.narrows")
+    assert source_of(model) is None  # nothing to remember: not the labels of these samples
+    np.testing.assert_allclose(model.components_, narrows.SRDA().fit(X, y).components_, atol=1e-5)
+    assert run("fit half.npy --label first.npy --method oc -o h.narrows")[0] == 0
+    assert run("update h.narrows rest.npy --label z.npy -o h.narrows")[0] == 0
+    found = narrows.load("h.narrows").components_
+    np.testing.assert_allclose(found, narrows.OC().fit(X, y).components_, atol=1e-6)
+    assert run("transform m.narrows X.npy -o r.npz")[0] == 0
+    with np.load("r.npz") as r:
+        assert list(r) == ["X"]
+        reduced = r["X"]
+    assert run("transform m.narrows X.npy --label y.npy -o l.npz")[0] == 0
+    with np.load("l.npz") as r:
+        np.testing.assert_array_equal(r["X"], reduced)
+        assert r["y"].tolist() == y.tolist()
+    assert run("compare X.npy --label y.npy --methods oc --dims 1")[0] == 0
+    # models of vectors, of CSV and of arrays read each other's files
+    pq.write_table(table_of(X, y), tmp_path / "a.parquet")
+    assert run("transform m.narrows a.parquet --vector embedding -o p.npz")[0] == 0
+    with np.load("p.npz") as p:
+        np.testing.assert_array_equal(p["X"], reduced)
+    assert run("fit a.parquet --vector embedding --method srda -o v.narrows")[0] == 0
+    assert run("transform v.narrows X.npy -o p.npz")[0] == 0
+    for command, message in (
+        ("fit X.npy --method srda -o n.narrows", "got none. Set label (--label) to a .npy file"),
+        ("fit X.npy --label class --method oc -o n", "expected a .npy file of labels, got 'class'"),
+        ("fit X.npy --label q.npy --method oc -o n", "no such file: q.npy"),
+        ("fit half.npy rest.npy --label y.npy --method oc -o n", "expected one file of samples"),
+        ("transform m.narrows X.npy -o r.npz --vector v", ".npy does not support"),
+    ):
+        status, _, err = run(command)
+        assert status in (1, 2)
+        assert message in err
+
+
+def test_a_stopped_fit_of_arrays_is_resumed(run, tmp_path, monkeypatch):
+    from narrows.io.checkpoint import Checkpoint
+
+    X, y = embeddings(60)
+    save_npy(tmp_path / "X.npy", X), save_npy(tmp_path / "y.npy", y)
+    fit = "fit X.npy --label y.npy --method srda --chunk-rows 10"
+    assert run(f"{fit} -o whole.narrows")[0] == 0
+    save = Checkpoint.save
+
+    def stop(self):
+        save(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", stop)
+    run(f"{fit} -o m.narrows --checkpoint c.narrows --every 30")
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    status, _, err = run(f"{fit} -o m.narrows --checkpoint c.narrows --resume")
+    assert status == 0, err
+    assert "resuming after 30 rows" in err
+    whole, resumed = narrows.load("whole.narrows"), narrows.load("m.narrows")
+    np.testing.assert_array_equal(whole.components_, resumed.components_)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dense_samples_are_written(run, tmp_path, dtype, monkeypatch):
+    X, y = embeddings(120, dtype=dtype)
+    pq.write_table(table_of(X, y), tmp_path / "a.parquet")
+    status, _, err = run("convert a.parquet a.npy --vector embedding --chunk-rows 50")
+    assert status == 0
+    assert err.count("which are left out. Write to .npz to keep them") == 1
+    written = np.load("a.npy")
+    assert written.dtype == dtype
+    assert written.flags.c_contiguous
+    np.testing.assert_array_equal(written, X)
+    assert run("fit a.parquet --vector embedding --method oc -o m.narrows")[0] == 0
+    assert run("transform m.narrows a.npy -o r.npy --chunk-rows 50")[0] == 0
+    np.testing.assert_allclose(np.load("r.npy"), X @ narrows.load("m.narrows").components_.T,
+                               rtol=1e-4, atol=1e-5)  # fmt: skip
+    (tmp_path / "a.svm").write_text("1 1:2 3:4\n0 2:1\n")
+    assert run("convert a.svm s.npy --one-based --width 3")[0] == 0
+    assert np.load("s.npy").tolist() == [[2, 0, 4], [0, 1, 0]]
+    status, _, err = run("convert a.svm s.npy --one-based --chunk-rows 1")
+    assert status == 0  # the first row is as wide as any
+    (tmp_path / "b.svm").write_text("1 1:2\n0 2:1\n")
+    status, _, err = run("convert b.svm s.npy --one-based --chunk-rows 1")
+    assert status == 2
+    assert "expected 1 columns, as in the rows before, got 2. Set width (--width)" in err
+
+
+def test_arrays_on_dask(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    from distributed import Client
+
+    from narrows.engines.dask import fit, transform
+
+    X, y = embeddings(120)
+    path, labels = save_npy(tmp_path / "X.npy", X), save_npy(tmp_path / "y.npy", y)
+    monkeypatch.chdir(tmp_path)
+    with Client(processes=False, dashboard_address=None, n_workers=1) as client:
+        model = fit(narrows.OC(), ["X.npy"], client, label="y.npy")
+        np.testing.assert_allclose(model.components_, narrows.OC().fit(X, y).components_)
+        np.testing.assert_allclose(transform(model, [path]).compute(), model.transform(X))
+        with pytest.raises(ParameterError, match="expected one file of samples beside"):
+            fit(narrows.OC(), [path, path], client, label=labels)

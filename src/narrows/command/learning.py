@@ -38,6 +38,9 @@ def fit(
     \b
     narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
     narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
+    narrows fit tickets.csv --label queue --text body --method srda -o m.narrows
+    narrows fit big.parquet --vector embedding --method srda -o m.narrows
+    narrows fit X.npy --label y.npy --method srda -o model.narrows
     narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
     narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
     """  # noqa: D301 - click reads the character

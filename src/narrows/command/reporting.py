@@ -75,6 +75,7 @@ def compare(
 
     \b
     narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --classifier svm,knn
+    narrows compare tickets.csv --label queue --text body
     narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
     narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
 

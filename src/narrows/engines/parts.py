@@ -75,6 +75,9 @@ class Parts:
         self.parts = list(zip(data, names_of, strict=True))
         formats = {path: format_of(path)[0] for path in self.files}
         self._format = common_format(formats) if formats else None
+        if self._format is not None and self._format.labels_apart and options.label is not None:
+            self._format.check_labels_apart(self.files, options)
+            self.options = options.replace(label=os.path.abspath(options.label))
         self._are_texts = (self._format or TABLE).is_text(options)
 
     def sum(self, estimator: Any, empty: Any = None) -> Any:

@@ -89,6 +89,7 @@ class Dataset:
         self._truncated: set[str] = set()  # files with a warning
         self.format = common_format({display_name(path): self._format_of(path) for path in paths})
         self._refuse_unused()
+        self.format.check_labels_apart(paths, options)
         if source is not None:
             self.options = options.with_found(remembered(source, options, self.format))
         self.is_text = self.format.is_text(self.options)
@@ -160,8 +161,9 @@ class Dataset:
     def source(self, tfidf: Vectoriser | None = None) -> Source | None:
         """Return what a model fitted to these files has to remember of them, after a pass."""
         options = self.options
+        label = None if self.format.labels_apart else options.label
         source = Source(
-            options.zero_based, options.label, options.text, self._columns, tfidf, options.vector
+            options.zero_based, label, options.text, self._columns, tfidf, options.vector
         )
         return None if source == Source() else source
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _DEPTH = 1  # items that wait while another is being made
+_LONGEST = 0.3  # seconds to wait for a thread that is not needed any more
 
 
 def prefetch(items: Iterable[T]) -> Iterator[T]:
@@ -52,3 +53,4 @@ def prefetch(items: Iterable[T]) -> Iterator[T]:
             yield item
     finally:
         stopped.set()
+        thread.join(_LONGEST)  # Python may abort where it ends while a library reads in a thread

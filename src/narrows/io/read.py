@@ -36,11 +36,12 @@ def iter_chunks(
         Files of one format, which the suffix names; docs/files.md lists the formats. Several files
         are one data set. ``"-"`` is standard input, whose first line shows its format. Also any
         object with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb. Parquet
-        files and tables have one number in each column, or the lists ``indices`` and ``values``.
+        files and tables have one number in each column, or the lists ``indices`` and ``values``,
+        or what `text` or `vector` name.
     label : str, optional
         The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
         CSV, Parquet and tables, ``label`` in JSON, and ``y`` (or the parts of an indicator matrix)
-        in npz.
+        in npz. For a ``.npy`` file, the path of another one with the labels.
     text : str or sequence of str, optional
         The column of CSV, Parquet or a table, or the JSON key, that holds texts; several are joined
         by a newline. The other columns, except that of the labels, are then ignored. ``text`` by

@@ -227,7 +227,9 @@ def output_format(path: str, texts: bool = False) -> tuple[Format, bool]:
 def count_rows(written: str, path: str, first: Chunk) -> int:
     """Return the number of rows that a file, written from such chunks as `first`, has."""
     format, is_compressed = formats.format_of(path)
-    label = None if first.columns is None or first.y is None else label_name(first.columns)
+    label = None
+    if first.columns is not None and first.y is not None and not format.labels_apart:
+        label = label_name(first.columns)
     options = Options(label).with_found({"several_labels": sparse.issparse(first.y)})
     with open(written, "rb") as raw, compression.decompressed(raw, path, is_compressed) as stream:
         return sum(len(chunk.lines) for chunk in format.read(stream, path, options))

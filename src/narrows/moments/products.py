@@ -12,7 +12,16 @@ from scipy.linalg import blas
 
 from narrows.moments.table import Table
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Field, between
-from narrows.solve.sums import HUGE, TINY, check_not_tiny, sum_of_squares, too_large, with_values
+from narrows.solve.sums import (
+    BLOCK,
+    HUGE,
+    TINY,
+    blocks,
+    check_not_tiny,
+    sum_of_squares,
+    too_large,
+    with_values,
+)
 from narrows.solve.threads import CORES, each
 
 FEW = 256  # samples that wait, at least, before their products are added
@@ -148,8 +157,11 @@ def about(X: np.ndarray, origin: np.ndarray | None, dtype: Any) -> np.ndarray:
     if X.dtype != dtype or dtype == np.float64:
         return (X - origin).astype(dtype, copy=False)
     near = origin.astype(dtype)
-    found = X - near  # exact for samples near the origin
-    found -= (origin - near).astype(dtype)
+    rest = (origin - near).astype(dtype)
+    found = np.empty(X.shape, dtype)
+    for rows in blocks(len(X), max(1, BLOCK // max(1, X.shape[1]))):  # what a cache holds
+        np.subtract(X[rows], near, out=found[rows])  # exact for samples near the origin
+        found[rows] -= rest
     return found
 
 

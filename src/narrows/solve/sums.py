@@ -172,9 +172,16 @@ def _add_blocks(
     Z = _by_row(Y, square_row)
     sums, squares = np.zeros((k, d)), np.zeros((Z.shape[1], d))
     # at least as many rows as classes in a block: Y'B costs k d for each block
-    for rows in blocks(len(X), max(1, BLOCK // max(1, d), k)):
-        B = (X[rows] != 0).astype(np.float64) if presence else X[rows]
-        B = B.astype(np.float64, copy=False) if origin is None else B - origin
+    size = max(1, BLOCK // max(1, d), k)
+    room = np.empty((min(len(X), size), d))  # one array for all blocks, which stays in the cache
+    for rows in blocks(len(X), size):
+        if X.dtype == np.float64 and origin is None and not presence:
+            B = X[rows]
+        else:
+            B = room[: rows.stop - rows.start]
+            B[:] = X[rows] != 0 if presence else X[rows]
+        if origin is not None:
+            B -= origin
         sums += Y[rows].T @ B
         if Z.shape[1]:
             squares += Z[rows].T @ (B * B)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from narrows.io import compression
-from narrows.io.formats import csv, h5ad, jsonl, npz, parquet, svmlight
+from narrows.io.formats import csv, h5ad, jsonl, npy, npz, parquet, svmlight
 from narrows.io.formats.base import Format
 from narrows.solve.errors import DataError, ParameterError
 
 # standard input has the first format whose `first_row` matches: vague patterns come last
-FORMATS = (svmlight.FORMAT, parquet.FORMAT, npz.FORMAT, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT)
+FORMATS = (
+    svmlight.FORMAT, parquet.FORMAT, npz.FORMAT, npy.FORMAT, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT,
+)  # fmt: skip
 FOR_ROWS, FOR_TEXTS = csv.FORMAT, jsonl.FORMAT  # of standard output
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
 

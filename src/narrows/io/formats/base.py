@@ -63,6 +63,8 @@ class Format:
         Whether a sample is always a text, not numbers.
     may_widen : bool
         Whether later samples may have more features than those before them.
+    labels_apart : bool
+        Whether `label` names a file of labels, beside one file of samples.
 
     See Also
     --------
@@ -81,6 +83,7 @@ class Format:
     is_binary: bool = False
     holds_texts: bool = False
     may_widen: bool = False
+    labels_apart: bool = False
 
     def is_text(self, options: Options) -> bool:
         """Whether the samples of files read with these options are texts, not numbers."""
@@ -90,6 +93,14 @@ class Format:
     def is_written(self) -> bool:
         """Whether there is a writer."""
         return self.writer is not _none
+
+    def check_labels_apart(self, paths: Sequence[str], options: Options) -> None:
+        """Raise where one file of labels stands beside several files of samples."""
+        if self.labels_apart and options.label is not None and len(paths) > 1:
+            raise ParameterError(
+                f"label (--label): expected one file of samples beside {options.label}, got "
+                f"{len(paths)}. Run fit with one, and update with each of the others."
+            )
 
     def combine(self, found: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
         """Return the facts about several files together, as far as all were surveyed."""

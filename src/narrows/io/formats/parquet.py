@@ -34,12 +34,14 @@ from narrows.solve.errors import DataError
 
 WIDTH = b"narrows.width"  # in the metadata of a file: n_features of sparse samples
 _CELLS = 4_000_000  # of dense samples in a chunk, at most
+_BUFFER = 1 << 20  # bytes of a column that are read at a time
+_BUFFERS = 64  # at most
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of a Parquet file, whatever its row groups are."""
     with damage_named(name, "expected a Parquet file, got another file, or a damaged one"):
-        file = pyarrow().parquet.ParquetFile(stream, page_checksum_verification=True)
+        file = _opened(stream)
         groups, skipped = list(range(file.num_row_groups)), 0
         while groups and skipped + file.metadata.row_group(groups[0]).num_rows <= options.after:
             skipped += file.metadata.row_group(groups.pop(0)).num_rows
@@ -58,6 +60,15 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         options = options.replace(width=options.width or int(width) or None)
         rows = file.metadata.num_rows - skipped
         yield from _chunks(_all(batches, rows, name), file.schema_arrow, name, options, skipped)
+
+
+def _opened(stream: IO[bytes]) -> Any:
+    """Return a file; of few columns, it does not read a whole row group into memory at once."""
+    parquet_file = pyarrow().parquet.ParquetFile
+    metadata = parquet_file(stream, page_checksum_verification=True).metadata
+    buffered = {"buffer_size": _BUFFER, "pre_buffer": False}
+    more = buffered if metadata.num_columns <= _BUFFERS else {}
+    return parquet_file(stream, metadata=metadata, page_checksum_verification=True, **more)
 
 
 def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
