@@ -10,6 +10,16 @@ from benchmarks.studies.chosen import ChosenComponents, ChosenEps, ChosenMu
 from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.cross import CrossCost
 from benchmarks.studies.dicts import Dicts
+from benchmarks.studies.embeddings import (
+    EmbeddingsAlign,
+    EmbeddingsCheck,
+    EmbeddingsCost,
+    EmbeddingsKNN,
+    EmbeddingsNeighbours,
+    EmbeddingsSummary,
+    EmbeddingsSVM,
+    EmbeddingsUnseen,
+)
 from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import Files
@@ -88,6 +98,14 @@ STUDIES = {
         KernelDimensions,
         KernelParameters,
         KernelScaling,
+        EmbeddingsSummary,
+        EmbeddingsSVM,
+        EmbeddingsKNN,
+        EmbeddingsNeighbours,
+        EmbeddingsUnseen,
+        EmbeddingsAlign,
+        EmbeddingsCost,
+        EmbeddingsCheck,
         Sets,
         FewDimensions,
         RareClasses,
