@@ -56,5 +56,5 @@ def _compute(file: Path) -> None:
 def _body(mail: str) -> str:
     """Return the subject and the text of a mail, without its other headers."""
     head, _, text = mail.partition("\n\n")
-    subject = [line[8:] for line in head.splitlines() if line.startswith("Subject:")]
+    subject = [line.partition(": ")[2] for line in head.splitlines() if line.startswith("Subject:")]
     return "\n".join([*subject, text])

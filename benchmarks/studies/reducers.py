@@ -61,8 +61,8 @@ def kernel_srda(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
 
 
 def mmc(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
-    """Return p directions of the maximum margin criterion."""
-    return _of_transform(MMC(n_components=X.shape[1]).fit(X, y).transform)
+    """Return p directions of the maximum margin criterion, its weight chosen by held-out samples."""
+    return _of_transform(MMC(n_components=X.shape[1], eps="cv").fit(X, y).transform)
 
 
 def srda_and_pca(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
