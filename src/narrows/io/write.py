@@ -212,8 +212,11 @@ def output_format(path: str, texts: bool = False) -> tuple[Format, bool]:
     if path == "-":
         return (formats.FOR_TEXTS if texts else formats.FOR_ROWS), False
     format, is_compressed = formats.format_of(path)
+    kinds = ("numbers", "texts")
+    if not format.is_written:
+        problem = f"expected a format to write, got {format.name}, which narrows only reads."
+        raise ParameterError(f"{path}: {problem} Write to {formats.SUFFIXES[kinds[texts]]}.")
     if format.holds_texts != texts:
-        kinds = ("numbers", "texts")
         problem = f"expected a format for {kinds[texts]}, got one for {kinds[not texts]}."
         names = formats.SUFFIXES[kinds[texts]]
         other = ", or reduce the texts with transform" * texts

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from narrows.io import compression
-from narrows.io.formats import csv, jsonl, npz, parquet, svmlight
+from narrows.io.formats import csv, h5ad, jsonl, npz, parquet, svmlight
 from narrows.io.formats.base import Format
 from narrows.solve.errors import DataError, ParameterError
 
 # standard input has the first format whose `first_row` matches: vague patterns come last
-FORMATS = (svmlight.FORMAT, parquet.FORMAT, npz.FORMAT, jsonl.FORMAT, csv.FORMAT)
+FORMATS = (svmlight.FORMAT, parquet.FORMAT, npz.FORMAT, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT)
 FOR_ROWS, FOR_TEXTS = csv.FORMAT, jsonl.FORMAT  # of standard output
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
 
@@ -71,7 +71,7 @@ def listed(formats: Iterable[Format]) -> str:
 
 
 SUFFIXES = {
-    "numbers": listed(format for format in FORMATS if not format.holds_texts),
+    "numbers": listed(f for f in FORMATS if f.is_written and not f.holds_texts),  # to write
     "texts": listed(format for format in FORMATS if format.holds_texts),
     "text_files": listed(format for format in FORMATS if not format.is_binary),
     "binary_files": listed(format for format in FORMATS if format.is_binary),

@@ -25,6 +25,10 @@ class Writer(Protocol):
         """Write the end of the file."""
 
 
+def _none(stream: IO[bytes], names: Sequence[str] | None) -> Writer:
+    raise ParameterError("expected a format that is written, got one that is only read.")
+
+
 @dataclass(frozen=True)
 class Format:
     """A file format: how its files are recognised, read and written.
@@ -37,9 +41,10 @@ class Format:
         The suffixes of its files.
     read : callable
         Turns a binary stream, the file's name and the options into chunks.
-    writer : callable
+    writer : callable, optional
         Returns a `Writer`, given a binary stream and the names of the features or None, and also
         ``csv_safe=True`` where this was asked for and is among `options`.
+        Left out for formats that are only read.
     options : sequence of str
         Those of the options that not all formats support (`label`, `text`, `split`, `zero_based`
         for reading, `csv_safe` for writing) that this one does.
@@ -67,7 +72,7 @@ class Format:
     name: str
     suffixes: tuple[str, ...]
     read: Callable[[IO[bytes], str, Options], Iterator[Chunk]]
-    writer: Callable[..., Writer]
+    writer: Callable[..., Writer] = _none
     options: Sequence[str] = ()
     survey: Callable[[IO[bytes], str, Options], dict[str, bool]] | None = None
     surveyed: Mapping[str, Callable[[Iterable[bool]], bool]] = field(default_factory=dict)
@@ -76,6 +81,11 @@ class Format:
     is_binary: bool = False
     holds_texts: bool = False
     may_widen: bool = False
+
+    @property
+    def is_written(self) -> bool:
+        """Whether there is a writer."""
+        return self.writer is not _none
 
     def combine(self, found: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
         """Return the facts about several files together, as far as all were surveyed."""

@@ -1,0 +1,328 @@
+"""Single cells in `.h5ad` files: samples from `X`, labels from a column of `obs`, names from `var`.
+
+HDF5 hands out any range of a file, so that only a chunk is in memory, and the label of each cell.
+Of a matrix stored by columns (CSC) some rows are gathered in each of several passes over it.
+Nothing that a file says of itself is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.io.chunk import (
+    Chunk,
+    Options,
+    check_numbers,
+    check_text,
+    feature_columns,
+    label_column,
+)
+from narrows.io.extras import needing
+from narrows.io.formats.base import Format
+from narrows.solve.errors import DataError, ParameterError, warn
+from narrows.solve.sums import blocks
+
+_CELLS = 4_000_000  # numbers in a chunk, at most, unless a sample has more
+_GATHERED = 1 << 24  # entries of a matrix stored by columns that a pass gathers, at most
+_LARGEST = np.iinfo(np.int32).max
+_OLD = "h5sparse_format", "h5sparse_shape"  # attributes that anndata before 0.7 wrote
+_DAMAGE = (
+    OSError, KeyError, ValueError, TypeError, IndexError, AttributeError, RuntimeError,
+    OverflowError, MemoryError,
+)  # fmt: skip
+
+
+def libraries() -> tuple[Any, Any]:
+    """Return h5py, and the function of anndata that reads an element of a file.
+
+    ImportError names the extra.
+    """
+    with needing("anndata", "anndata", ".h5ad files"):
+        import h5py
+        from anndata.io import read_elem
+    return h5py, read_elem
+
+
+def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
+    """Yield chunks of cells, in the order of the file."""
+    h5py, _ = libraries()
+    with _damage_named(name), h5py.File(stream, "r") as file:
+        X = _matrix(file, name)
+        (n, d), names = X.shape, _names(file, name)
+        if len(names) != d:
+            raise DataError(name, f"expected {d} names in var, got {len(names)}.")
+        labels = _labels(file, n, name, options)
+        columns = feature_columns(names, None, options, name)
+        place = None
+        if columns != names:
+            to = {column: k for k, column in enumerate(columns)}
+            place = np.array([to[column] for column in names])
+        start = options.after
+        for rows in X.chunks(start, options.chunk_rows):
+            stop = start + rows.shape[0]
+            lines = range(start + 1, stop + 1)
+            y = None if labels is None else labels[start:stop]
+            yield Chunk(_placed(rows, place), y, lines, tuple(columns))
+            start = stop
+
+
+@contextmanager
+def _damage_named(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (DataError, ParameterError, ImportError):
+        raise
+    except Exception as error:
+        if not isinstance(error, _DAMAGE) and not type(error).__module__.startswith("anndata"):
+            raise
+        reason = str(error).partition("\n")[0]
+        problem = f"expected an .h5ad file, got another file, or a damaged one: {reason}"
+        raise DataError(name, problem) from None
+
+
+def _placed(rows: Any, place: np.ndarray | None) -> Any:
+    """Return samples with feature k in the column place[k]."""
+    if place is None:
+        return rows
+    if not sparse.issparse(rows):
+        ordered = np.empty_like(rows)
+        ordered[:, place] = rows
+        return ordered
+    indices = place[rows.indices].astype(rows.indices.dtype)
+    ordered = sparse.csr_array((rows.data, indices, rows.indptr), shape=rows.shape)
+    ordered.sort_indices()
+    return ordered
+
+
+# -- the matrix ----------------------------------------------------------------------------------
+
+
+def _matrix(file: Any, name: str) -> _Dense | _Rows:
+    """Return what reads `X`, by how it is stored."""
+    if "X" not in file:
+        raise DataError(
+            name, f"expected a matrix X, got only {', '.join(file) or 'an empty file'}."
+        )
+    X = file["X"]
+    if not hasattr(X, "keys"):
+        return _Dense(X, name)
+    old, old_shape = _OLD
+    stored = _text(X.attrs.get("encoding-type", X.attrs.get(old, "no type")))
+    kind = {"csr": _Rows, "csc": _Columns}.get(stored.removesuffix("_matrix"))
+    if kind is None:
+        raise DataError(name, f"expected X to be dense, csr_matrix or csc_matrix, got {stored}.")
+    n, d = (int(size) for size in X.attrs.get("shape", X.attrs.get(old_shape)))
+    return kind(X, (n, d), name)
+
+
+class _Dense:
+    """A matrix whose numbers are all stored."""
+
+    def __init__(self, X: Any, name: str):
+        if X.ndim != 2:
+            shape = "(n_samples, n_features)"
+            raise DataError(name, f"expected X of shape {shape}, got {X.shape}.")
+        self.X, self.dtype, self.shape = X, _float_type(X, name), X.shape
+
+    def chunks(self, start: int, most: int) -> Iterator[np.ndarray]:
+        """Yield samples from `start` on, at most so many at a time."""
+        n, d = self.shape
+        most = max(1, min(most, _CELLS // max(1, d)))
+        # a compressed block of a file is decompressed as a whole
+        tall = (self.X.chunks or (1,))[0]
+        step = max(most, tall if tall * d <= 16 * _CELLS else 1)
+        for first in range(start, n, step):
+            block = self.X[first : min(n, first + step)].astype(self.dtype, copy=False)
+            for rows in blocks(len(block), most):
+                yield block[rows]
+
+
+class _Rows:
+    """A sparse matrix stored by rows (CSR)."""
+
+    by_rows = True
+
+    def __init__(self, X: Any, shape: tuple[int, int], name: str):
+        self.data, self.indices, self.indptr = (X[part] for part in ("data", "indices", "indptr"))
+        self.shape, self.name, self.dtype = shape, name, _float_type(self.data, name)
+        for part in (self.indices, self.indptr):
+            if part.dtype.kind not in "iu":
+                raise DataError(name, f"expected indices that are integers, got {part.dtype}.")
+        n, d = shape if self.by_rows else shape[::-1]
+        found = [part.shape for part in (self.data, self.indices, self.indptr)]
+        if min(shape) < 0 or found != [(len(self.data),), (len(self.data),), (n + 1,)]:
+            problem = f"expected a matrix of shape {shape}, got data, indices and indptr of shapes"
+            raise DataError(name, f"{problem} {', '.join(map(str, found))}.")
+        self.most = d  # entries of a row
+
+    def chunks(self, start: int, most: int) -> Iterator[sparse.csr_array]:
+        """Yield samples from `start` on, at most so many at a time."""
+        n, d = self.shape
+        while start < n:
+            indptr = self._ends(start, min(n, start + most))
+            few = int(np.searchsorted(indptr, indptr[0] + _CELLS, side="right")) - 1
+            indptr = indptr[: max(1, few) + 1]
+            data, indices = self._entries(int(indptr[0]), int(indptr[-1]), d)
+            rows = len(indptr) - 1
+            indptr = (indptr - indptr[0]).astype(indices.dtype)
+            yield sparse.csr_array((data, indices, indptr), shape=(rows, d))
+            start += rows
+
+    def _ends(self, first: int, last: int) -> np.ndarray:
+        """Return indptr[first : last + 1]; DataError if a row has an impossible length."""
+        indptr = self.indptr[first : last + 1].astype(np.int64)
+        length = np.diff(indptr)
+        odd = np.flatnonzero((length < 0) | (length > self.most))
+        if len(odd):
+            what = ("column", "row")[self.by_rows]
+            problem = f"expected from 0 to {self.most} entries in a {what}, got {length[odd[0]]}"
+            raise DataError(self.name, f"{problem} in {what} {first + odd[0] + 1}.")
+        if len(indptr) and not 0 <= indptr[0] <= indptr[-1] <= len(self.data):
+            problem = f"expected entries up to number {len(self.data)}, got"
+            raise DataError(self.name, f"{problem} indptr from {indptr[0]} to {indptr[-1]}.")
+        return indptr
+
+    def _entries(self, first: int, last: int, below: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return some data and indices; DataError for one that is not from 0 to `below` - 1."""
+        indices = self.indices[first:last]
+        if len(indices) and (indices.min() < 0 or indices.max() >= below):
+            wrong = indices[(indices < 0) | (indices >= below)][0]
+            problem = f"expected indices from 0 to {below - 1} in X, got {wrong}."
+            raise DataError(self.name, problem)
+        indices = indices.astype(np.int32 if below <= _LARGEST else np.int64, copy=False)
+        return self.data[first:last].astype(self.dtype, copy=False), indices
+
+
+class _Columns(_Rows):
+    """A sparse matrix stored by columns (CSC)."""
+
+    by_rows = False
+
+    def chunks(self, start: int, most: int) -> Iterator[sparse.csr_array]:
+        """Yield samples from `start` on, at most so many at a time."""
+        n, d = self.shape
+        ends = self._ends(0, d)
+        count = np.zeros(n + 1, dtype=np.int64)
+        for entries in self._blocks(ends):
+            count[1:] += np.bincount(self._entries(*entries, n)[1], minlength=n)
+        before = np.cumsum(count)
+        while start < n:
+            few = int(np.searchsorted(before, before[start] + _GATHERED, side="right")) - 1
+            stop = min(n, max(start + 1, few))
+            band = self._gathered(start, stop, ends)
+            for rows in blocks(stop - start, max(1, most)):
+                yield band[rows]
+            start = stop
+
+    def _blocks(self, ends: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Yield ranges of entries."""
+        for first in range(int(ends[0]), int(ends[-1]), _CELLS):
+            yield first, min(int(ends[-1]), first + _CELLS)
+
+    def _gathered(self, start: int, stop: int, ends: np.ndarray) -> sparse.csr_array:
+        """Return rows, whose entries are picked from all columns."""
+        parts = []
+        for first, last in self._blocks(ends):
+            data, row = self._entries(first, last, self.shape[0])
+            chosen = np.flatnonzero((row >= start) & (row < stop))
+            column = np.searchsorted(ends, first + chosen, side="right") - 1
+            parts.append((data[chosen], row[chosen] - start, column.astype(np.int32)))
+        shape = stop - start, self.shape[1]
+        if not parts:
+            return sparse.csr_array(shape, dtype=self.dtype)
+        data, row, column = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return sparse.coo_array((data, (row, column)), shape=shape).tocsr()
+
+
+def _float_type(data: Any, name: str) -> Any:
+    """Return the type of samples made of this array: float32 stays, others become float64."""
+    if data.dtype.kind not in "biuf":
+        raise DataError(name, f"expected X to hold numbers, got {data.dtype}.")
+    return np.float32 if data.dtype.str[1:] == "f4" else np.float64
+
+
+# -- names and labels ----------------------------------------------------------------------------
+
+
+def _is_table(element: Any) -> bool:
+    """Whether `obs` or `var` is a group with an array for each column, as since anndata 0.7."""
+    return hasattr(element, "keys") and "_index" in element.attrs
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _names(file: Any, name: str) -> list[str]:
+    """Return `var_names`."""
+    _, read_elem = libraries()
+    var = file["var"]
+    names = read_elem(var[_text(var.attrs["_index"])] if _is_table(var) else var)
+    names = [str(each) for each in (names if _is_table(var) else names.index)]
+    if len(set(names)) < len(names):
+        values, count = np.unique(np.array(names), return_counts=True)
+        problem = f"expected different var_names, got {str(values[count > 1][0])!r} twice."
+        raise DataError(name, f"{problem} Use adata.var_names_make_unique().")
+    return names
+
+
+def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None:
+    """Return the labels of all cells; None without a column, or where some cells have none."""
+    _, read_elem = libraries()
+    obs = file["obs"]
+    table = obs if _is_table(obs) else read_elem(obs)  # of old files, at once
+    index = _text(obs.attrs["_index"]) if _is_table(obs) else ""
+    label = label_column([column for column in table if column != index], options, name)
+    if label is None:
+        return None
+    code, found = _codes(read_elem(obs[label]) if _is_table(obs) else table[label])
+    if len(code) != n:
+        raise DataError(name, f"column {label!r} of obs: expected {n} labels, got {len(code)}.")
+    missing = np.flatnonzero(code < 0)
+    if len(missing):
+        row, expected = int(missing[0]) + 1, f"column {label!r} of obs: expected a label"
+        if options.labels_required:
+            raise DataError(name, f"{expected}, got none. Leave out such cells.", row)
+        warn(
+            f"{name}:{row}: {expected}, got none, as in {len(missing):,} of {n:,} cells. The "
+            "labels of all cells are left out."
+        )
+        return None
+    first = _first_lines(code, len(found))
+    if found.dtype.kind == "O" and all(isinstance(each, str) for each in found):
+        for text, line in zip(found, first, strict=True):
+            check_text(text, name, line)
+        found = found.astype(str)
+    if found.dtype.kind not in "biufU":
+        problem = f"column {label!r} of obs: expected text or integers, got {found.dtype}."
+        raise DataError(name, problem)
+    if found.dtype.kind == "f":
+        odd = np.flatnonzero(found != np.floor(found))
+        if len(odd):
+            problem = f"expected a label that is text or an integer, got {found[odd[0]]}."
+            raise DataError(name, problem, first[odd[0]])
+        check_numbers(found, name, first)
+    return found[code]
+
+
+def _codes(column: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each cell's label, -1 where it is missing, and the distinct labels."""
+    import pandas
+
+    code, found = pandas.factorize(column)
+    return np.asarray(code), np.asarray(found)
+
+
+def _first_lines(code: np.ndarray, n: int) -> list[int]:
+    """Return the first row of each of n labels, counted from 1."""
+    first = np.zeros(n, dtype=np.int64)
+    first[code[::-1]] = np.arange(len(code), 0, -1)
+    return first.tolist()
+
+
+FORMAT = Format(".h5ad", (".h5ad",), read, options=("label",), is_binary=True)
