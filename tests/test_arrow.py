@@ -270,7 +270,7 @@ WRONG = [
     ),
     (
         two(label=pa.array([b"a", b"\xff"]).view(pa.string())),
-        "Table: column 'label': expected readable values, got others: 'utf-8' codec",
+        "Table:2: column 'label': expected UTF-8, got other bytes: 'utf-8' codec",
     ),
     (
         pd.DataFrame({"a": [1, "b"]}),
@@ -552,8 +552,8 @@ def test_rows_that_a_damaged_file_does_not_give_are_missed(tmp_path, monkeypatch
     pq.write_table(pa.table(columns()), tmp_path / "a.parquet", row_group_size=20)
     batches = pq.ParquetFile.iter_batches
 
-    def some(file, size, row_groups):
-        return [] if row_groups == [1] else batches(file, size, row_groups=row_groups)
+    def some(file, size, row_groups, **more):
+        return [] if row_groups == [1] else batches(file, size, row_groups=row_groups, **more)
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", some)
     with pytest.raises(DataError, match=r"a\.parquet: expected 60 rows, got 40"):

@@ -148,7 +148,7 @@ def test_npz_labels_in_columns(tmp_path, y):
 
 def test_options_of_other_formats_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("a,class\n1,x\n")
-    for option in ({"split": "train"}, {"text": "body"}, {"zero_based": True}):
+    for option in ({"split": "train"}, {"vector": "body"}, {"zero_based": True}):
         with pytest.raises(
             ParameterError, match=r"which CSV does not support, got one\. Leave it out"
         ):

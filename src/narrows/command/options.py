@@ -98,7 +98,12 @@ PARAMETERS = (
 )  # fmt: skip
 READING = (
     _option("--label", "NAME", str, "Column, JSON key or npz array that holds the labels."),
-    _option("--text", "KEY", str, "JSON key that holds the text.  [default: text]"),
+    click.option(
+        "--text", metavar="COLUMN", multiple=True,
+        help="Column or JSON key that holds texts; may be given several times, which joins them. "
+        " [default: text in JSON lines]",
+    ),
+    _option("--vector", "COLUMN", str, "Parquet column of lists that holds the samples."),
     _option("--split", "NAME", str, "Read only the JSON lines whose `split` is NAME."),
     _option("--width", "D", click.IntRange(1, 2**31 - 1), "Number of columns."),
     _flag("--zero-based", "svmlight columns are numbered from 0."),

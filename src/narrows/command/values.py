@@ -28,7 +28,9 @@ _PARAMETERS = (
     "half_life",
 )  # fmt: skip
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
-_READING = ("label", "text", "split", "width", "zero_based", "chunk_rows", "max_line_mb")
+_READING = (
+    "label", "text", "vector", "split", "width", "zero_based", "chunk_rows", "max_line_mb",
+)  # fmt: skip
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "min_df", "idf_sample")
 _MAX_STOP_WORDS = 16_000_000  # characters
 
@@ -137,6 +139,7 @@ def read_options(given: dict[str, Any], labels_required: bool = False) -> Option
             "--zero-based, --one-based: expected one of them, got both. Leave one out."
         )
     chosen = {name: given[name] for name in _READING}
+    chosen["text"] = given["text"] or None
     if not given["zero_based"] and not given["one_based"]:
         chosen["zero_based"] = None
     return Options(**chosen, labels_required=labels_required)
@@ -192,7 +195,7 @@ def check_text_options(given: dict[str, Any], is_text: bool, path: str) -> None:
     for name in _OF_TEXTS:
         if not is_text and given.get(name) is not None:
             problem = f"{_flag(name)}: expected texts ({SUFFIXES['texts']}), got numbers in {path}."
-            raise ParameterError(f"{problem} Leave it out.")
+            raise ParameterError(f"{problem} Leave it out, or add --text COLUMN to read texts.")
 
 
 def _read_words(path: str) -> list[str]:
@@ -273,8 +276,9 @@ def as_typed() -> str:
         name = parameter.name or ""
         value = context.params[name]
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
-            words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
-            words += [] if isinstance(value, bool) else [str(value)]
+            for each in value if isinstance(value, tuple) else (value,):
+                words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
+                words += [] if isinstance(each, bool) else [str(each)]
     return shlex.join(words)
 
 

@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_consistent_length
 from narrows.engines.cluster import NAME, connect, import_distributed
 from narrows.engines.engine import Engine, Function, Piece
 from narrows.engines.learn import reduce_block, reduce_part
-from narrows.engines.parts import Parts, feature_names, has_lists, label_of, list_parts
+from narrows.engines.parts import Parts, feature_names, label_of, list_parts
 from narrows.engines.tree import TreeSum
-from narrows.io.chunk import Options, feature_columns
+from narrows.io.chunk import Options, feature_columns, names_of_texts
 from narrows.io.lines import MAX_LINE_MB
 from narrows.moments.labels import as_array
 from narrows.text import Vectoriser
@@ -96,7 +96,8 @@ def fit(
     client: Any = None,
     *,
     label: str | None = None,
-    text: str | None = None,
+    text: str | Sequence[str] | None = None,
+    vector: str | None = None,
     split: str | None = None,
     width: int | None = None,
     zero_based: bool | None = None,
@@ -134,10 +135,10 @@ def fit(
         The client of a cluster, or the address of its scheduler. By default the current client; if
         there is none, a local cluster with one process for each core is started, and closed at the
         end.
-    label, text, split, width, zero_based, chunk_rows, max_line_mb
+    label, text, vector, split, width, zero_based, chunk_rows, max_line_mb
         How to read files and tables; see `narrows.read.iter_chunks`.
     vectoriser : Vectoriser, optional
-        Counts the terms of texts (JSON lines), which are then read twice; `narrows.text.Tfidf` by
+        Counts the terms of texts, which are then read twice; `narrows.text.Tfidf` by
         default.
     progress : bool, default=False
         Show on stderr how many parts are done.
@@ -194,8 +195,9 @@ def fit(
     """
     needed = get_tags(estimator).target_tags.required
     options = Options(
-        label, text, split, width, zero_based, None, chunk_rows, needed, max_line_mb=max_line_mb
-    )
+        label, names_of_texts(text), split, width, zero_based, None, chunk_rows, needed,
+        max_line_mb=max_line_mb, vector=vector,
+    )  # fmt: skip
     estimator._check_parameters_alone()
     with connect(client) as connected:
         parts = _parts(Dask(connected), partitions, options, progress)
@@ -282,7 +284,9 @@ def transform(
             return parts.write(reduce, names, output)
     if isinstance(partitions, tuple) and _is_dask(partitions[0]):
         partitions = partitions[0]
-    if _is_frame(partitions) and not has_lists(partitions):
+    if _is_frame(partitions) and source is not None:
+        options = options.with_found({"text": source.text, "vector": source.vector})
+    if _is_frame(partitions) and feature_names(partitions, options) is not None:
         columns = {str(name): name for name in partitions.columns}
         label = label_of(partitions, options)
         features = feature_columns(list(columns), label, options, "DataFrame")

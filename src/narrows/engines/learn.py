@@ -21,8 +21,9 @@ from narrows.engines.features import Features
 from narrows.io.arrays import get, put
 from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.dataset import Dataset
+from narrows.io.formats.parquet import FORMAT as TABLE
 from narrows.io.formats.parquet import read_table
-from narrows.io.source import Source
+from narrows.io.source import Source, remembered
 from narrows.io.write import writer
 from narrows.moments.labels import joined, one_a_row, weights
 from narrows.moments.mapped import Mapped
@@ -223,9 +224,12 @@ def source_of(files: list[str], options: Options) -> Source | None:
 
 
 def count_terms(part: Data, options: Options, vectoriser: Vectoriser) -> Vectoriser:
-    """Return the vectoriser, with the terms of a file counted."""
-    for chunk in Dataset([part[0]], options.replace(may_be_empty=True)):
-        vectoriser.update(chunk.X)
+    """Return the vectoriser, with the terms of a file or table counted."""
+    with _located(part):
+        for texts, *_ in _named_chunks(part, (options, None)):
+            if not isinstance(texts, list):
+                raise DataError(part[1], "expected a file or a table of texts, got an array.")
+            vectoriser.update(texts)
     return vectoriser
 
 
@@ -245,13 +249,13 @@ def _chunks(
 def _named_chunks(part: Data, reading: Reading) -> Iterator[tuple[Any, ...]]:
     """Yield X, the names of its features if they have any, labels and weights."""
     (data, name), (options, source) = part, reading
+    tfidf = None if source is None else source.tfidf
+    vectorised = (lambda X: X) if tfidf is None else tfidf.transform
     if isinstance(data, np.ndarray) or sparse.issparse(data):
         data = data, None
     if isinstance(data, str | os.PathLike):
-        tfidf = None if source is None else source.tfidf
         for chunk in Dataset([os.fspath(data)], options.replace(may_be_empty=True), source):
-            X = chunk.X if tfidf is None else tfidf.transform(chunk.X)
-            yield X, chunk.columns, chunk.y
+            yield vectorised(chunk.X), chunk.columns, chunk.y
     elif isinstance(data, tuple | list):
         X, y, *weight = data
         names = getattr(X, "columns", None)
@@ -261,9 +265,11 @@ def _named_chunks(part: Data, reading: Reading) -> Iterator[tuple[Any, ...]]:
         check_finite(Chunk(X, y, range(1, X.shape[0] + 1)), name)
         yield X, names, y, *weight
     else:
+        if source is not None:
+            options = options.with_found(remembered(source, options, TABLE))
         for chunk in read_table(data, name, options):
             check_finite(chunk, name)
-            yield chunk.X, chunk.columns, chunk.y
+            yield vectorised(chunk.X), chunk.columns, chunk.y
 
 
 @contextmanager

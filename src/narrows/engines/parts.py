@@ -20,8 +20,9 @@ from narrows.engines.rows import SpreadRows
 from narrows.engines.tree import LIMIT
 from narrows.io.chunk import LABELS, Options
 from narrows.io.formats import SUFFIXES, common_format, format_of
-from narrows.io.formats.parquet import INDICES, VALUES
-from narrows.io.source import Source, check_kind, check_terms, is_of_texts
+from narrows.io.formats.arrow import INDICES, VALUES
+from narrows.io.formats.parquet import FORMAT as TABLE
+from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import DataError, ParameterError
@@ -74,7 +75,7 @@ class Parts:
         self.parts = list(zip(data, names_of, strict=True))
         formats = {path: format_of(path)[0] for path in self.files}
         self._format = common_format(formats) if formats else None
-        self._are_texts = self._format is not None and self._format.holds_texts
+        self._are_texts = (self._format or TABLE).is_text(options)
 
     def sum(self, estimator: Any, empty: Any = None) -> Any:
         """Return the sum of the states that an estimator learns from the parts.
@@ -125,16 +126,18 @@ class Parts:
     def survey(self, vectoriser: Vectoriser | None = None) -> None:
         """Find out what only all files together show, and count the terms of texts."""
         if vectoriser is not None and not self._are_texts:
-            expected = f"texts ({SUFFIXES['texts']}) to count"
+            expected = f"texts ({SUFFIXES['texts']}, or text=COLUMN) to count"
             raise ParameterError(f"vectoriser: expected {expected}, got numbers. Leave it out.")
-        if self._format is None:
-            return
         run, collect = self.engine.map, self.engine.collect
-        found = collect(run(learn.survey, self.files, repeat(self.options)))
-        self.options = self.options.with_found(self._format.combine(found))
-        (self.source,) = collect(run(learn.source_of, [self.files], [self.options]))
-        if self.source is not None and self.source.columns is not None:
-            self.options = self.options.replace(columns=self.source.columns)
+        if self._format is not None:
+            found = collect(run(learn.survey, self.files, repeat(self.options)))
+            self.options = self.options.with_found(self._format.combine(found))
+            (self.source,) = collect(run(learn.source_of, [self.files], [self.options]))
+            if self.source is not None and self.source.columns is not None:
+                self.options = self.options.replace(columns=self.source.columns)
+        elif self.options.text is not None or self.options.vector is not None:
+            options = self.options
+            self.source = Source(label=options.label, text=options.text, vector=options.vector)
         if not self._are_texts:
             return
         vectoriser = vectoriser or Tfidf()
@@ -143,13 +146,17 @@ class Parts:
             for result in counted:
                 vectoriser = vectoriser + collect([result])[0]
                 bar.update()
-        check_terms(vectoriser, self.files[0])
+        check_terms(vectoriser, self.parts[0][1])
         self.source = replace(self.source or Source(), tfidf=vectoriser)
 
     def use_source(self, source: Source | None) -> None:
         """Read files as the features that they were for an estimator when it was fitted."""
-        if self.files:
-            check_kind(self.files[0], self._are_texts, is_of_texts(source), "the fit")
+        if self._format is not None:
+            options = self.options
+            if source is not None:
+                options = options.with_found(remembered(source, options, self._format))
+            is_text = self._format.is_text(options)
+            check_kind(self.files[0], is_text, is_of_texts(source), "the fit")
         self.source = source
 
     def describe(self, estimator: Any) -> Any:
@@ -221,7 +228,9 @@ def feature_names(frame: Any, options: Options) -> list[str] | None:
         expected, got = " or ".join(_label_names(options)), ", ".join(map(str, frame.columns[:10]))
         problem = f'expected a label column {expected}, got {got}. Name it with label="…".'
         raise DataError("DataFrame", problem)
-    return None if has_lists(frame) else [str(name) for name in frame.columns if name != label]
+    if options.text is not None or options.vector is not None or has_lists(frame):
+        return None
+    return [str(name) for name in frame.columns if name != label]
 
 
 def label_of(frame: Any, options: Options) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.evaluate.comparison import Fold, split
-from narrows.io.chunk import Options
+from narrows.io.chunk import TEXT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.source import Source, check_kind
@@ -42,14 +42,17 @@ def read_folds(
     """
     if test is not None and options.zero_based is None and _count_columns(path, test):
         options = Dataset([path, test], options).options  # zero-based if either file is
-    by_split = cv is None and test is None and not options.split and _holds_texts(path)
+    by_split = cv is None and test is None and not options.split and _supports(path, "split")
     parts, source = (_splits(path, options) if by_split else None), None
     if parts is None:
         X, y, dataset = rows(path, options)
         source = dataset.source()
         if test is not None:
             columns = None if source is None else source.columns
-            held_out = rows(test, options.replace(columns=columns), source)
+            options = options.replace(columns=columns)
+            if dataset.is_text and _supports(test, "text"):
+                options = options.replace(text=options.text or (TEXT,))
+            held_out = rows(test, options, source)
             check_kind(test, held_out[2].is_text, dataset.is_text, path)
             parts = [(X, y, *held_out[:2])]
         else:
@@ -82,8 +85,8 @@ def _count_columns(*paths: str) -> bool:
     return all("zero_based" in format_of(path)[0].options for path in paths)
 
 
-def _holds_texts(path: str) -> bool:
-    return path != "-" and format_of(path)[0].holds_texts
+def _supports(path: str, option: str) -> bool:
+    return path != "-" and option in format_of(path)[0].options
 
 
 def _refuse_rare(path: str, y: np.ndarray, least: int) -> None:

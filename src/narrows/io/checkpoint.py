@@ -17,7 +17,7 @@ from scipy import sparse
 
 from narrows.families._parameters import same
 from narrows.io.atomic import clear_unfinished
-from narrows.io.chunk import Chunk, Options, Position
+from narrows.io.chunk import Chunk, Options, Position, plain_texts
 from narrows.io.store import identity, load_checkpoint, save_checkpoint
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.schema import SchemaError, check_plain
@@ -29,6 +29,7 @@ _PROGRESS = {
     "passes": int, "at": [int], "header": ([str], None), "several_labels": bool,
 }  # fmt: skip
 _OPTIONS = ("label", "text", "split", "width", "zero_based", "chunk_rows")
+_MORE_OPTIONS = ("vector",)  # only where it was set
 _START_OVER = "Leave out --resume to start from the beginning."
 
 
@@ -85,13 +86,14 @@ class Checkpoint:
         self._last_run: dict[str, Any] | None = None
         if base is not None:
             base_crc32, self._last_run = identity(base)
-        all_options = asdict(options)
+        all_options = {**asdict(options), "text": plain_texts(options.text)}
+        more = [name for name in _MORE_OPTIONS if all_options[name] is not None]
         self.run: dict[str, Any] = {
             "base": base,
             "base_crc32": base_crc32,
             "inputs": list(inputs),
             "heads": [_head(path) for path in inputs],
-            "options": {name: all_options[name] for name in _OPTIONS},
+            "options": {name: all_options[name] for name in (*_OPTIONS, *more)},
         }
         self._rows = 0
         self._write: Callable[[], None] = lambda: None
@@ -189,7 +191,10 @@ class Checkpoint:
         others = [
             ("inputs", progress["inputs"], run["inputs"]),
             ("model", progress["base"], run["base"]),
-            *((name, progress["options"].get(name), run["options"][name]) for name in _OPTIONS),
+            *(
+                (name, progress["options"].get(name), run["options"].get(name))
+                for name in (*_OPTIONS, *_MORE_OPTIONS)
+            ),
         ]
         changes += [(name, was, now) for name, was, now in others if was != now]
         problems = [f"{name} was {was!r}, now {now!r}" for name, was, now in changes]

@@ -13,12 +13,29 @@ from narrows.io.lines import MAX_LINE_MB
 from narrows.solve.errors import DataError, ParameterError
 
 
+def names_of_texts(text: Any) -> tuple[str, ...] | None:
+    """Return the columns that hold texts, given as a name, as several, or None."""
+    if text is None:
+        return None
+    names = (text,) if isinstance(text, str) else tuple(text)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ParameterError(
+            f"text (--text): expected the name of a column, or several, got {text!r:.100}."
+        )
+    return names
+
+
+def plain_texts(text: tuple[str, ...] | None) -> str | list[str] | None:
+    """Return the columns that hold texts as JSON stores them: a name, or a list of several."""
+    return text if text is None else text[0] if len(text) == 1 else list(text)
+
+
 @dataclass(frozen=True)
 class Options:
     """How to read files; each format uses what concerns it. See `narrows.read.iter_chunks`."""
 
     label: str | None = None
-    text: str | None = None
+    text: tuple[str, ...] | None = None  # columns or keys; a str is one of them
     split: str | None = None
     width: int | None = None
     zero_based: bool | None = None
@@ -29,8 +46,19 @@ class Options:
     may_be_empty: bool = False  # a file, as one of many may be
     max_line_mb: int = MAX_LINE_MB  # of text
     facts: Mapping[str, Any] = field(default_factory=dict)  # a format's own; see `with_found`
+    vector: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "text", names_of_texts(self.text))
+        if self.text is not None and self.vector is not None:
+            raise ParameterError(
+                "text (--text), vector (--vector): expected one of them, got both. Leave one out."
+            )
+        if self.text is not None and self.label in self.text:
+            raise ParameterError(
+                f"label (--label), text (--text): expected different columns, got {self.label!r} "
+                "for both. Change one of them."
+            )
         for name in ("chunk_rows", "width", "max_line_mb"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -85,6 +113,8 @@ def row_of(entry: int, indptr: np.ndarray) -> int:
 def check_finite(chunk: Chunk, name: str) -> None:
     """Raise DataError, with the row, where a number is not finite."""
     X = chunk.X
+    if isinstance(X, list):  # texts
+        return
     values = X.data if sparse.issparse(X) else X
     if not np.isfinite(values).all():
         bad = ~np.isfinite(values)
@@ -94,6 +124,7 @@ def check_finite(chunk: Chunk, name: str) -> None:
 
 
 LABELS = ("class", "label")  # the label column, where none is named
+TEXT = "text"  # the column of texts, where none is named
 CLASSES = 1 << 24  # with several labels per sample they number the columns of y, which all count
 
 
@@ -104,13 +135,15 @@ def label_column(
     if len(set(header)) < len(header):
         twice = next(column for column in header if header.count(column) > 1)
         raise DataError(name, f"expected columns of different names, got two {twice!r}.", line)
-    candidates = [options.label] if options.label else list(LABELS)
+    read = {*(options.text or ()), options.vector}  # for something else
+    candidates = [options.label] if options.label else [c for c in LABELS if c not in read]
     found = [column for column in candidates if column in header]
     if len(found) > 1:
         problem = "expected one label column, got 'class' and 'label'. Set label (--label)."
         raise DataError(name, problem, line)
     if not found and options.labels_required:
-        problem = f"expected a label column {' or '.join(map(repr, candidates))}, got the columns"
+        expected = " ".join(["a label column", " or ".join(map(repr, candidates))]).strip()
+        problem = f"expected {expected}, got the columns"
         raise DataError(name, f"{problem} {_first(header, 10)}. Set label (--label).", line)
     return found[0] if found else None
 
@@ -136,6 +169,20 @@ def feature_columns(
             problem = f"expected the {len(options.columns)} columns of the fit, got {what}"
             raise DataError(name, f"{problem} {_first(which, 5)}.", line)
     return list(options.columns)
+
+
+def check_columns(
+    header: Sequence[str],
+    wanted: Sequence[str],
+    what: str,
+    name: str,
+    line: int | None = None,
+) -> None:
+    """Raise where a column is missing that an option names: `what` is ``text`` or ``vector``."""
+    for column in wanted:
+        if column not in header:
+            problem = f"expected a column {column!r}, got the columns {_first(header, 10)}."
+            raise DataError(name, f"{problem} Set {what} (--{what}).", line)
 
 
 def _first(names: Sequence[str], most: int) -> str:

@@ -13,7 +13,7 @@ from narrows.io import compression
 from narrows.io.chunk import Chunk, Options, Position, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
-from narrows.io.source import Source
+from narrows.io.source import Source, remembered
 from narrows.io.streams import StandardInput, display_name
 from narrows.solve.errors import DataError, ParameterError, warn
 from narrows.text import Vectoriser
@@ -88,11 +88,10 @@ class Dataset:
         self._columns: tuple[str, ...] | None = None
         self._truncated: set[str] = set()  # files with a warning
         self.format = common_format({display_name(path): self._format_of(path) for path in paths})
-        self.is_text = self.format.holds_texts
         self._refuse_unused()
         if source is not None:
-            remembered = {name: getattr(source, name, None) for name in self.format.options}
-            self.options = options.with_found(remembered)
+            self.options = options.with_found(remembered(source, options, self.format))
+        self.is_text = self.format.is_text(self.options)
         self.found = self._survey()
         self.options = self.options.with_found(self.found)
 
@@ -161,7 +160,9 @@ class Dataset:
     def source(self, tfidf: Vectoriser | None = None) -> Source | None:
         """Return what a model fitted to these files has to remember of them, after a pass."""
         options = self.options
-        source = Source(options.zero_based, options.label, options.text, self._columns, tfidf)
+        source = Source(
+            options.zero_based, options.label, options.text, self._columns, tfidf, options.vector
+        )
         return None if source == Source() else source
 
     def _refuse_unused(self) -> None:

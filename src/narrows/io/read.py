@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from narrows.families._base import Estimator
-from narrows.io.chunk import Options, check_finite
+from narrows.io.chunk import Options, check_finite, names_of_texts
 from narrows.io.dataset import Dataset
 from narrows.io.formats import parquet
 from narrows.io.lines import MAX_LINE_MB
@@ -20,7 +20,8 @@ def iter_chunks(
     inputs: Any,
     *,
     label: str | None = None,
-    text: str | None = None,
+    text: str | Sequence[str] | None = None,
+    vector: str | None = None,
     split: str | None = None,
     width: int | None = None,
     zero_based: bool | None = None,
@@ -40,8 +41,13 @@ def iter_chunks(
         The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
         CSV, Parquet and tables, ``label`` in JSON, and ``y`` (or the parts of an indicator matrix)
         in npz.
-    text : str, optional
-        The JSON key with the text, ``text`` by default.
+    text : str or sequence of str, optional
+        The column of CSV, Parquet or a table, or the JSON key, that holds texts; several are joined
+        by a newline. The other columns, except that of the labels, are then ignored. ``text`` by
+        default in JSON; without it the columns of the other formats are numbers.
+    vector : str, optional
+        The column of Parquet or a table that holds each sample as a list of floats. The other
+        columns, except that of the labels, are then ignored.
     split : str, optional
         Read only the JSON lines whose ``split`` is this.
     width : int, optional
@@ -60,7 +66,7 @@ def iter_chunks(
     Yields
     ------
     X : csr_array or ndarray of shape (n_samples, n_features), or list of str
-        A list for JSON lines of text.
+        A list for texts.
     y : ndarray of shape (n_samples,), csr_array of shape (n_samples, n_classes), or None
         None where the data hold no labels.
 
@@ -104,7 +110,14 @@ def iter_chunks(
     ((1, 3), [1.0, 2.0])
     """
     options = Options(
-        label, text, split, width, zero_based, None, chunk_rows, max_line_mb=max_line_mb
+        label,
+        names_of_texts(text),
+        split,
+        width,
+        zero_based,
+        chunk_rows=chunk_rows,
+        max_line_mb=max_line_mb,
+        vector=vector,
     )
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from narrows.io.chunk import TEXT, Options, names_of_texts, plain_texts
+from narrows.io.formats.base import Format
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.schema import (
     COUNT,
     SORTED,
     Check,
     Field,
+    SchemaError,
     between,
     check_known,
     check_plain,
@@ -22,7 +25,8 @@ from narrows.solve.schema import (
 )
 from narrows.text import ENGLISH, HashedTfidf, StopWords, Tfidf, Vectoriser
 
-_SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, None)}
+_SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
+_MORE = {"vector": (str, None)}  # only where it was set
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,10 @@ class Source:
     ----------
     zero_based : bool, optional
         Whether svmlight files count columns from 0.
-    label, text : str, optional
-        Names of the label (column or key) and of the text (JSON key), where these were set.
+    label, vector : str, optional
+        Names of the columns of labels and of vectors, where these were set.
+    text : tuple of str, optional
+        Names of the columns, or JSON keys, of the texts, where these were set.
     columns : tuple of str, optional
         The feature names of files that have some.
     tfidf : Vectoriser, optional
@@ -55,9 +61,13 @@ class Source:
 
     zero_based: bool | None = None
     label: str | None = None
-    text: str | None = None
+    text: tuple[str, ...] | None = None
     columns: tuple[str, ...] | None = None
     tfidf: Vectoriser | None = None
+    vector: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", names_of_texts(self.text))
 
     @property
     def names(self) -> np.ndarray | None:
@@ -68,7 +78,9 @@ class Source:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings for a JSON header."""
-        return {"zero_based": self.zero_based, "label": self.label, "text": self.text}
+        text = plain_texts(self.text)
+        settings = {"zero_based": self.zero_based, "label": self.label, "text": text}
+        return settings if self.vector is None else {**settings, "vector": self.vector}
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the rest as named arrays."""
@@ -83,7 +95,10 @@ class Source:
     def of(cls, settings: Any, arrays: Mapping[str, np.ndarray]) -> Source:
         """Return the source that `settings` and `to_arrays` described."""
         check_plain(settings, _SETTINGS, "source")
-        check_known("source", settings, _SETTINGS)
+        check_plain({name: settings.get(name) for name in _MORE}, _MORE, "source")
+        check_known("source", settings, {**_SETTINGS, **_MORE})
+        if settings["text"] == []:
+            raise SchemaError("source.text: expected a name, got none.")
         checked(arrays, {"columns": Field("O", ("d",), optional=True)})
         tfidf = {
             key.removeprefix("tfidf."): value
@@ -95,6 +110,18 @@ class Source:
             columns=tuple(arrays["columns"]) if "columns" in arrays else None,
             tfidf=_vectoriser(tfidf) if tfidf else None,
         )
+
+
+def remembered(source: Source, options: Options, format: Format) -> dict[str, Any]:
+    """Return what a model remembers of its files, as far as these options and a format use it."""
+    found = {name: getattr(source, name, None) for name in format.options}
+    if options.vector is not None:
+        found.pop("text", None)
+    elif options.text is not None:
+        found.pop("vector", None)
+    elif source.tfidf is not None and "text" in found and not format.holds_texts:
+        found["text"] = source.text or (TEXT,)
+    return found
 
 
 def check_terms(vectoriser: Vectoriser, path: str) -> None:

@@ -46,8 +46,8 @@ class Format:
         ``csv_safe=True`` where this was asked for and is among `options`.
         Left out for formats that are only read.
     options : sequence of str
-        Those of the options that not all formats support (`label`, `text`, `split`, `zero_based`
-        for reading, `csv_safe` for writing) that this one does.
+        Those of the options that not all formats support (`label`, `text`, `vector`, `split`,
+        `zero_based` for reading, `csv_safe` for writing) that this one does.
     survey : callable, optional
         Goes through a whole file for facts that every row may change, and returns them by name.
     surveyed : mapping of str to callable
@@ -60,7 +60,7 @@ class Format:
     is_binary : bool
         Whether files are compressed by the format itself, not by a suffix such as ``.gz``.
     holds_texts : bool
-        Whether a sample is a text, not numbers.
+        Whether a sample is always a text, not numbers.
     may_widen : bool
         Whether later samples may have more features than those before them.
 
@@ -81,6 +81,10 @@ class Format:
     is_binary: bool = False
     holds_texts: bool = False
     may_widen: bool = False
+
+    def is_text(self, options: Options) -> bool:
+        """Whether the samples of files read with these options are texts, not numbers."""
+        return self.holds_texts or (options.text is not None and "text" in self.options)
 
     @property
     def is_written(self) -> bool:

@@ -1,4 +1,4 @@
-"""CSV files with a header: a number in every column but the label's."""
+"""CSV files with a header: a number in every column but the label's, or texts in some columns."""
 
 from __future__ import annotations
 
@@ -6,22 +6,36 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import dropwhile, islice
+from threading import Lock
 from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
 
-from narrows.io.chunk import Chunk, Labels, Options, feature_columns, label_column
+from narrows.io.chunk import (
+    TEXT,
+    Chunk,
+    Labels,
+    Options,
+    check_columns,
+    feature_columns,
+    label_column,
+)
 from narrows.io.formats.base import Format, column_names, label_name, whole
 from narrows.io.lines import Lines, weight
 from narrows.solve.errors import DataError, ParameterError
 
 _CELLS = 1_000_000  # in a chunk, at most
+_SHOWN = 40  # characters of a cell in a message
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
-    """Yield chunks of dense samples, the features in the order of `options.columns` if given."""
+    """Yield chunks of texts, or dense samples with features in the order of `options.columns`."""
+    if options.text is not None:
+        yield from _read_texts(stream, name, options, options.text)
+        return
     lines_in = Lines(stream, name, options.max_line_mb)
     rows, header, label = _open(lines_in, name, options)
     features = feature_columns(header, label, options, name, 1)
@@ -34,26 +48,58 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     while block := list(islice(rows, size)):
         lines = [line for line, _ in block]
         for line, cells in block:
-            if len(cells) != len(header):
-                raise DataError(name, f"expected {len(header)} cells, got {len(cells)}.", line)
+            _check_length(cells, header, name, line)
         table = np.array([cells for _, cells in block], dtype=object)
         y = None
         if label is not None:
             cells = table[:, header.index(label)].tolist()
             if numbers is None:
                 numbers = _is_number(cells[0])
-            found = [_as_label(cell, numbers) for cell in cells]
-            y = labels.array([labels.check(*pair) for pair in zip(found, lines, strict=True)])
+            y = _as_labels(cells, numbers, labels, lines)
         X = _as_numbers(table[:, at], lines, features, name)
         yield Chunk(X, y, lines, tuple(features), tuple(header), lines_in.is_truncated)
 
 
+def _read_texts(
+    stream: IO[bytes], name: str, options: Options, columns: tuple[str, ...]
+) -> Iterator[Chunk]:
+    """Yield chunks whose X is a list of texts: those of each row, joined by a newline."""
+    lines_in = Lines(stream, name, options.max_line_mb)
+    with _cells_up_to(lines_in.longest):
+        rows, header, label = _open(lines_in, name, options)
+        check_columns(header, columns, TEXT, name, 1)
+        at = [header.index(column) for column in columns]
+        label_at = None if label is None else header.index(label)
+        labels = Labels(name, options.labels_required, f"{label!r}")
+        numbers = options.get("number_labels")
+        while True:
+            texts: list[str] = []
+            cells: list[str] = []
+            lines: list[int] = []
+            for line, row in islice(rows, options.chunk_rows):
+                _check_length(row, header, name, line)
+                texts.append("\n".join([row[k] for k in at]))
+                if label_at is not None:
+                    cells.append(row[label_at])
+                lines.append(line)
+            if not lines:
+                return
+            y = None
+            if label is not None:
+                if numbers is None:
+                    numbers = _is_number(cells[0])
+                y = _as_labels(cells, numbers, labels, lines)
+            yield Chunk(texts, y, lines, None, tuple(header), lines_in.is_truncated)
+
+
 def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
     """Find whether all labels are integers: one that is not makes the others text, too."""
-    rows, header, label = _open(Lines(stream, name, options.max_line_mb), name, options)
-    at = None if label is None else header.index(label)
-    are_numbers = at is not None and all(_is_number(row[at]) for _, row in rows if len(row) > at)
-    return {"number_labels": are_numbers}
+    lines = Lines(stream, name, options.max_line_mb)
+    with _cells_up_to(lines.longest):
+        rows, header, label = _open(lines, name, options)
+        at = None if label is None else header.index(label)
+        found = at is not None and all(_is_number(row[at]) for _, row in rows if len(row) > at)
+    return {"number_labels": found}
 
 
 def _open(
@@ -97,6 +143,32 @@ def _rows(lines: Lines, name: str) -> Iterator[tuple[int, list[str]]]:
         raise DataError(name, problem, reader.line_num) from None
 
 
+_limits: list[int] = []  # that readers of long cells have found, one for each reader
+_limits_lock = Lock()
+
+
+@contextmanager
+def _cells_up_to(size: int) -> Iterator[None]:
+    """Let `csv` read cells of so many characters; its limit is one for the whole process."""
+    with _limits_lock:
+        _limits.append(csv.field_size_limit(max(size, csv.field_size_limit())))
+    try:
+        yield
+    finally:
+        with _limits_lock:
+            first = _limits[0]
+            _limits.pop()
+            if not _limits:
+                csv.field_size_limit(first)
+
+
+def _check_length(cells: list[str], header: list[str], name: str, line: int) -> None:
+    if len(cells) != len(header):
+        problem = f"expected {len(header)} cells, got {len(cells)}."
+        quoted = " Put cells that hold commas or several lines in double quotes."
+        raise DataError(name, problem + quoted * (len(cells) > len(header)), line)
+
+
 def _is_number(cell: str) -> bool:
     """Whether a label is an integer, and written as one would write it: not 01, not 1_0."""
     try:
@@ -110,6 +182,12 @@ def _as_label(cell: str, numbers: bool) -> Any:
     return int(cell) if numbers and _is_number(cell) else cell or None
 
 
+def _as_labels(cells: list[str], numbers: bool, labels: Labels, lines: list[int]) -> Any:
+    """Return checked labels as an array, or None where there are none."""
+    found = [_as_label(cell, numbers) for cell in cells]
+    return labels.array([labels.check(*pair) for pair in zip(found, lines, strict=True)])
+
+
 def _as_numbers(table: np.ndarray, lines: list[int], features: list[str], name: str) -> np.ndarray:
     try:
         if not any("_" in cell for cell in table.flat):  # Python takes 1_000, too
@@ -121,9 +199,19 @@ def _as_numbers(table: np.ndarray, lines: list[int], features: list[str], name: 
             try:
                 float(cell.replace("_", "?"))
             except ValueError:
-                problem = f"column {column!r}: expected a number, got {cell!r}."
-                raise DataError(name, problem, line) from None
+                problem = f"column {column!r}: expected a number, got {_shortened(cell)}."
+                raise DataError(name, f"{problem} {_advice(cell)}", line) from None
     raise AssertionError("a cell that is no number was not found")
+
+
+def _shortened(cell: str) -> str:
+    return repr(cell) if len(cell) <= _SHOWN else repr(cell[:_SHOWN]) + "…"
+
+
+def _advice(cell: str) -> str:
+    if not cell.strip():
+        return "Fill in a number, or remove the row."
+    return "Set text (--text) to read texts, or label (--label) if the column holds labels."
 
 
 def _no_formula(text: str) -> str:
@@ -177,6 +265,6 @@ class _Writer:
 
 
 FORMAT = Format(
-    "CSV", (".csv",), read, _Writer, options=("label", "csv_safe"),
+    "CSV", (".csv",), read, _Writer, options=("label", "text", "csv_safe"),
     survey=survey, surveyed={"number_labels": all}, first_row=re.compile(rb".*,.*"),
 )  # fmt: skip

@@ -30,7 +30,6 @@ from narrows.solve.sums import blocks
 _CELLS = 4_000_000  # numbers in a chunk, at most, unless a sample has more
 _GATHERED = 1 << 24  # entries of a matrix stored by columns that a pass gathers, at most
 _LARGEST = np.iinfo(np.int32).max
-_OLD = "h5sparse_format", "h5sparse_shape"  # attributes that anndata before 0.7 wrote
 _DAMAGE = (
     OSError, KeyError, ValueError, TypeError, IndexError, AttributeError, RuntimeError,
     OverflowError, MemoryError,
@@ -108,15 +107,18 @@ def _matrix(file: Any, name: str) -> _Dense | _Rows:
         raise DataError(
             name, f"expected a matrix X, got only {', '.join(file) or 'an empty file'}."
         )
-    X = file["X"]
+    return stored_matrix(file["X"], name)
+
+
+def stored_matrix(X: Any, name: str) -> _Dense | _Rows:
+    """Return what reads a matrix of a file: a dataset, or a group with the parts of CSR or CSC."""
     if not hasattr(X, "keys"):
         return _Dense(X, name)
-    old, old_shape = _OLD
-    stored = _text(X.attrs.get("encoding-type", X.attrs.get(old, "no type")))
+    stored = _text(X.attrs.get("encoding-type", "no encoding-type"))
     kind = {"csr": _Rows, "csc": _Columns}.get(stored.removesuffix("_matrix"))
     if kind is None:
         raise DataError(name, f"expected X to be dense, csr_matrix or csc_matrix, got {stored}.")
-    n, d = (int(size) for size in X.attrs.get("shape", X.attrs.get(old_shape)))
+    n, d = (int(size) for size in X.attrs["shape"])
     return kind(X, (n, d), name)
 
 
@@ -249,21 +251,24 @@ def _float_type(data: Any, name: str) -> Any:
 # -- names and labels ----------------------------------------------------------------------------
 
 
-def _is_table(element: Any) -> bool:
-    """Whether `obs` or `var` is a group with an array for each column, as since anndata 0.7."""
-    return hasattr(element, "keys") and "_index" in element.attrs
-
-
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _table(file: Any, part: str, name: str) -> tuple[Any, str]:
+    """Return `obs` or `var`, and the name of its index; DataError where they are records."""
+    table = file[part]
+    if not hasattr(table, "keys"):
+        problem = "expected a file of anndata 0.7 or later, got one of an older version."
+        raise DataError(name, f"{problem} Read it with anndata, and write it again.")
+    return table, _text(table.attrs["_index"])
 
 
 def _names(file: Any, name: str) -> list[str]:
     """Return `var_names`."""
     _, read_elem = libraries()
-    var = file["var"]
-    names = read_elem(var[_text(var.attrs["_index"])] if _is_table(var) else var)
-    names = [str(each) for each in (names if _is_table(var) else names.index)]
+    var, index = _table(file, "var", name)
+    names = [str(each) for each in read_elem(var[index])]
     if len(set(names)) < len(names):
         values, count = np.unique(np.array(names), return_counts=True)
         problem = f"expected different var_names, got {str(values[count > 1][0])!r} twice."
@@ -274,13 +279,15 @@ def _names(file: Any, name: str) -> list[str]:
 def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None:
     """Return the labels of all cells; None without a column, or where some cells have none."""
     _, read_elem = libraries()
-    obs = file["obs"]
-    table = obs if _is_table(obs) else read_elem(obs)  # of old files, at once
-    index = _text(obs.attrs["_index"]) if _is_table(obs) else ""
-    label = label_column([column for column in table if column != index], options, name)
+    obs, index = _table(file, "obs", name)
+    columns = [column for column in obs if column not in (index, "__categories")]
+    label = label_column(columns, options, name)
     if label is None:
         return None
-    code, found = _codes(read_elem(obs[label]) if _is_table(obs) else table[label])
+    # anndata 0.7 wrote numbers that refer to categories elsewhere in obs
+    refers = "categories" in obs[label].attrs
+    column = read_elem(obs)[label] if refers else read_elem(obs[label])
+    code, found = _codes(column)
     if len(code) != n:
         raise DataError(name, f"column {label!r} of obs: expected {n} labels, got {len(code)}.")
     missing = np.flatnonzero(code < 0)

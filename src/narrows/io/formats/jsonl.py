@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
-from narrows.io.chunk import Chunk, Labels, Options
+from narrows.io.chunk import TEXT, Chunk, Labels, Options
 from narrows.io.formats.base import Format
 from narrows.io.lines import Lines
 from narrows.solve.errors import DataError
@@ -22,7 +22,7 @@ _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks whose X is a list of texts; other keys are ignored."""
-    text_key, label_key = options.text or "text", options.label or "label"
+    text_keys, label_key = options.text or (TEXT,), options.label or "label"
     labels = Labels(name, options.labels_required, f"{label_key!r}")
     splits: set[str] = set()
     texts: list[str] = []
@@ -36,15 +36,16 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         if options.split is not None and str(row.get("split")) != options.split:
             splits.add(str(row.get("split")))
             continue
-        text = row.get(text_key)
-        if not isinstance(text, str):
-            raise DataError(name, f"{text_key!r}: expected text, got {_kind(text)}.", number)
+        pieces: list[Any] = [row.get(key) for key in text_keys]
+        for key, piece in zip(text_keys, pieces, strict=True):
+            if not isinstance(piece, str):
+                raise DataError(name, f"{key!r}: expected text, got {_kind(piece)}.", number)
         label = row.get(label_key)
         if not isinstance(label, str | int | float | None):
             problem = f"{label_key!r}: expected text or a number, got {_kind(label)}."
             raise DataError(name, problem, number)
         found.append(labels.check(label, number))
-        texts.append(text)
+        texts.append("\n".join(pieces))
         lines.append(number)
         any_read = True
         if len(texts) == options.chunk_rows:

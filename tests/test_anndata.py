@@ -1,0 +1,323 @@
+"""Single cells in Python: SciPy's test, and scanpy's tables, from one pass."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from narrows import CHI, IG, MI, OC, OCFS, SRDA, FisherFS, load, save
+from narrows.anndata import rank_genes, reduce
+from narrows.solve.errors import ParameterError
+
+anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+pd = pytest.importorskip("pandas")
+
+N, D, KINDS = 240, 30, np.array(["B", "NK", "T", "mono"], dtype=object)
+FORMS = {
+    "dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix,
+    "array": sparse.csr_array,
+}  # fmt: skip
+
+
+def counts(dtype=np.float64):
+    """Logarithmised counts of four groups; a gene is never found, and another is constant."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, len(KINDS), N)
+    rates = rng.gamma(0.5, 1.0, (len(KINDS), D))
+    X = np.log1p(rng.poisson(rates[code] * rng.gamma(1.0, 1.0, (N, 1)))).astype(dtype)
+    X[:, 3], X[:, 7] = 0, 1.5
+    return X, code
+
+
+def cells(form="csr", dtype=np.float64, missing=False, path=None):
+    X, code = counts(dtype)
+    if missing:
+        code = np.where(np.arange(N) % 7 == 2, -1, code)
+    obs = pd.DataFrame(
+        {"kind": pd.Categorical.from_codes(code, pd.Index(KINDS, dtype=object))},
+        pd.Index([f"cell{i}" for i in range(N)], dtype=object),
+    )
+    var = pd.DataFrame(index=pd.Index([f"gene{k}" for k in range(D)], dtype=object))
+    adata = anndata.AnnData(FORMS[form](X), obs, var)
+    if path is not None:
+        adata.write_h5ad(path)
+        adata = anndata.read_h5ad(path, backed="r")
+    return adata, X, code
+
+
+def table(adata, group, key="rank_genes_groups"):
+    """The results for a group, in the order of the genes."""
+    found = adata.uns[key]
+    fields = {name: found[name][group] for name in found if name != "params"}
+    return pd.DataFrame(fields).set_index("names").reindex(adata.var_names)
+
+
+def check_against_scipy(adata, X, inside, outside, group):
+    """The table of a group is that of SciPy's test of two samples."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the genes that do not vary
+        t, p = stats.ttest_ind(X[inside], X[outside], equal_var=False)
+    found = table(adata, group)
+    still = np.isnan(t) | np.isin(np.arange(D), (3, 7))
+    t[still], p[still] = 0, 1
+    np.testing.assert_allclose(found["scores"], t, rtol=1e-6)
+    np.testing.assert_allclose(found["pvals"], p, rtol=1e-6)
+    np.testing.assert_allclose(found["pvals_adj"], stats.false_discovery_control(p), rtol=1e-6)
+    above, below = (np.expm1(X[rows].mean(axis=0)) + 1e-9 for rows in (inside, outside))
+    np.testing.assert_allclose(found["logfoldchanges"], np.log2(above / below), 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("backed", [False, True])
+def test_scores_are_those_of_welchs_test(tmp_path, form, backed):
+    path = tmp_path / "a.h5ad" if backed else None
+    adata, X, code = cells(form, missing=True, path=path)
+    assert rank_genes(adata, "kind", chunk_size=50) is None
+    found = adata.uns["rank_genes_groups"]
+    assert found["names"].dtype.names == tuple(KINDS)
+    assert found["params"]["groupby"] == "kind"
+    for g, kind in enumerate(KINDS):
+        assert (np.diff(found["scores"][kind]) <= 0).all()
+        check_against_scipy(adata, X, code == g, code != g, kind)  # with cells of no group
+
+
+def test_some_groups_against_a_reference():
+    adata, X, code = cells("dense")
+    rank_genes(adata, "kind", groups=["T", "B"], reference="NK", key_added="t")
+    adata.uns["rank_genes_groups"] = adata.uns["t"]
+    assert adata.uns["t"]["names"].dtype.names == ("T", "B")
+    check_against_scipy(adata, X, code == 2, code == 1, "T")
+    check_against_scipy(adata, X, code == 0, code == 1, "B")
+    rank_genes(adata, "kind", groups=["T"], n_genes=4, corr_method="bonferroni")
+    found = adata.uns["rank_genes_groups"]
+    assert found["names"].shape == (4,)
+    np.testing.assert_allclose(found["pvals_adj"]["T"], np.minimum(1, D * found["pvals"]["T"]))
+
+
+def test_offsets_and_other_types_of_groups():
+    """Variances are measured from an origin, so that they keep their digits."""
+    X, code = counts()
+    adata = anndata.AnnData(X + 1e7)
+    adata.obs["number"], adata.obs["truth"] = code, code > 1
+    rank_genes(adata, "number")
+    plain = anndata.AnnData(X, adata.obs)
+    rank_genes(plain, "number")
+    for group in ("0", "1", "2", "3"):
+        scores = table(adata, group)["scores"], table(plain, group)["scores"]
+        np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-5)
+    rank_genes(adata, "truth")
+    assert adata.uns["rank_genes_groups"]["names"].dtype.names == ("False", "True")
+
+
+def test_layers_raw_counts_and_copies():
+    adata, X, _ = cells()
+    adata.layers["half"] = sparse.csr_matrix(X / 2)
+    other = rank_genes(adata, "kind", layer="half", copy=True)
+    assert "rank_genes_groups" not in adata.uns
+    rank_genes(adata, "kind")
+    scores = (table(each, "T")["scores"] for each in (adata, other))
+    np.testing.assert_allclose(*scores, rtol=1e-6)
+    changes = (table(each, "T")["logfoldchanges"] for each in (adata, other))
+    assert not np.allclose(*changes)
+    adata.raw = anndata.AnnData(sparse.csr_matrix(X[:, ::-1]), adata.obs, adata.var)
+    rank_genes(adata, "kind")
+    assert adata.uns["rank_genes_groups"]["params"]["use_raw"] is True
+    assert not np.allclose(table(adata, "T")["scores"], table(other, "T")["scores"])
+
+
+@pytest.mark.parametrize("method", ["ocfs", "ig", "chi", "mi"])
+def test_selectors_rank_genes_by_their_scores_for_each_class(method):
+    adata, X, code = cells(missing=True)
+    rank_genes(adata, "kind", method=method)
+    found = adata.uns["rank_genes_groups"]
+    selector = {"ocfs": OCFS, "ig": IG, "chi": CHI, "mi": MI}[method]()
+    selector.fit(X[code >= 0], code[code >= 0])
+    for g, kind in enumerate(KINDS):
+        np.testing.assert_allclose(table(adata, kind)["scores"], selector.class_scores_[g], 1e-6)
+        assert np.isnan(found["pvals"][kind]).all()
+
+
+def wrong(problem):
+    """A call that names something unknown, and the message."""
+    return {
+        "key": ({"key": "sort"}, r"expected a known key, got 'sort'\. "),
+        "method": ({"method": "t_test"}, r"known method, got 't_test'\. Did you mean t-test\?"),
+        "group": ({"groups": ["T", "C"]}, r"expected a known group, got 'C'"),
+        "groups": ({"groups": "T"}, r'expected groups to be "all" or a list, got \'T\''),
+        "reference": ({"reference": "TT"}, r"known group, got 'TT'\. Did you mean T\?"),
+        "layer": ({"layer": "raw"}, r"expected a known layer, got 'raw'\. There is none\."),
+        "raw": ({"use_raw": True}, r"expected use_raw=False, got True and no adata\.raw"),
+        "correction": ({"corr_method": "holm"}, r"known corr_method, got 'holm'"),
+        "selector": ({"method": "ig", "reference": "T"}, r'expected reference="rest" for method'),
+        "none": ({"groups": ["T"], "reference": "T"}, r"expected a group beside the reference"),
+    }[problem]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    ["key", "method", "group", "groups", "reference", "layer", "raw", "correction", "selector",
+     "none"],
+)  # fmt: skip
+def test_what_is_unknown_is_an_error(problem):
+    options, message = wrong(problem)
+    adata, _, _ = cells()
+    with pytest.raises(ParameterError, match=f"rank_genes: .*{message}"):
+        rank_genes(adata, **{"key": "kind", **options})
+    assert not adata.uns
+
+
+def test_groups_of_a_single_cell_are_an_error():
+    adata = anndata.AnnData(np.eye(5))
+    adata.obs["kind"] = pd.Categorical.from_codes(
+        [0, 0, 1, 1, 2], pd.Index(["a", "b", "c", "unused"], dtype=object)
+    )
+    with pytest.raises(ParameterError, match=r"two cells in group 'c', got 1\. Leave it"):
+        rank_genes(adata, "kind")
+    rank_genes(adata, "kind", groups=["a", "b"])
+    adata.obs["kind"] = "a"
+    with pytest.raises(ParameterError, match="at least two cells in the rest, got 0"):
+        rank_genes(adata, "kind")
+
+
+# -- reduce ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("backed", [False, True])
+def test_cells_are_reduced_and_those_without_a_group_too(tmp_path, form, backed):
+    path = tmp_path / "a.h5ad" if backed else None
+    adata, X, code = cells(form, missing=True, path=path)
+    assert reduce(adata, "kind", chunk_size=50) is None
+    has = code >= 0
+    Y = X if form == "dense" else sparse.csr_array(X)
+    srda = SRDA().fit(Y[has], KINDS[code[has]].astype(str))
+    np.testing.assert_allclose(adata.obsm["X_srda"], srda.transform(Y), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(adata.varm["srda"], srda.components_.T, rtol=1e-6, atol=1e-8)
+    found = adata.uns["srda"]
+    assert found["classes"].tolist() == KINDS.tolist()
+    assert found["params"]["key"] == "kind"
+    np.testing.assert_allclose(found["variance"], srda.eigenvalues_, rtol=1e-6)
+
+
+def test_an_estimator_is_fitted_and_reduces_files_of_cells(tmp_path, run):
+    adata, X, code = cells()
+    srda = SRDA(alpha=1.0)
+    reduce(adata, "kind", method=srda, n_components=2, key_added="two")
+    assert adata.obsm["two"].shape == (N, 2)
+    assert adata.varm["two"].shape == (D, 2)
+    assert srda.predict(X).shape == (N,)
+    save(srda, tmp_path / "m.narrows")
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    np.testing.assert_allclose(
+        anndata.read_h5ad(tmp_path / "a.h5ad").uns["two"]["variance"], srda.eigenvalues_
+    )
+    assert run("transform m.narrows a.h5ad -o r.npz")[0] == 0
+    with np.load(tmp_path / "r.npz") as archive:
+        np.testing.assert_allclose(archive["X"], adata.obsm["two"], rtol=1e-6, atol=1e-9)
+        assert archive["y"].tolist() == KINDS[code].tolist()
+    assert load(tmp_path / "m.narrows").get_params()["n_components"] == 2
+
+
+def test_a_representation_or_a_layer_is_reduced():
+    adata, X, code = cells("dense")
+    adata.obsm["X_pca"] = X[:, :9]
+    adata.layers["half"] = X / 2
+    other = reduce(adata, "kind", method="lda", use_rep="X_pca", copy=True)
+    assert "X_lda" not in adata.obsm
+    assert (other.obsm["X_lda"].shape, "lda" in other.varm) == ((N, 3), False)
+    reduce(adata, "kind", method="oc", layer="half")
+    np.testing.assert_allclose(adata.varm["oc"], OC().fit(X, code).components_.T, atol=1e-10)
+
+
+@pytest.mark.parametrize("backed", [False, True])
+def test_selectors_describe_genes(tmp_path, backed):
+    path = tmp_path / "a.h5ad" if backed else None
+    adata, X, code = cells(path=path)
+    reduce(adata, "kind", method=FisherFS(n_features=6))
+    fisher = FisherFS(n_features=6).fit(sparse.csr_array(X), code)
+    np.testing.assert_allclose(adata.var["fisherfs_score"], fisher.scores_, rtol=1e-9)
+    assert adata.var["fisherfs_selected"].to_numpy().tolist() == fisher.get_support().tolist()
+    assert adata.uns["fisherfs"]["params"]["n_features"] == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"key": "sort"}, "expected a known key, got 'sort'"),
+        ({"method": "umap"}, "expected a known method, got 'umap'"),
+        ({"use_rep": "X_pca"}, "expected a known use_rep, got 'X_pca'. There is none"),
+        ({"method": "ocfs", "n_components": 3}, "expected no n_components for ocfs, got 3"),
+        ({"method": "ocfs", "use_rep": "X_pca"}, "expected no use_rep for ocfs, which selects"),
+    ],
+)
+def test_what_reduce_does_not_know_is_an_error(options, message):
+    adata, _, _ = cells()
+    with pytest.raises(ParameterError, match=f"reduce: {message}"):
+        reduce(adata, **{"key": "kind", **options})
+    assert not adata.uns
+
+
+@pytest.mark.parametrize("function", [rank_genes, reduce])
+def test_a_file_is_not_copied(tmp_path, function):
+    adata, _, _ = cells(path=tmp_path / "a.h5ad")
+    with pytest.raises(ParameterError, match="expected copy=False for a backed AnnData"):
+        function(adata, "kind", copy=True)
+
+
+# -- scanpy ----------------------------------------------------------------------------------------
+
+SETTINGS = [
+    {}, {"groups": ["T", "B"]}, {"reference": "NK"}, {"groups": ["T", "B"], "reference": "NK"},
+    {"method": "t-test_overestim_var"}, {"corr_method": "bonferroni"}, {"n_genes": 5},
+    {"base": 2},
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("form", ["dense", "csr", "csc"])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_results_are_those_of_scanpy(form, dtype, settings):
+    scanpy = pytest.importorskip("scanpy", reason="scanpy is not installed")
+    settings = dict(settings)
+    adata, _, _ = cells(form, dtype, missing=True)
+    if base := settings.pop("base", None):
+        adata.uns["log1p"] = {"base": base}
+    other = adata.copy()
+    rank_genes(adata, "kind", **settings)
+    scanpy.tl.rank_genes_groups(other, "kind", **{"method": "t-test", **settings})
+    ours, theirs = (each.uns["rank_genes_groups"] for each in (adata, other))
+    assert ours["params"] == theirs["params"]
+    assert set(ours) == set(theirs)
+    for field in set(ours) - {"params"}:
+        assert ours[field].dtype == theirs[field].dtype
+    for kind in ours["names"].dtype.names:
+        a, b = (table(each, kind).sort_index(axis=1) for each in (adata, other))
+        assert a.notna().equals(b.notna())  # the same names, perhaps the n_genes best
+        for field in a:
+            np.testing.assert_allclose(a[field], b[field], rtol=1e-6, atol=1e-12)
+    first, second = (scanpy.get.rank_genes_groups_df(each, "T") for each in (adata, other))
+    assert first.columns.tolist() == second.columns.tolist()
+    for method in ("ocfs", "ig"):
+        rank_genes(adata, "kind", method=method)
+        assert len(scanpy.get.rank_genes_groups_df(adata, None)) == len(KINDS) * D
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_scanpy_draws_the_results(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    scanpy = pytest.importorskip("scanpy", reason="scanpy is not installed")
+    adata, _, _ = cells("csr", np.float32)
+    rank_genes(adata, "kind")
+    reduce(adata, "kind")
+    reduce(adata, "kind", method=OCFS(n_features=10))
+    scanpy.pl.rank_genes_groups(adata, n_genes=5, show=False)
+    scanpy.pl.rank_genes_groups_dotplot(adata, n_genes=3, dendrogram=False, show=False)
+    scanpy.pl.embedding(adata, "X_srda", color="kind", show=False)
+    scanpy.pp.pca(adata, mask_var="ocfs_selected", n_comps=5)
+    scanpy.pp.neighbors(adata, use_rep="X_srda")
