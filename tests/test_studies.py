@@ -73,14 +73,16 @@ def _vectors():
 def test_the_continued_discriminants_begin_with_those_of_discriminant_analysis():
     part = _vectors()
     X, y = part.X.astype(np.float64), part.y
-    V = reducers.continued(X, y)
+    values, V = reducers.continued(X, y)
     means = np.array([X[y == c].mean(axis=0) for c in range(6)])
     within = (X - means[y]).T @ (X - means[y]) / len(X)
     within += reducers.SHRINKAGE * np.trace(within) / 12 * np.eye(12)
-    np.testing.assert_allclose(V @ within @ V.T, np.eye(12), atol=1e-9)
+    np.testing.assert_allclose(V.T @ within @ V, np.eye(12), atol=1e-9)
+    np.testing.assert_allclose(np.sum((X - X.mean(axis=0)) @ V, axis=0), 0, atol=1e-8)
+    np.testing.assert_allclose(np.var(X @ V, axis=0), values)
     between = np.cov((means[y]).T, bias=True)
     W = eigh(between, within)[1][:, -5:]
-    assert subspace_angles(V[:5].T, W).max() < 0.05
+    assert subspace_angles(V[:, :5], W).max() < 0.05
 
 
 def test_reducers_return_as_many_dimensions_as_asked_for_or_none():

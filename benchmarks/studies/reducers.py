@@ -61,7 +61,7 @@ def kernel_srda(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
 
 
 def mmc(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
-    """Return p directions of the maximum margin criterion, its weight chosen by held-out samples."""
+    """Return p directions of the maximum margin criterion, with a chosen weight."""
     return _of_transform(MMC(n_components=X.shape[1], eps="cv").fit(X, y).transform)
 
 
@@ -76,13 +76,22 @@ def srda_and_pca(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
 
 def continued_lda(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
     """Return the directions of discriminant analysis, and those that follow."""
-    V, mean = continued(X, y), X.mean(axis=0)
-    c = len(np.unique(y))
-    return lambda Z, p: _joined(X - mean, Z - mean, V[: c - 1], V[c - 1 : p]) if p >= c else None
+    mean, c = X.mean(axis=0), len(np.unique(y))
+    values, V = continued(X, y)
+
+    def reduce(Z: np.ndarray, p: int) -> np.ndarray | None:
+        if p < c:
+            return None
+        W = V[:, :p].copy()  # the mean squared length of samples in W is the sum of their values
+        W[:, : c - 1] *= max(1.0, np.sqrt(values[c - 1 : p].sum() / values[: c - 1].sum()))
+        reduced: np.ndarray = (Z - mean) @ W
+        return reduced
+
+    return reduce
 
 
-def continued(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return all v with C v = lambda (S_w + SHRINKAGE t I) v, one per row, largest lambda first.
+def continued(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return all v with C v = lambda (S_w + SHRINKAGE t I) v, and lambda, which descends.
 
     t is the mean of the diagonal of S_w, and v'(S_w + SHRINKAGE t I) v = 1. The first n_classes - 1
     are those of regularised discriminant analysis. The others are principal components after a
@@ -91,8 +100,8 @@ def continued(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     stats = ClassStats.of(X, y, second="cross")
     C, D = stats.covariance(), stats.means - stats.mean
     S = C - (stats.priors() * D.T) @ D
-    V: np.ndarray = eigh(C, S + SHRINKAGE * np.mean(np.diag(S)) * np.eye(len(S)))[1]
-    return V[:, ::-1].T
+    values, V = eigh(C, S + SHRINKAGE * np.mean(np.diag(S)) * np.eye(len(S)))
+    return values[::-1], V[:, ::-1]
 
 
 def _joined(X: np.ndarray, Z: np.ndarray, W: np.ndarray, V: np.ndarray) -> np.ndarray:
