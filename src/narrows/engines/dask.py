@@ -138,8 +138,7 @@ def fit(
     label, text, vector, split, width, zero_based, chunk_rows, max_line_mb
         How to read files and tables; see `narrows.read.iter_chunks`.
     vectoriser : Vectoriser, optional
-        Counts the terms of texts, which are then read twice; `narrows.text.Tfidf` by
-        default.
+        Counts the terms of texts, in a pass of its own; `narrows.text.Tfidf` by default.
     progress : bool, default=False
         Show on stderr how many parts are done.
 

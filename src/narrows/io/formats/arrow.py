@@ -74,7 +74,7 @@ def _lists(table: Any, column: str, name: str, lines: range) -> tuple[np.ndarray
     """Return the lengths of the lists, and their entries one after another."""
     array = _column(table, column)
     if not _is_list(array.type):
-        raise DataError(name, f"column {column!r}: expected lists, got {_shown(array.type)}.")
+        raise DataError(name, f"column {column!r}: expected lists, got {shown(array.type)}.")
     _refuse_nulls(array, column, name, lines)
     flat = array.flatten()
     if flat.null_count:
@@ -89,7 +89,7 @@ def _column(table: Any, column: str) -> Any:
     return parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
 
 
-def _shown(kind: Any) -> str:
+def shown(kind: Any) -> str:
     """Return a type on one line: the names of its fields may hold anything."""
     return repr(str(kind))[1:-1]
 
@@ -115,10 +115,52 @@ def numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
     kind = array.type
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         advice = " Set text (--text) to read texts." * _is_string(kind)
-        raise DataError(name, f"column {column!r}: expected numbers, got {_shown(kind)}.{advice}")
+        raise DataError(name, f"column {column!r}: expected numbers, got {shown(kind)}.{advice}")
     _refuse_nulls(array, column, name, lines)
     values = array.to_numpy(zero_copy_only=False)
     return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
+
+
+def vectors(table: Any, column: str, width: int, name: str, lines: range) -> np.ndarray:
+    """Return lists of floats as dense samples, of `width` features unless it is 0.
+
+    They are the memory of Arrow, which cannot be written to, except for float16.
+    """
+    array = _column(table, column)
+    if isinstance(array.type, pyarrow().BaseExtensionType):
+        array = array.storage
+    if not is_vector(array.type):
+        problem = f"column {column!r}: expected lists of floats, got {shown(array.type)}."
+        raise DataError(name, problem)
+    if array.null_count:
+        k = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+        raise DataError(name, f"column {column!r}: expected a vector, got a null.", lines[k])
+    flat, n = array.flatten(), len(array)
+    if pyarrow().types.is_fixed_size_list(array.type):
+        found, odd = array.type.list_size, None
+    else:
+        counts = array.value_lengths().to_numpy()
+        found = width or int(counts[0])
+        odd = int(np.argmax(counts != found)) if (counts != found).any() else None
+    if odd is not None or (width and found != width) or not found:
+        expected, got = (width or found or "several"), (found if odd is None else counts[odd])
+        problem = f"column {column!r}: expected vectors of {expected} numbers, got {got}."
+        raise DataError(name, problem, lines[odd or 0])
+    if flat.null_count:
+        k = int(np.argmax(flat.is_null().to_numpy(zero_copy_only=False))) // found
+        problem = f"column {column!r}: expected vectors without nulls, got a null."
+        raise DataError(name, problem, lines[k])
+    values = flat.to_numpy(zero_copy_only=False).reshape(n, found)
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+def is_vector(kind: Any) -> bool:
+    """Whether a column of this type holds lists of floats."""
+    if isinstance(kind, pyarrow().BaseExtensionType):
+        kind = kind.storage_type
+    types = pyarrow().types
+    are_lists = _is_list(kind) or types.is_fixed_size_list(kind)
+    return are_lists and bool(types.is_floating(kind.value_type))
 
 
 def texts_of(table: Any, columns: Sequence[str], name: str, lines: range) -> list[str]:
@@ -128,7 +170,7 @@ def texts_of(table: Any, columns: Sequence[str], name: str, lines: range) -> lis
         array = _column(table, column)
         types, kind = pyarrow().types, array.type
         if not _is_string(kind.value_type if types.is_dictionary(kind) else kind):
-            raise DataError(name, f"column {column!r}: expected texts, got {_shown(kind)}.")
+            raise DataError(name, f"column {column!r}: expected texts, got {shown(kind)}.")
         _refuse_nulls(array, column, name, lines)
         texts.append(_strings(array, column, name, lines))
     return texts[0] if len(texts) == 1 else ["\n".join(row) for row in zip(*texts, strict=True)]
@@ -179,4 +221,4 @@ def labels_of(table: Any, label: str, width: int, name: str, lines: range) -> An
         for text, line in zip(texts, lines, strict=True):
             check_text(text, name, line)
         return np.array(texts)
-    raise DataError(name, f"{label!r}: expected text or integers, got {_shown(kind)}.")
+    raise DataError(name, f"{label!r}: expected text or integers, got {shown(kind)}.")

@@ -20,11 +20,14 @@ from narrows.io.formats.arrow import (
     LARGEST,
     VALUES,
     damage_named,
+    is_vector,
     labels_of,
     numbers,
     pyarrow,
+    shown,
     sparse_samples,
     texts_of,
+    vectors,
 )
 from narrows.io.formats.base import Format, as_int32, column_names, label_name
 from narrows.solve.errors import DataError
@@ -40,6 +43,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         groups, skipped = list(range(file.num_row_groups)), 0
         while groups and skipped + file.metadata.row_group(groups[0]).num_rows <= options.after:
             skipped += file.metadata.row_group(groups.pop(0)).num_rows
+        options = _within_memory(options, _length(file, options.vector))
         # one group after the other: of several, pyarrow keeps those that it has read
         size, columns = options.chunk_rows, _columns_read(file.schema_arrow.names, name, options)
         batches = (
@@ -62,7 +66,29 @@ def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
         damage_named(name, "expected a table that Arrow can read, got another one"),
         pyarrow().RecordBatchReader.from_stream(table) as reader,
     ):
-        yield from _chunks(reader, reader.schema, name, options, 0)
+        schema = reader.schema
+        if options.vector in schema.names:
+            kind = schema.field(options.vector).type
+            options = _within_memory(options, getattr(kind, "list_size", options.width or 0))
+        yield from _chunks(reader, schema, name, options, 0)
+
+
+def _within_memory(options: Options, width: int) -> Options:
+    """Return options by which a chunk of so many features is not too large; 0 is unknown."""
+    most = max(1, _CELLS // max(1, width))
+    return options if options.chunk_rows <= most else options.replace(chunk_rows=most)
+
+
+def _length(file: Any, column: str | None) -> int:
+    """Return the mean length of the lists in a column of a file, 0 where there is no column."""
+    if column is None or not file.num_row_groups:
+        return 0
+    group = file.metadata.row_group(0)
+    for k in range(group.num_columns):
+        leaf = group.column(k)
+        if leaf.path_in_schema.startswith(f"{column}."):
+            return int(leaf.num_values // max(1, group.num_rows))
+    return 0
 
 
 def _all(batches: Iterable[Any], rows: int, name: str) -> Iterator[Any]:
@@ -82,9 +108,7 @@ def _chunks(
     """Yield chunks of record batches, the first of which starts after row `skipped`."""
     label = label_column(schema.names, options, name)
     samples, columns = _samples_of(schema, label, name, options)
-    rows = options.chunk_rows
-    if columns is not None:
-        rows = max(1, min(rows, _CELLS // len(columns)))
+    rows = _within_memory(options, len(columns or ())).chunk_rows
     width, labels = options.width or 0, 0  # features, and columns of an indicator
     for table, lines in _numbered(batches, rows, options.after, skipped):
         y: Any = None
@@ -92,7 +116,7 @@ def _chunks(
             X = samples(table, width, name, lines)
             if label is not None:
                 y = labels_of(table, label, labels, name, lines)
-        if sparse.issparse(X):
+        if not isinstance(X, list):
             width = X.shape[1]
         if sparse.issparse(y):
             labels = y.shape[1]
@@ -108,16 +132,31 @@ def _samples_of(
     if texts is not None:
         check_columns(header, texts, TEXT, name)
         return lambda table, width, *where: texts_of(table, texts, *where), None
+    if options.vector is not None:
+        vector = options.vector
+        check_columns(header, [vector], "vector", name)
+        return lambda table, width, *where: vectors(table, vector, width, *where), None
     if {INDICES, VALUES} <= set(header) and any(
         pyarrow().types.is_nested(schema.field(column).type) for column in (INDICES, VALUES)
     ):
         return sparse_samples, None
     index = _index_of(schema)
     present = [column for column in header if column not in index]
+    _refuse_vectors(schema, present, label, name)
     columns = tuple(feature_columns(present, label, options, name))
     return lambda table, width, *where: np.column_stack(
         [numbers(table, column, *where) for column in columns]
     ), columns
+
+
+def _refuse_vectors(schema: Any, features: list[str], label: str | None, name: str) -> None:
+    """Raise where the features would be lists of floats."""
+    for column in features:
+        kind = schema.field(column).type
+        if column != label and is_vector(kind):
+            problem = f"column {column!r}: expected numbers, got {shown(kind)}."
+            advice = f"Set vector (--vector) to {column!r} to read each list as a sample."
+            raise DataError(name, f"{problem} {advice}")
 
 
 def _index_of(schema: Any) -> set[str]:
@@ -131,10 +170,11 @@ def _index_of(schema: Any) -> set[str]:
 
 def _columns_read(header: Sequence[str], name: str, options: Options) -> list[str] | None:
     """Return the columns to read of a file; None for all of them."""
-    if options.text is None:
+    if options.text is None and options.vector is None:
         return None
     label = label_column(header, options, name)
-    return [*options.text, *([] if label is None else [label])]
+    samples = options.text or [options.vector]
+    return [column for column in (*samples, label) if column is not None]
 
 
 def _numbered(
@@ -230,6 +270,6 @@ class _Writer:
 
 
 FORMAT = Format(
-    "Parquet", (".parquet",), read, _Writer, options=("label", "text"), is_binary=True,
+    "Parquet", (".parquet",), read, _Writer, options=("label", "text", "vector"), is_binary=True,
     may_widen=True,
 )  # fmt: skip
