@@ -1,13 +1,16 @@
-"""The verbs that write data: transform and convert."""
+"""The verbs that write data: transform, predict and convert."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import click
+import numpy as np
+from scipy import sparse
 
 from narrows.command import options, values
 from narrows.command.console import progress, report, say
@@ -21,15 +24,16 @@ from narrows.io.store import load
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
 from narrows.solve.errors import DataError, ParameterError
+from narrows.solve.sums import widened
+
+OUTPUT = click.option(
+    "-o", "--output", required=True, metavar="OUTPUT",
+    help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.",
+)  # fmt: skip
 
 
 @options.verb(
-    options.MODEL, options.INPUT,
-    click.option(
-        "-o", "--output", required=True, metavar="OUTPUT",
-        help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.",
-    ),
-    options.READING, options.WRITING, options.ENGINES,
+    options.MODEL, options.INPUT, OUTPUT, options.READING, options.WRITING, options.ENGINES,
 )  # fmt: skip
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:
     """Reduce the rows of a file with a saved model.
@@ -45,31 +49,122 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     cluster = values.cluster_options(given, "csv_safe")
     if cluster is not None:
         return _transform_on_cluster(model, inputs, output, cluster, reading, as_json)
+    run = _run(model, inputs, output, reading)
+    names = [printable(name) for name in run.estimator.get_feature_names_out()]
+
+    def reduced(X: Any, y: Any) -> tuple[Any, Any]:
+        return run.estimator.transform(X), y
+
+    rows, stopped = _write(run, output, names, reduced, "reducing", given["csv_safe"])
+    found = {"output": output, "rows": rows, "dimensions": len(names)}
+    text = f"{rows:,} rows x {len(names):,} columns written to {output}"
+    report(found, text, as_json, err=output == "-")
+    return 130 if stopped else 0
+
+
+@options.verb(
+    options.MODEL, options.INPUT, OUTPUT,
+    click.option(
+        "--proba", is_flag=True,
+        help="Write the probability of each class, not only that of the predicted one.",
+    ),
+    options.READING, options.WRITING, short_help="Predict the classes of the rows of a file.",
+)  # fmt: skip
+def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **given: Any) -> int:
+    """Predict the classes of the rows of a file with a saved model.
+
+    \b
+    narrows predict model.narrows new.csv -o predicted.csv
+    narrows predict model.narrows mails.jsonl.gz --split test -o - --proba
+
+    The output has a row for each row of the input: `probability`, and the predicted class as
+    `label`. Where the input has labels, the share of equal ones is printed.
+    """  # noqa: D301 - click reads the character
+    inputs, reading = expand_patterns([input]), values.read_options(given)
+    run = _run(model, inputs, output, reading)
+    estimator = run.estimator
+    if not hasattr(estimator, "predict"):
+        raise ParameterError(
+            f"{model}: expected a model that predicts ({values.PREDICTING}), got one of "
+            f"{type(estimator).__name__.lower()}. Reduce the rows with transform, and fit a "
+            "classifier to them."
+        )
+    classes = [printable(str(label)) for label in estimator.classes_.tolist()]
+    several = estimator._several
+    labelled = equal = 0
+
+    def predicted(X: Any, y: Any) -> tuple[Any, Any]:
+        nonlocal labelled, equal
+        probabilities, labels = estimator.predict_proba(X), estimator.predict(X)
+        if y is not None:
+            labelled += len(labels)
+            equal += _n_equal(labels, y)
+        if several:
+            return probabilities, sparse.csr_array(labels)
+        return probabilities if proba else probabilities.max(axis=1, keepdims=True), labels
+
+    names = classes if proba or several else ["probability"]
+    rows, stopped = _write(run, output, names, predicted, "predicting", given["csv_safe"])
+    accuracy = equal / labelled if labelled else None
+    found = {"output": output, "rows": rows, "accuracy": accuracy}
+    text = f"{rows:,} predictions written to {output}"
+    if accuracy is not None:
+        text += f"\n{equal:,} of {labelled:,} are equal to the labels of {input}: {accuracy:.1%}"
+    report(found, text, as_json, err=output == "-")
+    return 130 if stopped else 0
+
+
+def _n_equal(predicted: np.ndarray, y: Any) -> int:
+    """Return how many samples have the labels that were predicted."""
+    if sparse.issparse(y):
+        if predicted.ndim == 1:
+            return 0
+        width = max(y.shape[1], predicted.shape[1])
+        wrong = widened(sparse.csr_array(predicted), width) != widened(y, width)
+        return len(predicted) - int(np.count_nonzero(wrong.sum(axis=1)))
+    if predicted.ndim == 2:
+        return 0
+    return int(np.count_nonzero(predicted.astype(object) == y.astype(object)))
+
+
+def _run(model: str, inputs: list[str], output: str, reading: Options) -> Run:
+    """Return the run of a saved model over inputs whose rows become an output."""
     values.check_output(output, model, *inputs)
     output_format(output)
     estimator = load(model)
     run = Run(estimator, inputs, values.options_of_model(estimator, model, reading))
-    check_kind(input, run.dataset.is_text, is_of_texts(estimator._source), model)
+    check_kind(inputs[0], run.dataset.is_text, is_of_texts(estimator._source), model)
+    return run
+
+
+def _write(
+    run: Run,
+    output: str,
+    names: list[str],
+    of_samples: Callable[[Any, Any], tuple[Any, Any]],
+    description: str,
+    csv_safe: bool,
+) -> tuple[int, bool]:
+    """Write what is made of the samples and labels of each chunk.
+
+    Return the number of rows, and whether Ctrl-C stopped it: the rows so far are then complete.
+    """
     rows, stopped = 0, False
-    names = [printable(name) for name in estimator.get_feature_names_out()]
-    with writer(output, names, csv_safe=given["csv_safe"]) as out, warnings.catch_warnings():
+    with writer(output, names, csv_safe=csv_safe) as out, warnings.catch_warnings():
         # the reader has put the columns into the order of the fit
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
-            for chunk in progress(run.dataset, "reducing"):
-                reduced = estimator.transform(run.samples(chunk))
-                out.write(reduced, chunk.y, inputs[chunk.at.file], chunk.lines)
-                rows += reduced.shape[0]
-        except KeyboardInterrupt:  # between two chunks: the rows so far are complete
+            for chunk in progress(run.dataset, description):
+                X, y = of_samples(run.samples(chunk), chunk.y)
+                out.write(X, y, run.inputs[chunk.at.file], chunk.lines)
+                rows += X.shape[0]
+        except KeyboardInterrupt:  # between two chunks
             if not rows:
                 raise
             stopped = True
     if stopped:
         say(f"interrupted; {output} holds the first {rows:,} rows.")
-    found = {"output": output, "rows": rows, "dimensions": len(names)}
-    text = f"{rows:,} rows x {len(names):,} columns written to {output}"
-    report(found, text, as_json, err=output == "-")
-    return 130 if stopped else 0
+    return rows, stopped
 
 
 def _transform_on_cluster(
@@ -123,4 +218,4 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
     report(found, f"{rows:,} rows written to {output}", as_json, err=output == "-")
 
 
-VERBS = transform, convert
+VERBS = transform, predict, convert

@@ -23,6 +23,7 @@ from narrows.text import HashedTfidf, Tfidf, Vectoriser
 METHODS: dict[str, Any] = {
     name.lower(): families.METHODS[name] for name in sorted(families.METHODS, key=str.lower)
 }
+PREDICTING = ", ".join(name for name, kind in METHODS.items() if hasattr(kind, "predict"))
 _PARAMETERS = (
     "n_features", "energy", "threshold", "n_components", "priors", "eps", "theta", "mu", "alpha",
     "half_life",
