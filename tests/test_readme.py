@@ -22,7 +22,7 @@ PAGES = sorted(
     for page in (ROOT / "docs").rglob("*.md")
     if page.relative_to(ROOT / "docs").parts[0] not in MADE
 )
-SLOW = {"cluster", "large_files", "online_srda", "research", "stream"}  # seconds each
+SLOW = {"cluster", "embeddings", "large_files", "online_srda", "research", "stream"}  # seconds each
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 

@@ -62,7 +62,7 @@ def kernel_srda(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
 
 def mmc(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
     """Return p directions of the maximum margin criterion, with a chosen weight."""
-    return _of_transform(MMC(n_components=X.shape[1], eps="cv").fit(X, y).transform)
+    return _of_transform(MMC(n_components=min(256, X.shape[1]), eps="cv").fit(X, y).transform)
 
 
 def srda_and_pca(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
