@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.studies import STUDIES, embeddings, reducers
+from benchmarks.studies import STUDIES, embeddings, reducers, refits
 from benchmarks.studies.calibration import calibration_error
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.minilm import _body
@@ -125,7 +125,7 @@ def test_embeddings_are_studied_by_dimension_with_classes_held_out_and_drawn(tmp
 
 
 def test_refits_without_a_change_leave_neighbours_as_they_are():
-    every = embeddings.refits(_vectors(), lambda y, seed: np.arange(len(y)))
+    every = refits.refits(_vectors(), lambda y, seed: np.arange(len(y)))
     for name, made in every.items():
         for angle, old, new, stored, aligned in made:
             assert angle < 1e-3, name
@@ -135,8 +135,8 @@ def test_refits_without_a_change_leave_neighbours_as_they_are():
 
 def test_a_first_fit_has_some_samples_or_some_classes():
     y = np.arange(4000) % 20
-    assert len(embeddings.more_samples(y, 0)) == embeddings.FIRST
-    assert len(np.unique(y[embeddings.new_classes(y, 0)])) == 15
+    assert len(refits.more_samples(y, 0)) == refits.FIRST
+    assert len(np.unique(y[refits.new_classes(y, 0)])) == 15
 
 
 def test_mails_are_embedded_without_their_headers():

@@ -11,7 +11,6 @@ from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.cross import CrossCost
 from benchmarks.studies.dicts import Dicts
 from benchmarks.studies.embeddings import (
-    EmbeddingsAlign,
     EmbeddingsCheck,
     EmbeddingsCost,
     EmbeddingsKNN,
@@ -42,6 +41,7 @@ from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.order import Order
 from benchmarks.studies.overlap import SharedColumns
 from benchmarks.studies.ratio import TraceRatio
+from benchmarks.studies.refits import EmbeddingsAlign
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.theta import Theta

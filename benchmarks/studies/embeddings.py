@@ -1,4 +1,4 @@
-"""Embeddings with fewer dimensions: classification, search, unseen classes, and refits."""
+"""Embeddings with fewer dimensions: classification, search, and classes that were not seen."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ from benchmarks.studies import reducers
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.minilm import minilm
 from benchmarks.studies.tables import figure, markdown
-from narrows import OC, PCA, SRDA, KernelSRDA, align
-from narrows.evaluate import drift
+from narrows import KernelSRDA
 from narrows.evaluate.figure import COLOURS, new_figure, save_figure
 
 DIMENSIONS = (8, 16, 19, 32, 64, 128, 256)
 SEEDS = range(3)  # of random projections and random features
-HALVES = range(5)  # draws of the classes that are held out, and of the samples of a first fit
-SHORT = 64
+HALVES = range(5)  # draws of the classes that are held out
+SHORT, LONG = 64, 128
 COSTS = (0.1, 1.0, 10.0)  # C of the linear SVM, chosen with a fifth of the training samples
 ROUNDS = 7
-FIRST = 2_000  # samples of a first fit
 
 METHODS: dict[str, Callable[..., reducers.Reduce]] = {
     "all features": reducers.all_of,
@@ -69,7 +67,7 @@ class ByDimension:
         rows = []
         for name, cells in found.items():
             sizes = (*DIMENSIONS, 384)
-            shown = [_spread([getattr(s, self.field) for s in cells.get(p, [])]) for p in sizes]
+            shown = [spread([getattr(s, self.field) for s in cells.get(p, [])]) for p in sizes]
             rows.append([name, *shown])
         return markdown(header, rows)
 
@@ -132,13 +130,13 @@ class EmbeddingsUnseen:
         ]  # fmt: skip
         rows = []
         for name, sizes in unseen().items():
-            for p in (9, SHORT, 384):
+            for p in (9, SHORT, LONG, 384):
                 if p not in sizes:
                     continue
                 new, old, every = (list(part) for part in zip(*sizes[p], strict=True))
-                shown = [_spread([getattr(s, kind) for s in new]) for kind in Scores._fields]
+                shown = [spread([getattr(s, kind) for s in new]) for kind in Scores._fields]
                 for part in (old, every):
-                    shown += [_spread([s.knn for s in part]), _spread([s.same for s in part])]
+                    shown += [spread([s.knn for s in part]), spread([s.same for s in part])]
                 rows.append([name, p, *shown])
         return markdown(header, rows)
 
@@ -151,18 +149,18 @@ class EmbeddingsCheck:
     def table(self) -> str:
         part = minilm()
         wanted = (("all features", 384), ("all features, centred", 384), ("truncation", SHORT),
-                  ("random projection", SHORT), ("PCA", 19), ("PCA", SHORT),
+                  ("random projection", SHORT), ("PCA", 19), ("PCA", SHORT), ("PCA", LONG),
                   ("LDA of scikit-learn", 19), ("SRDA", 19), ("KernelSRDA", 19),
                   ("MMC", SHORT), ("SRDA, PCA of the rest", SHORT),
-                  ("LDA, continued", SHORT))  # fmt: skip
+                  ("LDA, continued", SHORT), ("LDA, continued", LONG))  # fmt: skip
         names = tuple(dict.fromkeys(name for name, _ in wanted))
-        found = _by_dimension(part, names, (19, SHORT))
-        others = _unseen(part, tuple(n for n in names if n in UNSEEN), (9, SHORT))
+        found = _by_dimension(part, names, (19, SHORT, LONG))
+        others = _unseen(part, tuple(n for n in names if n in UNSEEN), (9, SHORT, LONG))
         rows = []
         for name, p in wanted:
-            shown = [_spread([getattr(s, kind) for s in found[name][p]]) for kind in Scores._fields]
+            shown = [spread([getattr(s, kind) for s in found[name][p]]) for kind in Scores._fields]
             new = others.get(name, {}).get(9 if p == 19 else p, [])
-            shown += [_spread([getattr(each[0], kind) for each in new]) for kind in Scores._fields]
+            shown += [spread([getattr(each[0], kind) for each in new]) for kind in Scores._fields]
             rows.append([name, p, *shown])
         header = [
             "sentence embeddings", "dimensions", "linear SVM", "15-NN", "same class of 10",
@@ -195,25 +193,6 @@ def _cost(part: Split, few: np.ndarray, p: int) -> list[Any]:
     search = NearestNeighbors(n_neighbors=15, metric="cosine", algorithm="brute").fit(stored)
     transform = "-" if p == d else _milliseconds(lambda: few @ W)
     return [str(p), 4 * p, transform, _milliseconds(lambda: search.kneighbors(asked))]
-
-
-class EmbeddingsAlign:
-    """Neighbours of new queries among vectors stored before a refit."""
-
-    name = "embeddings align"
-
-    def table(self) -> str:
-        header = [
-            "refit", "method", "largest angle", "old model for both", "new model for both",
-            "stored by the old, queries by the new", "the same, aligned",
-        ]  # fmt: skip
-        rows = []
-        for title, first in (("more samples", more_samples), ("five new classes", new_classes)):
-            for name, made in refits(embeddings(), first).items():
-                angles, *shares = np.array(made).T
-                angle = f"{np.mean(angles):.0f} ± {np.std(angles, ddof=1):.0f} degrees"
-                rows.append([title, name, angle, *map(_spread, shares)])
-        return markdown(header, rows)
 
 
 # -- what is measured ------------------------------------------------------------------------------
@@ -278,7 +257,7 @@ def _unseen(
                 for rows, rows_test in ((~seen, ~seen_test), (seen, seen_test), (None, None)):
                     few = (slice(None) if r is None else r for r in (rows, rows_test))
                     mine, others = few
-                    svm = rows is not None and not seen[rows].any() and p in (9, SHORT, 384)
+                    svm = rows is not None and not seen[rows].any() and p in (9, SHORT, LONG, 384)
                     each.append(scores(Z[mine], part.y[mine], Z_test[others],
                                        part.y_test[others], svm))  # fmt: skip
                 found[name].setdefault(p, []).append(tuple(each))
@@ -314,55 +293,6 @@ def _svm(Z: np.ndarray, y: np.ndarray, Z_test: np.ndarray, y_test: np.ndarray) -
     held_out = [LinearSVC(C=C, dual=False).fit(A, a).score(B, b) for C in COSTS]
     best = LinearSVC(C=COSTS[int(np.argmax(held_out))], dual=False).fit(Z, y)
     return float(f1_score(y_test, best.predict(Z_test), average="micro"))
-
-
-# -- refits ----------------------------------------------------------------------------------------
-
-
-def more_samples(y: np.ndarray, seed: int) -> np.ndarray:
-    """Return the samples of a first fit: some of all classes."""
-    return np.random.default_rng(seed).permutation(len(y))[:FIRST]
-
-
-def new_classes(y: np.ndarray, seed: int) -> np.ndarray:
-    """Return the samples of a first fit: those of three quarters of the classes."""
-    classes = np.unique(y)
-    known = np.random.default_rng(seed).permutation(classes)[: 3 * len(classes) // 4]
-    return np.flatnonzero(np.isin(y, known))
-
-
-def refits(part: Split, first: Any) -> dict[str, list[tuple[float, ...]]]:
-    """Return angles in degrees, and shares of neighbours of the same class, for each draw.
-
-    The stored vectors are those of the first fit. Queries are samples held out, of its classes.
-    The rotation of SRDA, which is not orthonormal, is a linear map fitted by least squares.
-    """
-    found: dict[str, list[tuple[float, ...]]] = {}
-    for seed in HALVES:
-        rows = first(part.y, seed)
-        X, y = part.X[rows], part.y[rows]
-        asked = np.isin(part.y_test, np.unique(y))
-        Q, q = part.X_test[asked], part.y_test[asked]
-        p = len(np.unique(y)) - 1
-        most = min(SHORT, X.shape[1])
-        for method in (OC(n_components=p), SRDA(n_components=p), PCA(n_components=most)):
-            old = type(method)(**method.get_params()).fit(X, y)
-            new = method.fit(part.X, part.y)
-            stored, after = old.transform(X), new.transform(Q)
-            if isinstance(method, SRDA):
-                R = np.linalg.lstsq(new.transform(X), stored)[0]
-                aligned = after @ R
-            else:
-                aligned = align(new, old).transform(Q)
-            shares = [
-                float(np.mean(neighbours(Z, y, asks, 10) == q[:, None]))
-                for Z, asks in ((stored, old.transform(Q)), (new.transform(X), after),
-                                (stored, after), (stored, aligned))
-            ]  # fmt: skip
-            name = f"{type(method).__name__}({len(new.components_)})"
-            angle = float(np.degrees(drift(new, old).max()))
-            found.setdefault(name, []).append((angle, *shares))
-    return found
 
 
 # -- showing ---------------------------------------------------------------------------------------
@@ -420,7 +350,7 @@ def _mean(values: Sequence[float]) -> str:
     return figure(float(np.mean(values)))
 
 
-def _spread(values: Sequence[float]) -> str:
+def spread(values: Sequence[float]) -> str:
     """Return the mean, with the standard deviation where there are several."""
     if not len(values) or np.isnan(values).any():
         return "-"
