@@ -152,6 +152,7 @@ def wrong(problem):
         "raw": ({"use_raw": True}, r"expected use_raw=False, got True and no adata\.raw"),
         "correction": ({"corr_method": "holm"}, r"known corr_method, got 'holm'"),
         "selector": ({"method": "ig", "reference": "T"}, r'expected reference="rest" for method'),
+        "number": ({"n_genes": 0}, r"n_genes must be an integer >= 1, got 0"),
         "none": ({"groups": ["T"], "reference": "T"}, r"expected a group beside the reference"),
     }[problem]
 
@@ -159,7 +160,7 @@ def wrong(problem):
 @pytest.mark.parametrize(
     "problem",
     ["key", "method", "group", "groups", "reference", "layer", "raw", "correction", "selector",
-     "none"],
+     "number", "none"],
 )  # fmt: skip
 def test_what_is_unknown_is_an_error(problem):
     options, message = wrong(problem)
@@ -167,6 +168,13 @@ def test_what_is_unknown_is_an_error(problem):
     with pytest.raises(ParameterError, match=f"rank_genes: .*{message}"):
         rank_genes(adata, **{"key": "kind", **options})
     assert not adata.uns
+
+
+@pytest.mark.parametrize("function", [rank_genes, reduce])
+def test_an_array_is_no_anndata(function):
+    message = f"{function.__name__}: expected an AnnData, got ndarray. Use estimators for arrays"
+    with pytest.raises(TypeError, match=message):
+        function(np.eye(3), "kind")
 
 
 def test_groups_of_a_single_cell_are_an_error():

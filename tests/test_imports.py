@@ -128,6 +128,7 @@ def test_importing_is_light(what):
     code = (  # where pandas is installed scikit-learn imports it, and it pyarrow
         "import sys, sklearn.utils; before = set(sys.modules);"
         f"import {what}; heavy = {{'numba', 'matplotlib', 'dask', 'pyarrow'}};"
+        "heavy |= {'anndata', 'h5py'};"
         "sys.exit(', '.join(heavy & set(sys.modules) - before) or 0)"
     )
     done = subprocess.run(

@@ -22,7 +22,10 @@ PAGES = sorted(
     for page in (ROOT / "docs").rglob("*.md")
     if page.relative_to(ROOT / "docs").parts[0] not in MADE
 )
-SLOW = {"cluster", "embeddings", "large_files", "online_srda", "research", "stream"}  # seconds each
+# seconds each
+SLOW = {
+    "cluster", "embeddings", "large_files", "online_srda", "research", "single_cells", "stream",
+}  # fmt: skip
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from narrows.evaluate.methods import did_you_mean
 from narrows.families import METHODS
+from narrows.families._parameters import check, is_integer
 from narrows.io.formats import h5ad
 from narrows.solve.errors import ParameterError
 from narrows.solve.sums import blocks
@@ -69,6 +70,9 @@ def matrix_of(adata: Any, layer: str | None, who: str) -> Data:
 
 def groups_of(adata: Any, key: str, who: str) -> tuple[np.ndarray, Any]:
     """Return the number of each cell's group, -1 where it has none, and the groups."""
+    if not hasattr(adata, "obs"):
+        got = type(adata).__name__
+        raise TypeError(f"{who}: expected an AnnData, got {got}. Use estimators for arrays.")
     check_known(who, "key", key, list(adata.obs))
     column = adata.obs[key].astype("category").cat
     return np.asarray(column.codes, dtype=np.intp), column.categories
@@ -79,6 +83,12 @@ def estimator_of(method: Any, who: str, kind: type, others: Sequence[str] = ()) 
     known = {n.lower(): each for n, each in METHODS.items() if issubclass(each, kind)}
     check_known(who, "method", method, [*others, *known])
     return known[method]()
+
+
+def check_numbers(who: str, **given: int | None) -> None:
+    """Raise ParameterError where a number is neither an integer >= 1 nor None."""
+    for name, value in given.items():
+        check(who, name, value, value is None or is_integer(value, 1), "an integer >= 1")
 
 
 def copied(adata: Any, who: str) -> Any:

@@ -12,6 +12,7 @@ from narrows.anndata.cells import (
     Data,
     Labelled,
     check_known,
+    check_numbers,
     copied,
     estimator_of,
     groups_of,
@@ -94,6 +95,8 @@ def rank_genes(
         No such column, group, layer or method; or a group of a single cell.
     ValueError
         Values that are NaN or infinite.
+    TypeError
+        `adata` is not an AnnData.
 
     See Also
     --------
@@ -121,7 +124,9 @@ def rank_genes(
     >>> adata.uns["rank_genes_groups"]["names"].tolist()
     [('0', '1')]
     """
+    check_numbers(_WHO, n_genes=n_genes, chunk_size=chunk_size)
     check_known(_WHO, "corr_method", corr_method, _CORRECTIONS)
+    code, categories = groups_of(adata, key, _WHO)
     adata = copied(adata, _WHO) if copy else adata
     if use_raw is None:
         use_raw = layer is None and adata.raw is not None
@@ -130,7 +135,6 @@ def rank_genes(
         raise ParameterError(f"{_WHO}: expected use_raw=False, got True and {got}. Leave it out.")
     source = adata.raw if use_raw else adata
     data, names = matrix_of(source, layer, _WHO), np.asarray(source.var_names, dtype=object)
-    code, categories = groups_of(adata, key, _WHO)
     chosen, other = _chosen(code, list(categories), groups, reference)
     results: Iterable[Results]
     if method in _TESTS:

@@ -10,6 +10,7 @@ from narrows.anndata.cells import (
     Data,
     Labelled,
     check_known,
+    check_numbers,
     copied,
     estimator_of,
     groups_of,
@@ -83,6 +84,8 @@ def reduce(
         No such column, layer, representation or method, or parameters that do not fit.
     ValueError
         Fewer than two groups, or values that are NaN or infinite.
+    TypeError
+        `adata` is not an AnnData.
 
     See Also
     --------
@@ -110,21 +113,22 @@ def reduce(
     estimator = method if isinstance(method, Estimator) else estimator_of(method, _WHO, Estimator)
     name = type(estimator).__name__.lower()
     selects = isinstance(estimator, Selector)
-    if n_components is not None:
-        if "n_components" not in estimator.get_params(deep=False):
-            problem = f"expected no n_components for {name}, got {n_components}."
-            raise ParameterError(f"{_WHO}: {problem} Set n_features of an estimator.")
-        estimator.set_params(n_components=n_components)
+    if n_components is not None and "n_components" not in estimator.get_params(deep=False):
+        problem = f"expected no n_components for {name}, got {n_components}."
+        raise ParameterError(f"{_WHO}: {problem} Set n_features of an estimator.")
     if selects and use_rep is not None:
         problem = f"expected no use_rep for {name}, which selects genes, got {use_rep!r}."
         raise ParameterError(f"{_WHO}: {problem} Leave it out.")
-    adata = copied(adata, _WHO) if copy else adata
+    check_numbers(_WHO, chunk_size=chunk_size)
     code, categories = groups_of(adata, key, _WHO)
+    adata = copied(adata, _WHO) if copy else adata
     if use_rep is None:
         data = matrix_of(adata, layer, _WHO)
     else:
         check_known(_WHO, "use_rep", use_rep, list(adata.obsm))
         data = Data(np.asarray(adata.obsm[use_rep]))
+    if n_components is not None:
+        estimator.set_params(n_components=n_components)
     _fit(estimator, data, code, np.asarray(categories), chunk_size)
     genes = tuple(map(str, adata.var_names))
     if use_rep is None and len(set(genes)) == len(genes):

@@ -216,9 +216,11 @@ class _Columns(_Rows):
         while start < n:
             few = int(np.searchsorted(before, before[start] + _GATHERED, side="right")) - 1
             stop = min(n, max(start + 1, few))
-            band = self._gathered(start, stop, ends)
-            for rows in blocks(stop - start, max(1, most)):
-                yield band[rows]
+            size, rows = int(before[stop] - before[start]), stop - start
+            band = self._gathered(start, stop, size, ends)
+            for some in blocks(rows, max(1, min(most, _CELLS * rows // max(1, size)))):
+                yield band[some]
+            del band  # before the next one is gathered
             start = stop
 
     def _blocks(self, ends: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -226,19 +228,21 @@ class _Columns(_Rows):
         for first in range(int(ends[0]), int(ends[-1]), _CELLS):
             yield first, min(int(ends[-1]), first + _CELLS)
 
-    def _gathered(self, start: int, stop: int, ends: np.ndarray) -> sparse.csr_array:
-        """Return rows, whose entries are picked from all columns."""
-        parts = []
+    def _gathered(self, start: int, stop: int, n: int, ends: np.ndarray) -> sparse.csr_array:
+        """Return rows, whose n entries are picked from all columns."""
+        d, filled = self.shape[1], 0
+        data, row = np.empty(n, self.dtype), np.empty(n, np.int32)
+        indptr = np.zeros(d + 1, dtype=np.int64)
         for first, last in self._blocks(ends):
-            data, row = self._entries(first, last, self.shape[0])
-            chosen = np.flatnonzero((row >= start) & (row < stop))
+            values, rows = self._entries(first, last, self.shape[0])
+            chosen = np.flatnonzero((rows >= start) & (rows < stop))
+            to = slice(filled, filled + len(chosen))
+            data[to], row[to] = values[chosen], rows[chosen] - start
             column = np.searchsorted(ends, first + chosen, side="right") - 1
-            parts.append((data[chosen], row[chosen] - start, column.astype(np.int32)))
-        shape = stop - start, self.shape[1]
-        if not parts:
-            return sparse.csr_array(shape, dtype=self.dtype)
-        data, row, column = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return sparse.coo_array((data, (row, column)), shape=shape).tocsr()
+            indptr[1:] += np.bincount(column, minlength=d)
+            filled = to.stop
+        parts = data, row, np.cumsum(indptr).astype(np.int32 if n <= _LARGEST else np.int64)
+        return sparse.csc_array(parts, shape=(stop - start, d)).tocsr()
 
 
 def _float_type(data: Any, name: str) -> Any:
