@@ -23,7 +23,9 @@ PAGES = sorted(
     if page.relative_to(ROOT / "docs").parts[0] not in MADE
 )
 # seconds each
-SLOW = {"cluster", "large_files", "online_srda", "research", "single_cells", "stream"}
+SLOW = {
+    "cluster", "embeddings", "large_files", "online_srda", "research", "single_cells", "stream",
+}  # fmt: skip
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 
