@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from narrows.command import options, values
-from narrows.command.console import report, say
+from narrows.command.console import report
 from narrows.io.atomic import replacing
 from narrows.io.store import load
 from narrows.solve.errors import ParameterError
@@ -42,13 +42,12 @@ def export(model: str, output: str, as_json: bool) -> None:
         file.write(found.SerializeToString())
     outputs = [each.name for each in found.graph.output]
     width = estimator.n_features_in_
+    text = f"{width:,} columns -> {', '.join(outputs)}; exported to {output}"
     if of_texts(estimator):
-        say(
-            f"{output} takes vectors of {width:,} terms, not texts: "
-            f"narrows.read.source_of(narrows.load({model!r})).tfidf makes them."
-        )
+        maker = f"narrows.read.source_of(narrows.load({model!r})).tfidf"
+        text += f"\nX holds vectors of {width:,} terms, not texts; {maker} makes them"
     result = {"output": output, "features": width, "outputs": outputs}
-    report(result, f"{width:,} columns -> {', '.join(outputs)}; exported to {output}", as_json)
+    report(result, text, as_json)
 
 
 VERBS = (export,)
