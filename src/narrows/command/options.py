@@ -97,7 +97,7 @@ PARAMETERS = (
     ),
 )  # fmt: skip
 READING = (
-    _option("--label", "NAME", str, "Column, JSON key, npz array or .npy file of the labels."),
+    _option("--label", "NAME", str, "Column, JSON key, npz array, .npy file or column of obs with the labels."),
     click.option(
         "--text", metavar="COLUMN", multiple=True,
         help="Column or JSON key that holds texts; may be given several times, which joins them. "
