@@ -370,8 +370,8 @@ class Tfidf(Vectoriser):
     @property
     def document_frequency(self) -> Counter[str]:
         """Number of texts that hold each term."""
-        found: Counter[str] = getattr(self, "document_frequency_", Counter())
-        return found
+        found: Counter[str] | None = getattr(self, "document_frequency_", None)
+        return Counter() if found is None else found
 
     @property
     def terms(self) -> np.ndarray:
