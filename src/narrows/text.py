@@ -535,6 +535,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
 
     @property
     def _n_features_out(self) -> int:
+        check_is_fitted(self)
         return int(self.n_features)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
