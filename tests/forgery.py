@@ -24,6 +24,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
 import narrows
@@ -43,7 +44,7 @@ from narrows import (
 from narrows.command import cli
 from narrows.engines import local
 from narrows.evaluate.describe import described, details, summary
-from narrows.families._base import Fitted
+from narrows.families._base import Estimator, Fitted
 from narrows.io import store
 from narrows.moments import table
 from narrows.read import Source
@@ -55,6 +56,7 @@ MEMORY = 4 << 30  # bytes more than now that a child may ask for
 SECONDS = 200  # for one forgery, before it counts as one that never ends
 EXPECTED = ValueError, MemoryError  # of what is done with a forgery; `load` has DataError alone
 D = 7
+TEXTS = ["sea", "ship", "salt"]
 
 
 # -- what is forged ------------------------------------------------------------------------------
@@ -180,6 +182,18 @@ def _kernel(form=np.asarray, fitted=20, **parameters):
     return make
 
 
+def _pipeline(vectoriser, *estimators):
+    """A pipeline, or a vectoriser alone, fitted to texts."""
+
+    def make():
+        texts, y = [f"{word} of the {word}" for word in TEXTS for _ in range(4)], labelled()[1][:12]
+        if not estimators:
+            return clone(vectoriser).fit(texts)
+        return clone(make_pipeline(vectoriser, *estimators)).fit(texts, y)
+
+    return make
+
+
 KINDS = {
     **{case.name: _fitted(case) for case in ALL},
     "weighed": lambda: OC().fit(*labelled(), np.linspace(0, 3, 60)),
@@ -214,6 +228,9 @@ KINDS = {
     "products, faded": _crossed(600, half_life=200),
     "texts": _of_texts(Tfidf(stop_words=["of"])),
     "hashed texts": _of_texts(HashedTfidf(32, "english")),
+    "pipeline": _pipeline(Tfidf(min_df=2), SRDA()),
+    "pipeline of three": _pipeline(HashedTfidf(64), "passthrough", OCFS(), OC()),
+    "vectoriser": _pipeline(Tfidf("english")),
     "folds": lambda: FisherFS(n_features="cv").fit(*labelled()),
     "folds, faded": lambda: OCFS(n_features="cv", half_life=9).partial_fit(*labelled()),
     "folds of non-zeros": _as_non_zeros(IG(n_features="cv")),
@@ -331,6 +348,11 @@ def _forge_arrays(arrays, rng):
 
 
 def _forge_header(header, rng):
+    steps = header.get("steps")
+    if isinstance(steps, list) and rng.random() < 0.7:
+        header = steps[rng.integers(len(steps))] if steps else header
+        if not isinstance(header, dict) or not header:
+            return
     what = rng.integers(7)
     junk = JUNK[rng.integers(len(JUNK))]
     if what == 0:
@@ -385,11 +407,28 @@ def used(path, valid, folder, by_command):
         if str(error).startswith(path) and len(str(error)) < 1000:
             return True
         raise AssertionError("a short error that names the file") from error
+    if not isinstance(narrows.load(path), Estimator):
+        _go_through(narrows.load(path))
+        return False
     for use in (_update, _reduce, _merge, _show):
         # of its own: one that fails is to leave nothing behind for the next
         with contextlib.suppress(*EXPECTED):
             use(narrows.load(path), narrows.load(valid))
     return False
+
+
+def _go_through(model):
+    """Do with a pipeline, or a vectoriser, what can be done, step by step."""
+    with contextlib.suppress(*EXPECTED):
+        model.transform(TEXTS)
+    for step in [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]:
+        with contextlib.suppress(*EXPECTED):
+            if isinstance(step, Estimator):
+                _reduce(step, None)
+                _show(step, None)
+                _update(step, None)
+            elif step != "passthrough":
+                step.partial_fit(TEXTS).merge(step).transform(TEXTS)
 
 
 def _resume(estimator, state):

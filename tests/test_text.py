@@ -87,7 +87,7 @@ def test_what_differs_does_not_add_up():
         (lambda: HashedTfidf(0), "n_features"),
     ):
         with pytest.raises(ValueError, match=named):
-            bad()
+            bad().fit(TEXTS)
 
 
 @pytest.mark.parametrize("words", [None, "english", ["the", "of"]])
@@ -125,9 +125,10 @@ def test_hashed_rows_are_scikit_learn_s(words):
 @pytest.mark.parametrize(
     ("bad", "named"),
     [
-        ("a text", "'a text'"),
-        (["one", None], "None"),
-        (["one", float("nan")], "nan"),
+        ("a text", "got one text"),
+        (["one", None], "got a missing value at position 1"),
+        (["one", float("nan")], "got a missing value at position 1"),
+        (["one", 2], "got int at position 1"),
         ([b"\xe9"], "can't decode byte 0xe9"),
     ],
 )
@@ -150,7 +151,7 @@ def test_stop_words_are_a_set_in_lower_case():
         assert stored(listed).stop_words == ("english",)
     for bad in (5, [1], b"the"):
         with pytest.raises(ValueError, match="a list of words or None, got"):
-            Tfidf(bad)
+            Tfidf(bad).fit(TEXTS)
 
 
 def test_counts_that_cannot_be():
@@ -158,6 +159,6 @@ def test_counts_that_cannot_be():
         with pytest.raises(ValueError, match="expected counts added before, got larger ones"):
             made().update(["x"] * 100) - made().update([""] * 99)  # x in 100 of 1 text
     with pytest.raises(ValueError, match="n_features to be an integer >= 1 and <= 2,147"):
-        HashedTfidf(2**31)
+        HashedTfidf(2**31).fit(TEXTS)
     with pytest.raises(ValueError, match="at least one term in min_df=100 texts, got none in 9"):
         Tfidf(min_df=np.int64(100)).update(MANY).transform(MANY)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
     TfidfTransformer,
     TfidfVectorizer,
 )
+from sklearn.utils.validation import check_is_fitted
 
 from narrows.solve.errors import ParameterError
 
@@ -28,7 +29,7 @@ ENGLISH = "english"  # the name of scikit-learn's list
 MOST = 2**31 - 1  # hashed features at most
 
 
-class Vectoriser(ABC):
+class Vectoriser(TransformerMixin, BaseEstimator, ABC):
     """Base of the vectorisers: counts the texts that hold each term, and transforms texts.
 
     scikit-learn transforms the texts; its vectorisers support neither fitting in chunks nor
@@ -37,16 +38,101 @@ class Vectoriser(ABC):
     """
 
     _compared: ClassVar[tuple[str, ...]]
-    n_documents: int
     stop_words: StopWords
 
-    def update(self, texts: Iterable[str]) -> Self:
-        """Count the terms of more texts."""
-        texts = self._texts(texts)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_documents_")
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Self:
+        """Forget all texts and count the terms of others.
+
+        Parameters
+        ----------
+        X : iterable of str
+            The texts.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ParameterError
+            A parameter is out of range.
+        ValueError
+            Anything but texts. The vectoriser is then unchanged.
+
+        See Also
+        --------
+        partial_fit : Count the terms of more texts.
+        """
+        self._check()
+        return self._take(type(self)(**self.get_params()).partial_fit(X))
+
+    def partial_fit(self, X: Iterable[str], y: Any = None) -> Self:
+        """Count the terms of more texts.
+
+        Parameters
+        ----------
+        X : iterable of str
+            The texts.
+        y : ignored
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ParameterError, ValueError
+            As for `fit`.
+
+        See Also
+        --------
+        merge : Add the counts of other vectorisers.
+        """
+        self._check()
+        texts = self._texts(X)
+        self.__dict__.pop("_made", None)
         self._count(texts)
-        self.n_documents += len(texts)
-        self._drop_computed()
+        self.n_documents_ = self.n_documents + len(texts)
         return self
+
+    def update(self, texts: Iterable[str]) -> Self:
+        """Do what `partial_fit` does."""
+        return self.partial_fit(texts)
+
+    def merge(self, *others: Self) -> Self:
+        """Add the counts of other vectorisers with the same settings.
+
+        Parameters
+        ----------
+        *others : vectoriser of the same class
+            They stay as they are. This one may be unfitted.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            Another class, or other settings.
+
+        See Also
+        --------
+        partial_fit : Count the terms of more texts.
+        """
+        whole = self
+        for other in others:
+            whole = whole + other
+        return self._take(whole)
 
     def __add__(self, other: Self) -> Self:
         return self._combined(other, 1)
@@ -64,9 +150,37 @@ class Vectoriser(ABC):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def transform(self, texts: Iterable[str]) -> sparse.csr_array:
-        """Return texts as a matrix of shape (n_samples, n_features); unknown terms are ignored."""
-        return sparse.csr_array(self._rows(self._texts(texts)))
+    def transform(self, X: Iterable[str]) -> sparse.csr_array:
+        """Make samples of texts; unknown terms are ignored.
+
+        Parameters
+        ----------
+        X : iterable of str
+            The texts.
+
+        Returns
+        -------
+        X_new : csr_array of shape (n_samples, n_features)
+            The weights of the terms, each sample of length 1 or 0.
+
+        Raises
+        ------
+        NotFittedError
+            No texts were counted.
+        ValueError
+            Anything but texts.
+
+        See Also
+        --------
+        get_feature_names_out : Return the names of the features.
+        """
+        check_is_fitted(self)
+        return sparse.csr_array(self._rows(self._texts(X)))
+
+    @property
+    def n_documents(self) -> int:
+        """Number of texts counted, 0 before any."""
+        return int(getattr(self, "n_documents_", 0))
 
     @property
     @abstractmethod
@@ -88,7 +202,7 @@ class Vectoriser(ABC):
         if type(other) is not type(self):
             raise ValueError(f"{name}: expected another {name}, got {type(other).__name__}.")
         for setting in self._compared:
-            mine, theirs = getattr(self, setting), getattr(other, setting)
+            mine, theirs = (_plain(getattr(each, setting)) for each in (self, other))
             if mine != theirs:
                 raise ValueError(
                     f"{name}: expected the same settings, got {setting}={mine!r} and "
@@ -98,12 +212,44 @@ class Vectoriser(ABC):
     # -- inside -----------------------------------------------------------------------------
 
     def _texts(self, texts: Iterable[str]) -> list[str]:
-        found = list(texts)
-        odd = [text for text in found if not isinstance(text, str | bytes)]
-        if odd or isinstance(texts, str | bytes):
-            got, who = repr(odd[0] if odd else texts), type(self).__name__
-            raise ValueError(f"{who}: expected a list of texts, each a str, got {got:.60}.")
+        expected = f"{type(self).__name__}: expected a list of texts, each a str, got"
+        if isinstance(texts, str | bytes):
+            raise ValueError(f"{expected} one text. Pass a list of it.")
+        if hasattr(texts, "columns"):
+            raise ValueError(f"{expected} a table. Pass one of its columns.")
+        found = texts.tolist() if isinstance(texts, np.ndarray) else list(texts)
+        for k, text in enumerate(found):
+            if not isinstance(text, str | bytes):
+                kind = "a missing value" if _is_missing(text) else f"{type(text).__name__}"
+                raise ValueError(f'{expected} {kind} at position {k}. Pass "" for no text.')
         return found
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise ParameterError where a parameter is out of range."""
+
+    @property
+    def _computed(self) -> Any:
+        """What follows from the counts; computed again after others, or other parameters."""
+        of = [_plain(getattr(self, name)) for name in self._compared]
+        if vars(self).get("_made", [None])[0] != of:
+            self._made = of, self._compute()
+        return self._made[1]
+
+    @abstractmethod
+    def _compute(self) -> Any:
+        """Return what `_computed` holds."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_made"}
+
+    def _take(self, other: Self) -> Self:
+        """Become what another vectoriser is, which is not used any more."""
+        self.__dict__.pop("_made", None)
+        for name, value in vars(other).items():
+            if name not in self.get_params():
+                setattr(self, name, value)
+        return self
 
     @abstractmethod
     def _count(self, texts: Sequence[str]) -> None:
@@ -116,8 +262,8 @@ class Vectoriser(ABC):
     def _combined(self, other: Self, sign: int) -> Self:
         """Return a new vectoriser with the sum or difference of the counts."""
         self._check_settings(other)
-        new = type(self)(**{name: getattr(self, name) for name in self._compared})
-        new.n_documents = self.n_documents + sign * other.n_documents
+        new = type(self)(**self.get_params())
+        new.n_documents_ = self.n_documents + sign * other.n_documents
         smallest, largest = new._set_frequencies(self, other, sign)
         if smallest < 0 or new.n_documents < largest:
             raise ValueError(
@@ -132,19 +278,14 @@ class Vectoriser(ABC):
     @property
     def _stop_list(self) -> Any:
         """The stop words as scikit-learn takes them."""
-        words = self.stop_words
+        words = _plain(self.stop_words)
         return words if words is None or isinstance(words, str) else list(words)
 
     def _idf(self, frequency: np.ndarray) -> np.ndarray:
         return np.log((1 + self.n_documents) / (1 + frequency.astype(np.float64))) + 1
 
-    def _drop_computed(self) -> None:
-        """Drop what was computed from the earlier counts."""
-        for cached in ("terms", "_vectorizer"):
-            self.__dict__.pop(cached, None)
-
     def _settings(self) -> dict[str, np.ndarray]:
-        words = self.stop_words
+        words = _plain(self.stop_words)
         arrays = {"n_documents": np.array(self.n_documents)}
         if words is not None:
             listed = [words] if isinstance(words, str) else list(words)
@@ -169,10 +310,16 @@ class Tfidf(Vectoriser):
 
     Attributes
     ----------
-    document_frequency : Counter
+    document_frequency_ : Counter
         Number of texts that hold each term.
-    n_documents : int
+    n_documents_ : int
         Number of texts counted.
+    vocabulary_ : dict
+        The feature of each term.
+    idf_ : ndarray of shape (n_features,)
+        The weight of each feature, ln((1 + n) / (1 + df)) + 1.
+    terms : ndarray of str objects of shape (n_features,)
+        The terms in the order of the features.
 
     Raises
     ------
@@ -190,34 +337,59 @@ class Tfidf(Vectoriser):
     -----
     **Cost**: one pass over the words of each text, in scikit-learn; memory for each term.
 
-    Features and their weights depend on all texts counted: call `update` with all texts first, and
-    `transform` afterwards. ``a + b`` and ``a - b`` add and subtract counts.
+    Features and their weights depend on all texts counted: count all texts first, with `fit`,
+    `partial_fit` or `merge`, and transform afterwards. ``a + b`` and ``a - b`` return new
+    vectorisers with added or subtracted counts.
 
     Examples
     --------
     >>> from narrows.text import Tfidf
-    >>> tfidf = Tfidf().update(["the sea", "the strait"])
+    >>> tfidf = Tfidf().fit(["the sea", "the strait"])
     >>> tfidf.terms.tolist()
     ['sea', 'strait', 'the']
     >>> tfidf.transform(["the the sea"]).shape
     (1, 3)
-    >>> (tfidf + Tfidf().update(["a strait"])).document_frequency["strait"]
+    >>> tfidf.merge(Tfidf().fit(["a strait"])).document_frequency_["strait"]
     2
+
+    In a pipeline, before any method:
+
+    >>> from narrows import SRDA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> texts = ["a ship at sea", "salt of the sea", "a tree on a hill", "the tree of the land"]
+    >>> pipeline = make_pipeline(Tfidf(), SRDA()).fit(texts, ["sea", "sea", "land", "land"])
+    >>> pipeline.predict(["a salty ship at sea"]).tolist()
+    ['sea']
     """
 
     _compared = ("stop_words", "min_df")
 
     def __init__(self, stop_words: StopWords = None, min_df: int = 1) -> None:
-        _check("Tfidf", stop_words, "min_df", min_df)
-        self.stop_words, self.min_df = _words(stop_words), int(min_df)
-        self.n_documents = 0
-        self.document_frequency: Counter[str] = Counter()
+        self.stop_words, self.min_df = stop_words, min_df
 
-    @cached_property
+    @property
+    def document_frequency(self) -> Counter[str]:
+        """Number of texts that hold each term."""
+        found: Counter[str] | None = getattr(self, "document_frequency_", None)
+        return Counter() if found is None else found
+
+    @property
     def terms(self) -> np.ndarray:
         """The terms in the order of the features, an array of str objects."""
-        common = (t for t, texts in self.document_frequency.items() if texts >= self.min_df)
-        return np.array(sorted(common), dtype=object)
+        return self._computed[0]
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        """The feature of each term."""
+        check_is_fitted(self)
+        return {term: k for k, term in enumerate(self.terms.tolist())}
+
+    @property
+    def idf_(self) -> np.ndarray:
+        """ln((1 + n) / (1 + df)) + 1 of each feature, of shape (n_features,)."""
+        check_is_fitted(self)
+        frequency = self.document_frequency
+        return self._idf(np.array([frequency[term] for term in self.terms], dtype=np.int64))
 
     @property
     def names(self) -> np.ndarray:
@@ -229,15 +401,33 @@ class Tfidf(Vectoriser):
         """Number of terms."""
         return len(self.terms)
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the terms in the order of the features; `input_features` is ignored.
+
+        Returns
+        -------
+        names : ndarray of str objects of shape (n_features,)
+            The terms.
+
+        See Also
+        --------
+        transform : Make samples of texts.
+        """
+        check_is_fitted(self)
+        return self.terms
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays; `narrows.io.source` reads them."""
-        terms = np.array(sorted(self.document_frequency), dtype=object)
-        frequency = [self.document_frequency[term] for term in terms]
+        frequency = self.document_frequency
+        terms = np.array(sorted(frequency), dtype=object)
         return self._settings() | {
             "terms": terms,
-            "document_frequency": np.array(frequency, dtype=np.int64),
+            "document_frequency": np.array([frequency[term] for term in terms], dtype=np.int64),
             "min_df": np.array(self.min_df),
         }
+
+    def _check(self) -> None:
+        _check("Tfidf", self.stop_words, "min_df", self.min_df)
 
     def _count(self, texts: Sequence[str]) -> None:
         analyzer = CountVectorizer(token_pattern=TOKEN, stop_words=self._stop_list)
@@ -245,34 +435,40 @@ class Tfidf(Vectoriser):
         found: Counter[str] = Counter()  # kept apart until no text raises
         for text in texts:
             found.update(set(tokens(text)))
-        self.document_frequency.update(found)
+        self.document_frequency_ = self.document_frequency
+        self.document_frequency_.update(found)
 
     def _rows(self, texts: Iterable[str]) -> Any:
-        return self._vectorizer.transform(texts)
+        vectorizer = self._computed[1]
+        if vectorizer is None:
+            raise ValueError(
+                f"Tfidf: expected at least one term in min_df={self.min_df} texts, got none in "
+                f"{self.n_documents} texts. Count other texts first, or use a smaller min_df."
+            )
+        return vectorizer.transform(texts)
 
     def _set_frequencies(self, a: Self, b: Self, sign: int) -> tuple[int, int]:
         found = a.document_frequency.copy()
         for term, texts in b.document_frequency.items():
             found[term] += sign * texts
-        self.document_frequency = Counter({t: texts for t, texts in found.items() if texts})
+        self.document_frequency_ = Counter({t: texts for t, texts in found.items() if texts})
         return min(found.values(), default=0), max(found.values(), default=0)
 
-    @cached_property
-    def _vectorizer(self) -> TfidfVectorizer:
-        terms = self.terms
+    def _compute(self) -> tuple[np.ndarray, TfidfVectorizer | None]:
+        """Return the terms, and what transforms texts if there are terms."""
+        frequency = self.document_frequency
+        common = (term for term, texts in frequency.items() if texts >= self.min_df)
+        terms = np.array(sorted(common), dtype=object)
         if not len(terms):
-            raise ValueError(
-                f"Tfidf: expected at least one term in min_df={self.min_df} texts, got none in "
-                f"{self.n_documents} texts. Call update with texts first, or use a smaller min_df."
-            )
+            return terms, None
         vectorizer = TfidfVectorizer(
             sublinear_tf=True, token_pattern=TOKEN, vocabulary=terms, stop_words=self._stop_list
         )
-        vectorizer.idf_ = self._idf(np.array([self.document_frequency[term] for term in terms]))
-        return vectorizer
+        vectorizer.idf_ = self._idf(np.array([frequency[term] for term in terms]))
+        return terms, vectorizer
 
 
-class HashedTfidf(Vectoriser):
+class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     """TF-IDF vectoriser with hashed features and additive document frequencies.
 
     Each term's hash is its feature, for streams with an unknown vocabulary: memory is fixed,
@@ -287,9 +483,9 @@ class HashedTfidf(Vectoriser):
 
     Attributes
     ----------
-    document_frequency : ndarray of shape (n_features,)
+    document_frequency_ : ndarray of shape (n_features,)
         Number of texts that hold a term of each feature.
-    n_documents : int
+    n_documents_ : int
         Number of texts counted.
 
     Raises
@@ -311,7 +507,7 @@ class HashedTfidf(Vectoriser):
     Examples
     --------
     >>> from narrows.text import HashedTfidf
-    >>> hashed = HashedTfidf(n_features=1024).update(["the sea", "the strait"])
+    >>> hashed = HashedTfidf(n_features=1024).fit(["the sea", "the strait"])
     >>> hashed.transform(["a strange new word"]).shape
     (1, 1024)
     """
@@ -319,10 +515,13 @@ class HashedTfidf(Vectoriser):
     _compared = ("n_features", "stop_words")
 
     def __init__(self, n_features: int = 2**20, stop_words: StopWords = None) -> None:
-        _check("HashedTfidf", stop_words, "n_features", n_features, MOST)
-        self.n_features, self.stop_words = int(n_features), _words(stop_words)
-        self.n_documents = 0
-        self.document_frequency = np.zeros(n_features, dtype=np.int64)
+        self.n_features, self.stop_words = n_features, stop_words
+
+    @property
+    def document_frequency(self) -> np.ndarray:
+        """Number of texts that hold a term of each feature, of shape (n_features,)."""
+        found = getattr(self, "document_frequency_", None)
+        return np.zeros(self.n_features, dtype=np.int64) if found is None else found
 
     @property
     def names(self) -> None:
@@ -334,16 +533,31 @@ class HashedTfidf(Vectoriser):
         """Number of features that have a term."""
         return int(np.count_nonzero(self.document_frequency))
 
+    @property
+    def _n_features_out(self) -> int:
+        check_is_fitted(self)
+        return int(self.n_features)
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays; `narrows.io.source` reads them."""
         return self._settings() | {"hashed_frequency": self.document_frequency}
 
+    def _check(self) -> None:
+        _check("HashedTfidf", self.stop_words, "n_features", self.n_features, MOST)
+
     def _count(self, texts: Sequence[str]) -> None:
         columns = self._hashed(texts).indices  # each feature once per text
-        self.document_frequency += np.bincount(columns, minlength=self.n_features)
+        found = np.bincount(columns, minlength=self.n_features)
+        self.document_frequency_ = self.document_frequency + found
 
     def _rows(self, texts: Iterable[str]) -> Any:
-        return self._vectorizer.transform(self._hashed(texts), copy=False)
+        return self._computed.transform(self._hashed(texts), copy=False)
+
+    def _compute(self) -> TfidfTransformer:
+        """Return what weighs counts."""
+        transformer = TfidfTransformer(sublinear_tf=True)
+        transformer.idf_ = self._idf(self.document_frequency)
+        return transformer
 
     def _hashed(self, texts: Iterable[str]) -> Any:
         return HashingVectorizer(
@@ -352,21 +566,20 @@ class HashedTfidf(Vectoriser):
         ).transform(texts)  # fmt: skip
 
     def _set_frequencies(self, a: Self, b: Self, sign: int) -> tuple[int, int]:
-        self.document_frequency = a.document_frequency + sign * b.document_frequency
+        self.document_frequency_ = a.document_frequency + sign * b.document_frequency
         return int(self.document_frequency.min()), int(self.document_frequency.max())
 
-    @cached_property
-    def _vectorizer(self) -> TfidfTransformer:
-        transformer = TfidfTransformer(sublinear_tf=True)
-        transformer.idf_ = self._idf(self.document_frequency)
-        return transformer
+
+def _plain(setting: Any) -> Any:
+    """Return a setting as it is compared and stored: stop words sorted and in lower case."""
+    if setting is None or isinstance(setting, str | Integral):
+        return setting
+    return tuple(sorted({word.lower() for word in setting})) or None
 
 
-def _words(stop_words: StopWords) -> StopWords:
-    """Return stop words sorted and in lower case, as they are compared and stored."""
-    if stop_words is None or isinstance(stop_words, str):
-        return stop_words
-    return tuple(sorted({word.lower() for word in stop_words})) or None
+def _is_missing(text: Any) -> bool:
+    """Whether something is None, NaN, or pandas' missing value."""
+    return text is None or text != text or type(text).__name__ in ("NAType", "NaTType")
 
 
 def _check(who: str, stop_words: StopWords, name: str, value: Any, most: float = np.inf) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from sklearn.pipeline import Pipeline
 
 from narrows.command import options, values
 from narrows.command.console import report
@@ -28,7 +29,7 @@ def export(model: str, output: str, as_json: bool) -> None:
     `transformed`, and for methods that predict, `label` and `probabilities`. Texts become vectors
     outside of it. Needs the extra onnx.
     """  # noqa: D301 - click reads the character
-    from narrows.export.graph import of_texts
+    from narrows.export.graph import of_texts, steps_of
     from narrows.export.model import to_onnx
 
     if not output.lower().endswith(".onnx"):
@@ -41,10 +42,12 @@ def export(model: str, output: str, as_json: bool) -> None:
     with replacing(output) as new, open(new, "wb") as file:
         file.write(found.SerializeToString())
     outputs = [each.name for each in found.graph.output]
-    width = estimator.n_features_in_
+    width = steps_of(estimator, "export")[0].n_features_in_
     text = f"{width:,} columns -> {', '.join(outputs)}; exported to {output}"
     if of_texts(estimator):
-        maker = f"narrows.read.source_of(narrows.load({model!r})).tfidf"
+        loaded = f"narrows.load({model!r})"
+        is_pipeline = isinstance(estimator, Pipeline)
+        maker = f"{loaded}[0]" if is_pipeline else f"narrows.read.source_of({loaded}).tfidf"
         text += f"\nX holds vectors of {width:,} terms, not texts; {maker} makes them"
     result = {"output": output, "features": width, "outputs": outputs}
     report(result, text, as_json)

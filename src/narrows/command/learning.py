@@ -19,7 +19,7 @@ from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint
 from narrows.io.chunk import Options
 from narrows.io.source import check_kind, is_of_texts
-from narrows.io.store import load, save, save_finished
+from narrows.io.store import load_model, save, save_finished
 from narrows.io.streams import expand_patterns
 from narrows.solve.errors import DataError, ParameterError, WidthError
 from narrows.text import Vectoriser
@@ -81,7 +81,7 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
     values.check_checkpoint_options(given)
     files = expand_patterns(inputs)
     values.check_output(output, *files)
-    estimator = load(model)
+    estimator = load_model(model)
     values.supported(estimator, "partial_fit")
     reading = values.read_options(given, get_tags(estimator).target_tags.required)
     reading = values.options_of_model(estimator, model, reading, may_be_wider=True)
@@ -108,7 +108,7 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
     Exact for the methods whose states add up, approximate for onlinesrda.
     """  # noqa: D301 - click reads the character
     values.check_output(output)
-    estimators = [load(model) for model in models]
+    estimators = [load_model(model) for model in models]
     _widen_to_widest(estimators)
     merged, *others = estimators
     merge_with = values.supported(merged, "merge")

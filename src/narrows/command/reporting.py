@@ -13,7 +13,7 @@ from narrows.command.console import report as show
 from narrows.command.console import say
 from narrows.evaluate.describe import described, details, escaped, summary
 from narrows.io.source import is_of_texts
-from narrows.io.store import load
+from narrows.io.store import load_model
 from narrows.solve.errors import ParameterError
 from narrows.text import Tfidf
 
@@ -33,7 +33,7 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     \b
     narrows info model.narrows --top 20 --per-class
     """  # noqa: D301 - click reads the character
-    estimator = load(model)
+    estimator = load_model(model)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
     show(found, described(found), as_json)
 

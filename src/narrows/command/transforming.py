@@ -20,7 +20,7 @@ from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import FOR_ROWS, SUFFIXES
 from narrows.io.source import check_kind, is_of_texts
-from narrows.io.store import load
+from narrows.io.store import load_model
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
 from narrows.solve.errors import DataError, ParameterError
@@ -131,7 +131,7 @@ def _run(model: str, inputs: list[str], output: str, reading: Options) -> Run:
     """Return the run of a saved model over inputs whose rows become an output."""
     values.check_output(output, model, *inputs)
     output_format(output)
-    estimator = load(model)
+    estimator = load_model(model)
     run = Run(estimator, inputs, values.options_of_model(estimator, model, reading))
     check_kind(inputs[0], run.dataset.is_text, is_of_texts(estimator._source), model)
     return run
@@ -177,7 +177,7 @@ def _transform_on_cluster(
     if output == "-" or (os.path.exists(output) and not os.path.isdir(output)):
         got = "standard output" if output == "-" else "a file"
         raise ParameterError(f"{output}: expected a folder with --engine dask, got {got}.")
-    estimator = load(model)
+    estimator = load_model(model)
     arguments = values.read_arguments(values.options_of_model(estimator, model, reading))
     written = dask.transform(estimator, inputs, output, cluster["client"], **arguments)
     found = {"output": output, "files": len(written)}

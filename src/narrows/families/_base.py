@@ -21,7 +21,7 @@ from narrows.families._errors import errors_named_after, feature_name
 from narrows.families._parameters import copied, same
 from narrows.moments.labels import check_among
 from narrows.solve.errors import ParameterError
-from narrows.solve.foreign import samples_as_numpy
+from narrows.solve.foreign import numbers_expected, samples_as_numpy
 from narrows.solve.sums import all_finite, with_one_index_type
 
 
@@ -289,7 +289,8 @@ class Estimator(TransformerMixin, BaseEstimator):
         X = samples_as_numpy(X, type(self).__name__)
         if "ensure_all_finite" not in options:
             options["ensure_all_finite"] = not all_finite(X)
-        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn checks a sum
+        # scikit-learn checks a sum
+        with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, type(self).__name__):
             X = validate_data(
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
             )

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from narrows.families._base import read_only
 from narrows.families._project import Projector
 from narrows.solve.errors import ParameterError
-from narrows.solve.foreign import samples_as_numpy
+from narrows.solve.foreign import numbers_expected, samples_as_numpy
 from narrows.solve.products import product
 
 _ORTHONORMAL = 1e-5  # deviations of W'W from the identity that are rounding, also of float32
@@ -76,7 +76,9 @@ class Aligned(TransformerMixin, BaseEstimator):
         get_feature_names_out : Return the names of the components.
         """
         X = samples_as_numpy(X, type(self).__name__)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        types = [np.float64, np.float32]
+        with numbers_expected(X, "Aligned"):
+            X = validate_data(self, X, accept_sparse="csr", dtype=types, reset=False)
         return product(X, self.components_.T.astype(X.dtype))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

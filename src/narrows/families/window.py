@@ -20,7 +20,7 @@ from narrows.moments.cross import MOST
 from narrows.moments.labels import as_array, check_among, union, weights
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import ParameterError, WidthError
-from narrows.solve.foreign import samples_as_numpy
+from narrows.solve.foreign import numbers_expected, samples_as_numpy
 from narrows.solve.sums import blocks
 
 _PIECES = 16  # of a window, each with a state
@@ -203,9 +203,11 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         fitted = hasattr(self, "_pieces")
         X, types = samples_as_numpy(X, "Window"), [np.float64, np.float32]
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=types, ensure_min_samples=least, reset=not fitted
-        )
+        with numbers_expected(X, type(self.estimator).__name__):
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=types, ensure_min_samples=least,
+                reset=not fitted,
+            )  # fmt: skip
         if sample_weight is not None:
             sample_weight = weights(sample_weight, X.shape[0], "Window")
         parts = [_sliceable(y), sample_weight]

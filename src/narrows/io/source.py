@@ -108,7 +108,7 @@ class Source:
         return cls(
             **settings,
             columns=tuple(arrays["columns"]) if "columns" in arrays else None,
-            tfidf=_vectoriser(tfidf) if tfidf else None,
+            tfidf=vectoriser_of(tfidf) if tfidf else None,
         )
 
 
@@ -166,20 +166,21 @@ _HASHED = {"hashed_frequency": Field("i8", ("t",), COUNT)}
 _RULES = (Check("document frequencies of at most n_documents", _frequencies_fit),)
 
 
-def _vectoriser(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
+def vectoriser_of(arrays: Mapping[str, np.ndarray]) -> Vectoriser:
     """Return the vectoriser that `to_arrays` described."""
     checked(arrays, _COUNTED | (_HASHED if "hashed_frequency" in arrays else _TERMS), _RULES)
     words = arrays.get("stop_words")
-    stop_words: StopWords = None if words is None else tuple(words.tolist())
-    if stop_words == (ENGLISH,):
-        stop_words = ENGLISH
+    stop_words: StopWords = None
+    if words is not None:  # a list of this word is stored twice; once is the name
+        stop_words = ENGLISH if words.tolist() == [ENGLISH] else tuple(dict.fromkeys(words))
     new: Any
     if "hashed_frequency" in arrays:
         new = HashedTfidf(len(arrays["hashed_frequency"]), stop_words)
-        new.document_frequency = np.array(arrays["hashed_frequency"])
+        new.document_frequency_ = np.array(arrays["hashed_frequency"])
     else:
         new = Tfidf(stop_words, int(arrays.get("min_df", 1)))
         counts = zip(arrays["terms"].tolist(), arrays["document_frequency"].tolist(), strict=True)
-        new.document_frequency = Counter(dict(counts))
-    new.n_documents = int(arrays["n_documents"])
+        new.document_frequency_ = Counter(dict(counts))
+    new._check()
+    new.n_documents_ = int(arrays["n_documents"])
     return new

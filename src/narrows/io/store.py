@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import zlib
 from collections.abc import Mapping
+from contextlib import ExitStack
 from importlib.metadata import version
 from typing import Any
 
@@ -20,53 +20,64 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.families import METHODS
 from narrows.families._atomic import lock_of
 from narrows.families._base import Estimator, Fitted
-from narrows.io.arrays import get, put
 from narrows.io.atomic import replacing
+from narrows.io.entries import (
+    ESTIMATOR,
+    described,
+    is_known,
+    is_passing,
+    of_estimator,
+    of_steps,
+    steps_described,
+)
 from narrows.io.source import Source
 from narrows.solve.errors import DataError, ParameterError
-from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
+from narrows.solve.schema import SchemaError, check_plain
+from narrows.text import Vectoriser
 
-FORMAT = 1
+FORMAT, FORMAT_OF_STEPS = 1, 2  # of an estimator; of a pipeline, or a vectoriser alone
 _FIRST_KEYS = {"format": int, "library": str, "crc32": int}  # in every format; crc32 of the others
 _HEADER = {
+    **ESTIMATOR,
     "library": str,  # version of narrows that wrote the file
-    "estimator": str,  # name of its class
-    "parameters": dict,  # those of its constructor
-    "labels": str,  # type of the class labels, as NumPy writes it
-    "source": (dict, None),  # how files became columns: `Source.settings`
     "checksums": dict,  # crc32 of each array
     # "progress": in checkpoints only, see `narrows.io.checkpoint`
     # "finished": the run that made a model of an update in place, see `save_finished`
 }
-_PARAMETER_ERRORS = ValueError, TypeError, ArithmeticError, RecursionError
-_SPARE_CHARACTERS = 1 << 27  # that the type of labels may have beyond the longest label, in all
+_HEADER_OF_STEPS = {
+    "library": str,
+    "checksums": dict,
+    "pipeline": bool,  # whether the steps are those of a pipeline, or one vectoriser
+    "steps": list,  # each with a name; the arrays of step k begin with "step{k}."
+}
 
 
 # -- public --------------------------------------------------------------------------------------
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Save a fitted estimator to a file.
+    """Save a fitted estimator, or a pipeline of these, to a file.
 
     An existing file is replaced only when the new one is complete.
 
     Parameters
     ----------
-    estimator : narrows estimator
-        A fitted estimator. Its whole state is saved, so that a loaded estimator continues to
-        learn as if it had never been saved.
+    estimator : narrows estimator, vectoriser, or Pipeline of these
+        Fitted. The whole state is saved, so that a loaded estimator continues to learn as if it had
+        never been saved.
     path : str or path-like
         The file, usually with the suffix ``.narrows``.
 
     Raises
     ------
     TypeError
-        If the estimator is not one of this library, or has a parameter that cannot be stored.
+        If the estimator, or a step of the pipeline, is not one of this library, or has a parameter
+        that cannot be stored.
     NotFittedError
         If the estimator is not fitted.
     OSError
@@ -107,8 +118,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator : narrows estimator
-        The fitted estimator, which can transform, merge and continue to learn.
+    estimator : narrows estimator, vectoriser, or Pipeline of these
+        As it was saved. It can transform, merge and continue to learn.
 
     Raises
     ------
@@ -144,7 +155,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     150
     """
     estimator, _ = _read(path)
-    if not estimator._is_finished(estimator._fitted.state):
+    if isinstance(estimator, Estimator) and not estimator._is_finished(estimator._fitted.state):
         raise DataError(
             path, "expected a model, got a checkpoint of an unfinished fit. Resume the fit first."
         )
@@ -152,6 +163,30 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 # -- for the command line ------------------------------------------------------------------------
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Load an estimator; of a pipeline, its estimator, which then knows the vectoriser before it.
+
+    Raises
+    ------
+    ParameterError
+        The pipeline has several estimators, or none.
+    """
+    model = load(path)
+    if isinstance(model, Estimator):
+        return model
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    steps = [step for step in steps if not is_passing(step)]
+    tfidf = steps.pop(0) if isinstance(steps[0], Vectoriser) else None
+    if len(steps) != 1:
+        got = " and ".join(type(step).__name__ for step in steps) or "a vectoriser alone"
+        raise ParameterError(
+            f"{os.fspath(path)}: expected a model of one method, got {got}. Use it in Python, with "
+            "narrows.load."
+        )
+    (estimator,) = steps
+    return estimator if tfidf is None else estimator._remember(Source(tfidf=tfidf))
 
 
 def save_checkpoint(
@@ -168,7 +203,7 @@ def save_checkpoint(
 def load_checkpoint(path: str | os.PathLike[str]) -> tuple[Any, Any, dict[str, Any]]:
     """Return the estimator, the state in the middle of a fit, and the progress."""
     estimator, header = _read(path)
-    if "progress" not in header:
+    if "progress" not in header or "steps" in header:
         problem = "expected a checkpoint, got a finished model. There is nothing to resume."
         raise DataError(path, problem)
     return estimator, estimator._fitted.state, header["progress"]
@@ -199,58 +234,47 @@ def is_checkpoint(path: str | os.PathLike[str]) -> bool:
 
 
 def _write(estimator: Any, path: str | os.PathLike[str], **more: Any) -> None:
-    """Write an estimator, with more entries of the header."""
-    if not isinstance(estimator, Estimator):
-        raise TypeError(
-            f"save: expected an estimator of narrows, got {type(estimator).__name__}. "
-            "For a pipeline, save the narrows step."
-        )
-    check_is_fitted(estimator)
-    with lock_of(estimator):  # no other thread changes the state meanwhile
-        fitted = estimator._fitted
-        arrays: dict[str, np.ndarray] = {}
-        put(arrays, "state", fitted.state.to_arrays())
-        if hasattr(estimator, "feature_names_in_"):
-            put(arrays, "input", {"names": estimator.feature_names_in_})
-        if fitted.source is not None:
-            put(arrays, "source", fitted.source.to_arrays())
-        header = {
-            "format": FORMAT,
-            "library": version("narrows"),
-            "estimator": type(estimator).__name__,
-            "parameters": {
-                name: _plain(estimator, name, value)
-                for name, value in estimator.get_params(deep=False).items()
-            },
-            "labels": fitted.state.classes.dtype.str,
-            "source": None if fitted.source is None else fitted.source.settings(),
-            "checksums": {name: _crc(array) for name, array in arrays.items()},
-            **more,
-        }
-        header["crc32"] = _crc_of_text(json.dumps(header))
-        metadata = {"narrows": json.dumps(header)}  # safetensors has no order for several entries
-        with replacing(path) as temporary:
-            try:
-                save_file(arrays, temporary, metadata=metadata)
-            except SafetensorError as error:
-                raise OSError(
-                    f"{os.fspath(path)}: expected a file that can be written, got {error}."
-                ) from None
+    """Write an estimator, or the steps of a pipeline, with more entries of the header."""
+    arrays: dict[str, np.ndarray] = {}
+    if isinstance(estimator, Estimator):
+        check_is_fitted(estimator)
+        with lock_of(estimator):  # no other thread changes the state meanwhile
+            header = {"format": FORMAT, **described(estimator, arrays)}
+            _write_file(header, arrays, path, more)
+        return
+    is_pipeline = isinstance(estimator, Pipeline)
+    steps = estimator.steps if is_pipeline else [("", estimator)]
+    for name, step in steps:
+        if not (isinstance(step, Estimator | Vectoriser) or (is_pipeline and is_passing(step))):
+            what = f"step {name!r}" if is_pipeline else "it"
+            raise TypeError(
+                f"save: expected an estimator of narrows, or a pipeline of these, got "
+                f"{type(step).__name__}. Save {what} by other means, and the steps of narrows here."
+            )
+    with ExitStack() as locks:
+        described_steps = steps_described(steps, arrays, locks)
+        header = {"format": FORMAT_OF_STEPS, "pipeline": is_pipeline, "steps": described_steps}
+        _write_file(header, arrays, path, more)
 
 
-def _plain(estimator: Any, name: str, value: Any) -> Any:
-    """Return the value of a parameter as JSON has it."""
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return {"array": value.tolist(), "dtype": value.dtype.str}
-    if isinstance(value, list | tuple):
-        return [_plain(estimator, name, entry) for entry in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(
-        f"{type(estimator).__name__}: expected {name} to be numbers, text, None or an array, which "
-        f"a model file can store, got {value!r}."
-    )
+def _write_file(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], path: Any, more: dict[str, Any]
+) -> None:
+    """Write a header and arrays, with checksums of both."""
+    header |= {
+        "library": version("narrows"),
+        "checksums": {name: _crc(array) for name, array in arrays.items()},
+        **more,
+    }
+    header["crc32"] = _crc_of_text(json.dumps(header))
+    metadata = {"narrows": json.dumps(header)}  # safetensors has no order for several entries
+    with replacing(path) as temporary:
+        try:
+            save_file(arrays, temporary, metadata=metadata)
+        except SafetensorError as error:
+            raise OSError(
+                f"{os.fspath(path)}: expected a file that can be written, got {error}."
+            ) from None
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -273,11 +297,13 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         _crc(arrays[name]) != checksums[name] for name in arrays
     ):
         raise DataError(path, "expected contents that match their checksums, got damaged ones.")
-    name = header["estimator"]
-    if name not in METHODS:
-        raise DataError(path, f"expected a method of this version, got {name!r}. Update narrows.")
+    for each in header.get("steps", [header]):
+        name = each.get("estimator") if isinstance(each, dict) else None
+        if not is_known(name, "steps" in header):
+            problem = f"expected a method of this version, got {name!r:.100}. Update narrows."
+            raise DataError(path, problem)
     try:
-        return _estimator(METHODS[name], header, arrays), header
+        return (of_steps if "steps" in header else of_estimator)(header, arrays), header
     except (SchemaError, ParameterError) as error:
         problem = f"damaged, or of another version: {error} Save the model again."
         raise DataError(path, problem) from None
@@ -294,83 +320,20 @@ def _header(path: str | os.PathLike[str], metadata: Mapping[str, str]) -> dict[s
         written = json.dumps(header)
     except (ValueError, RecursionError):
         raise DataError(path, "expected a narrows header, got a damaged one.") from None
-    if header["format"] > FORMAT:
+    if header["format"] > FORMAT_OF_STEPS:
         raise DataError(
             path,
-            f"expected format {FORMAT} or lower, got format {header['format']} of narrows "
+            f"expected format {FORMAT_OF_STEPS} or lower, got format {header['format']} of narrows "
             f"{header['library']}. Update narrows.",
         )
     if checksum != _crc_of_text(written):
         raise DataError(path, "expected a header that matches its checksum, got a damaged one.")
     try:
-        check_plain(header, _HEADER, "header")
+        form = _HEADER_OF_STEPS if header["format"] == FORMAT_OF_STEPS else _HEADER
+        check_plain(header, form, "header")
     except SchemaError as error:
         raise DataError(path, f"damaged, or of another version: {error}") from None
     return header
-
-
-def _estimator(kind: Any, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
-    """Return the estimator that a header and arrays describe; SchemaError where they do not."""
-    parameters = {name: _from_plain(name, value) for name, value in header["parameters"].items()}
-    check_known("parameters", parameters, kind._get_param_names())
-    estimator = kind(**parameters)
-    state = get(arrays, "state")
-    checked(state, {"classes": Field("b i u f O", ("c",))})
-    state["classes"] = _as_type(state["classes"], header["labels"])
-    names_in_file = set(state)
-    fitted = Fitted(estimator._state_from(state))
-    check_known("state", names_in_file, fitted.state.to_arrays())
-    _check_parameters(estimator, fitted.state.n_features)
-    estimator.n_features_in_ = fitted.state.n_features
-    if header["source"] is not None:
-        fitted.source = Source.of(header["source"], get(arrays, "source"))
-    given = get(arrays, "input")
-    if given:
-        checked(given, {"names": Field("O", ("d",))})
-        estimator.feature_names_in_ = given["names"]
-    estimator._fitted = fitted
-    names, d = estimator._column_names(), estimator.n_features_in_
-    if names is not None and len(names) != d:
-        raise SchemaError(f"names: expected those of {d} features, got {len(names)}.")
-    return estimator
-
-
-def _check_parameters(estimator: Any, n_features: int) -> None:
-    """Raise SchemaError where a parameter is out of range for any number of features."""
-    try:
-        estimator._check_parameters(n_features)
-    except _PARAMETER_ERRORS:  # more features may come
-        try:
-            estimator._check_parameters_alone()
-        except _PARAMETER_ERRORS as error:
-            raise SchemaError(f"parameters: {error!s:.300}") from None
-
-
-def _as_type(labels: np.ndarray, dtype: str) -> np.ndarray:
-    """Return labels in the type that they had when they were saved."""
-    if labels.dtype.kind == "O":
-        width = re.fullmatch(r"[<>]U(\d{1,9})", dtype)
-        longest = max(map(len, labels), default=0)
-        widest = longest + _SPARE_CHARACTERS // (len(labels) or 1)
-        if dtype == "|O" or (width and longest <= int(width[1]) <= widest):
-            return labels.astype(dtype)
-    elif dtype == labels.dtype.str:
-        return labels
-    raise SchemaError(f"labels: expected the type of {labels.dtype} in classes, got {dtype!r:.20}.")
-
-
-def _from_plain(name: str, value: Any) -> Any:
-    """Return the value of a parameter that `_plain` wrote."""
-    if not isinstance(value, dict):
-        return value
-    name = f"parameters.{name}"
-    check_plain(value, {"array": (list, bool, int, float), "dtype": str}, name)
-    try:
-        if re.fullmatch("[<>|][biuf][1248]", value["dtype"]):
-            return np.array(value["array"], dtype=value["dtype"])
-    except (ValueError, TypeError, OverflowError):
-        pass
-    raise SchemaError(f"{name}: expected an array of numbers, got another one.")
 
 
 def _crc_of_text(text: str) -> int:

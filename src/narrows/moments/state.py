@@ -19,7 +19,7 @@ from narrows.moments.labels import indicator
 from narrows.moments.origin import Moments, Origin, middle
 from narrows.moments.squares import ClassSquares, TotalSquares
 from narrows.solve.errors import ParameterError
-from narrows.solve.foreign import samples_as_numpy
+from narrows.solve.foreign import numbers_expected, samples_as_numpy
 from narrows.solve.schema import (
     FINITE,
     LABELS,
@@ -374,7 +374,8 @@ def _moments_of(second: Second) -> list[Any]:
 def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
     """Return samples as float32 or float64, CSR if sparse; ValueError unless they are finite."""
     X = samples_as_numpy(X, who)
-    with np.errstate(over="ignore", invalid="ignore"):  # of a sum that scikit-learn looks at
+    # of a sum that scikit-learn looks at
+    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who):
         X = check_array(
             X,
             accept_sparse="csr",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 _IN_MEMORY = (1, 3, 11)  # of DLPack's devices: the CPU, and its memory that GPUs can read
+_TEXT = "could not convert string to float"  # what NumPy says of text
 _OF_TABLES = ("columns", "iloc", "__dataframe__")  # scikit-learn reads tables, and their names
 
 
@@ -56,6 +59,32 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
             f"{who}: expected {what} to be an array that NumPy can read, got {kind.__name__}: "
             f"{error}"
         ) from None
+
+
+@contextmanager
+def numbers_expected(X: Any, who: str) -> Iterator[None]:
+    """Say, where samples turn out to hold text, what makes numbers of it, without showing it."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith(_TEXT):
+            raise
+        column = _column_of_text(X)
+        where = "" if column is None else f" in column {column!r}"
+        example = "" if who == "ClassStats" else f", as in make_pipeline(Tfidf(), {who}())"
+        raise ValueError(
+            f"{who}: expected numbers, got text{where}. Put Tfidf() before it{example}."
+        ) from None
+
+
+def _column_of_text(X: Any) -> str | None:
+    """Return the first column of a table that holds text."""
+    for name in getattr(X, "columns", ()):
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except ValueError:
+            return str(name)
+    return None
 
 
 def _check_readable(array: Any, what: str, who: str) -> None:
