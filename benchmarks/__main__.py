@@ -47,16 +47,21 @@ def run(
 @main.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(STUDIES)))
 @click.option("--write", type=click.Path(exists=True, path_type=Path), help="Put tables in place.")
-def study(names: tuple[str, ...], write: Path | None) -> None:
+@click.option("--pictures", type=click.Path(exists=True, path_type=Path), help="Draw into it.")
+def study(names: tuple[str, ...], write: Path | None, pictures: Path | None) -> None:
     """Make the tables of the documentation, those named or all, or all that a page has.
 
-    In the file of --write each goes between the lines <!-- study NAME --> and <!-- end -->.
+    In the file of --write each goes between the lines <!-- study NAME --> and <!-- end -->. The
+    pictures of studies that have some go into the folder of --pictures.
     """
     if write and not names:
         names = tuple(re.findall(r"<!-- study (.+) -->", write.read_text()))
     for name in names or STUDIES:
-        text = STUDIES[name]().table()
+        made = STUDIES[name]()
+        text = made.table()
         click.echo(f"## {name}\n\n{text}\n")
+        if pictures and hasattr(made, "draw"):
+            made.draw(pictures)
         if write:
             page = write.read_text()
             place = re.compile(rf"(<!-- study {name} -->\n).*?(<!-- end -->)", re.DOTALL)

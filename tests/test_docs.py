@@ -24,6 +24,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "narrows"
 NOT_SAID = r"\bcame\b|\bwanted\b|[Pp]apers? 00\d|shape \((n|c|p|d)\b|\(n, d\)"
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
+OF_NOTHING = {  # what they return
+    "narrows.save", "narrows.export.register_converters", "narrows.export.to_sentence_transformers",
+}  # fmt: skip
+NOT_BUILT = [ROOT / "examples" / "gallery" / "search_faiss.py"]  # for want of libraries
 
 ALIASES = {"narrows.io.read": "narrows.read", "narrows.solve.errors": "narrows.errors"}
 
@@ -75,12 +79,12 @@ def test_a_docstring_has_all_its_sections(name):
     assert ">>>" in said["Examples"]
     if name in ERRORS:
         return
-    assert "Parameters" in said
+    assert "Parameters" in said or not inspect.signature(found(name)).parameters
     if name not in RECORDS:
         assert "Display" in name or said["Raises"]
         assert "Display" in name or re.search(r"\*\*Cost\*\*[^:]*: ", said["Notes"])
     if not inspect.isclass(found(name)):
-        assert name == "narrows.save" or "Returns" in said or "Yields" in said
+        assert name in OF_NOTHING or "Returns" in said or "Yields" in said
     if name.count(".") == 1:
         assert said["References"]
     if name.count(".") == 1 and inspect.isclass(found(name)):
@@ -145,7 +149,7 @@ def test_help_reads_well_at_80_columns(verb):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", GALLERY, ids=lambda path: path.stem)
+@pytest.mark.parametrize("example", [*GALLERY, *NOT_BUILT], ids=lambda path: path.stem)
 def test_the_gallery_needs_no_data(example, tmp_path):
     environment = {k: v for k, v in os.environ.items() if k != "NARROWS_DATA"}
     done = subprocess.run(

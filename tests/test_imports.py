@@ -26,7 +26,7 @@ MODULES = {
 # a room imports from those before it, and from itself
 ROOMS = [
     "solve", "moments", "criteria", "families", "text", "io", "engines", "evaluate", "river",
-    "anndata", "testing", "command",
+    "anndata", "export", "testing", "command",
 ]  # fmt: skip
 
 

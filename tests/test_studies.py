@@ -7,18 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.studies import STUDIES
+from benchmarks.studies import STUDIES, embeddings, reducers, refits
 from benchmarks.studies.calibration import calibration_error
 from benchmarks.studies.corpora import Split
+from benchmarks.studies.minilm import _body
 from benchmarks.studies.offsets import ADDED, _moved
 from benchmarks.studies.online import reservoir
 from benchmarks.studies.tables import markdown, middle
+from scipy.linalg import eigh, subspace_angles
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.neighbors import KNeighborsClassifier
 
 DOCS = Path(__file__).parents[1] / "docs"
 
 
 def test_every_table_of_the_documentation_has_a_study():
-    pages = [page.read_text() for page in DOCS.glob("*.md")]
+    pages = [page.read_text() for page in (*DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md"))]
     names = {name for page in pages for name in re.findall(r"<!-- study (.+) -->", page)}
     assert names <= set(STUDIES)
 
@@ -56,3 +60,84 @@ def test_offsets_are_the_same_for_samples_learned_and_held_out():
         moved = _moved(Split(X[:20], y[:20], X[20:], y[20:]), added)
         np.testing.assert_allclose(moved.X, X[:20] + by)
         np.testing.assert_allclose(moved.X_test, X[20:] + by)
+
+
+def _vectors():
+    """Vectors of six classes in 12 dimensions, two thirds for training."""
+    random = np.random.default_rng(0)
+    y = np.arange(240) % 6
+    X = (random.normal(size=(240, 12)) + 3 * random.normal(size=(6, 12))[y]).astype(np.float32)
+    return Split(X[:160], y[:160], X[160:], y[160:])
+
+
+def test_the_continued_discriminants_begin_with_those_of_discriminant_analysis():
+    part = _vectors()
+    X, y = part.X.astype(np.float64), part.y
+    values, V = reducers.continued(X, y)
+    means = np.array([X[y == c].mean(axis=0) for c in range(6)])
+    within = (X - means[y]).T @ (X - means[y]) / len(X)
+    within += reducers.SHRINKAGE * np.trace(within) / 12 * np.eye(12)
+    np.testing.assert_allclose(V.T @ within @ V, np.eye(12), atol=1e-9)
+    np.testing.assert_allclose(np.sum((X - X.mean(axis=0)) @ V, axis=0), 0, atol=1e-8)
+    np.testing.assert_allclose(np.var(X @ V, axis=0), values)
+    between = np.cov((means[y]).T, bias=True)
+    W = eigh(between, within)[1][:, -5:]
+    assert subspace_angles(V[:, :5], W).max() < 0.05
+
+
+def test_reducers_return_as_many_dimensions_as_asked_for_or_none():
+    part = _vectors()
+    for name, method in embeddings.METHODS.items():
+        reduce = method(part.X, part.y, 0)
+        for p in (2, 8):
+            Z = reduce(part.X_test, p)
+            few = name in ("SRDA", "KernelSRDA", "LDA of scikit-learn")
+            more = name in ("SRDA, PCA of the rest", "LDA, continued")
+            if (few and p > 5) or (more and p < 6):
+                assert Z is None, name
+            else:
+                assert Z.shape == (80, 12 if name in embeddings.WHOLE else p), name
+
+
+def test_scores_of_embeddings_are_those_of_their_definitions():
+    part = _vectors()
+    found = embeddings.scores(part.X, part.y, part.X_test, part.y_test)
+    knn = KNeighborsClassifier(15, metric="cosine").fit(part.X, part.y)
+    assert found.knn == pytest.approx(knn.score(part.X_test, part.y_test))
+    near = cosine_similarity(part.X_test, part.X).argsort(axis=1)[:, -10:]
+    assert found.same == pytest.approx(np.mean(part.y[near] == part.y_test[:, None]))
+    assert found.svm > 0.9
+
+
+def test_embeddings_are_studied_by_dimension_with_classes_held_out_and_drawn(tmp_path):
+    names = ("all features", *embeddings.STYLES)
+    by_dimension = embeddings._by_dimension(_vectors(), names, (2, 8))
+    assert {p: len(each) for p, each in by_dimension["PCA"].items()} == {2: 1, 8: 1}
+    assert len(by_dimension["random projection"][8]) == len(embeddings.SEEDS)
+    assert list(by_dimension["all features"]) == [12]
+    unseen = embeddings._unseen(_vectors(), names, (2, 8))
+    assert [len(each) for each in unseen["SRDA"].values()] == [len(embeddings.HALVES)]
+    new, seen, both = unseen["SRDA"][2][0]
+    assert seen.same > new.same
+    assert 0 < both.same <= 1
+    embeddings.draw(by_dimension, unseen, tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_refits_without_a_change_leave_neighbours_as_they_are():
+    every = refits.refits(_vectors(), lambda y, seed: np.arange(len(y)))
+    for name, made in every.items():
+        for angle, old, new, stored, aligned in made:
+            assert angle < 1e-3, name
+            assert old == new == stored == pytest.approx(aligned), name
+    assert list(every) == ["OC(5)", "SRDA(5)", "PCA(12)"]
+
+
+def test_a_first_fit_has_some_samples_or_some_classes():
+    y = np.arange(4000) % 20
+    assert len(refits.more_samples(y, 0)) == refits.FIRST
+    assert len(np.unique(y[refits.new_classes(y, 0)])) == 15
+
+
+def test_mails_are_embedded_without_their_headers():
+    assert _body("From: me\nSubject: tin\nLines: 2\n\nold\n\nnew") == "tin\nold\n\nnew"

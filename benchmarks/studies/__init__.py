@@ -10,6 +10,15 @@ from benchmarks.studies.chosen import ChosenComponents, ChosenEps, ChosenMu
 from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.cross import CrossCost
 from benchmarks.studies.dicts import Dicts
+from benchmarks.studies.embeddings import (
+    EmbeddingsCheck,
+    EmbeddingsCost,
+    EmbeddingsKNN,
+    EmbeddingsNeighbours,
+    EmbeddingsSummary,
+    EmbeddingsSVM,
+    EmbeddingsUnseen,
+)
 from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import Files
@@ -32,6 +41,7 @@ from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.order import Order
 from benchmarks.studies.overlap import SharedColumns
 from benchmarks.studies.ratio import TraceRatio
+from benchmarks.studies.refits import EmbeddingsAlign
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.theta import Theta
@@ -88,6 +98,14 @@ STUDIES = {
         KernelDimensions,
         KernelParameters,
         KernelScaling,
+        EmbeddingsSummary,
+        EmbeddingsSVM,
+        EmbeddingsKNN,
+        EmbeddingsNeighbours,
+        EmbeddingsUnseen,
+        EmbeddingsAlign,
+        EmbeddingsCost,
+        EmbeddingsCheck,
         Sets,
         FewDimensions,
         RareClasses,

@@ -11,7 +11,7 @@ import warnings
 
 import click
 
-from narrows.command import learning, reporting, transforming
+from narrows.command import exporting, learning, reporting, transforming
 from narrows.command.console import say, show_warning
 from narrows.io.formats import SUFFIXES
 from narrows.solve.errors import ParameterError
@@ -81,7 +81,7 @@ def cli() -> None:
     """Run the verb that is named."""
 
 
-for verb in (*learning.VERBS, *transforming.VERBS, *reporting.VERBS):
+for verb in (*learning.VERBS, *transforming.VERBS, *reporting.VERBS, *exporting.VERBS):
     cli.add_command(verb)
 
 if __name__ == "__main__":

@@ -97,7 +97,9 @@ PARAMETERS = (
     ),
 )  # fmt: skip
 READING = (
-    _option("--label", "NAME", str, "Column, JSON key, npz array or .npy file of the labels."),
+    _option(
+        "--label", "NAME", str, "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels."
+    ),
     click.option(
         "--text", metavar="COLUMN", multiple=True,
         help="Column or JSON key that holds texts; may be given several times, which joins them. "

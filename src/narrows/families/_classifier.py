@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -11,10 +11,39 @@ from sklearn.base import ClassifierMixin
 
 from narrows.families._atomic import lock_of
 from narrows.families._base import Estimator
+from narrows.solve.products import product
+
+
+class Decision(NamedTuple):
+    """What classes are predicted by: (Z weights + intercept) / temperature, for coordinates Z.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_coordinates, n_classes)
+        For the classes seen.
+    intercept : ndarray of shape (n_classes,)
+        Beside them.
+    temperature : float
+        What calibrates the probabilities.
+    map : Map or None
+        What makes coordinates of samples; if None, they are the features.
+    """
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    temperature: float = 1.0
+    map: Any = None
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Return the score of each class, of shape (n_samples, n_classes)."""
+        X = X.astype(np.float64, copy=False)
+        products = product(X, self.weights) if self.map is None else self.map.times(X, self.weights)
+        found: np.ndarray = (products + self.intercept) / self.temperature
+        return found
 
 
 class Classifier(ClassifierMixin, Estimator):
-    """An estimator that predicts classes. Subclasses give `_log_posterior`.
+    """An estimator that predicts classes. Subclasses give `_decision`.
 
     A state has `known`, the classes that were seen with positive weight or registered.
     """
@@ -37,12 +66,17 @@ class Classifier(ClassifierMixin, Estimator):
         self._state.register(classes)
 
     @abstractmethod
+    def _decision(self, calibrated: bool = True) -> Decision:
+        """Return what classes are predicted by; with a temperature of 1 if not `calibrated`."""
+
     def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
         """Return the log posterior of each of `classes_`, but for a term that all share.
 
         With or without the temperature, which does not matter for `predict`. If `_several`, the
         log odds of each.
         """
+        X = self._check_X(X, reset=False)
+        return self._of_every_class(self._decision(calibrated).scores(X))
 
     @property
     def _several(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from narrows.families._atomic import lock_of
-from narrows.families._classifier import Classifier
+from narrows.families._classifier import Classifier, Decision
 from narrows.families._cross import CrossProjector
 from narrows.families._project import ExplainedProjector
 from narrows.families._solved import Found, Solved, ridge_curve
@@ -26,9 +26,8 @@ class Discriminant(Classifier, ExplainedProjector, CrossProjector):
 
     _kept = 2000
 
-    def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
+    def _decision(self, calibrated: bool = True) -> Decision:
         solution = self._solution
-        X = self._check_X(X, reset=False)
         if not isinstance(solution, Found) or solution.rule is None:
             if not isinstance(self._state, Solved):
                 raise NotFittedError(
@@ -39,11 +38,8 @@ class Discriminant(Classifier, ExplainedProjector, CrossProjector):
                 f"{type(self).__name__}: expected a model that was fitted by narrows 0.2 or later, "
                 "got an older one. Call fit again to predict."
             )
-        weights, intercept = solution.rule
-        found = solution.times(X.astype(np.float64, copy=False), weights) + intercept
-        if calibrated:
-            found = found / self._temperature(solution)
-        return self._of_every_class(found)
+        temperature = self._temperature(solution) if calibrated else 1.0
+        return Decision(*solution.rule, temperature, solution.map)
 
     def _solved_for(self, state: Any, solution: Found) -> Any:
         """Return the state that a solution is a function of."""

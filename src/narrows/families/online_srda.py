@@ -6,11 +6,10 @@ from copy import deepcopy
 from numbers import Integral
 from typing import Any, ClassVar, NoReturn, Self
 
-import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from narrows.families._atomic import atomic, lock_of
-from narrows.families._classifier import Classifier
+from narrows.families._classifier import Classifier, Decision
 from narrows.families._engines import accepts_collections
 from narrows.families._errors import errors_named_after
 from narrows.families._merge import merge_into
@@ -25,7 +24,6 @@ from narrows.families._regression import Regression, Weights, check_range, merge
 from narrows.families._sequential import Sequential
 from narrows.moments.labels import indicator, is_matrix, weights
 from narrows.solve.errors import ParameterError, warn
-from narrows.solve.products import product
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_read import Reading
 from narrows.solve.rls_rule import Rule
@@ -329,22 +327,17 @@ class OnlineSRDA(Classifier, Sequential):
     def _several(self) -> bool:
         return bool(self._state.several)
 
-    def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
-        """With several labels per sample: the log odds of each."""
+    def _decision(self, calibrated: bool = True) -> Decision:
+        """With several labels per sample, for the log odds of each."""
         with lock_of(self):
             model, several = self._solution.model, self._several
-        X = self._check_X(X, reset=False)
-        outputs = product(X, model.W) + model.b
-        if not outputs.shape[1]:
+        if not len(model.b):
             raise NotFittedError(
                 f"{type(self).__name__}: expected at least one class to predict, got none so far. "
                 "Continue with partial_fit."
             )
-        if several:
-            outputs -= 0.5
-        if calibrated:
-            outputs /= model.temperature
-        return self._of_every_class(outputs)
+        intercept = model.b - 0.5 if several else model.b
+        return Decision(model.W, intercept, model.temperature if calibrated else 1.0)
 
     def _chosen(self, state: Regression) -> tuple[DiagonalRLS, bool]:
         """Return the regression to read, and whether its outputs are those of softmax."""

@@ -41,7 +41,8 @@ def iter_chunks(
     label : str, optional
         The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
         CSV, Parquet and tables, ``label`` in JSON, and ``y`` (or the parts of an indicator matrix)
-        in npz. For a ``.npy`` file, the path of another one with the labels.
+        in npz. For a ``.npy`` file, the path of another one with the labels; for ``.h5ad``, a
+        column of ``obs``.
     text : str or sequence of str, optional
         The column of CSV, Parquet or a table, or the JSON key, that holds texts; several are joined
         by a newline. The other columns, except that of the labels, are then ignored. ``text`` by

@@ -1,0 +1,101 @@
+"""`to_sentence_transformers`: a linear reduction as a module of a model for sentences."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+from sklearn.utils.validation import check_is_fitted
+
+from narrows.export.graph import steps_of
+from narrows.families._project import Projector
+from narrows.families._select import Selector
+from narrows.io.atomic import replacing
+from narrows.solve.errors import ParameterError
+
+_WHO = "to_sentence_transformers"
+
+
+def to_sentence_transformers(estimator: Any, folder: str | os.PathLike[str]) -> None:
+    """Write a fitted reduction of embeddings as a `Dense` module of sentence-transformers.
+
+    The module is y = W'x without bias and activation, which is what `transform` does to dense
+    embeddings. It belongs behind the module that makes embeddings of sentences.
+
+    Parameters
+    ----------
+    estimator : narrows projector or selector, or Pipeline of these
+        Fitted to embeddings of sentences.
+    folder : str or path-like
+        Where ``config.json`` and ``model.safetensors`` are written. It is created if it does not
+        exist, and its other files stay.
+
+    Raises
+    ------
+    TypeError
+        An estimator of another library.
+    NotFittedError
+        The estimator is not fitted.
+    ParameterError
+        `KernelSRDA` with hidden features, which is not linear.
+    OSError
+        A file cannot be written.
+
+    See Also
+    --------
+    to_onnx : Export an estimator as an ONNX model.
+    narrows.SRDA : The projector to begin with.
+
+    Notes
+    -----
+    **Cost**: 4 p d bytes for p components of d features. Neither torch nor sentence-transformers
+    is needed.
+
+    Where the model ends with a `Normalize` module, embeddings that were encoded by it have length
+    1: fit to these, and append the module after `Normalize`. Reduced embeddings do not have length
+    1; append another `Normalize` for cosine similarities by inner products.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from narrows import SRDA
+    >>> from narrows.export import to_sentence_transformers
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_sentence_transformers(SRDA().fit(*load_digits(return_X_y=True)), folder)
+    ...     print(sorted(os.listdir(folder)))
+    ['config.json', 'model.safetensors']
+    """
+    weight: Any = None
+    for step in steps_of(estimator, _WHO):
+        check_is_fitted(step)
+        own = _weight(step)
+        weight = own if weight is None else own @ weight
+    p, d = weight.shape
+    config = {
+        "in_features": d,
+        "out_features": p,
+        "bias": False,
+        "activation_function": "torch.nn.modules.linear.Identity",
+    }
+    os.makedirs(folder, exist_ok=True)
+    tensors = {"linear.weight": np.ascontiguousarray(weight, dtype=np.float32)}
+    with replacing(os.path.join(folder, "model.safetensors")) as new:
+        save_file(tensors, new, metadata={"format": "pt"})
+    with replacing(os.path.join(folder, "config.json")) as new, open(new, "w") as file:
+        json.dump(config, file, indent=2)
+
+
+def _weight(step: Any) -> np.ndarray:
+    """Return W' of shape (n_components, n_features)."""
+    if isinstance(step, Selector):
+        return np.eye(step.n_features_in_)[step.get_support(indices=True)]
+    if isinstance(step, Projector) and not step._is_linear:
+        raise ParameterError(
+            f"{_WHO}: expected a linear reduction, got {type(step).__name__} with hidden features. "
+            "Use SRDA, or to_onnx."
+        )
+    return np.asarray(step.components_)

