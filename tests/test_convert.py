@@ -22,7 +22,7 @@ from narrows.io.write import writer
 from narrows.read import iter_chunks
 from narrows.solve.errors import DataError, ParameterError
 
-FORMATS = ["npz", "parquet", "svm", "svm.gz", "libsvm", "csv", "csv.gz"]
+FORMATS = ["npz", "parquet", "svm", "svm.gz", "libsvm", "svm.xz", "csv", "csv.bz2"]
 ROWS = 23
 
 

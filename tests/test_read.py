@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 
 import numpy as np
 import pytest
@@ -72,16 +74,33 @@ def test_width_pads_and_bounds(tmp_path):
         gathered(tmp_path / "a.svm", width=2)
 
 
-def test_gzip_is_read_as_what_is_in_it(tmp_path):
+COMPRESSED = {
+    ".gz": (gzip.compress, "gzip"),
+    ".bz2": (bz2.compress, "bzip2"),
+    ".xz": (lzma.compress, "xz"),
+}
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_a_compressed_file_is_read_as_what_is_in_it(tmp_path, suffix):
     X, _ = svmlight(tmp_path)
-    (tmp_path / "b.svm.gz").write_bytes(gzip.compress((tmp_path / "a.svm").read_bytes()))
-    np.testing.assert_allclose(gathered(tmp_path / "b.svm.gz")[0], X)
-    whole = (tmp_path / "b.svm.gz").read_bytes()
-    (tmp_path / "c.svm.gz").write_bytes(whole[: len(whole) // 2])
-    (tmp_path / "d.svm.gz").write_bytes(b"1 1:1\n")
-    for name in ("c", "d"):
-        with pytest.raises(DataError, match=rf"{name}\.svm\.gz: expected a whole gzip file"):
-            gathered(tmp_path / f"{name}.svm.gz")
+    compress, kind = COMPRESSED[suffix]
+    plain = (tmp_path / "a.svm").read_bytes()
+    whole = compress(plain)
+    half = plain.index(b"\n", len(plain) // 2) + 1
+    for name, content in {
+        "b": whole,
+        "parts": compress(plain[:half]) + compress(plain[half:]),
+        "c": whole[: len(whole) // 2],
+        "d": b"1 1:1\n",
+        "e": whole[: len(whole) // 2] + bytes(100) + whole[len(whole) // 2 + 100 :],
+    }.items():
+        (tmp_path / f"{name}.svm{suffix}").write_bytes(content)
+    for name in ("b", "parts"):
+        np.testing.assert_allclose(gathered(tmp_path / f"{name}.svm{suffix}")[0], X)
+    for name in ("c", "d", "e"):
+        with pytest.raises(DataError, match=rf"{name}\.svm\{suffix}: expected a whole {kind} file"):
+            gathered(tmp_path / f"{name}.svm{suffix}")
 
 
 @pytest.mark.parametrize("rows", [1, 25, 1000])

@@ -215,6 +215,6 @@ class Dataset:
             stream = self._stdin.open()
             yield stream, stream
             return
-        is_compressed = format_of(path)[1]
-        with open(path, "rb") as raw, compression.decompressed(raw, path, is_compressed) as stream:
+        compressed = format_of(path)[1]
+        with open(path, "rb") as raw, compression.decompressed(raw, path, compressed) as stream:
             yield stream, raw

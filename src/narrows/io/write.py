@@ -161,7 +161,8 @@ def writer(
     Parameters
     ----------
     path : str
-        Its suffix names the format; ``.gz`` may follow it in text formats. "-" is standard output:
+        Its suffix names the format; ``.gz``, ``.bz2`` or ``.xz`` may
+        follow it in text formats. "-" is standard output:
         CSV, or JSON lines for texts.
     names : sequence of str, optional
         Feature names, for CSV and dense samples in Parquet; x0, x1, … if left out.
@@ -178,7 +179,7 @@ def writer(
     ParameterError
         The suffix is not supported, or is not for texts, or only for texts.
     """
-    format, is_compressed = output_format(path, texts)
+    format, compressed = output_format(path, texts)
     settings = {}
     if csv_safe:
         settings["csv_safe"] = True
@@ -194,15 +195,15 @@ def writer(
         sys.stdout.buffer.flush()
         return
     with replacing(path) as temporary:
-        with open(temporary, "wb") as raw, compression.compressed(raw, is_compressed) as stream:
+        with open(temporary, "wb") as raw, compression.compressed(raw, compressed) as stream:
             out = format.writer(stream, names, **settings)
             yield Rows(out)
             out.finish()
         check(temporary)
 
 
-def output_format(path: str, texts: bool = False) -> tuple[Format, bool]:
-    """Return the format that a path is written in, and whether it is compressed.
+def output_format(path: str, texts: bool = False) -> tuple[Format, str]:
+    """Return the format that a path is written in, and the suffix of its compression or "".
 
     Raises
     ------
@@ -210,8 +211,8 @@ def output_format(path: str, texts: bool = False) -> tuple[Format, bool]:
         The suffix is not supported, or is not for texts, or only for texts.
     """
     if path == "-":
-        return (formats.FOR_TEXTS if texts else formats.FOR_ROWS), False
-    format, is_compressed = formats.format_of(path)
+        return (formats.FOR_TEXTS if texts else formats.FOR_ROWS), ""
+    format, compressed = formats.format_of(path)
     kinds = ("numbers", "texts")
     if not format.is_written:
         problem = f"expected a format to write, got {format.name}, which narrows only reads."
@@ -221,15 +222,15 @@ def output_format(path: str, texts: bool = False) -> tuple[Format, bool]:
         names = formats.SUFFIXES[kinds[texts]]
         other = ", or reduce the texts with transform" * texts
         raise ParameterError(f"{path}: {problem} Write to {names}{other}.")
-    return format, is_compressed
+    return format, compressed
 
 
 def count_rows(written: str, path: str, first: Chunk) -> int:
     """Return the number of rows that a file, written from such chunks as `first`, has."""
-    format, is_compressed = formats.format_of(path)
+    format, compressed = formats.format_of(path)
     label = None
     if first.columns is not None and first.y is not None and not format.labels_apart:
         label = label_name(first.columns)
     options = Options(label).with_found({"several_labels": sparse.issparse(first.y)})
-    with open(written, "rb") as raw, compression.decompressed(raw, path, is_compressed) as stream:
+    with open(written, "rb") as raw, compression.decompressed(raw, path, compressed) as stream:
         return sum(len(chunk.lines) for chunk in format.read(stream, path, options))

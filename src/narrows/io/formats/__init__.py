@@ -17,22 +17,22 @@ FOR_ROWS, FOR_TEXTS = csv.FORMAT, jsonl.FORMAT  # of standard output
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
 
 
-def format_of(path: str) -> tuple[Format, bool]:
-    """Return the format that the suffix of a path names, and whether the file is compressed.
+def format_of(path: str) -> tuple[Format, str]:
+    """Return the format that the suffix of a path names, and the suffix of its compression or "".
 
     Raises
     ------
     ParameterError
         The suffix is not supported.
     """
-    suffix, is_compressed = compression.suffix_of(path)
+    suffix, compressed = compression.suffix_of(path)
     for format in FORMATS:
-        if suffix in format.suffixes and not (is_compressed and format.is_binary):
-            return format, is_compressed
-    suffix += compression.SUFFIX * is_compressed
+        if suffix in format.suffixes and not (compressed and format.is_binary):
+            return format, compressed
+    suffix += compressed
     raise ParameterError(
         f"{path}: expected a file that ends in {listed(FORMATS)}, got {suffix or 'no suffix'}. "
-        f"Convert the file; {compression.SUFFIX} may follow the suffix of a text format."
+        f"Convert the file; {compression.SUFFIXES} may follow the suffix of a text format."
     )
 
 
@@ -77,5 +77,5 @@ SUFFIXES = {
     "texts": listed(format for format in FORMATS if format.holds_texts),
     "text_files": listed(format for format in FORMATS if not format.is_binary),
     "binary_files": listed(format for format in FORMATS if format.is_binary),
-    "compressed": compression.SUFFIX,
+    "compressed": compression.SUFFIXES,
 }
