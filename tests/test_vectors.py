@@ -214,6 +214,7 @@ def test_a_model_of_vectors_from_fit_to_transform(run, tmp_path):
     assert "a.parquet: expected numbers, as m.narrows has, got texts" in err
 
 
+@pytest.mark.slow
 def test_vectors_on_dask(tmp_path):
     pytest.importorskip("distributed")
     from distributed import Client
@@ -403,6 +404,7 @@ def test_dense_samples_are_written(run, tmp_path, dtype, monkeypatch):
     assert "expected 1 columns, as in the rows before, got 2. Set width (--width)" in err
 
 
+@pytest.mark.slow
 def test_arrays_on_dask(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     from distributed import Client
