@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -212,6 +214,7 @@ def test_a_model_of_vectors_from_fit_to_transform(run, tmp_path):
     assert "a.parquet: expected numbers, as m.narrows has, got texts" in err
 
 
+@pytest.mark.slow
 def test_vectors_on_dask(tmp_path):
     pytest.importorskip("distributed")
     from distributed import Client
@@ -401,6 +404,7 @@ def test_dense_samples_are_written(run, tmp_path, dtype, monkeypatch):
     assert "expected 1 columns, as in the rows before, got 2. Set width (--width)" in err
 
 
+@pytest.mark.slow
 def test_arrays_on_dask(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     from distributed import Client
@@ -416,3 +420,40 @@ def test_arrays_on_dask(tmp_path, monkeypatch):
         np.testing.assert_allclose(transform(model, [path]).compute(), model.transform(X))
         with pytest.raises(ParameterError, match="expected one file of samples beside"):
             fit(narrows.OC(), [path, path], client, label=labels)
+
+
+READ = """
+import resource, sys
+import pyarrow.parquet
+from narrows.read import iter_chunks
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+options = {"vector": "embedding"} if sys.argv[1].endswith(".parquet") else {}
+next(iter_chunks(sys.argv[1], chunk_rows=1000, **options))
+before = peak()
+rows = sum(len(X) for X, _ in iter_chunks(sys.argv[1], chunk_rows=1000, **options))
+print(rows, peak() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["list", "fixed", "npy"])
+def test_a_large_file_of_vectors_takes_little_memory(tmp_path, kind):
+    """Not even that of a group of rows of Parquet, which here is the whole file."""
+    X, y = embeddings(300_000, 128)
+    path = tmp_path / ("X.npy" if kind == "npy" else "a.parquet")
+    if kind == "npy":
+        np.save(path, X)
+    else:
+        pq.write_table(table_of(X, y, kind), path)
+    assert path.stat().st_size > 140 << 20
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(path)],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows, megabytes = map(int, done.stdout.split())
+    assert rows == 300_000
+    assert megabytes < 50

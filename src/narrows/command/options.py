@@ -98,7 +98,8 @@ PARAMETERS = (
 )  # fmt: skip
 READING = (
     _option(
-        "--label", "NAME", str, "Column (.h5ad: of obs), JSON key, npz array, .npy file of labels."
+        "--label", "NAME", str,
+        "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels.",
     ),
     click.option(
         "--text", metavar="COLUMN", multiple=True,

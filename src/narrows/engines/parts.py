@@ -129,8 +129,9 @@ class Parts:
     def survey(self, vectoriser: Vectoriser | None = None) -> None:
         """Find out what only all files together show, and count the terms of texts."""
         if vectoriser is not None and not self._are_texts:
-            expected = f"texts ({SUFFIXES['texts']}, or text=COLUMN) to count"
-            raise ParameterError(f"vectoriser: expected {expected}, got numbers. Leave it out.")
+            expected = f"texts ({SUFFIXES['texts']}) to count"
+            advice = "Leave it out, or set text (--text) to read texts."
+            raise ParameterError(f"vectoriser: expected {expected}, got numbers. {advice}")
         run, collect = self.engine.map, self.engine.collect
         if self._format is not None:
             found = collect(run(learn.survey, self.files, repeat(self.options)))

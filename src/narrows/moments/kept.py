@@ -14,10 +14,9 @@ from scipy import sparse
 from narrows.moments.batch import Batch
 from narrows.moments.moment import Shift
 from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
-from narrows.solve.sums import blocks, canonical, stacked, widened
+from narrows.solve.sums import BLOCK, blocks, canonical, stacked, widened
 
 EVERY = MOST  # samples to keep: all
-_BLOCK = 1 << 15  # numbers that are hashed at a time
 _LAST = np.uint64(2**64 - 1)
 _SCHEMA = {
     "kept": Field("i8", (), between(1, MOST)),
@@ -256,8 +255,11 @@ def _sums_of_bits(X: Any) -> np.ndarray:
         bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
         return hash_entries(X.indptr, X.indices, bits)
     found = np.empty(len(X), np.uint64)
-    for rows in blocks(len(X), max(1, _BLOCK // max(1, X.shape[1]))):
-        part = X[rows].astype(np.float64)
+    size = max(1, BLOCK // max(1, X.shape[1]))
+    room = np.empty((min(len(X), size), X.shape[1]))  # one array, which stays in the cache
+    for rows in blocks(len(X), size):
+        part = room[: rows.stop - rows.start]
+        part[:] = X[rows]
         part += 0.0  # -0 becomes 0
         found[rows] = hash_rows(part.view(np.uint64))
     return found

@@ -40,15 +40,18 @@ _BUFFERS = 64  # at most
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of a Parquet file, whatever its row groups are."""
-    with damage_named(name, "expected a Parquet file, got another file, or a damaged one"):
-        file = _opened(stream)
+    with (
+        damage_named(name, "expected a Parquet file, got another file, or a damaged one"),
+        _native(stream) as source,
+    ):
+        file = _opened(source)
         groups, skipped = list(range(file.num_row_groups)), 0
         while groups and skipped + file.metadata.row_group(groups[0]).num_rows <= options.after:
             skipped += file.metadata.row_group(groups.pop(0)).num_rows
         options = _within_memory(options, _length(file, options.vector))
         # one group after the other: of several, pyarrow keeps those that it has read
         size, columns = options.chunk_rows, _columns_read(file.schema_arrow.names, name, options)
-        batches = (
+        batches: Iterator[Any] = (
             batch
             for group in groups
             for batch in file.iter_batches(size, row_groups=[group], columns=columns)
@@ -59,10 +62,33 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             raise DataError(name, f"{problem} Write the file again.")
         options = options.replace(width=options.width or int(width) or None)
         rows = file.metadata.num_rows - skipped
-        yield from _chunks(_all(batches, rows, name), file.schema_arrow, name, options, skipped)
+        batches = _all(batches, rows, name)
+        if source is not stream:
+            batches = _followed(batches, file.metadata.num_rows, skipped, stream)
+        yield from _chunks(batches, file.schema_arrow, name, options, skipped)
 
 
-def _opened(stream: IO[bytes]) -> Any:
+@contextmanager
+def _native(stream: IO[bytes]) -> Iterator[Any]:
+    """Give a file that pyarrow reads by itself, while another thread holds the interpreter."""
+    path = getattr(stream, "name", None)
+    if not isinstance(path, str):
+        yield stream
+        return
+    with pyarrow().OSFile(path) as file:
+        yield file
+
+
+def _followed(batches: Iterable[Any], rows: int, done: int, stream: IO[bytes]) -> Iterator[Any]:
+    """Yield the batches; the position of `stream` shows which share of the rows has been read."""
+    size = stream.seek(0, 2)
+    for batch in batches:
+        done += batch.num_rows
+        stream.seek(size * done // rows)
+        yield batch
+
+
+def _opened(stream: Any) -> Any:
     """Return a file; of few columns, it does not read a whole row group into memory at once."""
     parquet_file = pyarrow().parquet.ParquetFile
     metadata = parquet_file(stream, page_checksum_verification=True).metadata
