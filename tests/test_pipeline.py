@@ -17,7 +17,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
 from narrows import OC, OCFS, SRDA, ClassStats, KernelSRDA, OnlineSRDA, Window, load, save
-from narrows.text import TOKEN, HashedTfidf, Tfidf
+from narrows.text import HashedTfidf, Tfidf
+from narrows.text.base import TOKEN
 
 SEA = ["a ship on salt water", "the salt of the sea", "waves and a ship", "the sea is salt"]
 LAND = ["a tree on a hill of sand", "the tree of the land", "a road on the land", "hills of sand"]

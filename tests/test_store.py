@@ -121,8 +121,8 @@ def changed_header(model, **changes):
     ("changes", "message"),
     [
         (
-            {"format": 2, "library": "9.9"},
-            r"format 1 or lower, got format 2 of narrows 9\.9",
+            {"format": 3, "library": "9.9"},
+            r"format 2 or lower, got format 3 of narrows 9\.9",
         ),
         ({"estimator": "Nope"}, "expected a method of this version, got"),
         ({"estimator": "ClassStats"}, "expected a method of this version, got"),
@@ -152,7 +152,7 @@ def test_only_an_estimator_has_a_source():
 
 def test_what_cannot_be_saved(tmp_path):
     X, y = labelled()
-    with pytest.raises(TypeError, match="expected an estimator of narrows, got list"):
+    with pytest.raises(TypeError, match="expected an estimator of narrows, or a pipeline of these, got list"):
         narrows.save([], tmp_path / "a")
     with pytest.raises(ValueError, match="not fitted"):
         narrows.save(OC(), tmp_path / "a")

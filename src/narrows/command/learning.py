@@ -22,7 +22,7 @@ from narrows.io.source import check_kind, is_of_texts
 from narrows.io.store import load_model, save, save_finished
 from narrows.io.streams import expand_patterns
 from narrows.solve.errors import DataError, ParameterError, WidthError
-from narrows.text import Vectoriser
+from narrows.text.base import Vectoriser
 
 
 @options.verb(

@@ -18,7 +18,7 @@ from narrows.command.values import (
 )
 from narrows.io.formats import SUFFIXES
 from narrows.io.lines import MAX_LINE_MB
-from narrows.text import MOST
+from narrows.text.hashed import MOST
 
 
 def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:

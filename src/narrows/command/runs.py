@@ -14,7 +14,8 @@ from narrows.io.dataset import Dataset
 from narrows.io.source import check_terms
 from narrows.moments.cross import MOST
 from narrows.solve.errors import DataError, ParameterError, RangeError, WidthError
-from narrows.text import Tfidf, Vectoriser
+from narrows.text import Tfidf
+from narrows.text.base import Vectoriser
 
 
 class Run:

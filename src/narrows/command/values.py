@@ -18,7 +18,8 @@ from narrows.io.chunk import Options
 from narrows.io.formats import SUFFIXES
 from narrows.io.store import is_checkpoint
 from narrows.solve.errors import DataError, ParameterError
-from narrows.text import HashedTfidf, Tfidf, Vectoriser
+from narrows.text import HashedTfidf, Tfidf
+from narrows.text.base import Vectoriser
 
 METHODS: dict[str, Any] = {
     name.lower(): families.METHODS[name] for name in sorted(families.METHODS, key=str.lower)

@@ -31,7 +31,7 @@ from narrows.moments.state import checked_rows
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import stacked
-from narrows.text import Vectoriser
+from narrows.text.base import Vectoriser
 
 Data = tuple[Any, str]
 Reading = tuple[Options, Source | None]  # how files and tables are read

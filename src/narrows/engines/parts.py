@@ -26,7 +26,8 @@ from narrows.io.source import Source, check_kind, check_terms, is_of_texts, reme
 from narrows.io.streams import expand_patterns
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import DataError, ParameterError
-from narrows.text import Tfidf, Vectoriser
+from narrows.text import Tfidf
+from narrows.text.base import Vectoriser
 
 IN_MEMORY = 4 * LIMIT  # bytes of a state that is collected in memory; a larger one goes into files
 

@@ -17,7 +17,7 @@ from narrows.io.source import Source, check_kind
 from narrows.moments.labels import joined
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import widened
-from narrows.text import Vectoriser
+from narrows.text.base import Vectoriser
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from narrows.families.window import Window
 from narrows.io.source import is_of_texts
 from narrows.moments.random_features import RandomFeatures
 from narrows.moments.stats import ClassStats
-from narrows.text import Vectoriser
+from narrows.text.base import Vectoriser
 
 
 class Graph(ABC):

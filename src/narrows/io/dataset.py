@@ -16,7 +16,7 @@ from narrows.io.formats.base import Format
 from narrows.io.source import Source, remembered
 from narrows.io.streams import StandardInput, display_name
 from narrows.solve.errors import DataError, ParameterError, warn
-from narrows.text import Vectoriser
+from narrows.text.base import Vectoriser
 
 
 class Dataset:

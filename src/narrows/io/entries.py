@@ -17,7 +17,8 @@ from narrows.families._base import Estimator, Fitted
 from narrows.io.arrays import get, put
 from narrows.io.source import Source, vectoriser_of
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
-from narrows.text import HashedTfidf, Tfidf, Vectoriser
+from narrows.text import HashedTfidf, Tfidf
+from narrows.text.base import Vectoriser
 
 ESTIMATOR = {
     "estimator": str,  # name of its class

@@ -38,7 +38,7 @@ from narrows.io.entries import (
 from narrows.io.source import Source
 from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.schema import SchemaError, check_plain
-from narrows.text import Vectoriser
+from narrows.text.base import Vectoriser
 
 FORMAT, FORMAT_OF_STEPS = 1, 2  # of an estimator; of a pipeline, or a vectoriser alone
 _FIRST_KEYS = {"format": int, "library": str, "crc32": int}  # in every format; crc32 of the others

@@ -12,7 +12,7 @@ from sklearn.feature_extraction import FeatureHasher
 from narrows.families._parameters import check_whole
 from narrows.moments.labels import as_array
 from narrows.solve.errors import ParameterError
-from narrows.text import MOST
+from narrows.text.hashed import MOST
 
 Row = Mapping[str, Any]
 
