@@ -157,7 +157,7 @@ CHECKPOINTS = (
 ENGINES = (
     _option(
         "--engine", None, click.Choice(["local", "dask"]),
-        "Run on this machine, or on a Dask cluster with one worker for each file.",
+        "Run on this machine, or on a Dask cluster: a task for each file, or part of a large one.",
         default="local", show_default=True,
     ),
     _option(

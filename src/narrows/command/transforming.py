@@ -43,7 +43,7 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
     narrows transform model.narrows 'shards/*.parquet' -o folder --engine dask
 
-    With --engine dask the output is a folder, with a Parquet file for each input.
+    With --engine dask the output is a folder, with Parquet files in the order of the rows.
     """  # noqa: D301 - click reads the character
     inputs, reading = expand_patterns([input]), values.read_options(given)
     cluster = values.cluster_options(given, "csv_safe")

@@ -1,7 +1,7 @@
 """What a worker does with one part of a data set: learn its state, or reduce its samples.
 
-A part is a pair (data, name): a path, (X, y), (X, y, sample_weight), X or a table, and what errors
-call it. A state crosses the network as bytes (`to_bytes`).
+A part is a pair (data, name): a path, a `FilePart`, (X, y), (X, y, sample_weight), X or a table,
+and what errors call it. A state crosses the network as bytes (`to_bytes`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from safetensors.numpy import load, save
 from scipy import sparse
+from sklearn.base import clone
 
 from narrows.engines import local
 from narrows.engines.features import Features
@@ -23,6 +24,7 @@ from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.dataset import Dataset
 from narrows.io.formats.parquet import FORMAT as TABLE
 from narrows.io.formats.parquet import read_table
+from narrows.io.parts import FilePart
 from narrows.io.source import Source, remembered
 from narrows.io.write import writer
 from narrows.moments.labels import joined, one_a_row, weights
@@ -209,9 +211,9 @@ def write_reduced(
 # -- files -----------------------------------------------------------------------------------------
 
 
-def survey(path: str, options: Options) -> dict[str, bool]:
-    """Return the facts that a survey of a whole file finds."""
-    return Dataset([path], options).found
+def survey(data: str | FilePart, options: Options) -> dict[str, bool]:
+    """Return the facts that a survey of a whole file, or of a part of one, finds."""
+    return _dataset(data, options).found
 
 
 def source_of(files: list[str], options: Options) -> Source | None:
@@ -224,13 +226,21 @@ def source_of(files: list[str], options: Options) -> Source | None:
 
 
 def count_terms(part: Data, options: Options, vectoriser: Vectoriser) -> Vectoriser:
-    """Return the vectoriser, with the terms of a file or table counted."""
+    """Return a vectoriser with these settings, with the terms of a file or table counted."""
+    counted: Vectoriser = clone(vectoriser)
     with _located(part):
         for texts, *_ in _named_chunks(part, (options, None)):
             if not isinstance(texts, list):
                 raise DataError(part[1], "expected a file or a table of texts, got an array.")
-            vectoriser.update(texts)
-    return vectoriser
+            counted.update(texts)
+    return counted
+
+
+def _dataset(data: Any, options: Options, source: Source | None = None) -> Dataset:
+    """Return a file, or a part of one, as a data set."""
+    if isinstance(data, FilePart):
+        return Dataset([data.path], options, source, data)
+    return Dataset([os.fspath(data)], options, source)
 
 
 # -- inside ----------------------------------------------------------------------------------------
@@ -253,8 +263,8 @@ def _named_chunks(part: Data, reading: Reading) -> Iterator[tuple[Any, ...]]:
     vectorised = (lambda X: X) if tfidf is None else tfidf.transform
     if isinstance(data, np.ndarray) or sparse.issparse(data):
         data = data, None
-    if isinstance(data, str | os.PathLike):
-        for chunk in Dataset([os.fspath(data)], options.replace(may_be_empty=True), source):
+    if isinstance(data, str | os.PathLike | FilePart):
+        for chunk in _dataset(data, options.replace(may_be_empty=True), source):
             yield vectorised(chunk.X), chunk.columns, chunk.y
     elif isinstance(data, tuple | list):
         X, y, *weight = data

@@ -19,9 +19,10 @@ from narrows.engines.features import Features, PartFeatures
 from narrows.engines.rows import SpreadRows
 from narrows.engines.tree import LIMIT
 from narrows.io.chunk import LABELS, Options
-from narrows.io.formats import SUFFIXES, common_format, format_of
+from narrows.io.formats import SUFFIXES, common_format, format_of, parts_of
 from narrows.io.formats.arrow import INDICES, VALUES
 from narrows.io.formats.parquet import FORMAT as TABLE
+from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
 from narrows.moments.stats import ClassStats
@@ -71,8 +72,10 @@ class Parts:
                 options = options.replace(columns=tuple(names))
         self.engine, self.options, self.names, self.progress = engine, options, names, progress
         self.source: Source | None = None
-        self.files = [each for each in data if isinstance(each, str)]
-        names_of = (d if isinstance(d, str) else f"partition {k}" for k, d in enumerate(data))
+        data = [part for each in data for part in _cut(each)]
+        self._of_files = [each for each in data if isinstance(each, str | FilePart)]
+        self.files = list(dict.fromkeys(map(_path_of, self._of_files)))
+        names_of = (_path_of(d) or f"partition {k}" for k, d in enumerate(data))
         self.parts = list(zip(data, names_of, strict=True))
         formats = {path: format_of(path)[0] for path in self.files}
         self._format = common_format(formats) if formats else None
@@ -135,7 +138,7 @@ class Parts:
             raise ParameterError(f"vectoriser: expected {expected}, got numbers. {advice}")
         run, collect = self.engine.map, self.engine.collect
         if self._format is not None:
-            found = collect(run(learn.survey, self.files, repeat(self.options)))
+            found = collect(run(learn.survey, self._of_files, repeat(self.options)))
             self.options = self.options.with_found(self._format.combine(found))
             (self.source,) = collect(run(learn.source_of, [self.files], [self.options]))
             if self.source is not None and self.source.columns is not None:
@@ -205,6 +208,16 @@ class Parts:
         if len(pieces) == 1:
             return next(states)
         return ClassStats.beside(states, sum(piece.nbytes for piece in pieces) <= IN_MEMORY)
+
+
+def _cut(data: Any) -> list[Any]:
+    """Return the parts of a large file; anything else is one part."""
+    return parts_of(data, SIZE) if isinstance(data, str) else [data]
+
+
+def _path_of(data: Any) -> str:
+    """Return the file that data are in; "" for other data."""
+    return data.path if isinstance(data, FilePart) else data if isinstance(data, str) else ""
 
 
 def list_parts(partitions: Any) -> list[Any]:

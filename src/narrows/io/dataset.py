@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from narrows.io import compression
 from narrows.io.chunk import Chunk, Options, Position, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
+from narrows.io.parts import FilePart, Range, n_lines_before
 from narrows.io.source import Source, remembered
 from narrows.io.streams import StandardInput, display_name
 from narrows.solve.errors import DataError, ParameterError, warn
@@ -30,6 +32,8 @@ class Dataset:
         How to read them.
     source : Source, optional
         What a model remembers of the files that it was fitted to; `options` come first.
+    part : FilePart, optional
+        The part to read of the only file. Errors name the line in the whole file.
 
     Attributes
     ----------
@@ -70,7 +74,13 @@ class Dataset:
     [[1.0, 2.0], [3.0, 4.0]] ['x', 'y']
     """
 
-    def __init__(self, paths: Sequence[str], options: Options, source: Source | None = None):
+    def __init__(
+        self,
+        paths: Sequence[str],
+        options: Options,
+        source: Source | None = None,
+        part: FilePart | None = None,
+    ):
         if not paths:
             raise ParameterError("narrows.read: expected at least one file, got none. Name a file.")
         for path in paths:
@@ -93,11 +103,19 @@ class Dataset:
         if source is not None:
             self.options = options.with_found(remembered(source, options, self.format))
         self.is_text = self.format.is_text(self.options)
+        self._part = part
+        if part is not None:
+            self.size = part.last - part.first
+            self.options = self._options_of(part)
         self.found = self._survey()
         self.options = self.options.with_found(self.found)
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield all chunks, their values finite and their widths equal, or growing if sparse."""
+        with self._lines_of_file():
+            yield from self._chunks()
+
+    def _chunks(self) -> Iterator[Chunk]:
         (first, after, rows), self._start = self._start, Position()
         done = self.position = width = classes = 0
         options = self.options
@@ -189,7 +207,7 @@ class Dataset:
             return {}
         found = []
         for path in self.paths:
-            with self._open(path) as (stream, _):
+            with self._lines_of_file(), self._open(path) as (stream, _):
                 found.append(format.survey(stream, path, options))
         return format.combine(found)
 
@@ -217,4 +235,27 @@ class Dataset:
             return
         compressed = format_of(path)[1]
         with open(path, "rb") as raw, compression.decompressed(raw, path, compressed) as stream:
-            yield stream, raw
+            part = None if self.format.is_binary else self._part
+            yield stream if part is None else io.BufferedReader(Range(raw, part)), raw
+
+    def _options_of(self, part: FilePart) -> Options:
+        """Return options with what the reader has to know to read a part of a file."""
+        options, head = self.options, self.format.head
+        if self.format.is_binary:
+            return options.replace(after=part.first).with_found({"stop": part.last})
+        if head is None or not part.first:
+            return options
+        with open(part.path, "rb") as stream:
+            return options.with_found(head(stream, part.path, options))
+
+    @contextmanager
+    def _lines_of_file(self) -> Iterator[None]:
+        """Count the lines of errors from the beginning of the file, also where a part is read."""
+        try:
+            yield
+        except DataError as error:
+            part = self._part
+            if part is None or not part.first or error.line is None or self.format.is_binary:
+                raise
+            line = error.line + n_lines_before(part)
+            raise DataError(error.path, error.problem, line) from None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 
 from narrows.io import compression
 from narrows.io.formats import csv, h5ad, jsonl, npy, npz, parquet, svmlight
 from narrows.io.formats.base import Format
+from narrows.io.parts import FilePart
 from narrows.solve.errors import DataError, ParameterError
 
 # standard input has the first format whose `first_row` matches: vague patterns come last
@@ -34,6 +36,15 @@ def format_of(path: str) -> tuple[Format, str]:
         f"{path}: expected a file that ends in {listed(FORMATS)}, got {suffix or 'no suffix'}. "
         f"Convert the file; {compression.SUFFIXES} may follow the suffix of a text format."
     )
+
+
+def parts_of(path: str, size: int) -> list[str | FilePart]:
+    """Return the parts of a file, of about `size` bytes each; the file itself if it is one."""
+    format, compressed = format_of(path)
+    if compressed or format.cut is None or os.path.getsize(path) < 2 * size:
+        return [path]
+    parts = format.cut(path, size)
+    return [path] if len(parts) < 2 else [*parts]
 
 
 def common_format(formats: Mapping[str, Format]) -> Format:

@@ -10,6 +10,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 
 from narrows.io.chunk import LABELS, Chunk, Options
+from narrows.io.parts import FilePart
 from narrows.solve.errors import ParameterError
 
 
@@ -54,6 +55,11 @@ class Format:
         The names of these facts, and how those of several files combine: `any` or `all`.
     pipe_needs : mapping of str to str
         Of these facts, those without which a pipe cannot be read, and the message that asks.
+    cut : callable, optional
+        Cuts a file, given by its path, into parts of about so many bytes. Files of a format without
+        it are one part.
+    head : callable, optional
+        Reads the facts at the beginning of a file that its other parts need.
     first_row : pattern of bytes, optional
         What the first row of standard input in this format matches as a whole; None for formats
         that are not read from standard input.
@@ -79,6 +85,8 @@ class Format:
     survey: Callable[[IO[bytes], str, Options], dict[str, bool]] | None = None
     surveyed: Mapping[str, Callable[[Iterable[bool]], bool]] = field(default_factory=dict)
     pipe_needs: Mapping[str, str] = field(default_factory=dict)
+    cut: Callable[[str, int], list[FilePart]] | None = None
+    head: Callable[[IO[bytes], str, Options], dict[str, Any]] | None = None
     first_row: re.Pattern[bytes] | None = None
     is_binary: bool = False
     holds_texts: bool = False

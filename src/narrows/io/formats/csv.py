@@ -25,6 +25,7 @@ from narrows.io.chunk import (
 )
 from narrows.io.formats.base import Format, column_names, label_name, whole
 from narrows.io.lines import Lines, weight
+from narrows.io.parts import by_rows
 from narrows.solve.errors import DataError, ParameterError
 
 _CELLS = 1_000_000  # in a chunk, at most
@@ -100,6 +101,13 @@ def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
         at = None if label is None else header.index(label)
         found = at is not None and all(_is_number(row[at]) for _, row in rows if len(row) > at)
     return {"number_labels": found}
+
+
+def _head(stream: IO[bytes], name: str, options: Options) -> dict[str, Any]:
+    """Return the header."""
+    lines = Lines(stream, name, options.max_line_mb)
+    with _cells_up_to(lines.longest):
+        return {"header": tuple(_open(lines, name, options)[1])}
 
 
 def _open(
@@ -266,5 +274,6 @@ class _Writer:
 
 FORMAT = Format(
     "CSV", (".csv",), read, _Writer, options=("label", "text", "csv_safe"),
-    survey=survey, surveyed={"number_labels": all}, first_row=re.compile(rb".*,.*"),
+    survey=survey, surveyed={"number_labels": all}, cut=by_rows, head=_head,
+    first_row=re.compile(rb".*,.*"),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import IO, Any
 from narrows.io.chunk import TEXT, Chunk, Labels, Options
 from narrows.io.formats.base import Format
 from narrows.io.lines import Lines
+from narrows.io.parts import by_lines
 from narrows.solve.errors import DataError
 
 
@@ -98,5 +99,5 @@ class _Writer:
 
 FORMAT = Format(
     "JSON lines", (".jsonl",), read, _Writer, options=("label", "text", "split"),
-    first_row=re.compile(rb"\{.*"), holds_texts=True,
+    cut=by_lines, first_row=re.compile(rb"\{.*"), holds_texts=True,
 )  # fmt: skip

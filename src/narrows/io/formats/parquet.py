@@ -30,6 +30,7 @@ from narrows.io.formats.arrow import (
     vectors,
 )
 from narrows.io.formats.base import Format, as_int32, column_names, label_name
+from narrows.io.parts import FilePart, between
 from narrows.solve.errors import DataError
 
 WIDTH = b"narrows.width"  # in the metadata of a file: n_features of sparse samples
@@ -46,8 +47,11 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     ):
         file = _opened(source)
         groups, skipped = list(range(file.num_row_groups)), 0
-        while groups and skipped + file.metadata.row_group(groups[0]).num_rows <= options.after:
-            skipped += file.metadata.row_group(groups.pop(0)).num_rows
+        rows = [file.metadata.row_group(group).num_rows for group in groups]
+        while groups and skipped + rows[groups[0]] <= options.after:
+            skipped += rows[groups.pop(0)]
+        while groups and options.get("stop") and sum(rows[: groups[-1]]) >= options.get("stop"):
+            groups.pop()
         options = _within_memory(options, _length(file, options.vector))
         # one group after the other: of several, pyarrow keeps those that it has read
         size, columns = options.chunk_rows, _columns_read(file.schema_arrow.names, name, options)
@@ -61,11 +65,24 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             problem = f"expected a number of features, got {width!r}."
             raise DataError(name, f"{problem} Write the file again.")
         options = options.replace(width=options.width or int(width) or None)
-        rows = file.metadata.num_rows - skipped
-        batches = _all(batches, rows, name)
+        stop = options.get("stop") or file.metadata.num_rows
+        batches = _all(batches, stop - skipped, name)
         if source is not stream:
             batches = _followed(batches, file.metadata.num_rows, skipped, stream)
         yield from _chunks(batches, file.schema_arrow, name, options, skipped)
+
+
+def cut(path: str, size: int) -> list[FilePart]:
+    """Cut a file at the borders of row groups, into ranges of rows."""
+    with damage_named(path, "expected a Parquet file, got another file, or a damaged one"):
+        metadata = pyarrow().parquet.read_metadata(path)
+        groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+        cuts, row, held = [metadata.num_rows], 0, 0
+        for group in groups[:-1]:
+            row, held = row + group.num_rows, held + group.total_byte_size
+            if held >= size:
+                cuts, held = [*cuts, row], 0
+    return between(path, cuts)
 
 
 @contextmanager
@@ -308,5 +325,5 @@ class _Writer:
 
 FORMAT = Format(
     "Parquet", (".parquet",), read, _Writer, options=("label", "text", "vector"), is_binary=True,
-    may_widen=True,
+    cut=cut, may_widen=True,
 )  # fmt: skip

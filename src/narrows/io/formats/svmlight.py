@@ -17,6 +17,7 @@ from scipy import sparse
 from narrows.io.chunk import CLASSES, Chunk, Options, indicator, row_of
 from narrows.io.formats.base import Format, whole
 from narrows.io.lines import Lines
+from narrows.io.parts import by_lines
 from narrows.solve.errors import DataError, ParameterError
 
 _TOKEN = re.compile(rb"[^\s#]*")
@@ -244,5 +245,5 @@ FORMAT = Format(
         "--one-based), as svmlight columns count from 0 or 1, got none."
     },
     first_row=re.compile(rb"[-+.\deE]+\s*(#.*)?|([-+.\deE,]+\s+)?(qid:\S+\s+)?\d+:\S.*"),
-    may_widen=True,
+    cut=by_lines, may_widen=True,
 )  # fmt: skip

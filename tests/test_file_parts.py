@@ -1,0 +1,185 @@
+"""Large files in parts: what the parts hold is what the whole file holds, row by row."""
+
+from __future__ import annotations
+
+import csv
+import json
+import pickle
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file
+
+from narrows import IG, OC, OCFS, SRDA, load
+from narrows.engines import parts as of_engines
+from narrows.engines.parts import Parts
+from narrows.io.chunk import Options
+from narrows.io.dataset import Dataset
+from narrows.io.formats import parts_of
+from narrows.io.parts import FilePart, by_rows
+from narrows.solve.errors import DataError
+from tests.cases import labelled
+from tests.test_engines import InProcess
+
+WORDS = ["ant", "bee", "cat"]
+
+
+def write(folder, kind, n=200):
+    """A file of made-up samples, or texts."""
+    X, y = labelled(n=n, sparse=kind == "svm")
+    labels, path = np.unique(y, return_inverse=True)[1], folder / f"a.{kind}"
+    if kind == "svm":
+        dump_svmlight_file(X, labels, str(path), zero_based=False, comment="made up")
+    elif kind == "csv":
+        with open(path, "w", newline="", encoding="utf-8-sig") as file:
+            rows = csv.writer(file)
+            rows.writerow([*(f'a "{k}"\nof, {k}' for k in range(X.shape[1])), "class"])
+            rows.writerows([*x, y] for x, y in zip(X.tolist(), y.tolist(), strict=True))
+    elif kind == "jsonl":
+        rows = [{"label": y, "text": f"{y} é {int(x[0])}"} for x, y in zip(X, y, strict=True)]
+        path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n")
+    else:
+        pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        table = pa.table({f"x{k}": X[:, k] for k in range(X.shape[1])} | {"label": y})
+        parquet.write_table(table, path, row_group_size=30)
+    return str(path)
+
+
+def read(dataset):
+    """All samples, or texts, and labels."""
+    rows, labels = [], []
+    for chunk in dataset:
+        X = chunk.X if isinstance(chunk.X, list) else np.asarray(
+            chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
+        ).tolist()  # fmt: skip
+        rows += X
+        labels += chunk.y.tolist()
+    return rows, labels
+
+
+@pytest.mark.parametrize("size", [100, 1000, 3000])
+@pytest.mark.parametrize("kind", ["svm", "csv", "jsonl", "parquet"])
+def test_parts_hold_what_the_file_holds(tmp_path, kind, size):
+    path = write(tmp_path, kind)
+    options = Options(may_be_empty=True)
+    if kind == "svm":
+        options = options.replace(width=7, zero_based=False)
+    parts = pickle.loads(pickle.dumps(parts_of(path, size)))
+    assert len(parts) > 1
+    assert [part.first for part in parts[1:]] == [part.last for part in parts[:-1]]
+    found = [read(Dataset([path], options, part=part)) for part in parts]
+    together = [list(chain.from_iterable(each)) for each in zip(*found, strict=True)]
+    assert together == list(read(Dataset([path], options)))
+
+
+def test_small_and_compressed_files_are_one_part(tmp_path):
+    path = write(tmp_path, "svm")
+    assert parts_of(path, 1 << 20) == [path]
+    packed = tmp_path / "b.svm.gz"
+    packed.write_bytes(b"\x1f\x8b" + bytes(10_000))
+    assert parts_of(str(packed), 100) == [str(packed)]
+
+
+CELLS = st.text(st.sampled_from('a,"\n\r é'), max_size=6)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=30), st.integers(1, 40))
+@example([("\n\n\n", '"'), ('""\n', "x")], 1)
+def test_rows_of_csv_are_cut_where_they_end(tmp_path_factory, rows, size):
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "other"])
+        writer.writerows(rows)
+    parts = by_rows(str(path), size)
+    data = path.read_bytes()
+    pieces = [data[part.first : part.last].decode() for part in parts]
+    assert "".join(pieces).encode() == data
+    found = [row for piece in pieces for row in csv.reader(piece.splitlines(keepends=True))]
+    with open(path, newline="") as file:
+        assert found == list(csv.reader(file))
+
+
+@given(st.text(st.sampled_from('a,"\n '), max_size=60), st.integers(1, 20))
+@example('5" pipe,a\n"b\nc",d\n', 1)
+def test_csv_that_may_be_read_otherwise_is_not_cut(tmp_path_factory, content, size):
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    path.write_text(content, newline="")
+    pieces = [content[part.first : part.last] for part in by_rows(str(path), size)]
+
+    def rows(texts):
+        return [row for text in texts for row in csv.reader(text.splitlines(True), strict=True)]
+
+    try:
+        expected = rows([content])
+    except csv.Error:
+        return
+    assert rows(pieces) == expected
+
+
+@pytest.mark.parametrize("kind", ["svm", "csv", "jsonl", "parquet"])
+def test_errors_name_the_line_in_the_whole_file(tmp_path, kind):
+    path = write(tmp_path, kind)
+    options = Options(may_be_empty=True)
+    if kind == "svm":
+        options = options.replace(width=7, zero_based=False)
+    if kind == "parquet":
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        table = parquet.read_table(path)
+        column = table.column("x0").to_pylist()
+        column[150] = None
+        table = table.set_column(0, "x0", pa.array(column))
+        parquet.write_table(table, path, row_group_size=30)
+    else:
+        with open(path, "rb") as file:
+            lines = file.read().split(b"\n")
+        lines[150] = b"what is this"
+        with open(path, "wb") as file:
+            file.write(b"\n".join(lines))
+    with pytest.raises(DataError) as whole:
+        read(Dataset([path], options))
+    assert whole.value.line is not None
+    parts = (Dataset([path], options, part=part) for part in parts_of(path, 1000))
+    with pytest.raises(DataError) as found:
+        list(map(read, parts))
+    assert str(found.value) == str(whole.value)
+
+
+@pytest.mark.parametrize("kind", ["svm", "csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("method", [OC, OCFS, IG, SRDA])
+def test_engines_learn_files_in_parts(tmp_path, kind, method, monkeypatch):
+    path = write(tmp_path, kind)
+    expected, found = method(), method()
+    whole = Parts(InProcess(), [path], Options())
+    whole.survey()
+    whole.describe(expected._fit_parts(whole))
+    monkeypatch.setattr(of_engines, "SIZE", 700)
+    parts = Parts(InProcess(), [path], Options())
+    assert len(parts.parts) > 5
+    assert all(isinstance(data, FilePart) and name == path for data, name in parts.parts)
+    parts.survey()
+    parts.describe(found._fit_parts(parts))
+    for name in ("scores_", "components_", "class_count_"):
+        if hasattr(expected, name):
+            np.testing.assert_allclose(
+                getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9
+            )
+    assert found.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+
+
+@pytest.mark.slow
+def test_dask_learns_a_file_in_parts(tmp_path, run, monkeypatch):
+    pytest.importorskip("distributed")
+    write(tmp_path, "csv")
+    assert run("fit a.csv --method oc -o one.narrows")[0] == 0
+    monkeypatch.setattr(of_engines, "SIZE", 2000)
+    assert run("fit a.csv --method oc -o parts.narrows --engine dask")[0] == 0
+    one, parts = load(tmp_path / "one.narrows"), load(tmp_path / "parts.narrows")
+    np.testing.assert_allclose(parts.components_, one.components_, rtol=1e-9, atol=1e-9)
+    assert run("transform one.narrows a.csv -o reduced --engine dask")[0] == 0
+    assert len(list((tmp_path / "reduced").iterdir())) > 5
