@@ -50,6 +50,7 @@ from narrows.moments import table
 from narrows.read import Source
 from narrows.solve.errors import DataError
 from narrows.text import HashedTfidf, Tfidf
+from narrows.text.base import Vectoriser
 from tests.cases import ALL, labelled
 
 MEMORY = 4 << 30  # bytes more than now that a child may ask for
@@ -398,17 +399,18 @@ def used(path, valid, folder, by_command):
     """Load a forgery and do with it all that can be done; return how often that was refused."""
     if by_command:
         _by_command(path, valid, folder)
+    model = None
     try:
         if not store.is_checkpoint(path):
-            narrows.load(path)
+            model = narrows.load(path)
         elif _resume(*store.load_checkpoint(path)[:2]):
             return False
     except DataError as error:
         if str(error).startswith(path) and len(str(error)) < 1000:
             return True
         raise AssertionError("a short error that names the file") from error
-    if not isinstance(narrows.load(path), Estimator):
-        _go_through(narrows.load(path))
+    if isinstance(model, Pipeline | Vectoriser):
+        _go_through(model)
         return False
     for use in (_update, _reduce, _merge, _show):
         # of its own: one that fails is to leave nothing behind for the next

@@ -143,7 +143,7 @@ def test_directions_that_were_stored_are_a_reference(tmp_path):
     np.testing.assert_allclose(
         align(later, oc.components_.tolist()).components_, from_model.components_, atol=1e-12
     )
-    with pytest.raises(TypeError, match="save: expected an estimator of narrows, got Aligned"):
+    with pytest.raises(TypeError, match="or a pipeline of these, got Aligned"):
         save(from_model, tmp_path / "no.narrows")
 
 

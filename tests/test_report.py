@@ -175,6 +175,6 @@ def test_what_was_done_is_reported_when_it_is_stopped(made, monkeypatch):
 
 def test_a_test_file_of_the_other_kind_is_refused(made, monkeypatch, capfd):
     monkeypatch.chdir(made[-1])
-    (made[-1] / "n.csv").write_text("a,class\n1,x\n2,y\n")
-    assert cli.main(["compare", "a b.jsonl", "--test", "n.csv"]) == 2
+    (made[-1] / "n.svm").write_text("1 1:1\n2 1:2\n")
+    assert cli.main(["compare", "a b.jsonl", "--test", "n.svm"]) == 2
     assert "expected texts, as a b.jsonl has, got numbers" in capfd.readouterr().err

@@ -19,6 +19,14 @@ from narrows.solve.errors import ParameterError
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command, and return its exit status: 0, 1 for data, 2 for usage, 130 for Ctrl-C."""
+    status = _run(arguments)
+    # After a KeyboardInterrupt inside `exec` of a string, as in imports, python -m ends by the
+    # signal, even if it was caught; running another string resets that.
+    exec("")
+    return status
+
+
+def _run(arguments: list[str] | None) -> int:
     if threading.current_thread() is threading.main_thread():  # unfinished files are removed
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if not (sys.argv[1:] if arguments is None else arguments):
