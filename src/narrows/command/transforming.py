@@ -171,7 +171,7 @@ def _transform_on_cluster(
     model: str, inputs: list[str], output: str, cluster: dict[str, Any], reading: Options,
     as_json: bool,
 ) -> int:  # fmt: skip
-    """Reduce each input on a worker of a cluster, and write it to a file in a folder."""
+    """Reduce the parts of inputs on a cluster, and write each to a file in a folder."""
     from narrows.engines import dask
 
     if output == "-" or (os.path.exists(output) and not os.path.isdir(output)):

@@ -11,6 +11,7 @@ import numpy as np
 
 SIZE = 1 << 26  # bytes of a part, about; a file of fewer than two is one part
 _BLOCK = 1 << 22
+_MARK = b"\xef\xbb\xbf"  # of byte order
 _NEWLINE, _QUOTE = b'\n"'
 _ENDS = np.frombuffer(b',\n\r"', np.uint8)  # what may stand beside the quotes of a cell
 
@@ -32,8 +33,16 @@ class FilePart(NamedTuple):
 
 
 def between(path: str, cuts: list[int]) -> list[FilePart]:
-    """Return the parts of a file between cuts."""
-    edges = sorted({0, *cuts})
+    """Return the parts of a file between cuts.
+
+    A mark of byte order within the file is part of a line, and would be taken for none before it.
+    """
+    edges = [0]
+    with open(path, "rb") as file:
+        for cut in sorted({*cuts} - {0}):
+            file.seek(cut)
+            if file.read(len(_MARK)) != _MARK:
+                edges.append(cut)
     return [FilePart(path, *edge) for edge in pairwise(edges)]
 
 
@@ -63,7 +72,7 @@ def by_rows(path: str, size: int) -> list[FilePart]:
         while block := file.read(_BLOCK):
             at = file.tell() - len(block)
             found = np.frombuffer(block, np.uint8)
-            if at == 0 and block.startswith(b"\xef\xbb\xbf"):
+            if at == 0 and block.startswith(_MARK):
                 found = found.copy()
                 found[2] = _NEWLINE
             marks = np.flatnonzero(found == _QUOTE)

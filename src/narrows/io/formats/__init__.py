@@ -39,9 +39,13 @@ def format_of(path: str) -> tuple[Format, str]:
 
 
 def parts_of(path: str, size: int) -> list[str | FilePart]:
-    """Return the parts of a file, of about `size` bytes each; the file itself if it is one."""
+    """Return the parts of a file, of about `size` bytes each; the file itself if it is one.
+
+    A file that is not here, but where it will be read, is one part.
+    """
     format, compressed = format_of(path)
-    if compressed or format.cut is None or os.path.getsize(path) < 2 * size:
+    is_small = not os.path.isfile(path) or os.path.getsize(path) < 2 * size
+    if compressed or format.cut is None or is_small:
         return [path]
     parts = format.cut(path, size)
     return [path] if len(parts) < 2 else [*parts]
