@@ -72,9 +72,9 @@ class Parts:
                 options = options.replace(columns=tuple(names))
         self.engine, self.options, self.names, self.progress = engine, options, names, progress
         self.source: Source | None = None
+        self.files = [_path_of(each) for each in data if isinstance(each, str | FilePart)]
         data = [part for each in data for part in _cut(each)]
         self._of_files = [each for each in data if isinstance(each, str | FilePart)]
-        self.files = list(dict.fromkeys(map(_path_of, self._of_files)))
         names_of = (_path_of(d) or f"partition {k}" for k, d in enumerate(data))
         self.parts = list(zip(data, names_of, strict=True))
         formats = {path: format_of(path)[0] for path in self.files}
