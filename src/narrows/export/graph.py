@@ -103,11 +103,8 @@ def predicted(graph: Graph, X: str, estimator: Classifier) -> tuple[str, str]:
 
 
 def as_labels(classes: np.ndarray) -> np.ndarray:
-    """Return labels as a graph has them: str objects, int64, or float64 for fractions."""
-    if classes.dtype.kind in "UO":
-        return classes.astype(object)
-    whole = classes.astype(np.int64)
-    return whole if (whole == classes).all() else classes.astype(np.float64)
+    """Return labels as a graph has them: str objects, or int64, since numbers are whole."""
+    return classes.astype(object if classes.dtype.kind in "UO" else np.int64)
 
 
 def _product(

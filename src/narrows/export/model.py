@@ -101,7 +101,6 @@ def to_onnx(estimator: Any) -> Any:
         label, probabilities = predicted(graph, X, last)
         labels = as_labels(last.classes_)
         kind = TensorProto.STRING if labels.dtype == object else TensorProto.INT64
-        kind = TensorProto.DOUBLE if labels.dtype.kind == "f" else kind
         each = [len(last._state.classes)] if last._several else []
         outputs += [
             ("label", label, kind, each),
