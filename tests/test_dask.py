@@ -88,7 +88,7 @@ def test_every_method_is_either_spread_or_refused():
 
 
 @pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
-@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("form", [slow("dense"), "sparse"])
 def test_distributed_is_local(client, case, form):
     X, y = case.labelled(sparse=form == "sparse")
     order = np.argsort(y, kind="stable")  # parts of one class, and classes that come late

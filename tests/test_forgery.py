@@ -49,7 +49,7 @@ def forge(kinds, first, count, folder, limit, **environment):
 
 
 def test_a_forged_model_is_refused_or_harmless(tmp_path):
-    forge("all", 10**6, 300, tmp_path, 300)
+    forge("all", 10**6, 150, tmp_path, 300)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import narrows
 from narrows import DF, IG, LDA, OC, OCFS, OCM, OnlineSRDA, VarianceFS, Window
 from narrows.solve.errors import ParameterError
 from tests.cases import ADDITIVE, labelled
-from tests.conftest import EVERYTHING
+from tests.conftest import EVERYTHING, slow
 
 BATCHES = [[], [1, 2, 40], list(range(1, 300, 7 if EVERYTHING else 35)), [150], [299]]
 pytestmark = pytest.mark.filterwarnings(
@@ -119,7 +119,7 @@ def test_a_half_life_survives_a_file(tmp_path):
 @pytest.mark.more
 @pytest.mark.parametrize("method", [OC, OCM, OCFS, IG, VarianceFS], ids=lambda m: m.__name__)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("samples", [1, 37, 100, 256, 1000])
+@pytest.mark.parametrize("samples", [slow(1), 37, slow(100), 256, slow(1000)])
 def test_a_window_is_the_fit_of_its_rows(method, kind, samples):
     X, y = rows(kind)
     for cuts in BATCHES:

@@ -24,7 +24,8 @@ PAGES = sorted(
 )
 # seconds each
 SLOW = {
-    "cluster", "embeddings", "large_files", "online_srda", "research", "single_cells", "stream",
+    "cluster", "embeddings", "export", "kernel", "large_files", "online_srda", "research",
+    "single_cells", "stream",
 }  # fmt: skip
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"

@@ -15,7 +15,7 @@ from narrows.solve import criterion_steps, span
 from narrows.solve.span import Span
 from narrows.solve.span_rules import Rule
 from tests.cases import labelled
-from tests.conftest import EVERYTHING
+from tests.conftest import EVERYTHING, slow
 from tests.papers.ccipca import ccipca
 from tests.papers.iis import iis
 from tests.papers.ilda import ilda
@@ -104,7 +104,7 @@ def uci(data, name):
 @pytest.mark.more
 @every
 @pytest.mark.parametrize("is_sparse", [False, True])
-@pytest.mark.parametrize(("c", "p"), [(4, 3), (2, 1), (3, 6)])
+@pytest.mark.parametrize(("c", "p"), [slow(4, 3), (2, 1), (3, 6)])
 def test_random_rows(method, is_sparse, c, p):
     rng = np.random.default_rng(c)
     X, y = labelled(n=400, d=20, c=c, sparse=is_sparse)
