@@ -99,6 +99,7 @@ def test_the_first_screen_has_the_two_commands_a_picture_and_three_short_snippet
     assert [len(part) for part in lines] == [3, 3, 3]
 
 
+@pytest.mark.slow  # nine commands, each of which imports all anew
 def test_the_blocks_of_the_readme_run(tmp_path):
     blocks = [b for b in blocks_of(README) if not b.code.startswith(("make ", "pip install "))]
     [sample] = [block for block in blocks if block.code.startswith("cat > ")]
