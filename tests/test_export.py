@@ -24,6 +24,7 @@ from narrows.export import register_converters, to_onnx, to_sentence_transformer
 from narrows.families import METHODS
 from narrows.read import source_of
 from narrows.solve.errors import ParameterError
+from narrows.text import Tfidf
 
 PREDICTING = [SRDA, LDA, KernelSRDA, OnlineSRDA]
 
@@ -188,6 +189,13 @@ def test_pipelines_with_other_steps_go_through_skl2onnx(steps, text):
         np.testing.assert_allclose(
             found["probabilities"], pipeline.predict_proba(X), rtol=0, atol=1e-5
         )
+
+
+def test_a_vectoriser_in_front_of_other_steps_is_left_out():
+    texts, y = ["salt of the sea", "a ship at sea", "a tree", "the tree of a hill"], [0, 0, 1, 1]
+    pipeline = make_pipeline(Tfidf(), LogisticRegression()).fit(texts, y)
+    found = outputs(to_onnx(pipeline), pipeline[0].transform(texts))
+    assert found["label"].tolist() == pipeline.predict(texts).tolist()
 
 
 def test_a_transformer_behind_a_scaler_goes_through_skl2onnx():

@@ -19,7 +19,7 @@ from narrows.engines.parts import Parts
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import parts_of
-from narrows.io.parts import FilePart, by_rows
+from narrows.io.parts import FilePart, between, by_rows
 from narrows.solve.errors import DataError
 from tests.cases import labelled
 from tests.test_engines import InProcess
@@ -83,6 +83,19 @@ def test_a_mark_of_byte_order_within_a_file_is_part_of_a_row(tmp_path):
     assert len(parts) > 2
     found = [read(Dataset([str(path)], options, part=part))[0] for part in parts]
     assert [*chain.from_iterable(found)] == ["\ufeffa"] * 50 + ["b"] * 50
+
+
+def test_rows_of_parquet_are_no_bytes_of_the_file():
+    parts = between("not read", [7, 3])  # the mark of byte order is looked for in text alone
+    assert [part[1:] for part in parts] == [(0, 3), (3, 7)]
+
+
+def test_what_is_wrong_with_a_header_is_in_its_line(tmp_path):
+    path = write(tmp_path, "csv")
+    options = Options(label="klass", labels_required=True)
+    for part in parts_of(path, 1000)[1:3]:
+        with pytest.raises(DataError, match=r"a\.csv:1: expected a label column 'klass'"):
+            Dataset([path], options, part=part)
 
 
 def test_a_file_that_is_elsewhere_is_one_part():

@@ -17,8 +17,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
 from narrows import OC, OCFS, SRDA, ClassStats, KernelSRDA, OnlineSRDA, Window, load, save
+from narrows.solve.errors import ParameterError
 from narrows.text import HashedTfidf, Tfidf
 from narrows.text.base import TOKEN
+from tests.test_whole import run_traced
 
 SEA = ["a ship on salt water", "the salt of the sea", "waves and a ship", "the sea is salt"]
 LAND = ["a tree on a hill of sand", "the tree of the land", "a road on the land", "hills of sand"]
@@ -99,6 +101,32 @@ def test_a_failure_changes_nothing(make):
             with pytest.raises(ValueError, match=r"expected|decode"):
                 learn(bad)
             assert tfidf == make().fit(SEA)
+
+
+@both
+def test_an_exception_at_any_line_leaves_all_texts_or_none(make):
+    more = [*LAND, "a ship, a tree, a new word"]
+
+    def learned(tfidf):
+        return {name: array.tolist() for name, array in tfidf.to_arrays().items()}
+
+    for learn in ("partial_fit", "fit"):
+        before, done = make().fit(SEA), make().fit(SEA)
+        lines = run_traced(lambda done=done, learn=learn: getattr(done, learn)(more), 0)
+        for number in range(1, lines, max(1, lines // 40)):
+            tfidf = make().fit(SEA)
+            tfidf.transform(SEA)
+            with pytest.raises(TimeoutError):
+                run_traced(lambda t=tfidf, learn=learn: getattr(t, learn)(more), number)
+            assert learned(tfidf) in (learned(before), learned(done)), number
+            whole = before if learned(tfidf) == learned(before) else done
+            assert (tfidf.transform(more) != whole.transform(more)).nnz == 0
+
+
+def test_a_parameter_that_was_set_to_nonsense_is_named():
+    tfidf = Tfidf().fit(TEXTS).set_params(min_df=0.5)
+    with pytest.raises(ParameterError, match=r"expected min_df to be an integer >= 1, got 0\.5"):
+        tfidf.transform(TEXTS)
 
 
 @both

@@ -15,8 +15,8 @@ from sklearn.decomposition import TruncatedSVD
 
 from narrows import SRDA
 
-told, X, y, X_test, y_test, _ = texts()
-print(told)
+origin, X, y, X_test, y_test, _ = texts()
+print(origin)
 
 embed = TruncatedSVD(100, random_state=0).fit(X)
 E, E_test = (embed.transform(part).astype(np.float32) for part in (X, X_test))

@@ -92,7 +92,10 @@ def to_sentence_transformers(estimator: Any, folder: str | os.PathLike[str]) -> 
 def _weight(step: Any) -> np.ndarray:
     """Return W' of shape (n_components, n_features)."""
     if isinstance(step, Selector):
-        return np.eye(step.n_features_in_)[step.get_support(indices=True)]
+        columns = step.get_support(indices=True)
+        W = np.zeros((len(columns), step.n_features_in_))
+        W[np.arange(len(columns)), columns] = 1.0
+        return W
     if isinstance(step, Projector) and not step._is_linear:
         raise ParameterError(
             f"{_WHO}: expected a linear reduction, got {type(step).__name__} with hidden features. "

@@ -14,6 +14,7 @@ from narrows.families._project import Projector
 from narrows.families._select import Selector
 from narrows.families.aligned import Aligned
 from narrows.families.window import Window
+from narrows.io.entries import is_passing
 from narrows.io.source import is_of_texts
 from narrows.moments.random_features import RandomFeatures
 from narrows.moments.stats import ClassStats
@@ -43,7 +44,7 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     """
     steps = [estimator]
     if isinstance(estimator, Pipeline):
-        steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+        steps = [step for _, step in estimator.steps if not is_passing(step)]
     if steps and isinstance(steps[0], Vectoriser):
         steps = steps[1:]
     steps = [step.estimator_ if isinstance(step, Window) else step for step in steps]
@@ -61,8 +62,8 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
 def has_others(pipeline: Any) -> bool:
     """Whether a pipeline has steps of other libraries."""
     own = Estimator | Aligned | Window | Vectoriser
-    steps = [step for _, step in pipeline.steps]
-    return any(step not in (None, "passthrough") and not isinstance(step, own) for step in steps)
+    steps = [step for _, step in pipeline.steps if not is_passing(step)]
+    return any(not isinstance(step, own) for step in steps)
 
 
 def of_texts(estimator: Any) -> bool:

@@ -25,6 +25,7 @@ from narrows.families._base import Estimator
 from narrows.families._classifier import Classifier
 from narrows.io.extras import needing
 from narrows.solve.errors import ParameterError
+from narrows.text.base import Vectoriser
 
 OPSET, IR_VERSION = 15, 8  # onnxruntime has had both since 1.10
 _MOST = 2**31 - 1  # bytes of a model
@@ -151,8 +152,11 @@ def _by_skl2onnx(pipeline: Any) -> Any:
     register_converters()
     import skl2onnx
 
+    check_is_fitted(pipeline)
+    if isinstance(pipeline[0], Vectoriser):
+        pipeline = pipeline[1:]
     first = np.zeros((1, pipeline.n_features_in_), np.float32)
-    last = pipeline.steps[-1][1]
+    last = pipeline[-1]
     options = {id(last): {"zipmap": False}} if is_classifier(last) else None
     return skl2onnx.to_onnx(pipeline, first, options=options, target_opset=OPSET)
 

@@ -215,6 +215,15 @@ def check_numbers(labels: np.ndarray, name: str, lines: Sequence[int]) -> None:
         raise DataError(name, problem, lines[odd[0]])
 
 
+def check_whole(labels: np.ndarray, name: str, lines: Sequence[int]) -> None:
+    """Raise where one of the labels, which are floats, is no integer of 64 bits."""
+    odd = np.flatnonzero(labels != np.floor(labels))
+    if len(odd):
+        problem = f"expected a label that is text or an integer, got {labels[odd[0]]}."
+        raise DataError(name, problem, lines[odd[0]])
+    check_numbers(labels, name, lines)
+
+
 class Labels:
     """Collects the labels of a file: every sample has one, or none has.
 

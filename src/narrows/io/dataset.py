@@ -240,13 +240,14 @@ class Dataset:
 
     def _options_of(self, part: FilePart) -> Options:
         """Return options with what the reader has to know to read a part of a file."""
-        options, head = self.options, self.format.head
-        if self.format.is_binary:
+        options, format = self.options, self.format
+        if format.is_binary:
             return options.replace(after=part.first).with_found({"stop": part.last})
-        if head is None or not part.first:
+        if not format.has_header or not part.first:
             return options
-        with open(part.path, "rb") as stream:
-            return options.with_found(head(stream, part.path, options))
+        with open(part.path, "rb") as stream:  # errors of the header are found here
+            first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
+        return options.with_found({"header": first.header})
 
     @contextmanager
     def _lines_of_file(self) -> Iterator[None]:

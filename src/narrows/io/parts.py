@@ -33,17 +33,22 @@ class FilePart(NamedTuple):
 
 
 def between(path: str, cuts: list[int]) -> list[FilePart]:
-    """Return the parts of a file between cuts.
+    """Return the parts of a file between cuts, the last of which is its end."""
+    return [FilePart(path, *edge) for edge in pairwise(sorted({0, *cuts}))]
 
-    A mark of byte order within the file is part of a line, and would be taken for none before it.
+
+def _before_text(path: str, cuts: list[int]) -> list[FilePart]:
+    """Return the parts of a text file between cuts, none of which is before a mark of byte order.
+
+    It is part of the text there, and a reader would take it for the beginning of a file.
     """
-    edges = [0]
     with open(path, "rb") as file:
-        for cut in sorted({*cuts} - {0}):
+
+        def starts_with_mark(cut: int) -> bool:
             file.seek(cut)
-            if file.read(len(_MARK)) != _MARK:
-                edges.append(cut)
-    return [FilePart(path, *edge) for edge in pairwise(edges)]
+            return file.read(len(_MARK)) == _MARK
+
+        return between(path, [cut for cut in cuts if not starts_with_mark(cut)])
 
 
 def by_lines(path: str, size: int) -> list[FilePart]:
@@ -56,7 +61,7 @@ def by_lines(path: str, size: int) -> list[FilePart]:
             line = file.readline(size)
             if line.endswith(b"\n"):
                 cuts.append(target - 1 + len(line))
-    return between(path, cuts)
+    return _before_text(path, cuts)
 
 
 def by_rows(path: str, size: int) -> list[FilePart]:
@@ -96,7 +101,7 @@ def by_rows(path: str, size: int) -> list[FilePart]:
                     target = max(target + size, int(ends[k]) + 1)
             quotes += len(marks)
             last = int(found[-1])
-    return between(path, [n] if quotes % 2 else cuts)
+    return _before_text(path, [n] if quotes % 2 else cuts)
 
 
 def n_lines_before(part: FilePart) -> int:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.solve.errors import ParameterError
+from narrows.solve.undo import Undo
 
 TOKEN = r"(?u)\b\w+\b"
 StopWords = str | Collection[str] | None
@@ -88,10 +89,14 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
         merge : Add the counts of other vectorisers.
         """
         self._check()
-        texts = self._texts(X)
-        self.__dict__.pop("_made", None)
-        self._count(texts)
-        self.n_documents_ = self.n_documents + len(texts)
+        texts, undo = self._texts(X), Undo(self)
+
+        def count() -> None:
+            self.__dict__.pop("_made", None)
+            self._count(texts, undo)
+            self.n_documents_ = self.n_documents + len(texts)
+
+        undo.guard(count)
         return self
 
     def update(self, texts: Iterable[str]) -> Self:
@@ -223,6 +228,7 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
         """What follows from the counts; computed again after others, or other parameters."""
         of = [plain(getattr(self, name)) for name in self._compared]
         if vars(self).get("_made", [None])[0] != of:
+            self._check()
             self._made = of, self._compute()
         return self._made[1]
 
@@ -235,15 +241,14 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
 
     def _take(self, other: Self) -> Self:
         """Become what another vectoriser is, which is not used any more."""
-        self.__dict__.pop("_made", None)
-        for name, value in vars(other).items():
-            if name not in self.get_params():
-                setattr(self, name, value)
+        parameters = self.get_params()
+        learned = {name: value for name, value in vars(other).items() if name not in parameters}
+        self.__dict__.update({"_made": [None], **learned})  # at once
         return self
 
     @abstractmethod
-    def _count(self, texts: Sequence[str]) -> None:
-        """Add to the document frequencies."""
+    def _count(self, texts: Sequence[str], undo: Undo) -> None:
+        """Add to the document frequencies; `undo` notes what changes in place."""
 
     @abstractmethod
     def _rows(self, texts: Iterable[str]) -> Any:
@@ -287,7 +292,7 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
 
 def plain(setting: Any) -> Any:
     """Return a setting as it is compared and stored: stop words sorted and in lower case."""
-    if setting is None or isinstance(setting, str | Integral):
+    if not isinstance(setting, Collection) or isinstance(setting, str):
         return setting
     return tuple(sorted({word.lower() for word in setting})) or None
 

@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.solve.undo import Undo
 from narrows.text.base import TOKEN, StopWords, Vectoriser, check
 
 MOST = 2**31 - 1  # features at most
@@ -92,7 +93,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     def _check(self) -> None:
         check("HashedTfidf", self.stop_words, "n_features", self.n_features, MOST)
 
-    def _count(self, texts: Sequence[str]) -> None:
+    def _count(self, texts: Sequence[str], undo: Undo) -> None:
         columns = self._hashed(texts).indices  # each feature once per text
         found = np.bincount(columns, minlength=self.n_features)
         self.document_frequency_ = self.document_frequency + found

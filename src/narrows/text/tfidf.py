@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.solve.undo import Undo
 from narrows.text.base import TOKEN, StopWords, Vectoriser, check
 
 
@@ -147,14 +148,23 @@ class Tfidf(Vectoriser):
     def _check(self) -> None:
         check("Tfidf", self.stop_words, "min_df", self.min_df)
 
-    def _count(self, texts: Sequence[str]) -> None:
+    def _count(self, texts: Sequence[str], undo: Undo) -> None:
         analyzer = CountVectorizer(token_pattern=TOKEN, stop_words=self._stop_list)
         tokens = analyzer.build_analyzer()
         found: Counter[str] = Counter()  # kept apart until no text raises
         for text in texts:
             found.update(set(tokens(text)))
-        self.document_frequency_ = self.document_frequency
-        self.document_frequency_.update(found)
+        frequency = self.document_frequency
+        before = {term: frequency[term] for term in found}
+
+        def restore() -> None:
+            frequency.update({term: count - frequency[term] for term, count in before.items()})
+            for term in [term for term, count in before.items() if not count]:
+                frequency.pop(term, None)
+
+        undo.step(restore)
+        self.document_frequency_ = frequency
+        frequency.update(found)
 
     def _rows(self, texts: Iterable[str]) -> Any:
         vectorizer = self._computed[1]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.io.chunk import CLASSES, check_numbers, check_text, indicator, row_of
+from narrows.io.chunk import CLASSES, check_text, check_whole, indicator, row_of
 from narrows.io.extras import needing
 from narrows.solve.errors import DataError
 
@@ -210,11 +210,7 @@ def labels_of(table: Any, label: str, width: int, name: str, lines: range) -> An
         return np.array(array if kind == array.type else array.to_pylist(), kind.to_pandas_dtype())
     if types.is_floating(kind):
         found = numbers(table, label, name, lines)
-        odd = np.flatnonzero(found != np.floor(found))
-        if len(odd):
-            problem = f"expected a label that is text or an integer, got {found[odd[0]]}."
-            raise DataError(name, problem, lines[odd[0]])
-        check_numbers(found, name, lines)
+        check_whole(found, name, lines)
         return found
     if _is_string(kind):
         texts = _strings(array, label, name, lines)

@@ -58,8 +58,6 @@ class Format:
     cut : callable, optional
         Cuts a file, given by its path, into parts of about so many bytes. Files of a format without
         it are one part.
-    head : callable, optional
-        Reads the facts at the beginning of a file that its other parts need.
     first_row : pattern of bytes, optional
         What the first row of standard input in this format matches as a whole; None for formats
         that are not read from standard input.
@@ -67,6 +65,8 @@ class Format:
         Whether files are compressed by the format itself, not by a suffix such as ``.gz``.
     holds_texts : bool
         Whether a sample is always a text, not numbers.
+    has_header : bool
+        Whether the first row names the columns.
     may_widen : bool
         Whether later samples may have more features than those before them.
     labels_apart : bool
@@ -86,10 +86,10 @@ class Format:
     surveyed: Mapping[str, Callable[[Iterable[bool]], bool]] = field(default_factory=dict)
     pipe_needs: Mapping[str, str] = field(default_factory=dict)
     cut: Callable[[str, int], list[FilePart]] | None = None
-    head: Callable[[IO[bytes], str, Options], dict[str, Any]] | None = None
     first_row: re.Pattern[bytes] | None = None
     is_binary: bool = False
     holds_texts: bool = False
+    has_header: bool = False
     may_widen: bool = False
     labels_apart: bool = False
 

@@ -103,13 +103,6 @@ def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
     return {"number_labels": found}
 
 
-def _head(stream: IO[bytes], name: str, options: Options) -> dict[str, Any]:
-    """Return the header."""
-    lines = Lines(stream, name, options.max_line_mb)
-    with _cells_up_to(lines.longest):
-        return {"header": tuple(_open(lines, name, options)[1])}
-
-
 def _open(
     lines: Lines, name: str, options: Options
 ) -> tuple[Iterator[tuple[int, list[str]]], list[str], str | None]:
@@ -274,6 +267,6 @@ class _Writer:
 
 FORMAT = Format(
     "CSV", (".csv",), read, _Writer, options=("label", "text", "csv_safe"),
-    survey=survey, surveyed={"number_labels": all}, cut=by_rows, head=_head,
-    first_row=re.compile(rb".*,.*"),
+    survey=survey, surveyed={"number_labels": all}, cut=by_rows,
+    first_row=re.compile(rb".*,.*"), has_header=True,
 )  # fmt: skip

@@ -17,8 +17,8 @@ from scipy import sparse
 from narrows.io.chunk import (
     Chunk,
     Options,
-    check_numbers,
     check_text,
+    check_whole,
     feature_columns,
     label_column,
 )
@@ -313,11 +313,7 @@ def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None
         problem = f"column {label!r} of obs: expected text or integers, got {found.dtype}."
         raise DataError(name, problem)
     if found.dtype.kind == "f":
-        odd = np.flatnonzero(found != np.floor(found))
-        if len(odd):
-            problem = f"expected a label that is text or an integer, got {found[odd[0]]}."
-            raise DataError(name, problem, first[odd[0]])
-        check_numbers(found, name, first)
+        check_whole(found, name, first)
     return found[code]
 
 

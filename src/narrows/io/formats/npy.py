@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from narrows.io.chunk import Chunk, Options, check_numbers, check_text
+from narrows.io.chunk import Chunk, Options, check_text, check_whole
 from narrows.io.formats.base import Format
 from narrows.solve.errors import DataError, ParameterError, warn
 from narrows.solve.sums import blocks
@@ -64,11 +64,7 @@ def _checked(labels: np.ndarray, start: int, name: str) -> np.ndarray:
     """Return labels; DataError with the row of one that is neither text nor an integer."""
     lines = range(start + 1, start + 1 + len(labels))
     if labels.dtype.kind == "f":
-        odd = np.flatnonzero(labels != np.floor(labels))
-        if len(odd):
-            problem = f"expected a label that is text or an integer, got {labels[odd[0]]}."
-            raise DataError(name, problem, lines[odd[0]])
-        check_numbers(labels, name, lines)
+        check_whole(labels, name, lines)
         return labels.astype(np.float64, copy=False)
     if labels.dtype.kind == "U":
         try:
