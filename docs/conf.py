@@ -40,6 +40,7 @@ myst_heading_anchors = 3
 autosummary_filename_map = {  # for file systems that do not distinguish it from Convergence
     "narrows.evaluate.convergence": "narrows.evaluate.convergence-function",
 }
+autodoc_mock_imports = ["pyspark"]  # half a gigabyte
 autodoc_typehints = "none"  # the docstrings say it, with shapes
 numpydoc_show_class_members = False
 # what a class says of an attribute says more than the first line of its property

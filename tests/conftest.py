@@ -6,6 +6,7 @@ import os
 import signal
 from collections import Counter
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
 # before NumPy is loaded, and for the processes that tests start: several workers with as many
@@ -38,6 +39,14 @@ settings.load_profile("everything" if EVERYTHING else "narrows")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell script
     signal.signal(signal.SIGINT, signal.default_int_handler)  # children would ignore it, too
+
+
+collect_ignore = [] if find_spec("pyspark") else ["spark"]
+
+
+def pytest_report_header():
+    """Say what is left out."""
+    return [f"{folder}: left out, needs pyspark (make test-spark)" for folder in collect_ignore]
 
 
 NO_DATA = "needs the real data sets of NARROWS_DATA"

@@ -26,7 +26,7 @@ MODULES = {
 # a room imports from those before it, and from itself
 ROOMS = [
     "solve", "moments", "criteria", "families", "text", "io", "engines", "evaluate", "river",
-    "anndata", "export", "testing", "command",
+    "anndata", "export", "spark", "testing", "command",
 ]  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_the_house_has_a_dozen_rooms():
     assert entries == {"py.typed"} | {
         room if (PACKAGE / room).is_dir() else f"{room}.py" for room in ROOMS
     }
-    assert len(entries) <= 14  # with the bridges to other libraries: anndata, export
+    assert len(entries) <= 15  # with the bridges to other libraries: anndata, export, spark
 
 
 def test_no_module_is_long_without_a_reason():
@@ -123,12 +123,12 @@ def test_only_the_kernels_import_numba():
     assert users == {"kernels.py"}
 
 
-@pytest.mark.parametrize("what", ["narrows", "narrows.command.cli"])
+@pytest.mark.parametrize("what", ["narrows, narrows.spark", "narrows.command.cli"])
 def test_importing_is_light(what):
     code = (  # where pandas is installed scikit-learn imports it, and it pyarrow
         "import sys, sklearn.utils; before = set(sys.modules);"
         f"import {what}; heavy = {{'numba', 'matplotlib', 'dask', 'pyarrow'}};"
-        "heavy |= {'anndata', 'h5py'};"
+        "heavy |= {'anndata', 'h5py', 'pyspark'};"
         "sys.exit(', '.join(heavy & set(sys.modules) - before) or 0)"
     )
     done = subprocess.run(

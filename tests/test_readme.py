@@ -27,6 +27,7 @@ SLOW = {
     "cluster", "embeddings", "export", "kernel", "large_files", "online_srda", "research",
     "single_cells", "stream",
 }  # fmt: skip
+ELSEWHERE = {"spark"}  # in tests/spark
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 
@@ -109,7 +110,7 @@ def test_the_blocks_of_the_readme_run(tmp_path):
     assert found[-1] == "['X']\n"
 
 
-RUN = [page for page in PAGES if blocks_of(page)]
+RUN = [page for page in PAGES if blocks_of(page) and page.stem not in ELSEWHERE]
 
 
 def test_most_pages_that_say_how_have_blocks():

@@ -44,6 +44,7 @@ from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.refits import EmbeddingsAlign
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
+from benchmarks.studies.spark import Spark
 from benchmarks.studies.theta import Theta
 from benchmarks.studies.two_stages import TwoStages
 from benchmarks.studies.uneven_classes import UnevenClasses
@@ -115,6 +116,7 @@ STUDIES = {
         SeveralLabels,
         Files,
         Cluster,
+        Spark,
         Dicts,
     )
 }

@@ -47,15 +47,12 @@ def fit(
     reading = values.read_options(given, get_tags(method()).target_tags.required)
     values.check_checkpoint_options(given)
     vectoriser = values.make_vectoriser(given)
-    cluster = values.cluster_options(given, "checkpoint", "idf_sample")
+    cluster = values.cluster_of(given, "checkpoint", "idf_sample")
     estimator = values.make_estimator(method, given, params)
     files = expand_patterns(inputs)
     values.check_output(output, *files)
     if cluster is not None:
-        from narrows.engines import dask
-
-        arguments = {**cluster, **values.read_arguments(reading), "vectoriser": vectoriser}
-        dask.fit(estimator, files, **arguments)
+        cluster.fit(estimator, files, values.read_arguments(reading), vectoriser)
         _save(estimator, output)
         _report_model(estimator, output, as_json)
         return 0

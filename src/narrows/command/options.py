@@ -156,12 +156,17 @@ CHECKPOINTS = (
 )  # fmt: skip
 ENGINES = (
     _option(
-        "--engine", None, click.Choice(["local", "dask"]),
-        "Run on this machine, or on a Dask cluster: a task for each file, or part of a large one.",
+        "--engine", None, click.Choice(["local", "dask", "spark"]),
+        "Run here, or on a cluster of Dask or Spark: a task for each file, or part of a large one.",
         default="local", show_default=True,
     ),
     _option(
         "--scheduler", "ADDRESS", str,
-        "Of a running cluster, such as tcp://host:8786; by default a local one is started.",
+        "Of a Dask cluster that runs, such as tcp://host:8786; by default a local one is started.",
+    ),
+    _option(
+        "--master", "URL", str,
+        "Of Spark: local[2], spark://host:7077, yarn, or sc://host of Spark Connect; by default "
+        "it is started here.",
     ),
 )  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.command import options, values
+from narrows.command.clusters import Cluster
 from narrows.command.console import progress, report, say
 from narrows.command.runs import Run
 from narrows.evaluate.describe import printable
@@ -43,10 +44,10 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
     narrows transform model.narrows 'shards/*.parquet' -o folder --engine dask
 
-    With --engine dask the output is a folder, with Parquet files in the order of the rows.
+    On a cluster the output is a folder, with Parquet files in the order of the rows.
     """  # noqa: D301 - click reads the character
     inputs, reading = expand_patterns([input]), values.read_options(given)
-    cluster = values.cluster_options(given, "csv_safe")
+    cluster = values.cluster_of(given, "csv_safe")
     if cluster is not None:
         return _transform_on_cluster(model, inputs, output, cluster, reading, as_json)
     run = _run(model, inputs, output, reading)
@@ -168,18 +169,18 @@ def _write(
 
 
 def _transform_on_cluster(
-    model: str, inputs: list[str], output: str, cluster: dict[str, Any], reading: Options,
+    model: str, inputs: list[str], output: str, cluster: Cluster, reading: Options,
     as_json: bool,
 ) -> int:  # fmt: skip
     """Reduce the parts of inputs on a cluster, and write each to a file in a folder."""
-    from narrows.engines import dask
-
     if output == "-" or (os.path.exists(output) and not os.path.isdir(output)):
         got = "standard output" if output == "-" else "a file"
-        raise ParameterError(f"{output}: expected a folder with --engine dask, got {got}.")
+        raise ParameterError(
+            f"{output}: expected a folder with --engine {cluster.name}, got {got}."
+        )
     estimator = load_model(model)
     arguments = values.read_arguments(values.options_of_model(estimator, model, reading))
-    written = dask.transform(estimator, inputs, output, cluster["client"], **arguments)
+    written = cluster.transform(estimator, inputs, output, arguments)
     found = {"output": output, "files": len(written)}
     report(found, f"{len(written):,} files written to {output}", as_json)
     return 0

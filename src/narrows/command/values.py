@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from narrows import families
+from narrows.command.clusters import ADDRESSES, Cluster
 from narrows.evaluate.methods import did_you_mean
 from narrows.io.chunk import Options
 from narrows.io.formats import SUFFIXES
@@ -148,7 +148,7 @@ def read_options(given: dict[str, Any], labels_required: bool = False) -> Option
 
 
 def read_arguments(options: Options) -> dict[str, Any]:
-    """Return how to read files as keyword arguments of `narrows.engines.dask`."""
+    """Return how to read files as keyword arguments of `narrows.read.iter_chunks`."""
     return {name: getattr(options, name) for name in _READING}
 
 
@@ -254,20 +254,22 @@ def check_checkpoint_path(path: str, output: str, *inputs: str) -> None:
         )
 
 
-def cluster_options(given: dict[str, Any], *local_only: str) -> dict[str, Any] | None:
-    """Return arguments that say which cluster to use; None is this machine.
+def cluster_of(given: dict[str, Any], *local_only: str) -> Cluster | None:
+    """Return what fits and transforms on a cluster, and its address; None is this machine.
 
     `local_only` names options that are not available on a cluster.
     """
-    if given["engine"] == "local":
-        _require(given, "scheduler", False, "--engine dask")
+    engine = given["engine"]
+    for name, of in ADDRESSES.items():
+        _require(given, name, engine == of, f"--engine {of}")
+    if engine == "local":
         return None
     for name in local_only:
         if given[name] not in (None, False):
             raise ParameterError(
-                f"{_flag(name)}: expected --engine local, got --engine dask. Leave it out."
+                f"{_flag(name)}: expected --engine local, got --engine {engine}. Leave it out."
             )
-    return {"client": given["scheduler"], "progress": sys.stderr.isatty()}
+    return Cluster(engine, given["scheduler"] or given["master"])
 
 
 def as_typed() -> str:

@@ -11,4 +11,5 @@ products with samples that stay on the workers.
 ENGINES = {
     "dask": "narrows.engines.dask",
     "dask_expr": "narrows.engines.dask",  # of the DataFrames of Dask before 2025
+    "pyspark": "narrows.spark",
 }

@@ -16,10 +16,11 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
+from narrows.engines import parts
 from narrows.engines.cluster import NAME, connect, import_distributed
 from narrows.engines.engine import Engine, Function, Piece
 from narrows.engines.learn import reduce_block, reduce_part
-from narrows.engines.parts import Parts, feature_names, label_of, list_parts
+from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.engines.tree import TreeSum
 from narrows.io.chunk import Options, feature_columns, names_of_texts
 from narrows.io.lines import MAX_LINE_MB
@@ -199,10 +200,8 @@ def fit(
     )  # fmt: skip
     estimator._check_parameters_alone()
     with connect(client) as connected:
-        parts = _parts(Dask(connected), partitions, options, progress)
-        parts.survey(vectoriser)
-        estimator._fit_parts(parts)
-    return parts.describe(estimator)
+        data, names = _parts(partitions, options)
+        return parts.fit(Dask(connected), estimator, data, options, names, vectoriser, progress)
 
 
 def transform(
@@ -270,17 +269,14 @@ def transform(
     from dask import array, delayed
 
     source, d = estimator._source, estimator.n_features_in_
-    given = {name: value for name, value in reading.items() if value is not None}
-    options = Options(**{"width": d, "columns": estimator._file_columns(), **given})
-    reduce, names = estimator._reducer(), list(map(str, estimator.get_feature_names_out()))
-    p = len(names)
+    options, reduce = parts.options_for(estimator, reading), estimator._reducer()
     if output is not None:
         with connect(client) as connected:
             if _is_dask(partitions) and not _is_frame(partitions):
                 partitions = partitions, None
-            parts = _parts(Dask(connected), partitions, options)
-            parts.use_source(source)
-            return parts.write(reduce, names, output)
+            data, _ = _parts(partitions, options)
+            return parts.transform(Dask(connected), estimator, data, options, output)
+    p = len(estimator.get_feature_names_out())
     if isinstance(partitions, tuple) and _is_dask(partitions[0]):
         partitions = partitions[0]
     if _is_frame(partitions) and source is not None:
@@ -291,10 +287,10 @@ def transform(
         features = feature_columns(list(columns), label, options, "DataFrame")
         partitions = partitions[[columns[name] for name in features]].to_dask_array()
     if not isinstance(partitions, array.Array):
-        parts = _parts(Dask(None), partitions, options)
-        parts.use_source(source)
+        listed = parts.Parts(Dask(None), _parts(partitions, options)[0], options)
+        listed.use_source(source)
         shared = delayed((options, source)), delayed(reduce)
-        blocks = [delayed(reduce_part)(part, *shared) for part in parts.parts]
+        blocks = [delayed(reduce_part)(part, *shared) for part in listed.parts]
         arrays = [array.from_delayed(b, (np.nan, p), meta=np.empty((0, 0))) for b in blocks]
         return array.concatenate(arrays, allow_unknown_chunksizes=True)
     X = _whole_samples(partitions)
@@ -314,17 +310,15 @@ def transform(
 # -- dask collections as parts ---------------------------------------------------------------------
 
 
-def _parts(engine: Engine, partitions: Any, options: Options, progress: bool = False) -> Parts:
-    """Return the parts of whatever `fit` takes."""
+def _parts(partitions: Any, options: Options) -> tuple[list[Any], list[str] | None]:
+    """Return the parts of whatever `fit` takes, and the names of the features if known."""
     from dask import is_dask_collection
 
     names = None
     if _is_frame(partitions):
         names, data = feature_names(partitions, options), list(partitions.to_delayed())
     elif _is_dask(partitions):
-        raise TypeError(
-            f"{engine.name}: expected a tuple (X, y), got one array. Give the labels as well."
-        )
+        raise TypeError(f"{NAME}: expected a tuple (X, y), got one array. Give the labels as well.")
     elif isinstance(partitions, tuple) and _is_dask(partitions[0]):
         X = partitions[0]
         if _is_frame(X) and all(isinstance(name, str) for name in X.columns):
@@ -334,7 +328,7 @@ def _parts(engine: Engine, partitions: Any, options: Options, progress: bool = F
         data = [partitions]
     else:
         data = list_parts(partitions)
-    return Parts(engine, data, options, names, progress)
+    return data, names
 
 
 def _is_dask(X: Any) -> bool:

@@ -31,13 +31,20 @@ class Engine(ABC):
     ----------
     name : str
         The module that a user calls, for messages.
+    keeps_results : bool
+        Whether `map` accepts results of other calls, which are still there.
     """
 
     name: ClassVar[str]
+    keeps_results: ClassVar[bool] = True
 
     @abstractmethod
     def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
-        """Return the results of a function of each item, as the built-in `map`."""
+        """Return the results of a function of each item, as the built-in `map`.
+
+        An item may be a table in many parts; the function is then called for each of these, and
+        there are as many values.
+        """
 
     @abstractmethod
     def reduce(self, add: Function, results: Sequence[Any]) -> Any:
@@ -50,6 +57,10 @@ class Engine(ABC):
     @abstractmethod
     def collect(self, results: Sequence[Any]) -> list[Any]:
         """Return the values of results."""
+
+    def head(self, data: Any) -> Any:
+        """Return data with at least the first of their samples, and less if that is cheap."""
+        return data
 
     def sum(
         self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]

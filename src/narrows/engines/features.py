@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
 from scipy import sparse
@@ -39,11 +39,11 @@ class PartFeatures:
 
     Parameters
     ----------
-    where : sequence of str
-        What errors call each part.
+    where : callable
+        What errors call the part of a number.
     """
 
-    def __init__(self, where: Sequence[str]):
+    def __init__(self, where: Callable[[int], str]):
         self.where = where
         self.waiting: dict[int, Features | None] = {}
         self.checked = 0  # parts
@@ -63,7 +63,7 @@ class PartFeatures:
         while self.checked in self.waiting:
             found = self.waiting.pop(self.checked)
             if found is not None:
-                self._check(self.where[self.checked], found)
+                self._check(self.where(self.checked), found)
             self.checked += 1
 
     def _check(self, where: str, features: Features) -> None:

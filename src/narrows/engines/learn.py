@@ -1,7 +1,8 @@
 """What a worker does with one part of a data set: learn its state, or reduce its samples.
 
-A part is a pair (data, name): a path, a `FilePart`, (X, y), (X, y, sample_weight), X or a table,
-and what errors call it. A state crosses the network as bytes (`to_bytes`).
+A part is a pair (data, name): a path, a `FilePart`, (X, y), (X, y, sample_weight), X, a table, or
+None where there are no samples, and what errors call it. A state crosses the network as bytes
+(`to_bytes`).
 """
 
 from __future__ import annotations
@@ -177,10 +178,22 @@ def sum_samples(samples: Samples | None) -> Part:
 # -- reduced samples -------------------------------------------------------------------------------
 
 
+def of_chunks(part: Data, reading: Reading, function: Callable[[Any], Any]) -> Iterator[Any]:
+    """Yield what a function makes of the samples of each chunk of a part."""
+    with _located(part):
+        width = reading[0].width
+        for X, *_ in _chunks(part, reading):
+            if width and X.shape[1] != width:
+                raise DataError(
+                    part[1], f"expected {width} features as in the fit, got {X.shape[1]}."
+                )
+            yield function(X)
+
+
 def reduce_part(part: Data, reading: Reading, reduce: Callable[[Any], Any]) -> Any:
     """Return the reduced samples of a part."""
     with _located(part):
-        reduced = [reduce(X) for X, *_ in _chunks(part, reading)]
+        reduced = list(of_chunks(part, reading, reduce))
         if not reduced:
             shape = (0, reading[0].width)
             named = reading[0].columns is not None
@@ -259,6 +272,8 @@ def _chunks(
 def _named_chunks(part: Data, reading: Reading) -> Iterator[tuple[Any, ...]]:
     """Yield X, the names of its features if they have any, labels and weights."""
     (data, name), (options, source) = part, reading
+    if data is None:
+        return
     tfidf = None if source is None else source.tfidf
     vectorised = (lambda X: X) if tfidf is None else tfidf.transform
     if isinstance(data, np.ndarray) or sparse.issparse(data):
@@ -279,7 +294,8 @@ def _named_chunks(part: Data, reading: Reading) -> Iterator[tuple[Any, ...]]:
             options = options.with_found(remembered(source, options, TABLE))
         for chunk in read_table(data, name, options):
             check_finite(chunk, name)
-            yield vectorised(chunk.X), chunk.columns, chunk.y
+            weight = [] if chunk.weight is None else [chunk.weight]
+            yield vectorised(chunk.X), chunk.columns, chunk.y, *weight
 
 
 @contextmanager

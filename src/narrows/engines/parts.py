@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
@@ -25,6 +26,7 @@ from narrows.io.formats.parquet import FORMAT as TABLE
 from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
+from narrows.moments.cross import MOST
 from narrows.moments.stats import ClassStats
 from narrows.solve.errors import DataError, ParameterError
 from narrows.text import Tfidf
@@ -75,7 +77,7 @@ class Parts:
         self.files = [_path_of(each) for each in data if isinstance(each, str | FilePart)]
         data = [part for each in data for part in _cut(each)]
         self._of_files = [each for each in data if isinstance(each, str | FilePart)]
-        names_of = (_path_of(d) or f"partition {k}" for k, d in enumerate(data))
+        names_of = (_path_of(d) or partition(k) for k, d in enumerate(data))
         self.parts = list(zip(data, names_of, strict=True))
         formats = {path: format_of(path)[0] for path in self.files}
         self._format = common_format(formats) if formats else None
@@ -109,6 +111,14 @@ class Parts:
 
         The samples stay on the workers.
         """
+        if not self.engine.keeps_results:
+            in_bands = "bands" in getattr(estimator, "_solvers", ())
+            raise ParameterError(
+                f"{type(estimator).__name__}: expected a fit by sums, since {self.engine.name} "
+                "keeps no samples on its workers, got one by products with all samples. Select at "
+                f"most {MOST:,} features first, for example with OCFS"
+                + ('; for sparse samples set solver="bands".' if in_bands else ".")
+            )
         samples = self.engine.map(
             learn.read_samples, self.parts, repeat(self._reading), repeat(clone(estimator))
         )
@@ -151,9 +161,8 @@ class Parts:
         vectoriser = vectoriser or Tfidf()
         with self._bar("counting terms") as bar:
             counted = run(learn.count_terms, self.parts, repeat(self.options), repeat(vectoriser))
-            for result in counted:
-                vectoriser = vectoriser + collect([result])[0]
-                bar.update()
+            vectoriser = vectoriser + collect([self.engine.reduce(operator.add, counted)])[0]
+            bar.update(len(self.parts))
         check_terms(vectoriser, self.parts[0][1])
         self.source = replace(self.source or Source(), tfidf=vectoriser)
 
@@ -179,10 +188,11 @@ class Parts:
     def _first(self) -> Features | None:
         """The features of the first part that has samples."""
         for part in self.parts:
+            part = self.engine.head(part[0]), part[1]
             found = self.engine.map(learn.first_features, [part], [self._reading])
-            (features,) = self.engine.collect(found)
-            if features is not None:
-                return features
+            for features in self.engine.collect(found):
+                if features is not None:
+                    return features
         return None
 
     @cached_property
@@ -190,12 +200,16 @@ class Parts:
         """How to read a part; sent with each task."""
         return self.options, self.source and self.engine.broadcast(self.source)
 
+    def _name_of(self, k: int) -> str:
+        """Return what errors call a part; a part may itself have many, such as those of a table."""
+        return self.parts[k][1] if len(self.parts) > 1 or self.files else partition(k)
+
     def _bar(self, what: str) -> Any:
         return tqdm(total=len(self.parts), desc=what, unit="part", disable=not self.progress)
 
     def _sum(self, what: str, add: Function, function: Function, *iterables: Iterable[Any]) -> Any:
         """Return the sum of the states that a function returns for each part."""
-        together = PartFeatures([name for _, name in self.parts])
+        together = PartFeatures(self._name_of)
         with self._bar(what) as bar:
 
             def seen(k: int, features: Features | None) -> None:
@@ -208,6 +222,44 @@ class Parts:
         if len(pieces) == 1:
             return next(states)
         return ClassStats.beside(states, sum(piece.nbytes for piece in pieces) <= IN_MEMORY)
+
+
+def fit(
+    engine: Engine,
+    estimator: Any,
+    data: Sequence[Any],
+    options: Options,
+    names: list[str] | None = None,
+    vectoriser: Vectoriser | None = None,
+    progress: bool = False,
+) -> Any:
+    """Fit an estimator to the parts of a data set; see `Parts`."""
+    parts = Parts(engine, data, options, names, progress)
+    parts.survey(vectoriser)
+    estimator._fit_parts(parts)
+    return parts.describe(estimator)
+
+
+def transform(
+    engine: Engine, estimator: Any, data: Sequence[Any], options: Options, output: str
+) -> list[str]:
+    """Write the reduced samples of each part to a file in a folder; return the files."""
+    parts = Parts(engine, data, options)
+    parts.use_source(estimator._source)
+    names = [str(name) for name in estimator.get_feature_names_out()]
+    return parts.write(estimator._reducer(), names, output)
+
+
+def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:
+    """Return how to read what has the features of a fitted estimator."""
+    given = {name: value for name, value in reading.items() if value is not None}
+    fitted = {"width": estimator.n_features_in_, "columns": estimator._file_columns()}
+    return Options(**{**fitted, **given})
+
+
+def partition(k: int) -> str:
+    """Return what errors call a part that is no file."""
+    return f"partition {k}"
 
 
 def _cut(data: Any) -> list[Any]:

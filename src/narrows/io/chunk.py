@@ -47,6 +47,8 @@ class Options:
     max_line_mb: int = MAX_LINE_MB  # of text
     facts: Mapping[str, Any] = field(default_factory=dict)  # a format's own; see `with_found`
     vector: str | None = None
+    weight: str | None = None  # the column of weights, of a table
+    has_labels: bool = True  # if not, no column is taken for the labels, whatever its name
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", names_of_texts(self.text))
@@ -93,7 +95,8 @@ class Chunk(NamedTuple):
     """Some samples, their labels if any, and the line that each sample comes from.
 
     `columns` names the features, `header` all columns of a CSV file; `is_truncated` is whether the
-    last line has no end, so that a number may have lost digits; the data set sets `at`.
+    last line has no end, so that a number may have lost digits; the data set sets `at`; `weight` is
+    that of each sample, in tables only.
     """
 
     X: Any
@@ -103,6 +106,7 @@ class Chunk(NamedTuple):
     header: tuple[str, ...] | None = None
     is_truncated: bool = False
     at: Position = Position()
+    weight: np.ndarray | None = None
 
 
 def row_of(entry: int, indptr: np.ndarray) -> int:
@@ -135,7 +139,9 @@ def label_column(
     if len(set(header)) < len(header):
         twice = next(column for column in header if header.count(column) > 1)
         raise DataError(name, f"expected columns of different names, got two {twice!r}.", line)
-    read = {*(options.text or ()), options.vector}  # for something else
+    if not options.has_labels:
+        return None
+    read = {*(options.text or ()), options.vector, options.weight}  # for something else
     candidates = [options.label] if options.label else [c for c in LABELS if c not in read]
     found = [column for column in candidates if column in header]
     if len(found) > 1:
@@ -156,7 +162,7 @@ def feature_columns(
     line: int | None = None,
 ) -> list[str]:
     """Return the columns of the features: those of a fit where `options` name them."""
-    present = [column for column in header if column != label]
+    present = [column for column in header if column not in (label, options.weight)]
     if options.columns is None:
         if not present:
             raise DataError(name, f"expected features, got no column beside {label!r}.", line)
@@ -178,7 +184,7 @@ def check_columns(
     name: str,
     line: int | None = None,
 ) -> None:
-    """Raise where a column is missing that an option names: `what` is ``text`` or ``vector``."""
+    """Raise where a column is missing that an option names: `what` is ``text``, for example."""
     for column in wanted:
         if column not in header:
             problem = f"expected a column {column!r}, got the columns {_first(header, 10)}."

@@ -45,13 +45,18 @@ def described(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if fitted.source is not None:
         put(arrays, "source", fitted.source.to_arrays())
     return {
-        "estimator": type(estimator).__name__,
-        "parameters": {
-            name: _plain(estimator, name, value)
-            for name, value in estimator.get_params(deep=False).items()
-        },
+        **constructor(estimator),
         "labels": fitted.state.classes.dtype.str,
         "source": None if fitted.source is None else fitted.source.settings(),
+    }
+
+
+def constructor(estimator: Any) -> dict[str, Any]:
+    """Return the entries that describe an estimator that may be unfitted."""
+    parameters = estimator.get_params(deep=False).items()
+    return {
+        "estimator": type(estimator).__name__,
+        "parameters": {name: _plain(estimator, name, value) for name, value in parameters},
     }
 
 
@@ -149,10 +154,7 @@ def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any
 
 def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     """Return the estimator that a header and arrays describe; SchemaError where they do not."""
-    kind = METHODS[header["estimator"]]
-    parameters = {name: _from_plain(name, value) for name, value in header["parameters"].items()}
-    check_known("parameters", parameters, kind._get_param_names())
-    estimator = kind(**parameters)
+    estimator = constructed(header)
     state = get(arrays, "state")
     checked(state, {"classes": Field("b i u f O", ("c",))})
     state["classes"] = _as_type(state["classes"], header["labels"])
@@ -172,6 +174,14 @@ def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
     if names is not None and len(names) != d:
         raise SchemaError(f"names: expected those of {d} features, got {len(names)}.")
     return estimator
+
+
+def constructed(header: Mapping[str, Any]) -> Any:
+    """Return the unfitted estimator that `constructor` described; SchemaError where it does not."""
+    kind = METHODS[header["estimator"]]
+    parameters = {name: _from_plain(name, value) for name, value in header["parameters"].items()}
+    check_known("parameters", parameters, kind._get_param_names())
+    return kind(**parameters)
 
 
 def _check_parameters(estimator: Any, n_features: int) -> None:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from narrows.io.chunk import CLASSES, check_text, check_whole, indicator, row_of
 from narrows.io.extras import needing
+from narrows.io.formats.spark_vectors import is_spark_vector, spark_vectors
 from narrows.solve.errors import DataError
 
 INDICES, VALUES = "indices", "values"
@@ -121,10 +122,10 @@ def numbers(table: Any, column: str, name: str, lines: range) -> np.ndarray:
     return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
 
 
-def vectors(table: Any, column: str, width: int, name: str, lines: range) -> np.ndarray:
-    """Return lists of floats as dense samples, of `width` features unless it is 0.
+def vectors(table: Any, column: str, width: int, name: str, lines: range) -> Any:
+    """Return lists of floats, or vectors of Spark, as samples of `width` features unless it is 0.
 
-    They are the memory of Arrow, which cannot be written to, except for float16.
+    Lists are the memory of Arrow, which cannot be written to, except for float16.
     """
     array = _column(table, column)
     if isinstance(array.type, pyarrow().BaseExtensionType):
@@ -135,6 +136,8 @@ def vectors(table: Any, column: str, width: int, name: str, lines: range) -> np.
     if array.null_count:
         k = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
         raise DataError(name, f"column {column!r}: expected a vector, got a null.", lines[k])
+    if is_spark_vector(array.type):
+        return spark_vectors(array, column, width, name, lines)
     flat, n = array.flatten(), len(array)
     if pyarrow().types.is_fixed_size_list(array.type):
         found, odd = array.type.list_size, None
@@ -155,10 +158,12 @@ def vectors(table: Any, column: str, width: int, name: str, lines: range) -> np.
 
 
 def is_vector(kind: Any) -> bool:
-    """Whether a column of this type holds lists of floats."""
+    """Whether a column of this type holds lists of floats, or vectors of Spark."""
     if isinstance(kind, pyarrow().BaseExtensionType):
         kind = kind.storage_type
     types = pyarrow().types
+    if is_spark_vector(kind):
+        return True
     are_lists = _is_list(kind) or types.is_fixed_size_list(kind)
     return are_lists and bool(types.is_floating(kind.value_type))
 

@@ -161,6 +161,8 @@ def _chunks(
 ) -> Iterator[Chunk]:
     """Yield chunks of record batches, the first of which starts after row `skipped`."""
     label = label_column(schema.names, options, name)
+    if options.weight is not None:
+        check_columns(schema.names, [options.weight], "weight", name)
     samples, columns = _samples_of(schema, label, name, options)
     rows = _within_memory(options, len(columns or ())).chunk_rows
     width, labels = options.width or 0, 0  # features, and columns of an indicator
@@ -170,12 +172,15 @@ def _chunks(
             X = samples(table, width, name, lines)
             if label is not None:
                 y = labels_of(table, label, labels, name, lines)
+            weight = None
+            if options.weight is not None:
+                weight = numbers(table, options.weight, name, lines)
         if not isinstance(X, list):
             width = X.shape[1]
         if sparse.issparse(y):
             labels = y.shape[1]
         del table  # the chunk may wait for long
-        yield Chunk(X, y, lines, columns)
+        yield Chunk(X, y, lines, columns, weight=weight)
 
 
 def _samples_of(

@@ -1,0 +1,81 @@
+"""Files on Spark, by the readers of narrows, from Python and from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+import narrows
+from narrows import IG, OC, load
+from narrows.command import cli
+from narrows.errors import DataError
+from narrows.spark import fit_files, transform_files
+from tests.cases import assert_same, labelled
+from tests.spark.frames import is_connect
+
+
+@pytest.fixture
+def shards(tmp_path):
+    X, y = labelled(n=90, d=6)
+    y = np.unique(y, return_inverse=True)[1]
+    for k, rows in enumerate(np.array_split(np.arange(90), 3)):
+        dump_svmlight_file(X[rows], y[rows], str(tmp_path / f"{k}.svm"), zero_based=False)
+    return str(tmp_path / "*.svm"), X, y
+
+
+def test_files_are_fitted_and_reduced_as_on_one_machine(spark, shards, tmp_path):
+    pattern, *_ = shards
+    fitted = fit_files(OC(), [pattern], spark)
+    files = sorted(str(path) for path in tmp_path.glob("*.svm"))
+    X, y = zip(*narrows.read.iter_chunks(files), strict=True)
+    assert_same(fitted, OC().fit(np.vstack([each.toarray() for each in X]), np.concatenate(y)))
+    written = transform_files(fitted, [pattern], str(tmp_path / "out"), spark)
+    got = [z for path in written for z, _ in narrows.read.iter_chunks(path, label="label")]
+    expected = [fitted.transform(each) for each in X]
+    np.testing.assert_allclose(np.vstack(got), np.vstack(expected), atol=1e-12)
+
+
+def test_a_damaged_file_is_named_with_its_line(spark, shards, tmp_path):
+    pattern, *_ = shards
+    with open(tmp_path / "1.svm", "a") as file:
+        file.write("1 1:x\n")
+    with pytest.raises(DataError, match=r"1\.svm:31: "):
+        fit_files(OC(), [pattern], spark)
+
+
+def test_texts_of_files_are_counted_first(spark, tmp_path):
+    docs = [f"red word{k % 5} green{k % 3}" for k in range(30)]
+    for k in range(2):
+        samples = [{"text": doc, "label": "ab"[i % 3 == 0]} for i, doc in enumerate(docs)][k::2]
+        lines = [json.dumps(sample) + "\n" for sample in samples]
+        (tmp_path / f"{k}.jsonl").write_text("".join(lines))
+    pattern = str(tmp_path / "*.jsonl")
+    fitted = fit_files(IG(n_features=4), [pattern], spark)
+    assert cli.main(["fit", pattern, "--method", "ig", "--n-features", "4", "-o",
+                     str(tmp_path / "local.narrows")]) == 0  # fmt: skip
+    local = load(tmp_path / "local.narrows")
+    assert set(fitted.get_feature_names_out()) == set(local.get_feature_names_out())
+
+
+def test_the_command_line_runs_on_spark(spark, shards, run, tmp_path):
+    """In the session that is there; one of its own takes ten seconds to start."""
+    if is_connect(spark):
+        pytest.skip("the command line takes the active session, of which there is none here")
+    pattern, *_ = shards
+    line = f"fit {pattern} --method ocfs --n-features 3 -o"
+    assert run(f"{line} local.narrows")[0] == 0
+    status, out, _ = run(f"{line} spark.narrows --engine spark")
+    assert (status, "90 rows" in out) == (0, True)
+    assert_same(load(tmp_path / "spark.narrows"), load(tmp_path / "local.narrows"))
+    status, out, _ = run(f"transform spark.narrows {pattern} -o reduced --engine spark")
+    assert (status, "3 files written to reduced" in out) == (0, True)
+    status, _, err = run(f"{line} x.narrows --master local[2]")
+    assert (status, "--engine spark" in err) == (2, True)
+
+
+def test_nothing_at_an_address_of_connect_is_an_error_at_once():
+    with pytest.raises(ConnectionError, match=r"expected Spark at sc://127.0.0.1:1, got none"):
+        fit_files(OC(), [__file__], "sc://127.0.0.1:1")

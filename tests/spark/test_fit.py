@@ -1,0 +1,271 @@
+"""Fits on Spark, by a cluster of two executors and by Spark Connect, against local fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from narrows import IDRQR, IOC, LDA, OC, OCFS, PCA, SRDA, OnlineSRDA
+from narrows.errors import DataError, ParameterError
+from narrows.spark import fit
+from narrows.text import HashedTfidf, Tfidf
+from tests.cases import assert_same, labelled
+from tests.conftest import slow
+from tests.spark.frames import disturbed, fail, frame, is_connect, kill_executor, wait
+from tests.test_engines import SPREAD
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score"),
+    pytest.mark.filterwarnings("ignore:.*merged approximately"),
+]
+CASES = [case for case in SPREAD if getattr(case.estimator, "solver", "") != "lsqr"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("form", [slow("dense"), "sparse"])
+@pytest.mark.parametrize("killed", [False, slow(True)])
+def test_a_fit_on_spark_is_a_local_fit(spark, case, form, killed, tmp_path):
+    X, y = case.labelled(sparse=form == "sparse")
+    X = sparse.csr_array(X) if form == "sparse" else X
+    df = frame(spark, X, y)
+    if killed and not is_connect(spark):
+        df = disturbed(df, str(tmp_path), kill_executor)
+    assert_same(fit(case.new(), df), case.new().fit(X, y))
+
+
+def test_an_estimator_takes_a_dataframe(spark):
+    X, y = labelled()
+    weight = 1.0 + np.arange(len(y)) % 3
+    rows = [
+        (label.item(), *map(float, x), float(w)) for label, x, w in zip(y, X, weight, strict=True)
+    ]
+    names = [f"column {k}" for k in range(X.shape[1])]
+    df = spark.createDataFrame(rows, ["class", *names, "weight"])
+    for fitted in (
+        OC().fit(df, "class", "weight"),
+        fit(OC(), df, names, "class", "weight"),
+        fit(OC(), df, label_col="class", weight_col="weight"),
+    ):
+        assert_same(fitted, OC().fit(X, y, weight))
+        assert fitted.feature_names_in_.tolist() == names
+    assert fitted.transform(df).columns == [*df.columns, "reduced"]
+    with pytest.raises(TypeError, match="expected y as the name of a column of the DataFrame, got"):
+        OC().fit(df, y)
+
+
+# -- forms of samples ------------------------------------------------------------------------------
+
+
+def some_zeros():
+    X, y = labelled(n=90, d=7)
+    return sparse.csr_array(np.where(X > np.median(X), X, 0)), y
+
+
+def test_arrays(spark):
+    X, y = labelled(n=90, d=7)
+    rows = [(label.item(), x.tolist()) for label, x in zip(y, X, strict=True)]
+    df = spark.createDataFrame(rows, "label string, vector array<double>")
+    assert_same(fit(OC(), df, "vector"), OC().fit(X, y))
+    single = spark.createDataFrame(rows, "label string, features array<float>")
+    X = X.astype(np.float32)
+    np.testing.assert_allclose(fit(OCFS(), single).scores_, OCFS().fit(X, y).scores_, rtol=1e-6)
+
+
+def test_lists_of_indices_and_values(spark):
+    X, y = some_zeros()
+    rows = [
+        (label.item(), X.indices[i:j].tolist(), X.data[i:j].tolist())
+        for label, i, j in zip(y, X.indptr, X.indptr[1:], strict=False)
+    ]
+    df = spark.createDataFrame(rows, "label string, indices array<int>, values array<double>")
+    df = df.repartition(4)
+    for method in (OCFS, OC, SRDA):
+        assert_same(fit(method(), df), method().fit(X, y))
+    bands = SRDA(solver="bands", head=4)
+    assert_same(fit(bands, df), SRDA(solver="bands", head=4).fit(X, y))
+
+
+def test_vectors_of_both_kinds(spark):
+    X, y = some_zeros()
+    half = len(y) // 2
+    both = frame(spark, X[:half], y[:half]).union(frame(spark, X[half:].toarray(), y[half:]))
+    for parts in (1, 5):
+        assert_same(fit(OC(), both.repartition(parts)), OC().fit(X, y))
+
+
+def test_texts(spark):
+    docs = ["red green blue " * (k % 3 + 1) + f"word{k % 7}" for k in range(60)]
+    y = np.array(["a" if k % 7 < 3 else "b" for k in range(60)])
+    rows = list(zip(docs, y.tolist(), strict=True))
+    df = spark.createDataFrame(rows, ["body", "label"]).repartition(3)
+    fitted, tfidf = fit(OCFS(n_features=3), df, "body"), Tfidf().fit(docs)
+    local = OCFS(n_features=3).fit(tfidf.transform(docs), y)
+    names = tfidf.get_feature_names_out()
+    assert set(fitted.get_feature_names_out()) == set(names[local.get_support()])
+    np.testing.assert_allclose(np.sort(fitted.scores_), np.sort(local.scores_), rtol=1e-9)
+    hashed = fit(OC(), df, "body", vectoriser=HashedTfidf(2**10))
+    assert hashed.n_features_in_ == 2**10
+    frequent = fit(OC(), df, "body", vectoriser=Tfidf(min_df=9))
+    assert frequent.get_feature_names_out().shape == (1,)
+    assert frequent.n_features_in_ == 7
+
+
+# -- large states, and what happens to executors ---------------------------------------------------
+
+
+def test_large_states_are_cut_by_features(spark):
+    n, d, c = 400, 150_000, 120  # 144 MB as an array, so that there are three pieces
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((n, d), density=0.002, format="lil", rng=rng)
+    X[0, d - 1] = 1  # lists do not say how many features there are
+    X = sparse.csr_array(X)
+    y = np.sort(rng.integers(c, size=n))  # partitions of few classes, and pieces of other sizes
+    rows = [
+        (int(label), X.indices[i:j].tolist(), X.data[i:j].tolist())
+        for label, i, j in zip(y, X.indptr, X.indptr[1:], strict=False)
+    ]
+    df = spark.createDataFrame(rows, "label int, indices array<int>, values array<double>")
+    df = df.repartitionByRange(3, "label")
+    fitted, local = fit(OCFS(), df), OCFS().fit(X, y)
+    np.testing.assert_allclose(fitted.scores_, local.scores_, rtol=1e-9, atol=1e-15)
+    np.testing.assert_array_equal(fitted.class_count_, local.class_count_)
+    assert fitted.n_samples_seen_ == n
+
+
+REPEATED = [
+    (fail, OC()),
+    (wait, OCFS()),
+    (kill_executor, OCFS(n_features=3)),
+    (kill_executor, SRDA(solver="bands", head=4)),
+]
+
+
+@pytest.mark.parametrize(("happens", "estimator"), REPEATED)
+def test_what_spark_repeats_counts_once(spark, happens, estimator, tmp_path):
+    if happens is not fail and is_connect(spark):
+        pytest.skip("Connect runs its only executor in its server, which would be killed as well")
+    X, y = some_zeros()
+    df = disturbed(frame(spark, X, y, parts=4), str(tmp_path), happens)
+    fitted = fit(estimator, df)
+    assert (tmp_path / "disturbed").exists()
+    assert_same(fitted, type(estimator)(**estimator.get_params()).fit(X, y))
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+VECTORS = "label string, features array<double>"
+WRONG = [
+    ([("a", [1.0]), (None, [2.0])], VECTORS, {}, "0:2: column 'label': expected no nulls"),
+    (
+        [("a", [1.0]), ("b", None)],
+        VECTORS,
+        {},
+        "0:2: column 'features': expected a vector, got a n",
+    ),
+    ([("a", [1.0]), ("b", [None])], VECTORS, {}, "0:2: column 'features': .* without nulls"),
+    (
+        [("a", [1.0]), ("b", [2.0, 1.0])],
+        VECTORS,
+        {},
+        "0:2: column 'features': .* of 1 numbers, got",
+    ),
+    ([("a", [1.0]), ("b", [np.nan])], VECTORS, {}, "0:2: expected finite values, got NaN"),
+    ([("a", 1.0), ("b", None)], "label string, f float", {}, "0:2: column 'f': expected no nulls"),
+    ([("a", 1.0)], "label string, f float", {"weight_col": "w"}, "'w'.* Set weight_col"),
+    ([("a", 1.0)], "label string, f float", {"label_col": "l"}, "got label: string, f: float"),
+    ([("a", 1.0)], "label string, f float", {"features_col": "x"}, "'x'.* Set features_col"),
+    (
+        [(1.5, 1.0)],
+        "label double, f float",
+        {},
+        "0:1: .* a label that is text or an integer, got 1.5",
+    ),
+    ([("a", 1.0)], "label string, `a.b` double", {}, "names of columns without dots"),
+    ([("a", [1])], "label string, features array<int>", {}, r"array<int>. Cast it: .*double"),
+    ([("a", None)], "label string, f decimal(8,3)", {}, r"decimal\(8,3\). Cast it: .*double"),
+    (
+        [("a", 1.0)],
+        "label string, f double",
+        {"weight_col": "label"},
+        "expected weights, got string",
+    ),
+    ([("a", 1.0)], "label string, f double", {"weight_col": "f", "features_col": "f"}, "'f' twice"),
+    ([("a", 1.0, 1.0)], "label string, f double, F double", {}, "different names, got two 'f'"),
+    ([], VECTORS, {}, "expected (two classes|at least one sample)"),
+]
+
+
+@pytest.mark.parametrize(("rows", "schema", "given", "message"), WRONG)
+def test_wrong_columns_are_named(spark, rows, schema, given, message):
+    df = spark.createDataFrame(rows, schema).coalesce(1)
+    with pytest.raises((DataError, ValueError), match=message):
+        fit(OC(), df, **given)
+
+
+def test_a_negative_weight_is_an_error(spark):
+    df = spark.createDataFrame([("a", 1.0, -1.0)], "label string, f double, w double")
+    with pytest.raises(DataError, match=r"partition .*sample_weight >= 0, got -1"):
+        fit(OC(), df, weight_col="w")
+
+
+REFUSED = [
+    (IOC(), "IOC: .* Use OC"),
+    (IDRQR(), "IDRQR: .* Use OCM"),
+    (OC(half_life=9), "OC: expected half_life=None"),
+    (SRDA(solver="lsqr"), 'SRDA: expected a fit by sums.* set solver="bands"'),
+]
+
+
+@pytest.mark.parametrize(("estimator", "message"), REFUSED, ids=lambda given: str(given)[:20])
+def test_other_methods_are_refused_with_what_to_use(spark, estimator, message):
+    with pytest.raises(ParameterError, match=message):
+        fit(estimator, frame(spark, *labelled()))
+
+
+def test_wide_samples_are_refused_where_only_products_would_do(spark):
+    X = sparse.csr_array((np.ones(4), ([0, 1, 2, 3], [0, 8999, 5, 9])), (4, 9000))
+    df = frame(spark, X, np.array(["a", "b", "a", "b"]))
+    with pytest.raises(ParameterError, match=r"PCA: expected a fit by sums.*Select at most 8,192 "):
+        fit(PCA(), df)
+    with pytest.raises(ParameterError, match="LDA: expected at most 8,192 features"):
+        fit(LDA(), df)
+
+
+def test_online_srda_warns_that_it_is_merged_approximately(spark):
+    with pytest.warns(UserWarning, match="merged approximately"):
+        fit(OnlineSRDA(), frame(spark, *labelled()))
+
+
+def test_other_frames_are_refused(spark):
+    rate = spark.readStream.format("rate").load()
+    with pytest.raises(TypeError, match=r"got a stream. Fit the DataFrame of each batch"):
+        fit(OC(), rate, ["value"], "timestamp")
+    with pytest.raises(TypeError, match=r"expected a DataFrame of Spark, got .*list"):
+        fit(OC(), [[1.0]])
+
+
+def test_the_names_of_features_are_free(spark):
+    X, y = labelled(n=40, d=5)
+    for label_col, names in (
+        ("y", ["label", "class", "k", "first", "data"]),
+        ("y", ["indices", "values", "row", "sum", "about"]),
+    ):
+        rows = [(label.item(), *map(float, x)) for label, x in zip(y, X, strict=True)]
+        df = spark.createDataFrame(rows, [label_col, *names])
+        fitted = fit(OC(), df, label_col=label_col)
+        assert_same(fitted, OC().fit(X, y))
+        assert fitted.feature_names_in_.tolist() == names
+        z = np.array(
+            [row.z.toArray() for row in fitted.transform(df).selectExpr("reduced z").collect()]
+        )
+        np.testing.assert_allclose(z, OC().fit_transform(X, y), atol=1e-12)
+
+
+def test_labels_are_not_read_where_they_are_not_needed(spark):
+    X, _ = labelled(n=40, d=5)
+    rows = [(None if k else "a", x.tolist()) for k, x in enumerate(X)]
+    df = spark.createDataFrame(rows, "label string, features array<double>")
+    assert_same(fit(PCA(), df), PCA().fit(X))
+    with pytest.raises(ParameterError, match="label_col: expected the name of a column, got None"):
+        fit(OC(), df, label_col=None)

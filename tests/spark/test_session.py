@@ -1,0 +1,60 @@
+"""Sessions of both modes run what narrows sends to executors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import narrows
+from tests.cases import ALL
+
+
+def batch_of(**columns):
+    return pa.RecordBatch.from_pydict({name: [value] for name, value in columns.items()})
+
+
+def test_executors_are_other_processes_with_these_sources(spark):
+    def where(batches):
+        import tests.cases
+
+        for _ in batches:
+            yield batch_of(
+                process=os.getpid(), source=narrows.__file__, methods=len(tests.cases.ALL)
+            )
+
+    rows = (
+        spark.range(0, 4, 1, 4)
+        .mapInArrow(where, "process long, source string, methods long")
+        .collect()
+    )
+    assert len(rows) == 4
+    assert os.getpid() not in {row.process for row in rows}
+    assert {Path(row.source) for row in rows} == {Path(narrows.__file__)}
+    assert {row.methods for row in rows} == {len(ALL)}
+
+
+def test_executors_fit(spark):
+    X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 5.0]])
+    y = [0, 0, 1, 1]
+
+    def means(batches):
+        for batch in batches:
+            for _ in range(batch.num_rows):
+                yield batch_of(means=narrows.OC(1).fit(X, y).components_.ravel().tolist())
+
+    found = spark.range(0, 2, 1, 2).mapInArrow(means, "means array<double>").collect()
+    expected = narrows.OC(1).fit(X, y).components_.ravel()
+    for row in found:
+        np.testing.assert_allclose(row.means, expected, rtol=1e-15)
+    assert len(found) == 2
+
+
+def test_sessions_are_of_both_modes(spark, request):
+    from pyspark.sql.utils import is_remote
+
+    mode = request.node.callspec.params["spark"]
+    assert is_remote() == (mode == "connect")
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "4"
