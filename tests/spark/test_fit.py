@@ -262,10 +262,13 @@ def test_the_names_of_features_are_free(spark):
         np.testing.assert_allclose(z, OC().fit_transform(X, y), atol=1e-12)
 
 
-def test_labels_are_not_read_where_they_are_not_needed(spark):
+def test_labels_may_be_missing_where_they_are_not_needed(spark):
     X, _ = labelled(n=40, d=5)
     rows = [(None if k else "a", x.tolist()) for k, x in enumerate(X)]
     df = spark.createDataFrame(rows, "label string, features array<double>")
-    assert_same(fit(PCA(), df), PCA().fit(X))
+    assert_same(fit(PCA(), df, label_col=None), PCA().fit(X))
+    assert_same(fit(PCA(), df.select("features")), PCA().fit(X))
+    with pytest.raises(DataError, match="column 'label': expected no nulls"):
+        fit(PCA(), df)
     with pytest.raises(ParameterError, match="label_col: expected the name of a column, got None"):
         fit(OC(), df, label_col=None)

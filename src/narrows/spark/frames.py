@@ -71,7 +71,7 @@ def fit(
         of sparse samples, else all other columns.
     label_col : str, default="label"
         The column of labels: text, integers, or whole numbers such as those of a StringIndexer.
-        Neither learned nor needed where the method uses no labels; it is no feature then either.
+        Where the method needs no labels, the column may be missing; with None, none is read.
     weight_col : str, optional
         The column of weights, 0 or from 1e-100 to 1e100.
     vectoriser : Vectoriser, optional
@@ -142,14 +142,18 @@ def fit(
     columns = columns_of(df, features_col, (label_col, weight_col))
     if weight_col is not None:
         check_weight(df, weight_col)
-    label = label_col if needed else None
+    label = label_col if needed or label_col in df.columns else None
     if needed:
         if label is None:
             raise ParameterError("label_col: expected the name of a column, got None.")
         check_present(df, [label], "label_col")
     check_different([*columns.names, label, weight_col])
     options = Options(
-        label=label, weight=weight_col, labels_required=needed, has_labels=needed, **columns.options
+        label=label,
+        weight=weight_col,
+        labels_required=needed,
+        has_labels=label is not None,
+        **columns.options,
     )
     with Spark(df.sparkSession) as engine:
         return parts.fit(
