@@ -261,7 +261,8 @@ def zero_feature(it: Subject, rng: Any) -> None:
             kept = fitted.get_support()
             check(not kept[4] or kept.sum() > better, "it is selected")
     elif hasattr(fitted, "components_"):
-        largest = np.abs(fitted.components_[:, 4]).max(initial=0.0)
+        at = 4 - X.shape[1]  # from the end, since entries of hidden features come first
+        largest = np.abs(fitted.components_[:, at]).max(initial=0.0)
         check(largest <= N * np.finfo(float).eps, f"its component is {largest:g}")
 
 
