@@ -1118,7 +1118,7 @@ def test_the_command_line(cluster, run, tmp_path):
         ),
         (
             f"fit - --method oc -o x.narrows {engine_dask}",
-            "files for a cluster, got standard",
+            "files, of which any part can be read, got standard",
         ),
     ):
         status, out, err = run(line)

@@ -6,6 +6,7 @@ that page in their places.
 
 from benchmarks.studies.bands import BandsCost, BandsQuality
 from benchmarks.studies.calibration import Calibration
+from benchmarks.studies.certificates import Certificates, OtherCertificates, RefusedCertificates
 from benchmarks.studies.chosen import ChosenComponents, ChosenEps, ChosenMu
 from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.cross import CrossCost
@@ -117,6 +118,9 @@ STUDIES = {
         Files,
         Cluster,
         Spark,
+        Certificates,
+        OtherCertificates,
+        RefusedCertificates,
         Dicts,
     )
 }

@@ -29,8 +29,9 @@ import sys
 from importlib.metadata import version
 
 from narrows.families.aligned import align
-from narrows.families.between import OC, OCFS, OCM
+from narrows.families.between import OCFS
 from narrows.families.between_online import IIS, IOC
+from narrows.families.centroid import OC, OCM
 from narrows.families.contingency import CHI, IG, MI
 from narrows.families.document_frequency import DF
 from narrows.families.fisher import ILDA, FisherFS

@@ -134,13 +134,21 @@ def _spread(stats: ClassStats, p: np.ndarray, alone: bool) -> np.ndarray:
     return spread
 
 
-def held_out_gain(halves: Halves) -> np.ndarray:
+def held_out_gain(halves: Halves, way: float) -> np.ndarray:
     """Return how much closer to a fold the class means of the other folds are than their mean.
 
-    A feature of a sample is predicted halfway between the mean and the class mean, since class
-    means differ by chance, too. With the deviations A_j of the class means in the other folds and
-    B_j in the fold, the mean squared error is sum_j p_j A_j (B_j - A_j / 4) lower than that of the
-    mean: 3/4 of S_b on average, less a quarter of the chance in A.
+    A feature of a sample is predicted by a point on the way from the mean to the class mean: the
+    class mean with way = 1. With the deviations A_j of the class means in the other folds and B_j
+    in the fold, the mean squared error is way sum_j p_j A_j (2 B_j - way A_j) lower than that of
+    the mean. Its expectation is S_b - sum_j p_j (B_j - way A_j)^2 of the expected B, at most S_b.
+    Halfway it is less sensitive to chance in A: 3/4 of S_b, less a quarter of that chance.
+
+    Parameters
+    ----------
+    halves : Halves
+        A fold and the other folds.
+    way : float
+        From 0 to 1.
 
     Returns
     -------
@@ -150,9 +158,10 @@ def held_out_gain(halves: Halves) -> np.ndarray:
     gain, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
         for columns, A, B in halves.deviations():
-            B -= A / 4
+            B *= 2
+            B -= way * A
             B *= A
-            gain[columns] = weighted(p, B)
+            gain[columns] = way * weighted(p, B)
     if not np.isfinite(gain).all():
         raise too_large(f"held-out scores below {HUGE:.1e}", int((~np.isfinite(gain)).argmax()))
     return gain
@@ -185,5 +194,6 @@ def deviations(stats: ClassStats, p: np.ndarray) -> np.ndarray:
     return size
 
 
+HALFWAY = 0.5  # from the mean to a class mean, for `held_out_gain`
 BETWEEN = Criterion(between=1.0)
 TOTAL = Criterion(total=1.0)

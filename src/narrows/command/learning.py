@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from sklearn.utils import get_tags
@@ -14,7 +15,8 @@ from sklearn.utils import get_tags
 from narrows.command import options, values
 from narrows.command.console import report, say
 from narrows.command.runs import Run
-from narrows.evaluate.describe import n_classes, summary
+from narrows.engines import here
+from narrows.evaluate.describe import certified, n_classes, summary
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint
 from narrows.io.chunk import Options
@@ -43,6 +45,7 @@ def fit(
     narrows fit X.npy --label y.npy --method srda -o model.narrows
     narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
     narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
+    narrows fit big.svm --method ocfs --tolerance 0.05 -o model.narrows
     """  # noqa: D301 - click reads the character
     reading = values.read_options(given, get_tags(method()).target_tags.required)
     values.check_checkpoint_options(given)
@@ -51,8 +54,12 @@ def fit(
     estimator = values.make_estimator(method, given, params)
     files = expand_patterns(inputs)
     values.check_output(output, *files)
-    if cluster is not None:
-        cluster.fit(estimator, files, values.read_arguments(reading), vectoriser)
+    fit_parts = None if cluster is None else cluster.fit
+    if cluster is None and getattr(estimator, "tolerance", None):
+        values.refuse(given, ("checkpoint", "idf_sample"), "no --tolerance", "one")
+        fit_parts = partial(here.fit, progress=sys.stderr.isatty())
+    if fit_parts is not None:
+        fit_parts(estimator, files, values.read_arguments(reading), vectoriser)
         _save(estimator, output)
         _report_model(estimator, output, as_json)
         return 0
@@ -221,6 +228,8 @@ def _report_model(estimator: Any, output: str, as_json: bool) -> None:
     found = {"model": output, **summary(estimator)}
     text = (
         f"{found['method']}: {found['rows']:,} rows, {n_classes(found)}, "
-        f"{found['columns']:,} columns -> {found['dimensions']:,}; saved to {output}"
+        f"{found['columns']:,} columns -> {found['dimensions']:,}; "
+        + (f"{certified(found)}; " if "certificate" in found else "")
+        + f"saved to {output}"
     )
     report(found, text, as_json, err=output == "-")

@@ -91,6 +91,12 @@ PARAMETERS = (
     ),
     _option("--alpha", "ALPHA", numbers, "Ridge of srda: auto, scale, cv or a number."),
     _option("--half-life", "ROWS", float, "Rows after which the weight of a row is halved."),
+    _option(
+        "--tolerance", "SHARE", float,
+        "Read parts of the files at random, and stop when the result surely has 1 - SHARE of the "
+        "best possible score (ocfs, ig, oc).",
+    ),
+    _option("--confidence", "P", float, "How surely, with --tolerance.  [default: 0.95]"),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE",
         help="Any other parameter of the method; may be given several times.",

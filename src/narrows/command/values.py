@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -27,7 +28,7 @@ METHODS: dict[str, Any] = {
 PREDICTING = ", ".join(name for name, kind in METHODS.items() if hasattr(kind, "predict"))
 _PARAMETERS = (
     "n_features", "energy", "threshold", "n_components", "priors", "eps", "theta", "mu", "alpha",
-    "half_life",
+    "half_life", "tolerance", "confidence",
 )  # fmt: skip
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
 _READING = (
@@ -116,6 +117,8 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
         except ValueError:
             chosen[key] = value
     known = estimator.get_params()
+    if "tolerance" in chosen and "random_state" in known:
+        chosen.setdefault("random_state", 0)  # the same command gives the same model
     for key in [key for key in chosen if key not in known]:
         near = _SIZES[key] if _SIZES.get(key) in known else key
         hint = did_you_mean(near, known, lambda name: _flag(name) if name in _PARAMETERS else name)
@@ -264,12 +267,15 @@ def cluster_of(given: dict[str, Any], *local_only: str) -> Cluster | None:
         _require(given, name, engine == of, f"--engine {of}")
     if engine == "local":
         return None
-    for name in local_only:
-        if given[name] not in (None, False):
-            raise ParameterError(
-                f"{_flag(name)}: expected --engine local, got --engine {engine}. Leave it out."
-            )
+    refuse(given, local_only, "--engine local", f"--engine {engine}")
     return Cluster(engine, given["scheduler"] or given["master"])
+
+
+def refuse(given: dict[str, Any], names: Iterable[str], expected: str, got: str) -> None:
+    """Raise where one of these options was given, which need something else."""
+    for name in names:
+        if given[name] not in (None, False):
+            raise ParameterError(f"{_flag(name)}: expected {expected}, got {got}. Leave it out.")
 
 
 def as_typed() -> str:

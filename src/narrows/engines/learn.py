@@ -131,6 +131,14 @@ def learn_state(part: Data, reading: Reading, estimator: Any, empty: Any = None)
         return Part(estimator._empty_state(0)) if state is None else Part(state, features[-1])
 
 
+def learn_in_fold(part: Data, reading: Reading, estimator: Any, fold: tuple[int, int]) -> Part:
+    """Return the state of a part as one fold of a state; the others are without samples."""
+    learned, (number, n_folds) = learn_state(part, reading, estimator), fold
+    states = [learned.state.emptied() for _ in range(n_folds)]
+    states[number] = learned.state
+    return Part(ClassStats.in_folds(states), learned.features)
+
+
 # -- samples that stay on their worker -------------------------------------------------------------
 
 

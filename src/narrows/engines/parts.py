@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
@@ -17,6 +17,7 @@ from tqdm import tqdm
 from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
 from narrows.engines.features import Features, PartFeatures
+from narrows.engines.learn import Part, add_parts
 from narrows.engines.rows import SpreadRows
 from narrows.engines.tree import LIMIT
 from narrows.io.chunk import LABELS, Options
@@ -32,6 +33,8 @@ from narrows.solve.errors import DataError, ParameterError
 from narrows.text import Tfidf
 from narrows.text.base import Vectoriser
 
+_DRAWN, _SMALL = 1000, 1 << 16  # parts to draw from, and the bytes of the smallest of these
+_SURVEYED = 20  # of the parts to draw from
 IN_MEMORY = 4 * LIMIT  # bytes of a state that is collected in memory; a larger one goes into files
 
 
@@ -50,6 +53,9 @@ class Parts:
         Of the features.
     progress : bool
         Show how many parts are done.
+    drawn : bool
+        Whether few parts may be enough. Files are then cut into a thousand parts, and a few of
+        these show how to read them.
 
     Attributes
     ----------
@@ -64,6 +70,7 @@ class Parts:
         options: Options,
         names: list[str] | None = None,
         progress: bool = False,
+        drawn: bool = False,
     ):
         if not data:
             raise ValueError(f"{engine.name}: expected at least one part, got none.")
@@ -75,8 +82,9 @@ class Parts:
         self.engine, self.options, self.names, self.progress = engine, options, names, progress
         self.source: Source | None = None
         self.files = [_path_of(each) for each in data if isinstance(each, str | FilePart)]
-        data = [part for each in data for part in _cut(each)]
-        self._of_files = [each for each in data if isinstance(each, str | FilePart)]
+        data = _cut(data, drawn)
+        of_files = [each for each in data if isinstance(each, str | FilePart)]
+        self._surveyed = of_files[:: len(of_files) // _SURVEYED or 1] if drawn else of_files
         names_of = (_path_of(d) or partition(k) for k, d in enumerate(data))
         self.parts = list(zip(data, names_of, strict=True))
         formats = {path: format_of(path)[0] for path in self.files}
@@ -94,7 +102,31 @@ class Parts:
         alone = clone(estimator)
         shared = None if empty is None else self.engine.broadcast(empty)
         given = self.parts, repeat(self._reading), repeat(alone), repeat(shared)
-        return self._sum("learning", alone._add_states, learn.learn_state, *given)
+        with self._bar("learning") as bar:
+            together = PartFeatures(self._name_of)
+            return self._sum(bar, together, alone._add_states, learn.learn_state, *given)
+
+    def draw(
+        self, estimator: Any, order: Sequence[int], n_folds: int
+    ) -> Iterator[tuple[ClassStats, Any]]:
+        """Yield states of the first, twice as many, ... parts in an order, and a bar to write to.
+
+        Each part is in one fold as a whole, so that what parts differ by shows between the folds.
+        """
+        parts = [self.parts[k] for k in order]
+        together, add = PartFeatures(lambda k: parts[k][1]), estimator._add_states
+        state, first, last = None, 0, n_folds
+        with self._bar("learning") as bar:
+            while first < len(parts):
+                drawn = range(first, min(last, len(parts)))
+                folds = ((k % n_folds, n_folds) for k in drawn)
+                new = self._sum(
+                    bar, together, add, learn.learn_in_fold,
+                    [parts[k] for k in drawn], repeat(self._reading), repeat(estimator), folds,
+                )  # fmt: skip
+                state = new if state is None else add_parts(add, Part(state), Part(new)).state
+                yield state, bar
+                first, last = last, 2 * last
 
     def n_features(self) -> int:
         """Return the number of features of the first part that has samples."""
@@ -122,7 +154,9 @@ class Parts:
         samples = self.engine.map(
             learn.read_samples, self.parts, repeat(self._reading), repeat(clone(estimator))
         )
-        stats = self._sum("reading", ClassStats.__add__, learn.sum_samples, samples)
+        with self._bar("reading") as bar:
+            together = PartFeatures(self._name_of)
+            stats = self._sum(bar, together, ClassStats.__add__, learn.sum_samples, samples)
         return SpreadRows(self.engine, samples, stats), stats
 
     def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
@@ -148,7 +182,7 @@ class Parts:
             raise ParameterError(f"vectoriser: expected {expected}, got numbers. {advice}")
         run, collect = self.engine.map, self.engine.collect
         if self._format is not None:
-            found = collect(run(learn.survey, self._of_files, repeat(self.options)))
+            found = collect(run(learn.survey, self._surveyed, repeat(self.options)))
             self.options = self.options.with_found(self._format.combine(found))
             (self.source,) = collect(run(learn.source_of, [self.files], [self.options]))
             if self.source is not None and self.source.columns is not None:
@@ -207,17 +241,22 @@ class Parts:
     def _bar(self, what: str) -> Any:
         return tqdm(total=len(self.parts), desc=what, unit="part", disable=not self.progress)
 
-    def _sum(self, what: str, add: Function, function: Function, *iterables: Iterable[Any]) -> Any:
+    def _sum(
+        self,
+        bar: Any,
+        together: PartFeatures,
+        add: Function,
+        function: Function,
+        *iterables: Iterable[Any],
+    ) -> Any:
         """Return the sum of the states that a function returns for each part."""
-        together = PartFeatures(self._name_of)
-        with self._bar(what) as bar:
+        before = together.checked
 
-            def seen(k: int, features: Features | None) -> None:
-                together.add(k, features)
-                bar.update()
+        def seen(k: int, features: Features | None) -> None:
+            together.add(before + k, features)
+            bar.update()
 
-            pieces = self.engine.sum(add, seen, function, *iterables)
-
+        pieces = self.engine.sum(add, seen, function, *iterables)
         states = (self.engine.collect([piece.result])[0].state for piece in pieces)
         if len(pieces) == 1:
             return next(states)
@@ -234,7 +273,9 @@ def fit(
     progress: bool = False,
 ) -> Any:
     """Fit an estimator to the parts of a data set; see `Parts`."""
-    parts = Parts(engine, data, options, names, progress)
+    parts = Parts(
+        engine, data, options, names, progress, bool(getattr(estimator, "tolerance", None))
+    )
     parts.survey(vectoriser)
     estimator._fit_parts(parts)
     return parts.describe(estimator)
@@ -262,9 +303,14 @@ def partition(k: int) -> str:
     return f"partition {k}"
 
 
-def _cut(data: Any) -> list[Any]:
-    """Return the parts of a large file; anything else is one part."""
-    return parts_of(data, SIZE) if isinstance(data, str) else [data]
+def _cut(data: Sequence[Any], drawn: bool) -> list[Any]:
+    """Return the parts of large files; anything else is one part."""
+    size = SIZE
+    if drawn:
+        files = [each for each in data if isinstance(each, str) and os.path.isfile(each)]
+        size = min(SIZE, max(_SMALL, sum(map(os.path.getsize, files)) // _DRAWN))
+    cut = [parts_of(each, size) if isinstance(each, str) else [each] for each in data]
+    return [part for parts in cut for part in parts]
 
 
 def _path_of(data: Any) -> str:
@@ -287,7 +333,9 @@ def list_parts(partitions: Any) -> list[Any]:
 def _paths(path: Any) -> list[str]:
     """Return the files that a path or pattern names, as a worker in another folder finds them."""
     if path == "-":
-        raise ParameterError("-: expected files for a cluster, got standard input. Name files.")
+        raise ParameterError(
+            "-: expected files, of which any part can be read, got standard input. Name files."
+        )
     return [os.path.abspath(found) for found in expand_patterns([os.fspath(path)])]
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from narrows.criteria import BETWEEN
 from narrows.evaluate.figure import COLOURS, new_figure
 from narrows.families._online import OnlineProjector
-from narrows.families.between import OC
+from narrows.families.centroid import OC
 from narrows.moments.state import checked_rows
 from narrows.solve.errors import ParameterError
 

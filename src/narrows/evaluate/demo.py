@@ -11,7 +11,8 @@ from sklearn.model_selection import train_test_split
 
 from narrows.evaluate.figure import COLOURS, new_figure, save_figure
 from narrows.evaluate.scores import Score, score
-from narrows.families.between import OC, OCFS
+from narrows.families.between import OCFS
+from narrows.families.centroid import OC
 
 
 def digits() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

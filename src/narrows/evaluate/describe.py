@@ -23,7 +23,23 @@ def summary(estimator: Any) -> dict[str, Any]:
         "classes": estimator.classes_.tolist(),
         "class_count": estimator.class_count_.tolist(),
         **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
+        **_certificate(estimator),
     })  # fmt: skip
+
+
+def _certificate(estimator: Any) -> dict[str, Any]:
+    """Return how sure the result is, where the method knows it."""
+    certificate = getattr(estimator, "certificate_", None)
+    return {} if certificate is None else {"certificate": certificate._asdict()}
+
+
+def certified(summary: dict[str, Any]) -> str:
+    """Return how sure a result is as text, of a summary with a certificate."""
+    found = summary["certificate"]
+    return (
+        f"at least {found['share']:.1%} of the best possible score "
+        f"(confidence {found['confidence']:g})"
+    )
 
 
 def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:
@@ -142,6 +158,7 @@ def described(summary: dict[str, Any]) -> str:
             if "score" in summary
             else []
         ),
+        *([certified(summary)] if "certificate" in summary else []),
         *([f"alpha {summary['alpha']:.6g}"] if "alpha" in summary else []),
         "",
     ]

@@ -1,7 +1,8 @@
 """The methods, one file for each criterion; `METHODS` maps their names to their classes."""
 
-from narrows.families.between import OC, OCFS, OCM
+from narrows.families.between import OCFS
 from narrows.families.between_online import IIS, IOC
+from narrows.families.centroid import OC, OCM
 from narrows.families.contingency import CHI, IG, MI
 from narrows.families.document_frequency import DF
 from narrows.families.fisher import ILDA, FisherFS

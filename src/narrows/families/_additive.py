@@ -66,8 +66,7 @@ class Additive(Estimator):
         partial_fit : Update with more samples.
         fit_stats : Fit to a state instead of samples.
         """
-        late = self._sums_show_nan(X, y, sample_weight)
-        return self._finish(self._add(None, X, y, sample_weight, late, again=True, reset=True))
+        return self._finish(self._learn_all(X, y, sample_weight))
 
     @atomic
     def partial_fit(
@@ -150,8 +149,13 @@ class Additive(Estimator):
         """Fit to the parts of a data set, wherever they are; their states add up."""
         check_parts(type(self).__name__, self.half_life)
         with errors_named_after(self):
-            stats = parts.sum(self)
+            stats = self._sum_of(parts)
         return self._fit_state(stats)
+
+    def _sum_of(self, parts: Any) -> ClassStats:
+        """Return the state of the parts of a data set."""
+        state: ClassStats = parts.sum(self)
+        return state
 
     def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
         """Return the state of the samples of both, which stay as they are."""
@@ -266,6 +270,11 @@ class Additive(Estimator):
         self._fitted = Fitted(stats)
         self._check_solution(self._solution, stats)
         return self
+
+    def _learn_all(self, X: Any, y: Any, sample_weight: Any) -> ClassStats:
+        """Return the state that `fit` solves for."""
+        late = self._sums_show_nan(X, y, sample_weight)
+        return self._add(None, X, y, sample_weight, late, again=True, reset=True)
 
     def _add(
         self,

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from narrows.solve.errors import ParameterError
 
@@ -59,6 +60,15 @@ def check_flags(estimator: Any, names: Iterable[str]) -> None:
         value = getattr(estimator, name)
         is_flag = isinstance(value, bool | np.bool_)
         check(type(estimator).__name__, name, value, is_flag, "True or False")
+
+
+def check_seed(who: str, value: Any) -> None:
+    """Raise ParameterError where a random state is not one."""
+    try:
+        check_random_state(value)
+    except ValueError:
+        expected = "None, a RandomState, or an integer from 0 to 2**32 - 1"
+        check(who, "random_state", value, False, expected)
 
 
 def check_half_life(who: str, value: Any) -> None:

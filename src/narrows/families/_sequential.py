@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from narrows.families._atomic import atomic
 from narrows.families._base import Fitted
 from narrows.families._errors import errors_named_after
-from narrows.families._parameters import check
+from narrows.families._parameters import check_seed
 from narrows.families._project import Projector
 from narrows.families._streams import Arrivals
 from narrows.moments.labels import one_a_row
@@ -135,12 +135,7 @@ class Sequential(Projector):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
-        seed = getattr(self, "random_state", None)
-        try:
-            check_random_state(seed)
-        except ValueError:
-            expected = "None, a RandomState, or an integer from 0 to 2**32 - 1"
-            check(type(self).__name__, "random_state", seed, False, expected)
+        check_seed(type(self).__name__, getattr(self, "random_state", None))
 
     def _finish(self, stream: Any) -> Self:
         self._check_two_classes(stream)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from narrows.criteria import BETWEEN, Criterion
 from narrows.families._online import OnlineProjector
-from narrows.families.between import OC
+from narrows.families.centroid import OC
 
 
 class _OnlineCentroid(OnlineProjector):

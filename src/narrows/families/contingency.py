@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import rel_entr
 
+from narrows.families._certified import CertifiedPerClassSelector
 from narrows.families._held_out import HeldOutSelector
 from narrows.families._select import PerClassSelector, Scores
 from narrows.moments.halves import Halves
@@ -71,7 +72,7 @@ class _HeldOutInformation(HeldOutSelector, _Contingency):
         return gain
 
 
-class IG(_HeldOutInformation):
+class IG(CertifiedPerClassSelector, _HeldOutInformation):
     """Information gain feature selection.
 
     ::
@@ -81,8 +82,7 @@ class IG(_HeldOutInformation):
         schedule    exact, from all samples at once or batch by batch
 
     where H(c) is the entropy of the classes. A feature is present in a sample if its value is not
-    0; the size of the value is ignored. For several features the ranking is greedy: their joint
-    information is not the sum.
+    0; its size is ignored. The joint information of several features is not the sum.
 
     Parameters
     ----------
@@ -103,6 +103,14 @@ class IG(_HeldOutInformation):
     half_life : float, optional
         A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
         are forgotten. By default nothing is forgotten.
+    tolerance : float, optional
+        Read samples in random order, and stop when the selection surely has 1 - tolerance of the
+        best possible score; see docs/certificates.md. 0 reads all samples and keeps the ten folds
+        that `certificate_` needs. Needs priors="empirical".
+    confidence : float, default=0.95
+        The probability with which the bounds of `certificate_` hold.
+    random_state : int, RandomState instance or None, default=None
+        Draws the order of the samples, with `tolerance`.
 
     Attributes
     ----------
@@ -117,11 +125,13 @@ class IG(_HeldOutInformation):
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, the sum of the information of the p best features on held-out
-        folds in bits, and its standard error, for p = 1, ..., n_features: the log-likelihood of the
-        classes of a fold by the counts of the others, less that by the priors. Otherwise empty.
+        With ``n_features="cv"``, for p = 1, ..., n_features, the information in bits that the p
+        best features have on held-out folds, and its standard error. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
+    certificate_ : Certificate
+        `n_samples`, `share`, `lower`, `upper`, `confidence`: the selection has at least `share` of
+        the best possible score. Only with `tolerance` or other folds.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -143,15 +153,16 @@ class IG(_HeldOutInformation):
     Notes
     -----
     **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
-    when attributes are read; memory 8 c d bytes.
+    when attributes are read; memory 8 c d bytes. Held-out information is the log-likelihood of the
+    classes of a fold by the counts of the other folds, less that by the priors.
 
     References
     ----------
     Yan et al. (2005): J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
     Categorization", SIGIR 2005, section 3.1, doi:10.1145/1076034.1076058, and Yan et al. (2006),
-    IEEE TKDE 18(3), section 2.3.1. Both misprint the last term: it is P(t absent) sum_j
-    P(c_j | t absent) log P(c_j | t absent), as in Y. Yang and J. O. Pedersen, "A Comparative Study
-    on Feature Selection in Text Categorization", ICML 1997.
+    IEEE TKDE 18(3), section 2.3.1. Both misprint the last term: P(t absent) sum_j P(c_j | t absent)
+    log P(c_j | t absent), as in Y. Yang and J. O. Pedersen, "A Comparative Study on Feature
+    Selection in Text Categorization", ICML 1997.
 
     Examples
     --------
@@ -160,6 +171,8 @@ class IG(_HeldOutInformation):
     >>> IG().fit(X, ["a", "a", "b", "b"]).scores_.tolist()
     [1.0, 0.0, 1.0]
     """
+
+    _gain = _HeldOutInformation._held_out
 
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)

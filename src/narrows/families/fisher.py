@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.criteria import BETWEEN, TOTAL, Criterion, held_out_gain
+from narrows.criteria import BETWEEN, HALFWAY, TOTAL, Criterion, held_out_gain
 from narrows.families._held_out import HeldOutSelector
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
@@ -171,7 +171,7 @@ class FisherFS(HeldOutSelector):
         return Scores(between - loss, varies)
 
     def _held_out(self, halves: Halves) -> np.ndarray:
-        whole, gain = halves.whole, held_out_gain(halves)
+        whole, gain = halves.whole, held_out_gain(halves, HALFWAY)
         p = whole.priors(self.priors)
         return np.divide(gain, whole.variances(p), out=np.zeros_like(gain), where=whole.varying(p))
 

@@ -344,15 +344,18 @@ class State(Algebra):
                 states[0]._check_kind(states[k])
             except ValueError as error:
                 raise SchemaError(f"fold {k}: {error}") from None
-        new = states[0]
-        new._moments = {
-            "folds": Folds(
-                [state._moments for state in states],
-                np.array([state._counts for state in states]),
-                np.array([state.n_samples for state in states]),
-                *(int(arrays[name]) for name in ("folds_first", "folds_added")),
-            )
-        }
+        return cls._of_states(
+            states, *(int(arrays[name]) for name in ("folds_first", "folds_added"))
+        )
+
+    @classmethod
+    def _of_states(cls, states: list[Self], first: int, added: int) -> Self:
+        """Return the state of folds with the same classes and origin; see `Folds`."""
+        new = states[0]._with({}, states[0]._origin)
+        counts = np.array([state._counts for state in states])
+        sizes = np.array([state.n_samples for state in states])
+        moments = [state._moments for state in states]
+        new._moments = {"folds": Folds(moments, counts, sizes, first, added)}
         new.folds, new.n_samples = len(states), sum(state.n_samples for state in states)
         with np.errstate(over="ignore"):  # checked next
             new._recount()

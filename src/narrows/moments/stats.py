@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any, Self
 
+from narrows.moments.labels import union
 from narrows.moments.state import Second, State, checked_rows
 
 
@@ -130,6 +133,35 @@ class ClassStats(State):
         X = checked_rows(X)
         new = cls(X.shape[1], second=second, presence=presence, kept=kept, folds=folds)
         return new.update(X, y, sample_weight, check_input=False)
+
+    @classmethod
+    def in_folds(cls, states: Iterable[Self]) -> Self:
+        """Return the state whose folds are these states.
+
+        Parameters
+        ----------
+        states : iterable of ClassStats
+            At least two, of one kind and without folds. Narrower ones have zeros in the features
+            that they lack.
+
+        Returns
+        -------
+        stats : ClassStats
+
+        See Also
+        --------
+        fold : Return the state of the samples of a fold.
+        """
+        states = list(states)
+        width = max(state.n_features for state in states)
+        folds = [state.widen(width) for state in states]
+        raw = any(fold._origin is None and fold._counts.any() for fold in folds)
+        origins = [None] if raw else [each._origin for each in folds if each._origin is not None]
+        every = reduce(union, (fold._classes for fold in folds))
+        for fold in folds:
+            fold._grow(every)
+            fold._move(origins[0] if origins else None)
+        return cls._of_states(folds, 0, sum(fold.n_samples for fold in folds))
 
     def fold(self, k: int) -> Self:
         """Return the state of the samples of a fold.

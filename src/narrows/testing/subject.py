@@ -20,7 +20,8 @@ N, D = 60, 7  # samples and features of the data
 _RIDGES = tuple(
     f"{name}_{what}_" for name in ("alpha", "mu", "eps") for what in ("scores", "errors")
 )
-EFFORT = {"n_samples_seen_", "n_iter_"}  # how much was done, not what was learned
+# how much was done, not what was learned
+EFFORT = {"n_samples_seen_", "n_iter_", "certificate_"}
 _NO_ENERGY = ("n_features", "threshold", "per_class")  # other sizes of a selection
 CLASSES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])
 

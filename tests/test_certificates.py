@@ -1,0 +1,432 @@
+"""Certificates: against dense transcriptions, in many orders, and from files in parts."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import sparse, stats
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file, load_digits
+from sklearn.metrics import mutual_info_score
+
+from narrows import IG, OC, OCFS, ClassStats, load, save
+from narrows.command.cli import main
+from narrows.criteria import BETWEEN, held_out_gain
+from narrows.errors import ParameterError
+from narrows.moments.halves import Halves
+from narrows.solve.certificate import FIRST, certify, order_of
+from tests.cases import assert_same, labelled
+
+K = 10
+METHODS = OCFS(5, tolerance=0.1), IG(5, tolerance=0.1), OC(2, tolerance=0.1)
+
+
+def clusters(n=3000, d=30, c=4, seed=0, strength=1.0):
+    """Samples of c classes that differ in a third of the features."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, c, n)
+    means = strength * rng.normal(size=(c, d)) * (np.arange(d) < d // 3)
+    return means[y] + rng.normal(size=(n, d)), y
+
+
+def counts(n=3000, d=30, c=4, seed=0):
+    X, y = clusters(n, d, c, seed)
+    return sparse.csr_array(np.where(X > 1, X, 0)), y
+
+
+# -- against transcriptions ------------------------------------------------------------------------
+
+
+def means_of(X, y, classes):
+    """Priors, and class means less the mean of all; zeros for classes without samples."""
+    p = np.array([(y == j).mean() for j in classes])
+    return p, np.array(
+        [X[y == j].mean(axis=0) - X.mean(axis=0) if (y == j).any() else 0 * X[0] for j in classes]
+    )
+
+
+def folds_of(X, y):
+    for k in range(K):
+        rest = np.arange(len(y)) % K != k
+        yield (X[rest], y[rest]), (X[~rest], y[~rest])
+
+
+def explained(A, B, p):
+    """How much lower the squared error is of predicting by A than by 0."""
+    return p @ (A * (2 * B - A))
+
+
+def ocfs_scores(X, y, size):
+    classes = np.unique(y)
+    p, D = means_of(X, y, classes)
+    best = np.argsort(-(p @ D**2), kind="stable")[:size]
+    held_out, plugged_in = [], []
+    for rest, fold in folds_of(X, y):
+        q, A = means_of(*rest, classes)
+        chosen = np.argsort(-(q @ A**2), kind="stable")[:size]
+        p_fold, B = means_of(*fold, classes)
+        held_out.append(explained(A, B, p_fold)[chosen].sum())
+        plugged_in.append(explained(D, B, p_fold)[best].sum())
+    return held_out, plugged_in, (p @ D**2)[best].sum()
+
+
+def oc_scores(X, y, size):
+    classes = np.unique(y)
+
+    def leading(p, D):
+        L, V = np.linalg.eigh(D.T @ (p[:, None] * D))
+        return L[::-1][:size], V[:, ::-1][:, :size]
+
+    p, D = means_of(X, y, classes)
+    L, W = leading(p, D)
+    held_out, plugged_in = [], []
+    for rest, fold in folds_of(X, y):
+        q, A = means_of(*rest, classes)
+        p_fold, B = means_of(*fold, classes)
+        V = leading(q, A)[1]
+        held_out.append(explained(A @ V, B @ V, p_fold).sum())
+        plugged_in.append(explained(D @ W, B @ W, p_fold).sum())
+    return held_out, plugged_in, L.sum()
+
+
+def ig_scores(X, y, size):
+    classes = np.unique(y)
+    X = X != 0
+
+    def gain(X, y):
+        return np.array([mutual_info_score(x, y) for x in X.T]) / np.log(2)
+
+    def shares(X, y):
+        """P(class | present) and P(class | absent), drawn to the priors by a sample of each."""
+        p = np.array([(y == j).mean() for j in classes])[:, None]
+        more = len(classes) / len(y)
+        here = np.array([(X & (y == j)[:, None]).mean(axis=0) for j in classes])
+        found = []
+        for part in (here, p - here):
+            found.append((part + more * p) / (part.sum(axis=0) + more))
+        return p, found
+
+    def foreseen(p, found, X, y):
+        code = np.searchsorted(classes, y)
+        bits = [np.log2(q / p)[code] for q in found]
+        return np.where(X, *bits).mean(axis=0)
+
+    best = np.argsort(-gain(X, y), kind="stable")[:size]
+    held_out, plugged_in = [], []
+    for rest, fold in folds_of(X, y):
+        chosen = np.argsort(-gain(*rest), kind="stable")[:size]
+        held_out.append(foreseen(*shares(*rest), *fold)[chosen].sum())
+        plugged_in.append(foreseen(*shares(X, y), *fold)[best].sum())
+    return held_out, plugged_in, gain(X, y)[best].sum()
+
+
+def certified(held_out, plugged_in, best, n, confidence=0.95):
+    """The bounds, by a search for the largest share instead of a root."""
+    held_out, plugged_in = np.array(held_out), np.array(plugged_in)
+    look = 1 + int(np.floor(np.log2(n / 500)))
+    t = stats.t(K - 1).ppf(1 - (1 - confidence) / look / (look + 1)) / np.sqrt(K)
+    most = plugged_in - plugged_in.mean() + best * n / (n - 1)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        left = held_out - middle * most
+        if left.mean() >= t * left.std(ddof=1):
+            low = middle
+        else:
+            high = middle
+    lower = held_out.mean() - t * held_out.std(ddof=1)
+    return low, max(0.0, lower), most.mean() + t * most.std(ddof=1)
+
+
+@pytest.mark.parametrize("n", [600, 2300])
+@pytest.mark.parametrize(
+    ("estimator", "scores", "make"),
+    [
+        (OCFS(8, tolerance=0), ocfs_scores, clusters),
+        (OCFS(8, tolerance=0), ocfs_scores, counts),
+        (OC(2, tolerance=0), oc_scores, clusters),
+        (OC(tolerance=0), oc_scores, counts),
+        (IG(8, tolerance=0), ig_scores, counts),
+    ],
+)
+def test_the_bounds_are_those_of_the_definition(estimator, scores, make, n):
+    X, y = make(n)
+    found = clone(estimator).fit(X, y).certificate_
+    dense = X.toarray() if sparse.issparse(X) else X
+    size = 3 if repr(estimator) == "OC(tolerance=0)" else getattr(estimator, "n_features", 2)
+    expected = certified(*scores(dense, y, size), n)
+    assert (found.n_samples, found.confidence) == (n, 0.95)
+    assert_allclose(found[1:4], expected, rtol=1e-8, atol=1e-10)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10**6))
+def test_a_held_out_score_is_at_most_the_score_on_average(seed):
+    """With the population in the place of a fold, which is the mean over all folds."""
+    X, y = clusters(60, 6, 3, seed)
+    whole = ClassStats.of(X, y)
+    few = ClassStats.of(X[:20], y[:20])
+    halves = Halves(whole, few, whole, few.priors(), whole.priors())
+    p, B = means_of(X, y, np.unique(y))
+    _, A = means_of(X[:20], y[:20], np.unique(y))
+    gain = held_out_gain(halves, 1.0)
+    assert_allclose(gain, p @ B**2 - p @ (A - B) ** 2, atol=1e-12)
+    assert (gain <= BETWEEN.diagonal(whole) + 1e-12).all()
+
+
+@pytest.mark.parametrize("estimator", METHODS, ids=repr)
+def test_what_is_certified_is_true_in_every_order(estimator):
+    """The risk is 5 % for an order; the bounds are so cautious that none of 30 fails."""
+    X, y = counts(n=2500, seed=1)
+    every = clone(estimator).set_params(tolerance=0).fit(X, y)
+    for seed in range(30):
+        found = clone(estimator).set_params(random_state=seed).fit(X, y)
+        assert found.certificate_.share <= kept(every, found)
+
+
+def kept(every, found):
+    """The score of a result by all samples, as a share of the best of its size."""
+    if isinstance(every, OC):
+        p, D = means_of(*(lambda X, y: (X.toarray(), y))(*counts(n=2500, seed=1)), np.arange(4))
+        return (p @ (D @ found.components_.T) ** 2).sum() / every.eigenvalues_.sum()
+    return every.scores_[found.get_support()].sum() / every.scores_[every.get_support()].sum()
+
+
+# -- stopping --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("estimator", "make"),
+    [*((method, counts) for method in METHODS), (METHODS[0], clusters), (METHODS[2], clusters)],
+)
+def test_a_fit_stops_when_it_is_sure(estimator, make):
+    X, y = make(20_000)
+    found = clone(estimator).set_params(random_state=0, tolerance=0.2).fit(X, y)
+    n = found.n_samples_seen_
+    assert n in (500, 1000, 2000, 4000)
+    assert found.certificate_.share >= 0.8
+    rows = np.random.RandomState(0).permutation(len(y))[:n]
+    plain = clone(estimator).set_params(tolerance=None).fit(X[rows], y[rows])
+    assert_same(found, plain)
+    if n > FIRST:
+        half = clone(estimator).set_params(tolerance=0).fit(X[rows[: n // 2]], y[rows[: n // 2]])
+        assert half.certificate_.share < 0.8
+
+
+def test_a_smaller_tolerance_reads_more():
+    X, y = clusters(20_000)
+    read = [
+        OCFS(5, tolerance=tolerance, random_state=0).fit(X, y).n_samples_seen_
+        for tolerance in (0.3, 0.05, 0.001, 0.0)
+    ]
+    assert read == sorted(read)
+    assert read[0] < read[1] < 20_000 == read[-1]
+
+
+def test_nothing_is_certified_of_noise_or_of_few_samples_or_where_nothing_scores():
+    X, y = clusters(8000, strength=0.0)
+    noise = OCFS(5, tolerance=0.1, random_state=0).fit(X, y)
+    assert noise.n_samples_seen_ == 8000
+    assert noise.certificate_.share == 0
+    few = OCFS(5, tolerance=0.1).fit(X[:400], y[:400])
+    assert few.certificate_ == (400, 0.0, 0.0, np.inf, 0.95)
+    with pytest.warns(UserWarning, match="expected a positive score"):
+        same = IG(5, tolerance=0.1).fit(np.ones((700, 6)), y[:700])
+    assert same.certificate_.share == 0
+
+
+def test_energy_threshold_and_weights():
+    X, y = clusters(5000)
+    for size in ({"energy": 0.9}, {"threshold": 0.1}):
+        found = OCFS(**size, tolerance=0.1, random_state=0).fit(X, y)
+        assert found.n_samples_seen_ < 5000
+        assert found.certificate_.share >= 0.9
+    weight = 1.0 + np.arange(5000) % 2
+    found = OCFS(5, tolerance=0.1, random_state=0).fit(X, y, weight)
+    rows = np.random.RandomState(0).permutation(5000)[: found.n_samples_seen_]
+    assert_same(found, OCFS(5).fit(X[rows], y[rows], weight[rows]))
+
+
+def test_a_fit_with_tolerance_that_fails_changes_nothing():
+    X, y = clusters(1200)
+    found = OCFS(5, tolerance=0.1, random_state=0).fit(X, y)
+    before = found.scores_.copy()
+    X[:] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        found.fit(X, y)
+    assert_allclose(found.scores_, before)
+    with pytest.raises(ValueError, match="expected two classes"):
+        found.fit(np.ones((20, 30)), np.zeros(20))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        found.fit(np.ones((20, 30)), np.zeros(19))
+
+
+# -- streams, states and model files ---------------------------------------------------------------
+
+
+def test_a_stream_a_merge_a_state_and_a_model_file_have_the_same_certificate(tmp_path):
+    X, y = counts(2000)
+    whole = OCFS(5, tolerance=0).fit(X, y)
+    stream = OCFS(5, tolerance=0)
+    for first in range(0, 2000, 350):
+        stream.partial_fit(X[first : first + 350], y[first : first + 350])
+    a, b = (OCFS(5, tolerance=0).fit(X[rows], y[rows]) for rows in (slice(700), slice(700, None)))
+    from_state = OCFS(5).fit_stats(ClassStats.of(X, y, folds=10))
+    save(whole, tmp_path / "m.narrows")
+    for other in (stream, a.merge(b), load(tmp_path / "m.narrows")):
+        assert_allclose(other.certificate_, whole.certificate_, rtol=1e-9)
+    assert not hasattr(from_state, "certificate_")  # which keeps no folds
+    five = OCFS(n_features="cv").fit(X, y).certificate_
+    assert 0 < five.share <= 1
+
+
+def test_a_certificate_needs_folds_and_samples_in_random_order():
+    X, y = clusters(1000)
+    with pytest.raises(AttributeError, match=r"OCFS: certificate_: expected a state with folds"):
+        _ = OCFS().fit(X, y).certificate_
+    order = np.argsort(y)
+    stream = OCFS(5, tolerance=0).fit(X[order], y[order])
+    with pytest.raises(AttributeError, match="random order, got sorted by class"):
+        _ = stream.certificate_
+    alternating = np.arange(1000) % 10
+    blocks = OCFS(5, tolerance=0).fit(X, alternating)
+    with pytest.raises(AttributeError, match="random order, got blocks with different classes"):
+        _ = blocks.certificate_
+    assert OCFS(5, tolerance=0.5, random_state=0).fit(X[order], y[order]).certificate_.share > 0
+
+
+def test_orders():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        assert not order_of(rng.multinomial(300, [0.5, 0.3, 0.15, 0.05], size=K))
+        assert not order_of(rng.multinomial(60, [0.98, 0.01, 0.01], size=K))
+    assert order_of(np.full((K, 2), 100)) == "sorted by class, or nearly so"
+    assert order_of(100 * np.eye(K)) == "blocks with different classes"
+    assert not order_of(np.full((K, 1), 100))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tolerance": -0.1}, "tolerance must be None, or a number from 0 to less than 1"),
+        ({"tolerance": 1}, "tolerance must be None, or a number from 0 to less than 1"),
+        ({"tolerance": True}, "tolerance must be None, or a number from 0 to less than 1"),
+        ({"confidence": 1.0}, "confidence must be a number between 0 and 1"),
+        ({"random_state": "x"}, "random_state must be None, a RandomState"),
+        ({"half_life": 9.0}, "tolerance: expected half_life=None, since"),
+        ({"priors": "balanced"}, 'tolerance: expected priors="empirical", since'),
+        ({"per_class": 2}, "tolerance: expected per_class=None, since"),
+        ({"n_features": "cv"}, 'tolerance: expected a number instead of "cv"'),
+    ],
+)
+def test_parameters_by_which_nothing_is_certified_are_refused(parameters, message):
+    X, y = clusters(100)
+    with pytest.raises(ParameterError, match=message):
+        OCFS(**{"tolerance": 0.1, **parameters}).fit(X, y)
+
+
+def test_the_share_rises_with_the_held_out_scores():
+    plugged_in = np.linspace(0.9, 1.1, K)
+    shares = [certify(q * plugged_in, plugged_in, 1.0, 1000, 0.95).share for q in (0.2, 0.8, 1.1)]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    sure, surer = (
+        certify(0.9 * plugged_in**2, plugged_in, 1.0, 1000, q).share for q in (0.9, 0.99)
+    )
+    assert surer < sure
+
+
+# -- files in parts --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Digits, 20 times, in files of several formats; also with the samples sorted by class."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = tmp_path_factory.mktemp("digits")
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(20 * len(y)) % len(y)
+    for name, rows in (("mixed", order), ("sorted", order[np.argsort(y[order], kind="stable")])):
+        dump_svmlight_file(X[rows], y[rows], str(folder / f"{name}.svm"), zero_based=False)
+    columns = {f"x{k}": X[order, k] for k in range(64)} | {"label": y[order]}
+    pq.write_table(pa.table(columns), folder / "mixed.parquet", row_group_size=200)
+    pq.write_table(pa.table(columns), folder / "whole.parquet")
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values()))]  # noqa: B905
+    (folder / "mixed.csv").write_text("\n".join(lines) + "\n")
+    texts = [" ".join(f"w{k}" for k in np.flatnonzero(x > 8)) for x in X]
+    with open(folder / "mixed.jsonl", "w") as file:
+        file.writelines(json.dumps({"text": texts[k], "label": str(y[k])}) + "\n" for k in order)
+    return folder
+
+
+def fit(files, capsys, *args, method="ocfs", size=("--n-features", "20")):
+    output = str(files / "m.narrows")
+    status = main(["fit", *map(str, args), "--method", method, *size, "-o", output, "--json"])
+    out, err = capsys.readouterr()
+    assert status == 0, err
+    return json.loads(out), load(output)
+
+
+@pytest.mark.parametrize("suffix", ["svm", "parquet", "csv", "jsonl"])
+def test_a_few_parts_of_files_are_enough(files, suffix, capsys):
+    path = files / f"mixed.{suffix}"
+    found, estimator = fit(files, capsys, path, "--tolerance", "0.15")
+    assert found["rows"] < 20 * 1797
+    assert found["certificate"]["share"] >= 0.85
+    assert found["certificate"]["n_samples"] == found["rows"]
+    again, _ = fit(files, capsys, path, "--tolerance", "0.15")
+    assert again["certificate"] == found["certificate"]
+    every, whole = fit(files, capsys, path)
+    assert every["rows"] == 20 * 1797
+    best = whole.scores_[whole.get_support()].sum()
+    if suffix != "jsonl":  # whose terms are weighted by those of all texts in either case
+        assert whole.scores_[estimator.get_support()].sum() >= 0.85 * best
+
+
+def test_files_say_how_sure_a_result_is(files, capsys):
+    path = str(files / "mixed.svm")
+    model = str(files / "m.narrows")
+    assert main(["fit", path, "--method", "oc", "--tolerance", "0.2", "-o", model]) == 0
+    assert "of the best possible score (confidence 0.95); saved" in capsys.readouterr().out
+    assert main(["info", model]) == 0
+    assert "of the best possible score (confidence 0.95)\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "message"),
+    [
+        ("sorted.svm", [], "expected samples in random order, got blocks with different classes"),
+        ("whole.parquet", [], "expected data in at least 20 parts to draw from, got 1"),
+        ("mixed.svm", ["--checkpoint", "c"], "--checkpoint: expected no --tolerance, got one"),
+        ("-", [], "expected files, of which any part can be read, got standard input"),
+    ],
+)
+def test_files_that_cannot_be_drawn_from_are_refused(files, path, more, message, capsys):
+    path = path if path == "-" else str(files / path)
+    args = [path, "--method", "ocfs", "--tolerance", "0.1", "-o", str(files / "no.narrows"), *more]
+    assert main(["fit", *args]) == 2
+    assert message in capsys.readouterr().err
+    assert not (files / "no.narrows").exists()
+
+
+def test_states_become_folds_of_one(files):
+    X, y = labelled(n=90, d=7)
+    X = X + 100
+    parts = [ClassStats.of(X[k::3], y[k::3]) for k in range(3)]
+    state = ClassStats.in_folds([*parts, ClassStats(7)])
+    whole = ClassStats.of(X, y)
+    assert state.n_samples == 90
+    assert_allclose(state.mean, whole.mean)
+    assert_allclose(state.sums, whole.sums)
+    for k in range(3):
+        assert_allclose(state.fold(k).sums, parts[k].sums, rtol=1e-12)
+    wide = ClassStats.in_folds([ClassStats.of(X[:, :3], y), ClassStats.of(X, np.repeat("x", 90))]) \
+        if y.dtype.kind == "U" else state  # fmt: skip
+    assert wide.n_features == 7
