@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import make_circles
+from sklearn.datasets import dump_svmlight_file, make_circles
 
 import narrows
 from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, KernelSRDA, OnlineSRDA
@@ -40,8 +40,8 @@ import dask.array as da  # noqa: E402
 from distributed import Client, LocalCluster, get_client  # noqa: E402
 
 from narrows.engines import dask as engine  # noqa: E402
+from narrows.engines import here, tree  # noqa: E402
 from narrows.engines import parts as parts_of_data  # noqa: E402
-from narrows.engines import tree  # noqa: E402
 from narrows.read import source_of  # noqa: E402
 
 pytestmark = [
@@ -276,6 +276,18 @@ def test_blocks_of_another_width_than_they_say_are_refused(client):
 
 def _narrow_at_the_end(block, block_info=None):
     return block[:, :4] if block_info[0]["chunk-location"][0] == 2 else block
+
+
+def test_parts_are_drawn_as_in_one_process(client, tmp_path):
+    X, y = labelled(n=3000, d=6)
+    y = np.unique(y, return_inverse=True)[1]
+    for k, rows in enumerate(np.array_split(np.arange(3000), 40)):
+        dump_svmlight_file(X[rows], y[rows], str(tmp_path / f"{k:02}.svm"), zero_based=False)
+    pattern, drawn = str(tmp_path / "*.svm"), OCFS(2, tolerance=0.2, random_state=0)
+    fitted, local = engine.fit(clone(drawn), pattern, client), here.fit(drawn, [pattern], {})
+    assert local.n_samples_seen_ < 3000
+    assert_same(fitted, local)
+    np.testing.assert_allclose(fitted.certificate_, local.certificate_, rtol=1e-9)
 
 
 def test_a_refused_method_names_an_alternative(client):
