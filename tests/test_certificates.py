@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from narrows.command.cli import main
 from narrows.criteria import BETWEEN, held_out_gain
 from narrows.errors import ParameterError
 from narrows.moments.halves import Halves
-from narrows.solve.certificate import FIRST, certify, order_of
+from narrows.solve.certificate import FIRST, HeldOutScores, certify, order_of
 from tests.cases import assert_same, labelled
 
 K = 10
@@ -42,12 +43,18 @@ def counts(n=3000, d=30, c=4, seed=0):
 # -- against transcriptions ------------------------------------------------------------------------
 
 
-def means_of(X, y, classes):
-    """Priors, and class means less the mean of all; zeros for classes without samples."""
+def means_of(X, y, classes, centre=None):
+    """Priors, and class means less a centre, the mean of all; zeros for classes without samples."""
     p = np.array([(y == j).mean() for j in classes])
+    centre = X.mean(axis=0) if centre is None else centre
     return p, np.array(
-        [X[y == j].mean(axis=0) - X.mean(axis=0) if (y == j).any() else 0 * X[0] for j in classes]
+        [X[y == j].mean(axis=0) - centre if (y == j).any() else 0 * X[0] for j in classes]
     )
+
+
+def error_of(values):
+    """The rows of which 10 normal weights make an error of their mean."""
+    return (values - values.mean(axis=0)) / np.sqrt(K * (K - 1))
 
 
 def folds_of(X, y):
@@ -64,34 +71,39 @@ def explained(A, B, p):
 def ocfs_scores(X, y, size):
     classes = np.unique(y)
     p, D = means_of(X, y, classes)
-    best = np.argsort(-(p @ D**2), kind="stable")[:size]
-    held_out, plugged_in = [], []
+    scores = p @ D**2
+    best = np.argsort(-scores, kind="stable")[:size]
+    held_out, gains = [], []
     for rest, fold in folds_of(X, y):
         q, A = means_of(*rest, classes)
         chosen = np.argsort(-(q @ A**2), kind="stable")[:size]
-        p_fold, B = means_of(*fold, classes)
+        p_fold, B = means_of(*fold, classes, rest[0].mean(axis=0))
         held_out.append(explained(A, B, p_fold)[chosen].sum())
-        plugged_in.append(explained(D, B, p_fold)[best].sum())
-    return held_out, plugged_in, (p @ D**2)[best].sum()
+        gains.append(explained(D, means_of(*fold, classes, X.mean(axis=0))[1], p_fold))
+    return held_out, np.array(gains), scores, best, scores[best].sum()
 
 
 def oc_scores(X, y, size):
+    """Also of the matrix along all directions, whose leading eigenvalues a regret compares."""
     classes = np.unique(y)
 
     def leading(p, D):
-        L, V = np.linalg.eigh(D.T @ (p[:, None] * D))
-        return L[::-1][:size], V[:, ::-1][:, :size]
+        V = np.linalg.eigh(D.T @ (p[:, None] * D))[1]
+        return V[:, ::-1][:, : len(classes) - 1]
 
     p, D = means_of(X, y, classes)
-    L, W = leading(p, D)
-    held_out, plugged_in = [], []
+    V = leading(p, D)
+    held_out, matrices = [], []
     for rest, fold in folds_of(X, y):
         q, A = means_of(*rest, classes)
-        p_fold, B = means_of(*fold, classes)
-        V = leading(q, A)[1]
-        held_out.append(explained(A @ V, B @ V, p_fold).sum())
-        plugged_in.append(explained(D @ W, B @ W, p_fold).sum())
-    return held_out, plugged_in, L.sum()
+        p_fold, B = means_of(*fold, classes, rest[0].mean(axis=0))
+        W = leading(q, A)[:, :size]
+        held_out.append(explained(A @ W, B @ W, p_fold).sum())
+        A, B = D @ V, means_of(*fold, classes, X.mean(axis=0))[1] @ V
+        M = A.T @ (p_fold[:, None] * (2 * B - A))
+        matrices.append((M + M.T) / 2)
+    S = V.T @ D.T @ (p[:, None] * D) @ V
+    return held_out, np.array(matrices), S, slice(0, size), np.trace(S[:size, :size])
 
 
 def ig_scores(X, y, size):
@@ -116,21 +128,42 @@ def ig_scores(X, y, size):
         bits = [np.log2(q / p)[code] for q in found]
         return np.where(X, *bits).mean(axis=0)
 
-    best = np.argsort(-gain(X, y), kind="stable")[:size]
-    held_out, plugged_in = [], []
+    scores = gain(X, y)
+    best = np.argsort(-scores, kind="stable")[:size]
+    held_out, gains = [], []
     for rest, fold in folds_of(X, y):
         chosen = np.argsort(-gain(*rest), kind="stable")[:size]
         held_out.append(foreseen(*shares(*rest), *fold)[chosen].sum())
-        plugged_in.append(foreseen(*shares(X, y), *fold)[best].sum())
-    return held_out, plugged_in, gain(X, y)[best].sum()
+        gains.append(foreseen(*shares(X, y), *fold))
+    bias = size / (2 * np.log(2) * len(y))
+    return held_out, np.array(gains), scores, best, scores[best].sum() + bias
 
 
-def certified(held_out, plugged_in, best, n, confidence=0.95):
+def regret(gains, scores, best, factor):
+    """How much better another choice may be, by errors that are `factor` times as large."""
+    found = []
+    for w in np.random.default_rng(0).normal(size=(200, K)):
+        other = scores + factor * np.tensordot(w, error_of(gains), 1)
+        if scores.ndim == 2:
+            chosen = np.trace(other[best, best])
+            found.append(np.linalg.eigvalsh(other)[::-1][best].sum() - chosen)
+        else:
+            found.append(np.sort(other)[::-1][: len(best)].sum() - other[best].sum())
+    return np.quantile(found, 0.95)
+
+
+def certified(held_out, gains, scores, chosen, best, n, confidence=0.95):
     """The bounds, by a search for the largest share instead of a root."""
-    held_out, plugged_in = np.array(held_out), np.array(plugged_in)
+    held_out = np.array(held_out)
+    if scores.ndim == 2:
+        plugged_in = np.array([np.trace(gain[chosen, chosen]) for gain in gains])
+    else:
+        plugged_in = gains[:, chosen].sum(axis=1)
     look = 1 + int(np.floor(np.log2(n / 500)))
-    t = stats.t(K - 1).ppf(1 - (1 - confidence) / look / (look + 1)) / np.sqrt(K)
+    t = stats.t(K - 1).ppf(1 - (1 - confidence) / look / (look + 1) / 2)
     most = plugged_in - plugged_in.mean() + best * n / (n - 1)
+    most = most + regret(gains, scores, chosen, t / stats.norm.ppf(0.95))
+    t /= np.sqrt(K)
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -156,7 +189,7 @@ def certified(held_out, plugged_in, best, n, confidence=0.95):
 )
 def test_the_bounds_are_those_of_the_definition(estimator, scores, make, n):
     X, y = make(n)
-    found = clone(estimator).fit(X, y).certificate_
+    found = clone(estimator).partial_fit(X, y).certificate_
     dense = X.toarray() if sparse.issparse(X) else X
     size = 3 if repr(estimator) == "OC(tolerance=0)" else getattr(estimator, "n_features", 2)
     expected = certified(*scores(dense, y, size), n)
@@ -169,14 +202,17 @@ def test_the_bounds_are_those_of_the_definition(estimator, scores, make, n):
 def test_a_held_out_score_is_at_most_the_score_on_average(seed):
     """With the population in the place of a fold, which is the mean over all folds."""
     X, y = clusters(60, 6, 3, seed)
-    whole = ClassStats.of(X, y)
-    few = ClassStats.of(X[:20], y[:20])
+    both = ClassStats.in_folds([ClassStats.of(X, y), ClassStats.of(X[:20], y[:20])])
+    whole, few = both.fold(0), both.fold(1)
     halves = Halves(whole, few, whole, few.priors(), whole.priors())
     p, B = means_of(X, y, np.unique(y))
     _, A = means_of(X[:20], y[:20], np.unique(y))
-    gain = held_out_gain(halves, 1.0)
+    gain = held_out_gain(halves, own_mean=True)
     assert_allclose(gain, p @ B**2 - p @ (A - B) ** 2, atol=1e-12)
     assert (gain <= BETWEEN.diagonal(whole) + 1e-12).all()
+    m = X[:20].mean(axis=0)
+    errors = [((X - m - of) ** 2).mean(axis=0) for of in (0.0, A[y])]
+    assert_allclose(held_out_gain(halves), errors[0] - errors[1], atol=1e-12)
 
 
 @pytest.mark.parametrize("estimator", METHODS, ids=repr)
@@ -271,11 +307,14 @@ def test_a_fit_with_tolerance_that_fails_changes_nothing():
 
 def test_a_stream_a_merge_a_state_and_a_model_file_have_the_same_certificate(tmp_path):
     X, y = counts(2000)
-    whole = OCFS(5, tolerance=0).fit(X, y)
+    whole = OCFS(5, tolerance=0).partial_fit(X, y)
     stream = OCFS(5, tolerance=0)
     for first in range(0, 2000, 350):
         stream.partial_fit(X[first : first + 350], y[first : first + 350])
-    a, b = (OCFS(5, tolerance=0).fit(X[rows], y[rows]) for rows in (slice(700), slice(700, None)))
+    a, b = (
+        OCFS(5, tolerance=0).partial_fit(X[rows], y[rows])
+        for rows in (slice(700), slice(700, None))
+    )
     from_state = OCFS(5).fit_stats(ClassStats.of(X, y, folds=10))
     save(whole, tmp_path / "m.narrows")
     for other in (stream, a.merge(b), load(tmp_path / "m.narrows")):
@@ -290,11 +329,11 @@ def test_a_certificate_needs_folds_and_samples_in_random_order():
     with pytest.raises(AttributeError, match=r"OCFS: certificate_: expected a state with folds"):
         _ = OCFS().fit(X, y).certificate_
     order = np.argsort(y)
-    stream = OCFS(5, tolerance=0).fit(X[order], y[order])
+    stream = OCFS(5, tolerance=0).partial_fit(X[order], y[order])
     with pytest.raises(AttributeError, match="random order, got sorted by class"):
         _ = stream.certificate_
     alternating = np.arange(1000) % 10
-    blocks = OCFS(5, tolerance=0).fit(X, alternating)
+    blocks = OCFS(5, tolerance=0).partial_fit(X, alternating)
     with pytest.raises(AttributeError, match="random order, got blocks with different classes"):
         _ = blocks.certificate_
     assert OCFS(5, tolerance=0.5, random_state=0).fit(X[order], y[order]).certificate_.share > 0
@@ -332,13 +371,47 @@ def test_parameters_by_which_nothing_is_certified_are_refused(parameters, messag
 
 def test_the_share_rises_with_the_held_out_scores():
     plugged_in = np.linspace(0.9, 1.1, K)
-    shares = [certify(q * plugged_in, plugged_in, 1.0, 1000, 0.95).share for q in (0.2, 0.8, 1.1)]
+
+    def share(held_out, confidence=0.95, scale=1.0, regret=0.0):
+        scores = [
+            list(scale * held_out),
+            list(scale * plugged_in),
+            scale,
+            lambda w: scale * regret * np.ones(len(w)),
+        ]
+        return certify(HeldOutScores(*scores), np.ones(K), 1000, confidence).share
+
+    shares = [share(q * plugged_in) for q in (0.2, 0.8, 1.1)]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    sure, surer = (
-        certify(0.9 * plugged_in**2, plugged_in, 1.0, 1000, q).share for q in (0.9, 0.99)
-    )
-    assert surer < sure
+    sure = share(0.9 * plugged_in**2)
+    assert share(0.9 * plugged_in**2, 0.99) < sure
+    assert share(0.9 * plugged_in**2, regret=0.1) < sure
+    for scale in (1e-170, 1e170):
+        assert_allclose(share(0.9 * plugged_in**2, scale=scale), sure)
+
+
+@pytest.mark.parametrize("method", [OCFS, IG])
+def test_near_ties_are_not_certified_wrongly(method):
+    """Where one of many features is slightly better, by a set on which 10 % of orders failed."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 8000)
+    X = rng.normal(size=(8000, 6)) + (2 * y - 1)[:, None] * np.append(0.34, [0.3] * 5)
+    X = (X > 1).astype(float) if method is IG else X
+    scores = method(1).fit(X, y).scores_
+    for seed in range(20):
+        found = method(1, tolerance=0.2, random_state=seed).fit(X, y)
+        assert found.certificate_.share <= scores[found.get_support()].sum() / scores.max()
+
+
+def test_folds_of_unequal_sizes_are_weighed_and_very_unequal_ones_refused():
+    X, y = clusters(6000)
+    for sizes, sure in ((np.arange(500, 700, 20), True), ([4000, *[200] * 9], False)):
+        ends = np.cumsum([0, *sizes])
+        parts = [ClassStats.of(X[i:j], y[i:j]) for i, j in pairwise(ends)]
+        state = ClassStats.in_folds(parts)
+        found = OCFS(5, tolerance=0).fit_stats(state).certificate_
+        assert (found.share > 0.8) == sure
 
 
 # -- files in parts --------------------------------------------------------------------------------

@@ -134,21 +134,23 @@ def _spread(stats: ClassStats, p: np.ndarray, alone: bool) -> np.ndarray:
     return spread
 
 
-def held_out_gain(halves: Halves, way: float) -> np.ndarray:
+def held_out_gain(halves: Halves, way: float = 1.0, own_mean: bool = False) -> np.ndarray:
     """Return how much closer to a fold the class means of the other folds are than their mean.
 
-    A feature of a sample is predicted by a point on the way from the mean to the class mean: the
-    class mean with way = 1. With the deviations A_j of the class means in the other folds and B_j
-    in the fold, the mean squared error is way sum_j p_j A_j (2 B_j - way A_j) lower than that of
-    the mean. Its expectation is S_b - sum_j p_j (B_j - way A_j)^2 of the expected B, at most S_b.
-    Halfway it is less sensitive to chance in A: 3/4 of S_b, less a quarter of that chance.
+    A feature of a sample is predicted by a point on the way from the mean m of the others to their
+    class mean, which is at its end. With the deviations A_j of the class means of the others and
+    B_j of those of the fold, both from m, the mean squared error is way sum_j p_j A_j (2 B_j - way
+    A_j) lower than that of m. For B_j = A_j and way = 1 this is the diagonal of S_b. Halfway it is
+    less sensitive to chance in A: 3/4 of S_b on average, less a quarter of that chance.
 
     Parameters
     ----------
     halves : Halves
         A fold and the other folds.
-    way : float
+    way : float, default=1.0
         From 0 to 1.
+    own_mean : bool, default=False
+        Take the mean of the fold for m in B_j, which varies less.
 
     Returns
     -------
@@ -157,7 +159,7 @@ def held_out_gain(halves: Halves, way: float) -> np.ndarray:
     """
     gain, p = np.empty(halves.fold.n_features), halves.p_fold[halves.p_fold > 0]
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        for columns, A, B in halves.deviations():
+        for columns, A, B in halves.deviations(own_mean):
             B *= 2
             B -= way * A
             B *= A

@@ -102,6 +102,7 @@ def integers(flag: str, value: str) -> list[int]:
 
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
+    _require(given, "confidence", given["tolerance"] is not None, "--tolerance")
     estimator = method()
     chosen = {key: given[key] for key in _PARAMETERS if given[key] is not None}
     for pair in params:

@@ -29,7 +29,7 @@ from narrows.io.source import Source, check_kind, check_terms, is_of_texts, reme
 from narrows.io.streams import expand_patterns
 from narrows.moments.cross import MOST
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import DataError, ParameterError
+from narrows.solve.errors import DataError, ParameterError, warn
 from narrows.text import Tfidf
 from narrows.text.base import Vectoriser
 
@@ -81,6 +81,7 @@ class Parts:
                 options = options.replace(columns=tuple(names))
         self.engine, self.options, self.names, self.progress = engine, options, names, progress
         self.source: Source | None = None
+        self._drawn = drawn
         self.files = [_path_of(each) for each in data if isinstance(each, str | FilePart)]
         data = _cut(data, drawn)
         of_files = [each for each in data if isinstance(each, str | FilePart)]
@@ -183,7 +184,13 @@ class Parts:
         run, collect = self.engine.map, self.engine.collect
         if self._format is not None:
             found = collect(run(learn.survey, self._surveyed, repeat(self.options)))
-            self.options = self.options.with_found(self._format.combine(found))
+            facts = self._format.combine(found)
+            if self._drawn and facts.get("zero_based") is False:
+                warn(
+                    f"{self.files[0]}: columns are taken to be numbered from 1, since a few parts "
+                    "of the data have no column 0. Set zero_based (--one-based or --zero-based)."
+                )
+            self.options = self.options.with_found(facts)
             (self.source,) = collect(run(learn.source_of, [self.files], [self.options]))
             if self.source is not None and self.source.columns is not None:
                 self.options = self.options.replace(columns=self.source.columns)

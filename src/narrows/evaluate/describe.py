@@ -29,17 +29,16 @@ def summary(estimator: Any) -> dict[str, Any]:
 
 def _certificate(estimator: Any) -> dict[str, Any]:
     """Return how sure the result is, where the method knows it."""
-    certificate = getattr(estimator, "certificate_", None)
-    return {} if certificate is None else {"certificate": certificate._asdict()}
+    if getattr(estimator, "tolerance", None) is None or not hasattr(estimator, "certificate_"):
+        return {}
+    return {"certificate": estimator.certificate_._asdict()}
 
 
 def certified(summary: dict[str, Any]) -> str:
     """Return how sure a result is as text, of a summary with a certificate."""
     found = summary["certificate"]
-    return (
-        f"at least {found['share']:.1%} of the best possible score "
-        f"(confidence {found['confidence']:g})"
-    )
+    share = np.floor(1000 * found["share"]) / 10  # not rounded up
+    return f"at least {share:.1f}% of the best possible score (confidence {found['confidence']:g})"
 
 
 def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -20,18 +21,20 @@ from narrows.moments.labels import indicator
 from narrows.moments.state import checked_rows
 from narrows.moments.stats import ClassStats
 from narrows.solve import columns
-from narrows.solve.certificate import FIRST, Certificate, certify, order_of
+from narrows.solve.certificate import (
+    FIRST,
+    Certificate,
+    HeldOutScores,
+    certify,
+    errors_of,
+    look,
+    order_of,
+    unsure,
+)
 from narrows.solve.errors import ParameterError
 
 FOLDS = 10  # by which a result is certified
-
-
-class HeldOutScores(NamedTuple):
-    """What a certificate is made of; see `certify`."""
-
-    held_out: list[float]
-    plugged_in: list[float]
-    best: float
+_BLOCK = 1 << 16  # samples that are copied at a time
 
 
 class Certified(Additive):
@@ -64,33 +67,27 @@ class Certified(Additive):
     # -- inside -----------------------------------------------------------------------------
 
     def _certify(self, stats: ClassStats, solution: Any) -> Certificate:
-        n = stats.n_samples
-        if n < FIRST or int((stats.counts > 0).sum()) < 2:
-            return certify(np.zeros(0), np.zeros(0), 0.0, n, self.confidence)
-        found = self._held_out_scores(stats, solution)
-        return certify(
-            np.array(found.held_out),
-            np.array(found.plugged_in),
-            found.best,
-            n,
-            self.confidence,
-        )
+        if stats.n_samples < FIRST or int((stats.counts > 0).sum()) < 2:
+            return unsure(stats.n_samples, self.confidence)
+        scores = self._held_out_scores(stats, solution)
+        return certify(scores, stats.fold_counts.sum(axis=1), stats.n_samples, self.confidence)
 
-    def _solved(self, stats: ClassStats) -> Any:
-        """Return a solution on the way; only the last one warns."""
+    def _share(self, stats: ClassStats) -> float:
+        """Return the share of the best score that is certified for samples so far."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return self._solve(stats)
-
-    def _is_sure(self, stats: ClassStats) -> bool:
-        """Whether enough samples were read."""
-        share = self._certify(stats, self._solved(stats)).share
-        return share >= 1 - float(self.tolerance or 0.0)
+            warnings.simplefilter("ignore")  # said once, of the last solution
+            solution = self._solve(stats)
+            try:
+                self._check_solution(solution, stats)
+            except ValueError:  # the one asked for needs more samples
+                return 0.0
+            return self._certify(stats, solution).share
 
     def _disordered(self, stats: ClassStats) -> str:
         """Return what is expected where the classes of the folds show another order."""
-        counts = np.array([stats.fold(k).counts for k in range(stats.folds or 0)])
-        problem = order_of(counts) if stats.n == stats.n_samples else ""  # without weights
+        problem = (
+            order_of(stats.fold_counts) if stats.n == stats.n_samples else ""
+        )  # without weights
         return f"samples in random order, got {problem}. Shuffle them" if problem else ""
 
     def _check_order(self, stats: ClassStats) -> None:
@@ -102,18 +99,22 @@ class Certified(Additive):
             )
 
     def _learn_all(self, X: Any, y: Any, sample_weight: Any) -> ClassStats:
-        if not self.tolerance:
+        if self.tolerance is None:
             return super()._learn_all(X, y, sample_weight)
         X = self._check_X(X, reset=True, ensure_all_finite=False)
         self._check_parameters(X.shape[1])
         with errors_named_after(self):
             classes, Y = indicator(X, self._labels(X, y), sample_weight)
             order = check_random_state(self.random_state).permutation(X.shape[0])
-            state, first, last = self._empty_state(X.shape[1]), 0, FIRST
-            while first < len(order) and not (first and self._is_sure(state)):
-                rows = order[first:last]
+            state, first, stop = self._empty_state(X.shape[1]), 0, FIRST
+            while first < len(order):
+                rows = order[first : min(stop, first + _BLOCK)]
                 state.add_samples(checked_rows(X[rows]), classes, Y[rows])
-                first, last = last, 2 * last
+                first += len(rows)
+                if first == stop:
+                    if self.tolerance and self._share(state) >= 1 - self.tolerance:
+                        break
+                    stop *= 2
         return state
 
     def _sum_of(self, parts: Any) -> ClassStats:
@@ -126,12 +127,14 @@ class Certified(Additive):
                 f"draw from, got {len(order)}. Use a larger uncompressed text file, Parquet with "
                 "more row groups, more files or partitions, or leave it out."
             )
+        looks = 0
         for state, bar in parts.draw(clone(self).set_params(tolerance=None), order, FOLDS):
             self._check_order(state)
-            share = self._certify(state, self._solved(state)).share
-            bar.set_postfix_str(f"{share:.1%} of the best score")
-            if share >= 1 - self.tolerance:
-                break
+            if look(state.n_samples) > looks:  # each has a risk of its own
+                looks, share = look(state.n_samples), self._share(state)
+                bar.set_postfix_str(f"{np.floor(1000 * share) / 10:.1f}% of the best score")
+                if share >= 1 - self.tolerance:
+                    break
         return state
 
     def _folds(self) -> int | None:
@@ -176,19 +179,48 @@ class CertifiedSelector(Certified, Selector):
         """
 
     def _held_out_scores(self, stats: ClassStats, solution: Any) -> HeldOutScores:
-        held_out, plugged_in, p = [], [], stats.priors()
+        held_out, gains, p = [], [], stats.priors()
         for halves in Halves.of(stats, "empirical"):
             scores, varies, _ = self._score(halves.others)
             chosen = columns.rank(scores, varies)[: solution.size]
             held_out.append(float(self._gain(halves)[chosen].sum()))
-            whole = halves._replace(others=stats, p_others=p)
-            plugged_in.append(float(self._gain(whole)[solution.mask].sum()))
-        return HeldOutScores(held_out, plugged_in, float(solution.scores[solution.mask].sum()))
+            gains.append(self._gain(halves._replace(others=stats, p_others=p)))
+        scores, mask = solution.scores, solution.mask
+        errors = errors_of(np.array(gains), stats.fold_counts.sum(axis=1))
+        return HeldOutScores(
+            held_out,
+            [float(gain[mask].sum()) for gain in gains],
+            float(scores[mask].sum()) + self._bias(stats, solution.size),
+            partial(_regret, scores, errors, mask),
+        )
+
+    def _bias(self, stats: ClassStats, size: int) -> float:
+        """Return by how much the scores of features may be too small on average, at most."""
+        return 0.0
 
     def _uncertain(self) -> str:
         if getattr(self, "per_class", None) is not None:
             return "per_class=None, since a certificate is of the features of largest score"
         return super()._uncertain()
+
+
+def _regret(
+    scores: np.ndarray, errors: np.ndarray, mask: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return how much larger the sum of the best scores is than that of the selected features.
+
+    Features that no error makes one of the best are left out.
+    """
+    size = int(mask.sum())
+    reach = np.linalg.norm(weights, axis=1).max() * np.linalg.norm(errors, axis=0)
+    least = np.partition(scores - reach, -size)[-size]
+    live = mask | (scores + reach >= least)
+    scores, errors, mask = scores[live], errors[:, live], mask[live]
+    regret = np.empty(len(weights))
+    for i, w in enumerate(weights):
+        other = scores + w @ errors
+        regret[i] = np.partition(other, -size)[-size:].sum() - other[mask].sum()
+    return regret
 
 
 class CertifiedPerClassSelector(CertifiedSelector, PerClassSelector):

@@ -122,10 +122,10 @@ class OCFS(CertifiedPerClassSelector, HeldOutSelector, CriterionSelector):
         return BETWEEN
 
     def _held_out(self, halves: Halves) -> np.ndarray:
-        return held_out_gain(halves, HALFWAY)
+        return held_out_gain(halves, HALFWAY, own_mean=True)
 
     def _gain(self, halves: Halves) -> np.ndarray:
-        return held_out_gain(halves, 1.0)
+        return held_out_gain(halves)
 
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         rounding = stats.rounding(p)

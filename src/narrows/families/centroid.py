@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from narrows.criteria import BETWEEN, Criterion
-from narrows.families._certified import Certified, HeldOutScores
+from narrows.families._certified import Certified
 from narrows.families._choices import HeldOutProjector
 from narrows.families._folds import FOLDS, check_filled, check_folds, is_cv
 from narrows.families._project import Directions, ExactProjector
 from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
+from narrows.solve.certificate import HeldOutScores, errors_of
 from narrows.solve.eigen import orthogonal_part
 from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 
@@ -187,11 +188,28 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
 
     def _held_out_scores(self, stats: ClassStats, solution: Directions) -> HeldOutScores:
         held_out, plugged_in, p = [], [], stats.priors()
+        size = solution.W.shape[1]
+        L, V = BETWEEN.leading(stats)
         for halves in Halves.of(stats, "empirical"):
-            _, W = BETWEEN.leading(halves.others, "empirical", solution.W.shape[1])
-            held_out.append(_explained(halves, W))
-            plugged_in.append(_explained(halves._replace(others=stats, p_others=p), solution.W))
-        return HeldOutScores(held_out, plugged_in, float(solution.eigenvalues.sum()))
+            _, W = BETWEEN.leading(halves.others, "empirical", size)
+            held_out.append(float(np.trace(_explained(halves, W))))
+            plugged_in.append(_explained(halves._replace(others=stats, p_others=p), V))
+        errors = errors_of(np.array(plugged_in), stats.fold_counts.sum(axis=1))
+
+        def regret(weights: np.ndarray) -> np.ndarray:
+            if size == len(L):
+                return np.zeros(len(weights))
+            scatter = np.diag(L) + np.tensordot(weights, errors, 1)
+            chosen = np.trace(scatter[:, :size, :size], axis1=1, axis2=2)
+            largest: np.ndarray = np.linalg.eigvalsh(scatter)[:, -size:].sum(axis=1) - chosen
+            return largest
+
+        return HeldOutScores(
+            held_out,
+            [float(np.trace(each[:size, :size])) for each in plugged_in],
+            float(L[:size].sum()),
+            regret,
+        )
 
     def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
         super()._check_solution(solution, stats)
@@ -200,14 +218,18 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
                 check_filled(type(self).__name__, "n_components", stats.fold(k), stats.n_samples)
 
 
-def _explained(halves: Halves, W: np.ndarray) -> float:
-    """Return how much closer to a fold the others' class means are than their mean, along W."""
+def _explained(halves: Halves, W: np.ndarray) -> np.ndarray:
+    """Return how much closer to a fold the others' class means are than their mean, along W.
+
+    The trace of the symmetric matrix is that of `held_out_gain`.
+    """
     p = halves.p_fold[halves.p_fold > 0]
     A = B = np.zeros((len(p), W.shape[1]))
-    for columns, others, fold in halves.deviations():
+    for columns, others, fold in halves.deviations(own_mean=False):
         A = A + others @ W[columns]
         B = B + fold @ W[columns]
-    return float((p @ (A * (2 * B - A))).sum())
+    crossed: np.ndarray = (p[:, None] * A).T @ (2 * B - A)
+    return (crossed + crossed.T) / 2
 
 
 class OCM(_OrthogonalCentroid):

@@ -105,8 +105,7 @@ class IG(CertifiedPerClassSelector, _HeldOutInformation):
         are forgotten. By default nothing is forgotten.
     tolerance : float, optional
         Read samples in random order, and stop when the selection surely has 1 - tolerance of the
-        best possible score; see docs/certificates.md. 0 reads all samples and keeps the ten folds
-        that `certificate_` needs. Needs priors="empirical".
+        best possible score, see docs/certificates.md; 0 reads all. Needs priors="empirical".
     confidence : float, default=0.95
         The probability with which the bounds of `certificate_` hold.
     random_state : int, RandomState instance or None, default=None
@@ -117,16 +116,15 @@ class IG(CertifiedPerClassSelector, _HeldOutInformation):
     scores_ : ndarray of shape (n_features,)
         The information gain in bits, from 0 to the entropy of the classes.
     class_scores_ : ndarray of shape (n_classes, n_features)
-        The information gain in bits of each class against all others. The rows do not add up to
-        `scores_`.
+        The information gain in bits of each class against all others; its sum is not `scores_`.
     energy_ : ndarray of shape (n_features,)
         The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, for p = 1, ..., n_features, the information in bits that the p
-        best features have on held-out folds, and its standard error. Otherwise empty.
+        With ``n_features="cv"``, the information in bits that the p = 1, ..., n_features best
+        features have on held-out folds, and its standard error. Otherwise empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     certificate_ : Certificate
@@ -154,7 +152,7 @@ class IG(CertifiedPerClassSelector, _HeldOutInformation):
     -----
     **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
     when attributes are read; memory 8 c d bytes. Held-out information is the log-likelihood of the
-    classes of a fold by the counts of the other folds, less that by the priors.
+    classes of a fold by the counts of the others, less that by the priors.
 
     References
     ----------
@@ -173,6 +171,9 @@ class IG(CertifiedPerClassSelector, _HeldOutInformation):
     """
 
     _gain = _HeldOutInformation._held_out
+
+    def _bias(self, stats: ClassStats, size: int) -> float:
+        return size / float(2 * np.log(2) * stats.n)  # of entropies (G. A. Miller, 1955)
 
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)

@@ -171,7 +171,7 @@ class FisherFS(HeldOutSelector):
         return Scores(between - loss, varies)
 
     def _held_out(self, halves: Halves) -> np.ndarray:
-        whole, gain = halves.whole, held_out_gain(halves, HALFWAY)
+        whole, gain = halves.whole, held_out_gain(halves, HALFWAY, own_mean=True)
         p = whole.priors(self.priors)
         return np.divide(gain, whole.variances(p), out=np.zeros_like(gain), where=whole.varying(p))
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any, Self
 
+import numpy as np
+
 from narrows.moments.labels import union
 from narrows.moments.state import Second, State, checked_rows
 
@@ -188,6 +190,14 @@ class ClassStats(State):
         """
         self._check_fold(k)
         return self._chosen([k])
+
+    @property
+    def fold_counts(self) -> np.ndarray:
+        """The weight of each class in each fold, of shape (n_folds, n_classes)."""
+        if self.folds is None:
+            return np.zeros((0, len(self.counts)))
+        counts: np.ndarray = self._moments["folds"].counts.copy()
+        return counts
 
     def without(self, k: int) -> Self:
         """Return the state of the samples of all folds but one.
