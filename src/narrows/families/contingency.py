@@ -158,9 +158,8 @@ class IG(CertifiedPerClassSelector, _HeldOutInformation):
     ----------
     Yan et al. (2005): J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
     Categorization", SIGIR 2005, section 3.1, doi:10.1145/1076034.1076058, and Yan et al. (2006),
-    IEEE TKDE 18(3), section 2.3.1. Both misprint the last term: P(t absent) sum_j P(c_j | t absent)
-    log P(c_j | t absent), as in Y. Yang and J. O. Pedersen, "A Comparative Study on Feature
-    Selection in Text Categorization", ICML 1997.
+    IEEE TKDE 18(3), section 2.3.1. Both misprint the last term, which Y. Yang and J. O. Pedersen,
+    "A Comparative Study on Feature Selection in Text Categorization", ICML 1997, have right.
 
     Examples
     --------
