@@ -29,9 +29,9 @@ def summary(estimator: Any) -> dict[str, Any]:
 
 def _certificate(estimator: Any) -> dict[str, Any]:
     """Return how sure the result is, where the method knows it."""
-    if getattr(estimator, "tolerance", None) is None or not hasattr(estimator, "certificate_"):
-        return {}
-    return {"certificate": estimator.certificate_._asdict()}
+    asked = getattr(estimator, "tolerance", None) is not None
+    certificate = getattr(estimator, "certificate_", None) if asked else None
+    return {} if certificate is None else {"certificate": certificate._asdict()}
 
 
 def certified(summary: dict[str, Any]) -> str:

@@ -62,7 +62,11 @@ class Certified(Additive):
         problem = problem or self._disordered(stats)
         if problem:
             raise AttributeError(f"{type(self).__name__}: certificate_: expected {problem}.")
-        return self._certify(stats, solution)
+        found = vars(solution).setdefault("certificates", {})  # a solution is of one state
+        if self.confidence not in found:
+            found[self.confidence] = self._certify(stats, solution)
+        certificate: Certificate = found[self.confidence]
+        return certificate
 
     # -- inside -----------------------------------------------------------------------------
 
