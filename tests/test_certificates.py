@@ -504,3 +504,23 @@ def test_states_become_folds_of_one(files):
     wide = ClassStats.in_folds([ClassStats.of(X[:, :3], y), ClassStats.of(X, np.repeat("x", 90))]) \
         if y.dtype.kind == "U" else state  # fmt: skip
     assert wide.n_features == 7
+
+
+@pytest.mark.parametrize("method", [OCFS(2, tolerance=0.1), OC(1, tolerance=0.1)])
+def test_the_unit_of_features_does_not_matter(method):
+    X, y = clusters(3000)
+    found = [
+        clone(method).set_params(random_state=0).fit(scale * X, y).certificate_
+        for scale in (1.0, 2.0**-280, 2.0**280)
+    ]
+    assert [each.n_samples for each in found] == [found[0].n_samples] * 3
+    assert_allclose([each.share for each in found], found[0].share)
+
+
+def test_rare_classes_are_waited_for():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(20_000) < 0.99, rng.integers(0, 3, 20_000), rng.integers(3, 8, 20_000))
+    X = (2 * rng.normal(size=(8, 12)))[y] + rng.normal(size=(20_000, 12))
+    found = OC(7, tolerance=0.5, random_state=0).fit(X, y)
+    assert found.components_.shape == (7, 12)
+    assert len(found.classes_) == 8

@@ -89,9 +89,9 @@ class Certified(Additive):
 
     def _disordered(self, stats: ClassStats) -> str:
         """Return what is expected where the classes of the folds show another order."""
-        problem = (
-            order_of(stats.fold_counts) if stats.n == stats.n_samples else ""
-        )  # without weights
+        if stats.n != stats.n_samples:  # weights are not counts
+            return ""
+        problem = order_of(stats.fold_counts)
         return f"samples in random order, got {problem}. Shuffle them" if problem else ""
 
     def _check_order(self, stats: ClassStats) -> None:
@@ -215,7 +215,8 @@ def _regret(
 
     Features that no error makes one of the best are left out.
     """
-    size = int(mask.sum())
+    unit, size = np.abs(scores).max(initial=0.0) or 1.0, int(mask.sum())
+    scores, errors = scores / unit, errors / unit  # whose squares are numbers
     reach = np.linalg.norm(weights, axis=1).max() * np.linalg.norm(errors, axis=0)
     least = np.partition(scores - reach, -size)[-size]
     live = mask | (scores + reach >= least)
@@ -224,7 +225,7 @@ def _regret(
     for i, w in enumerate(weights):
         other = scores + w @ errors
         regret[i] = np.partition(other, -size)[-size:].sum() - other[mask].sum()
-    return regret
+    return unit * regret
 
 
 class CertifiedPerClassSelector(CertifiedSelector, PerClassSelector):
