@@ -98,8 +98,9 @@ CLASSIFIER = {
 }  # fmt: skip
 ONLINE = PROJECTOR | STREAMED | {"n_samples_still_", "transform_while_learning"}
 PUBLIC = {
-    **dict.fromkeys(("OCFS", "IG"), SELECTOR | HELD_OUT | {"class_scores_", "certificate_"}),
-    "CHI": SELECTOR | HELD_OUT | {"class_scores_"},
+    **dict.fromkeys(
+        ("OCFS", "IG", "CHI"), SELECTOR | HELD_OUT | {"class_scores_", "certificate_"}
+    ),
     "MI": SELECTOR | {"class_scores_"},
     "FisherFS": SELECTOR | HELD_OUT,
     **dict.fromkeys(("MMCFS", "VarianceFS", "DF"), SELECTOR),

@@ -21,7 +21,6 @@ from narrows.moments.halves import Halves
 from narrows.moments.labels import indicator
 from narrows.moments.stats import ClassStats
 from narrows.solve.certificate import FIRST
-from narrows.solve.sums import weighted
 
 ORDERS = 1000
 TOLERANCES = 0.05, 0.02
@@ -68,7 +67,7 @@ class OtherCertificates(Certificates):
     """The other methods."""
 
     name = "certificates of other methods"
-    methods = (IG, lambda p: OC())  # type: ignore[assignment]
+    methods = (IG, CHI, lambda p: OC())  # type: ignore[assignment]
     header = ("method", "set", "features selected")
 
     def first(self, method: Any, title: str, p: int) -> list[Any]:
@@ -201,43 +200,8 @@ class _FisherFS(_Trial, FisherFS):
         return np.divide(gain, within, out=np.zeros_like(gain), where=within > 1e-9 * total)
 
 
-class _CHI(_Trial, CHI):
-    """2 E g - E_0 g^2 - 1, whose maximum over g is chi2 / n; g is of the others."""
-
-    def _gain(self, halves: Halves) -> np.ndarray:
-        gain, n = np.empty(halves.fold.n_features), halves.whole.n
-        p, p_fold = halves.p_known[:, None], halves.p_fold[halves.p_fold > 0, None]
-
-        def score(block: tuple[slice, np.ndarray, np.ndarray, np.ndarray]) -> None:
-            columns, P, P_fold, total = block
-            total_fold, found = P_fold.sum(axis=0), np.full(P.shape, -1.0)
-            for share, share_fold, part, part_fold in (
-                (p, p_fold, P, P_fold),
-                (1 - p, 1 - p_fold, total - P, total_fold - P_fold),
-            ):
-                found += _dependence(part, share * total, part_fold, share_fold * total_fold)
-                absent, absent_fold = share * (1 - total), share_fold * (1 - total_fold)
-                found += _dependence(share - part, absent, share_fold - part_fold, absent_fold)
-            gain[columns] = n * weighted(p_fold[:, 0], found)
-
-        for block in halves.joint():
-            score(block)
-        return gain
-
-
-def _dependence(
-    part: np.ndarray, chance: np.ndarray, part_fold: np.ndarray, chance_fold: np.ndarray
-) -> np.ndarray:
-    """Return a cell's part of chi2 / n + 1 = max over g of 2 E g - E_0 g^2, with g of the others.
-
-    E_0 is the expectation if the feature and the class were independent.
-    """
-    g = np.divide(part, chance, out=np.zeros_like(part), where=chance > 0)
-    return 2 * part_fold * g - chance_fold * g**2
-
-
 RefusedCertificates.methods = (  # type: ignore[assignment]
-    lambda p: _MMCFS(p, eps=0.1), _FisherFS, _CHI,
+    lambda p: _MMCFS(p, eps=0.1), _FisherFS,
 )  # fmt: skip
 
 

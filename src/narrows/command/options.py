@@ -94,7 +94,7 @@ PARAMETERS = (
     _option(
         "--tolerance", "SHARE", float,
         "Read parts of the files at random, and stop when the result surely has 1 - SHARE of the "
-        "best possible score (ocfs, ig, oc).",
+        "best possible score (ocfs, ig, chi, oc).",
     ),
     _option("--confidence", "P", float, "How surely, with --tolerance.  [default: 0.95]"),
     click.option(

@@ -3,7 +3,8 @@
 from narrows.families.between import OCFS
 from narrows.families.between_online import IIS, IOC
 from narrows.families.centroid import OC, OCM
-from narrows.families.contingency import CHI, IG, MI
+from narrows.families.chi_squared import CHI
+from narrows.families.contingency import IG, MI
 from narrows.families.document_frequency import DF
 from narrows.families.fisher import ILDA, FisherFS
 from narrows.families.idrqr import IDRQR

@@ -52,7 +52,7 @@ class _Contingency(PerClassSelector):
             yield columns, self._per_class(P, p[p > 0, None], stats.n)
 
 
-class _HeldOutInformation(HeldOutSelector, _Contingency):
+class HeldOutInformation(HeldOutSelector, _Contingency):
     """Held-out scores in bits, whatever the score that features are ranked by."""
 
     def _held_out(self, halves: Halves) -> np.ndarray:
@@ -72,7 +72,7 @@ class _HeldOutInformation(HeldOutSelector, _Contingency):
         return gain
 
 
-class IG(CertifiedPerClassSelector, _HeldOutInformation):
+class IG(CertifiedPerClassSelector, HeldOutInformation):
     """Information gain feature selection.
 
     ::
@@ -169,7 +169,7 @@ class IG(CertifiedPerClassSelector, _HeldOutInformation):
     [1.0, 0.0, 1.0]
     """
 
-    _gain = _HeldOutInformation._held_out
+    _gain = HeldOutInformation._held_out
 
     def _bias(self, stats: ClassStats, size: int) -> float:
         return size / float(2 * np.log(2) * stats.n)  # of entropies (G. A. Miller, 1955)
@@ -186,103 +186,6 @@ class IG(CertifiedPerClassSelector, _HeldOutInformation):
                 for part, every in ((P, P.sum(axis=0)), (absent, absent.sum(axis=0)))
             )
         )
-
-
-class CHI(_HeldOutInformation):
-    """Chi-squared feature selection.
-
-    ::
-
-        criterion   sum_j p_j chi2(t, c_j), of the 2 x 2 table of feature t and class j
-        space       W selects features: a 0-1 matrix with a single 1 in each column
-        schedule    exact, from all samples at once or batch by batch
-
-    where p_j is the prior of class j. A feature is present in a sample if its value is not 0. chi2
-    = n (A D - C B)^2 / ((A + C)(B + D)(A + B)(C + D)), without continuity correction: the feature
-    is present in A samples of the class and in B others, and absent from C samples of the class and
-    from D others. CHI counts presence, whereas scikit-learn's ``chi2`` adds values up.
-
-    Parameters
-    ----------
-    n_features : int, float or "cv", optional
-        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
-        five folds of one pass; the state is five times as large.
-    energy : float, optional
-        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
-        default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
-    threshold : float, optional
-        Select the features with a score of at least `threshold`.
-    priors : str or array-like of shape (n_classes,), default="empirical"
-        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`.
-    per_class : int, optional
-        Select the union of the `per_class` best features of each class by `class_scores_`.
-    half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
-
-    Attributes
-    ----------
-    scores_ : ndarray of shape (n_features,)
-        The mean of the statistics of the classes with weights p_j, without unit, from 0 to n.
-    class_scores_ : ndarray of shape (n_classes, n_features)
-        The statistics chi2(t, c_j).
-    energy_ : ndarray of shape (n_features,)
-        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
-    ranking_ : ndarray of shape (n_features,)
-        Feature indices, best first. Ties go to the lower index; features that are present in no
-        sample or in all come last.
-    held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, the sum of the information of the p best features on held-out
-        folds in bits, as for `IG`, and its standard error, for p = 1, ..., n_features. Otherwise
-        empty.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
-
-    Raises
-    ------
-    ValueError
-        See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
-        of features, more than one size is given, or there are fewer than five samples for "cv".
-
-    See Also
-    --------
-    IG : Selection by information gain.
-    MI : Selection by pointwise mutual information.
-    OCFS : Selection by class means, which uses the values of X.
-    sklearn.feature_selection.chi2 : The statistic of sums of values.
-
-    Notes
-    -----
-    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
-    when attributes are read; memory 8 c d bytes.
-
-    References
-    ----------
-    Yan et al. (2005): J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
-    Categorization", SIGIR 2005, section 3.2, doi:10.1145/1076034.1076058, and Yan et al. (2006),
-    IEEE TKDE 18(3), section 2.3.2.
-
-    Examples
-    --------
-    >>> from narrows import CHI
-    >>> X = [[1, 1, 0], [2, 0, 0], [0, 1, 3], [0, 0, 1]]
-    >>> CHI().fit(X, ["a", "a", "b", "b"]).scores_.tolist()
-    [4.0, 0.0, 4.0]
-    """
-
-    def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
-        present, absent = P.sum(axis=0), np.maximum(p - P, 0.0).sum(axis=0)
-        apart = P - p * present
-        apart[np.abs(apart) <= _ROUNDING * P] = 0.0
-        apart = n * apart**2
-        margins = p * (1 - p) * (present * absent)
-        return np.divide(apart, margins, out=np.zeros_like(apart), where=margins > 0)
 
 
 class MI(_Contingency):
