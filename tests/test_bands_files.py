@@ -107,8 +107,11 @@ def test_a_named_pipe_cannot_be_read_twice(run, flags):
     try:
         status, out, err = run(f"fit pipe.svm --one-based {flags}{SRDA_OF} -o m.narrows")
     finally:
-        os.close(os.open("pipe.svm", os.O_RDONLY | os.O_NONBLOCK))  # lets a writer end
-        writer.join(timeout=30)
+        for _ in range(300):  # until the writer, which may not have opened it yet, can end
+            os.close(os.open("pipe.svm", os.O_RDONLY | os.O_NONBLOCK))
+            writer.join(timeout=0.1)
+            if not writer.is_alive():
+                break
     assert (status, out) == (2, "")
     assert "pipe.svm: expected a file, to read twice, got a pipe. Name it -." in err
     assert not os.path.exists("m.narrows")
