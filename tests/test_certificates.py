@@ -536,6 +536,11 @@ def test_states_become_folds_of_one(files):
     assert state.n_samples == 90
     assert_allclose(state.mean, whole.mean)
     assert_allclose(state.sums, whole.sums)
+    state.update(X, y)  # changes none of the parts
+    for k in range(3):
+        assert parts[k].n_samples == 30
+        assert_allclose(parts[k].sums, ClassStats.of(X[k::3], y[k::3]).sums, rtol=1e-12)
+    state = ClassStats.in_folds([*parts, ClassStats(7)])
     for k in range(3):
         assert_allclose(state.fold(k).sums, parts[k].sums, rtol=1e-12)
     wide = ClassStats.in_folds([ClassStats.of(X[:, :3], y), ClassStats.of(X, np.repeat("x", 90))]) \
@@ -561,3 +566,12 @@ def test_rare_classes_are_waited_for():
     found = OC(7, tolerance=0.5, random_state=0).fit(X, y)
     assert found.components_.shape == (7, 12)
     assert len(found.classes_) == 8
+
+
+@pytest.mark.parametrize(
+    "states", [[], [ClassStats(3)], [ClassStats(3), ClassStats(3, folds=2)],
+               [ClassStats(3), ClassStats(3, presence=True)]],
+)  # fmt: skip
+def test_states_that_cannot_be_folds_are_refused(states):
+    with pytest.raises(ValueError, match="ClassStats: expected"):
+        ClassStats.in_folds(states)

@@ -1,4 +1,4 @@
-"""The methods, one file for each criterion; `METHODS` maps their names to their classes."""
+"""The methods, a file for each criterion or space; `METHODS` maps their names to their classes."""
 
 from narrows.families.between import OCFS
 from narrows.families.between_online import IIS, IOC

@@ -61,13 +61,15 @@ class Halves(NamedTuple):
             others for classes that they lack.
         """
         faint = self.others.rounding(self.p_others), self.fold.rounding(self.p_fold)
-        between = 0.0 * faint[0]  # the means of both
+        between = None  # the means of both
         if not own_mean:
             between = self.fold._centre(self.p_fold) - self.others._centre(self.p_others)
         for columns, A, B in self._blocks("deviations"):
             for D, rounding in zip((A, B), faint, strict=True):
                 D[np.abs(D) <= rounding[columns]] = 0.0
-            yield columns, self._matched(A), B + between[columns]
+            if between is not None:
+                B += between[columns]
+            yield columns, self._matched(A), B
 
     def joint(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
         """Yield (columns, A, B, total): p_j m_j as `deviations`, and its sum over all others."""

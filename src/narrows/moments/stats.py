@@ -149,14 +149,32 @@ class ClassStats(State):
         Returns
         -------
         stats : ClassStats
+            It shares nothing with the states. Further samples are numbered from their number on.
+
+        Raises
+        ------
+        ValueError
+            Fewer than two states, states with folds, or of several kinds.
 
         See Also
         --------
         fold : Return the state of the samples of a fold.
+
+        Examples
+        --------
+        >>> from narrows import ClassStats
+        >>> a, b = (ClassStats.of([[x], [x + 1.0]], ["u", "v"]) for x in (0.0, 4.0))
+        >>> ClassStats.in_folds([a, b]).fold(1).sums.tolist()
+        [[4.0], [5.0]]
         """
         states = list(states)
+        if len(states) < 2 or any(state.folds for state in states):
+            got = "a state with folds" if len(states) > 1 else f"{len(states)}"
+            raise ValueError(f"ClassStats: expected two states without folds at least, got {got}.")
         width = max(state.n_features for state in states)
-        folds = [state.widen(width) for state in states]
+        folds = [state.widen(width).copy() for state in states]
+        for fold in folds:
+            folds[0]._check_kind(fold)
         raw = any(fold._origin is None and fold._counts.any() for fold in folds)
         origins = [None] if raw else [each._origin for each in folds if each._origin is not None]
         every = reduce(union, (fold._classes for fold in folds))
