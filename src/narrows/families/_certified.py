@@ -221,10 +221,14 @@ def _regret(
     least = np.partition(scores - reach, -size)[-size]
     live = mask | (scores + reach >= least)
     scores, errors, mask = scores[live], errors[:, live], mask[live]
+    head = np.argsort(-scores)[: 4 * size]
     regret = np.empty(len(weights))
     for i, w in enumerate(weights):
         other = scores + w @ errors
-        regret[i] = np.partition(other, -size)[-size:].sum() - other[mask].sum()
+        least = np.partition(other[head], -size)[-size]  # at most the size-th largest of all
+        top = other[other > least]
+        top = np.partition(top, -size)[-size:] if len(top) > size else top
+        regret[i] = top.sum() + (size - len(top)) * least - other[mask].sum()
     return unit * regret
 
 
