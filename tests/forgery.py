@@ -43,12 +43,12 @@ from narrows import (
 )
 from narrows.command import cli
 from narrows.engines import local
+from narrows.errors import DataError
 from narrows.evaluate.describe import described, details, summary
 from narrows.families._base import Estimator, Fitted
 from narrows.io import store
 from narrows.moments import table
 from narrows.read import Source
-from narrows.solve.errors import DataError
 from narrows.text import HashedTfidf, Tfidf
 from narrows.text.base import Vectoriser
 from tests.cases import ALL, labelled

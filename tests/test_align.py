@@ -31,8 +31,8 @@ from narrows import (
     load,
     save,
 )
+from narrows.errors import ParameterError
 from narrows.evaluate import drift
-from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 EXACT = [OC(3), OCM(3), MMC(3), PCA(3)]

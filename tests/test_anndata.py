@@ -10,7 +10,7 @@ from scipy import sparse, stats
 
 from narrows import CHI, IG, MI, OC, OCFS, SRDA, FisherFS, load, save
 from narrows.anndata import rank_genes, reduce
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 pd = pytest.importorskip("pandas")

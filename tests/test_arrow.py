@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 import narrows
+from narrows.errors import DataError
 from narrows.read import iter_chunks
-from narrows.solve.errors import DataError
 from tests.cases import labelled
 
 pa = pytest.importorskip("pyarrow")

@@ -16,11 +16,11 @@ from sklearn.exceptions import NotFittedError
 import narrows
 from narrows import OC, SRDA, ClassStats, Window
 from narrows.engines import local
+from narrows.errors import DataError, ParameterError, RangeError
 from narrows.io import store
 from narrows.moments import bands as bands_module
 from narrows.moments.bands import Bands
 from narrows.moments.mapped import Mapped
-from narrows.solve.errors import DataError, ParameterError, RangeError
 from tests.test_forgery import rewritten
 
 NAMES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])

@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 from sklearn.exceptions import NotFittedError
 
 from narrows import OC, OCFS, OCM, ClassStats
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 from tests.cases import labelled
 from tests.oracles.dense import scatters
 

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 import narrows
 from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
 from narrows.command.values import METHODS
+from narrows.errors import ParameterError
 from narrows.evaluate import compare, comparison, methods
-from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 pytestmark = pytest.mark.filterwarnings(

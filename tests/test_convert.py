@@ -17,10 +17,10 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
+from narrows.errors import DataError, ParameterError
 from narrows.io.formats import format_of
 from narrows.io.write import writer
 from narrows.read import iter_chunks
-from narrows.solve.errors import DataError, ParameterError
 
 FORMATS = ["npz", "parquet", "svm", "svm.gz", "libsvm", "svm.xz", "csv", "csv.bz2"]
 ROWS = 23

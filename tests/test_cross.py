@@ -18,10 +18,10 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from narrows import LDA, MMC, PCA, SRDA, ClassStats, Window, load, save
+from narrows.errors import ParameterError
 from narrows.moments import products as summing
 from narrows.moments.cross import MOST, Cross
 from narrows.solve.eigen import best_ratios
-from narrows.solve.errors import ParameterError
 from tests.cases import CROSS, assert_same, labelled
 from tests.oracles.dense import scatters
 

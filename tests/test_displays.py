@@ -7,9 +7,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from narrows import OC, OCFS, FisherFS
+from narrows.errors import ParameterError
 from narrows.evaluate import ComparisonDisplay, EnergyDisplay, ScatterDisplay, compare
 from narrows.evaluate.figure import save_figure
-from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -33,16 +33,13 @@ NOT_BUILT = [ROOT / "examples" / "gallery" / "search_faiss.py"]  # for want of l
 SPARK = {"narrows.spark.reducer", "narrows.spark.stored"}
 OF_SPARK = {"narrows.spark.Reducer", "narrows.spark.ReducerModel"}
 
-ALIASES = {"narrows.io.read": "narrows.read", "narrows.solve.errors": "narrows.errors"}
-
 
 def public():
     """All public names: what `__all__` of narrows and of its modules has; the rest has none."""
     for info in pkgutil.walk_packages(narrows.__path__, "narrows."):
         if info.name not in {"narrows.__main__", *SPARK}:
             module = importlib.import_module(info.name)
-            known_as = ALIASES.get(info.name, info.name)
-            yield from (f"{known_as}.{name}" for name in getattr(module, "__all__", ()))
+            yield from (f"{info.name}.{name}" for name in getattr(module, "__all__", ()))
     yield from (f"narrows.{name}" for name in narrows.__all__)
 
 

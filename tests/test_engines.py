@@ -17,8 +17,8 @@ from narrows.engines.engine import Engine
 from narrows.engines.features import Features
 from narrows.engines.learn import from_bytes, to_bytes
 from narrows.engines.parts import Parts
+from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
-from narrows.solve.errors import DataError, ParameterError
 from tests.cases import ADDITIVE, ALL, BATCH, TWO_PASSES, assert_same, labelled
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score")

@@ -10,9 +10,9 @@ from sklearn.metrics import f1_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from narrows import CHI, IG, OC, OCFS
+from narrows.errors import ParameterError
 from narrows.evaluate import selection_overlap
 from narrows.evaluate.scores import score, table
-from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 

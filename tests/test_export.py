@@ -20,10 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from narrows import LDA, OC, OCFS, SRDA, KernelSRDA, OnlineSRDA, Window, align, load, save
+from narrows.errors import ParameterError
 from narrows.export import register_converters, to_onnx, to_sentence_transformers
-from narrows.families import METHODS
+from narrows.families.methods import METHODS
 from narrows.read import source_of
-from narrows.solve.errors import ParameterError
 from narrows.text import Tfidf
 
 PREDICTING = [SRDA, LDA, KernelSRDA, OnlineSRDA]

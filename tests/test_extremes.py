@@ -32,8 +32,8 @@ from narrows import (
     VarianceFS,
     Window,
 )
+from narrows.errors import RangeError
 from narrows.families._online import OnlineProjector
-from narrows.solve.errors import RangeError
 from tests.cases import ADDITIVE, ALL, TWO_PASSES, WEIGHTED, answer, assert_same, labelled
 from tests.conftest import EVERYTHING, slow
 

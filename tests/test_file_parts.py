@@ -16,11 +16,11 @@ from sklearn.datasets import dump_svmlight_file
 from narrows import IG, OC, OCFS, SRDA, load
 from narrows.engines import parts as of_engines
 from narrows.engines.parts import Parts
+from narrows.errors import DataError
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import parts_of
 from narrows.io.parts import FilePart, between, by_rows
-from narrows.solve.errors import DataError
 from tests.cases import labelled
 from tests.test_engines import InProcess
 

@@ -11,9 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 from narrows import IDRQR, OC, OCM, OnlineSRDA, Window, load, save
 from narrows.command import cli
+from narrows.errors import ParameterError
 from narrows.evaluate.describe import details
 from narrows.river import OneByOne
-from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 
 P = 4

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import narrows
 from narrows import DF, IG, LDA, OC, OCFS, OCM, OnlineSRDA, VarianceFS, Window
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 from tests.cases import ADDITIVE, labelled
 from tests.conftest import EVERYTHING, slow
 

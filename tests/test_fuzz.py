@@ -16,9 +16,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from narrows.errors import DataError
 from narrows.io.write import writer
 from narrows.read import iter_chunks
-from narrows.solve.errors import DataError
 from tests.conftest import EVERYTHING
 
 X = np.array([[1.5, 0, -2, 0], [0, 0, 0, 0], [1e-300, 3, 0, 0.1], [0, 7, 1e20, 0], [2, 0, 0, 5]])

@@ -10,9 +10,9 @@ import pytest
 from scipy import sparse
 
 from narrows import OC, load
+from narrows.errors import DataError, ParameterError
 from narrows.io.formats import h5ad
 from narrows.read import iter_chunks
-from narrows.solve.errors import DataError, ParameterError
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 h5py = pytest.importorskip("h5py")

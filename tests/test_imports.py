@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import narrows
+from narrows.families import MODULES as MODULES_OF
 
 PACKAGE = Path(narrows.__file__).parent
 
@@ -25,7 +26,7 @@ MODULES = {
 }
 # a room imports from those before it, and from itself
 ROOMS = [
-    "solve", "moments", "criteria", "families", "text", "io", "engines", "evaluate", "river",
+    "errors", "solve", "moments", "criteria", "families", "text", "io", "read", "engines", "evaluate", "river",
     "anndata", "export", "spark", "testing", "command",
 ]  # fmt: skip
 
@@ -48,10 +49,12 @@ def names_imported(path):
 
 def graph():
     """Which modules of ours each one imports."""
-    return {
+    imports = {
         name: {found for found in imports_of(path) if found in MODULES and found != name}
         for name, path in MODULES.items()
     }
+    imports["narrows.families.methods"] |= {f"narrows.families.{m}" for m in MODULES_OF.values()}
+    return imports
 
 
 def room_of(module):
@@ -76,7 +79,8 @@ def test_a_circle_would_be_found():
 
 
 def test_imports_point_down():
-    names_of_all = {"narrows"}  # a package may be imported for its public names, from above only
+    # a package may be imported for its public names, from above only, or for its modules
+    names_of_all = {"narrows"}
     checked = 0
     for name, imported in graph().items():
         for other in imported - names_of_all:
@@ -90,7 +94,7 @@ def test_the_package_is_imported_by_commands_and_comparisons_alone():
     assert users <= {"command", "evaluate"}
 
 
-def test_nothing_is_imported_by_its_name_but_an_engine():
+def test_only_methods_and_engines_are_imported_by_their_names():
     """`import_module` would pass by all that is asserted here."""
     dynamic = {"import_module", "__import__"}
     users = {
@@ -99,16 +103,17 @@ def test_nothing_is_imported_by_its_name_but_an_engine():
         for node in ast.walk(ast.parse(path.read_text()))
         if getattr(node, "id", getattr(node, "attr", None)) in dynamic
     }
-    assert users == {"_engines.py"}  # which hands a collection of another library to its engine
+    # `_engines.py` hands a collection of another library to its engine
+    assert users == {"_engines.py", "methods.py", "__init__.py"}
 
 
-def test_the_house_has_a_dozen_rooms():
+def test_the_house_has_a_dozen_rooms_and_three_modules():
     entries = {path.name for path in PACKAGE.iterdir()} - {"__init__.py", "__main__.py"}
     entries -= {"__pycache__"}
     assert entries == {"py.typed"} | {
         room if (PACKAGE / room).is_dir() else f"{room}.py" for room in ROOMS
     }
-    assert len(entries) <= 15  # with the bridges to other libraries: anndata, export, spark
+    assert len(entries) <= 17  # with the bridges to other libraries: anndata, export, spark
 
 
 def test_no_module_is_long_without_a_reason():
@@ -123,19 +128,44 @@ def test_only_the_kernels_import_numba():
     assert users == {"kernels.py"}
 
 
-@pytest.mark.parametrize("what", ["narrows, narrows.spark", "narrows.command.cli"])
-def test_importing_is_light(what):
+@pytest.mark.parametrize(
+    ("what", "heavy"),
+    [
+        ("narrows, narrows.command.cli", "numpy scipy sklearn tqdm"),
+        (f"narrows.spark, {', '.join(f'narrows.families.{m}' for m in MODULES_OF.values())}", ""),
+    ],
+    ids=["names", "methods"],
+)  # fmt: skip
+def test_importing_is_light(what, heavy):
     code = (  # where pandas is installed scikit-learn imports it, and it pyarrow
-        "import sys, sklearn.utils; before = set(sys.modules);"
-        f"import {what}; heavy = {{'numba', 'matplotlib', 'dask', 'pyarrow'}};"
-        "heavy |= {'anndata', 'h5py', 'pyspark'};"
-        "sys.exit(', '.join(heavy & set(sys.modules) - before) or 0)"
+        f"import sys; heavy = {heavy.split()!r};\n"
+        "if not heavy: import sklearn.utils\n"
+        f"before = set(sys.modules);import {what};"
+        "heavy += ['numba', 'matplotlib', 'dask', 'pyarrow', 'anndata', 'h5py', 'pyspark'];"
+        "sys.exit(', '.join(set(heavy) & set(sys.modules) - before) or 0)"
     )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False,
         timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_every_public_name_is_found_when_it_is_used():
+    """In the order of `__all__`, which `dir` shows, for a type-checker, and for `import *`."""
+    typed = {
+        alias.name
+        for node in ast.walk(ast.parse(Path(narrows.__file__).read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("narrows.")
+        for alias in node.names
+    }
+    assert typed - {"MODULES"} == set(narrows.__all__) <= set(dir(narrows))
+    for name in narrows.__all__:
+        assert getattr(narrows, name).__name__ == name
+    assert set(MODULES_OF) < set(narrows.__all__)
+    assert narrows.evaluate.compare is not None
+    with pytest.raises(AttributeError, match="'narrows' has no attribute 'LDAA'"):
+        narrows.LDAA  # noqa: B018
 
 
 def test_dense_rows_need_no_numba():

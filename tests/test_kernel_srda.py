@@ -21,13 +21,13 @@ from sklearn.preprocessing import StandardScaler
 
 import narrows
 from narrows import SRDA, ClassStats, KernelSRDA, Window
+from narrows.errors import DataError, ParameterError, RangeError
 from narrows.families import kernel_srda
 from narrows.moments import random_features
 from narrows.moments.kept import hashes
 from narrows.moments.mapped import Mapped
 from narrows.moments.random_features import RandomFeatures
 from narrows.solve.drift import Kept, by_time
-from narrows.solve.errors import DataError, ParameterError, RangeError
 from tests.cases import assert_same, labelled
 from tests.oracles import kernel as oracle
 from tests.test_cross import real

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from narrows.errors import DataError, ParameterError
 from narrows.io.lines import Lines
 from narrows.read import iter_chunks
-from narrows.solve.errors import DataError, ParameterError
 
 ONE_MB = 1_000_000
 WIDE = ",".join(f"c{k}" for k in range(20))

@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 import narrows
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC, OC
 from narrows.engines import local
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 from tests.cases import ONLINE, answer, assert_same, labelled
 from tests.oracles.dense import scatters
 from tests.papers.ccipca import ccipca

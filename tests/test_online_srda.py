@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 import narrows
 from narrows import OC, OnlineSRDA
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 from tests.cases import assert_same, labelled
 from tests.oracles.online_srda import online_srda
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 import narrows
 from narrows import OnlineSRDA
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 from narrows.solve.rls_rule import HITS
 from narrows.solve.schema import SchemaError
 from tests.cases import assert_same, labelled

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import narrows
 from narrows import OnlineSRDA
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 from tests.cases import labelled
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 from narrows import OnlineSRDA
-from narrows.io.read import iter_chunks
+from narrows.read import iter_chunks
 from narrows.solve import rls_order, rls_read
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_held import held_samples

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
 from narrows import OC, OCFS, SRDA, ClassStats, KernelSRDA, OnlineSRDA, Window, load, save
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 from narrows.text import HashedTfidf, Tfidf
 from narrows.text.base import TOKEN
 from tests.test_whole import run_traced

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
-from narrows.solve.errors import DataError, ParameterError
 from tests.cases import labelled
 
 

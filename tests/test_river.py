@@ -17,9 +17,9 @@ from sklearn.feature_extraction import FeatureHasher
 
 import narrows.river
 from narrows import LDA, OC, OCFS, SRDA, OnlineSRDA
+from narrows.errors import ParameterError
 from narrows.river import OneByOne, batches, rows_of
 from narrows.river.frames import rows_of_frame
-from narrows.solve.errors import ParameterError
 
 PREDICTS = [SRDA(), LDA(), OnlineSRDA(polish=False, random_state=0)]
 HAS_PROBABILITIES = [kind for kind in (SRDA, LDA, OnlineSRDA) if hasattr(kind, "predict_proba")]

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from narrows import CHI, DF, IG, MI, MMCFS, OCFS, ClassStats, FisherFS, VarianceFS
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 from tests.cases import labelled
 from tests.oracles import contingency, dense
 

@@ -25,9 +25,9 @@ from narrows import (
     save,
 )  # fmt: skip
 from narrows.engines.parts import Parts
+from narrows.errors import ParameterError
 from narrows.evaluate import EnergyDisplay, compare
 from narrows.io.chunk import Options
-from narrows.solve.errors import ParameterError
 from narrows.solve.held_out import HeldOutCurve
 from narrows.testing import check_method
 from tests.conftest import slow

@@ -17,11 +17,11 @@ from scipy import sparse
 
 from narrows import CHI, OC, OCFS, ClassStats, FisherFS
 from narrows.criteria import BETWEEN
+from narrows.errors import ParameterError
 from narrows.moments import table
 from narrows.moments.labels import distinct
 from narrows.moments.table import Table
 from narrows.solve import sums
-from narrows.solve.errors import ParameterError
 from tests.cases import labelled
 from tests.forks import holds_in_a_fork
 from tests.oracles.dense import repeated, scatters

@@ -23,9 +23,9 @@ from safetensors.numpy import load_file, save_file
 
 import narrows
 from narrows import OC, OCFS
+from narrows.errors import DataError
 from narrows.io import atomic, store
 from narrows.read import Source, source_of
-from narrows.solve.errors import DataError
 from narrows.text import Tfidf
 from tests.cases import assert_same, labelled
 from tests.forks import exit_code, forked

@@ -19,10 +19,10 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 import narrows
 from narrows.command import cli
+from narrows.errors import DataError
 from narrows.io.chunk import Options
 from narrows.io.formats import svmlight
 from narrows.read import iter_chunks
-from narrows.solve.errors import DataError
 
 BLOCKS = [1, 7, 100, 1 << 22]
 

@@ -17,11 +17,11 @@ import pytest
 
 import narrows
 from narrows.command.cli import main
+from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import csv as csv_format
 from narrows.read import Source, iter_chunks, source_of
-from narrows.solve.errors import DataError, ParameterError
 
 WORDS = {"billing": "invoice refund card charge", "network": "router cable signal drop"}
 TRICKY = [

@@ -15,9 +15,9 @@ import pytest
 
 import narrows
 from narrows.command.cli import main
+from narrows.errors import DataError, ParameterError
 from narrows.io.formats import parquet
 from narrows.read import Source, iter_chunks, source_of
-from narrows.solve.errors import DataError, ParameterError
 
 TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.float64}
 

@@ -25,32 +25,31 @@ be restricted to the latest samples (`Window`). `align` rotates an orthonormal p
 earlier one. `save` and `load` store fitted estimators.
 """
 
-import sys
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from narrows.families.aligned import align
-from narrows.families.between import OCFS
-from narrows.families.between_online import IIS, IOC
-from narrows.families.centroid import OC, OCM
-from narrows.families.chi_squared import CHI
-from narrows.families.contingency import IG, MI
-from narrows.families.document_frequency import DF
-from narrows.families.fisher import ILDA, FisherFS
-from narrows.families.idrqr import IDRQR
-from narrows.families.kernel_srda import KernelSRDA
-from narrows.families.lda import LDA
-from narrows.families.margin import MMC, MMCFS
-from narrows.families.margin_online import IMMC
-from narrows.families.online_srda import OnlineSRDA
-from narrows.families.srda import SRDA
-from narrows.families.total import CCIPCA, PCA, VarianceFS
-from narrows.families.window import Window
-from narrows.io import read
-from narrows.io.store import load, save
-from narrows.moments.stats import ClassStats
-from narrows.solve import errors
+from narrows.families import MODULES
 
-__version__ = version("narrows")
+if TYPE_CHECKING:
+    from narrows.families.aligned import align
+    from narrows.families.between import OCFS
+    from narrows.families.between_online import IIS, IOC
+    from narrows.families.centroid import OC, OCM
+    from narrows.families.chi_squared import CHI
+    from narrows.families.contingency import IG, MI
+    from narrows.families.document_frequency import DF
+    from narrows.families.fisher import ILDA, FisherFS
+    from narrows.families.idrqr import IDRQR
+    from narrows.families.kernel_srda import KernelSRDA
+    from narrows.families.lda import LDA
+    from narrows.families.margin import MMC, MMCFS
+    from narrows.families.margin_online import IMMC
+    from narrows.families.online_srda import OnlineSRDA
+    from narrows.families.srda import SRDA
+    from narrows.families.total import CCIPCA, PCA, VarianceFS
+    from narrows.families.window import Window
+    from narrows.io.store import load, save
+    from narrows.moments.stats import ClassStats
 
 __all__ = [
     "CCIPCA",
@@ -82,5 +81,30 @@ __all__ = [
     "save",
 ]
 
-# public names of modules in other packages, as `os.path`
-sys.modules.update({"narrows.errors": errors, "narrows.read": read})
+# the module of each public name: names are imported when they are first used (PEP 562)
+_MODULES = {name: f"families.{module}" for name, module in MODULES.items()} | {
+    "ClassStats": "moments.stats",
+    "Window": "families.window",
+    "align": "families.aligned",
+    "load": "io.store",
+    "save": "io.store",
+}
+_PUBLIC_MODULES = "criteria", "engines", "errors", "evaluate", "read", "testing", "text"
+__version__: str
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        found: Any = import_module("importlib.metadata").version("narrows")
+    elif name in _PUBLIC_MODULES:
+        found = import_module(f"narrows.{name}")
+    elif name in _MODULES:
+        found = getattr(import_module(f"narrows.{_MODULES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'narrows' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PUBLIC_MODULES, "__version__"})

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from narrows.evaluate.methods import did_you_mean
-from narrows.families import METHODS
+from narrows.errors import ParameterError, did_you_mean
 from narrows.families._parameters import check, is_integer
+from narrows.families.methods import METHODS
 from narrows.io.formats import h5ad
-from narrows.solve.errors import ParameterError
 from narrows.solve.sums import blocks
 
 

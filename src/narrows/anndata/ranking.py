@@ -19,9 +19,9 @@ from narrows.anndata.cells import (
     matrix_of,
 )
 from narrows.engines import local
+from narrows.errors import ParameterError
 from narrows.families._select import PerClassSelector
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import ParameterError
 
 _TESTS = ("t-test", "t-test_overestim_var")
 _CORRECTIONS = ("benjamini-hochberg", "bonferroni")

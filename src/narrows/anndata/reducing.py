@@ -17,10 +17,10 @@ from narrows.anndata.cells import (
     matrix_of,
 )
 from narrows.engines import local
+from narrows.errors import ParameterError
 from narrows.families._base import Estimator
 from narrows.families._select import Selector
 from narrows.io.source import Source
-from narrows.solve.errors import ParameterError
 
 _WHO = "reduce"
 _SPREADS = {"variance": "eigenvalues_", "variance_ratio": "explained_variance_ratio_"}

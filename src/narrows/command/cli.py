@@ -11,10 +11,10 @@ import warnings
 
 import click
 
-from narrows.command import exporting, learning, reporting, transforming
 from narrows.command.console import say, show_warning
-from narrows.io.formats import SUFFIXES
-from narrows.solve.errors import ParameterError
+from narrows.command.verbs import VERBS
+from narrows.errors import ParameterError
+from narrows.io.kinds import SUFFIXES
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,7 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str] | None) -> int:
     if threading.current_thread() is threading.main_thread():  # unfinished files are removed
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    if not (sys.argv[1:] if arguments is None else arguments):
+    completing = "_NARROWS_COMPLETE" in os.environ
+    if not completing and not (sys.argv[1:] if arguments is None else arguments):
         click.echo(cli.get_help(click.Context(cli, info_name="narrows")), err=True)
         return 2
     warnings.showwarning = show_warning
@@ -89,7 +90,7 @@ def cli() -> None:
     """Run the verb that is named."""
 
 
-for verb in (*learning.VERBS, *transforming.VERBS, *reporting.VERBS, *exporting.VERBS):
+for verb in VERBS:
     cli.add_command(verb)
 
 if __name__ == "__main__":

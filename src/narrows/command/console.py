@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import click
-from tqdm import tqdm
 
-from narrows.command.interrupts import interrupt_between
-from narrows.evaluate.describe import escaped
-from narrows.io.chunk import Chunk
-from narrows.io.dataset import Dataset
-from narrows.io.prefetch import prefetch
+from narrows.errors import escaped
 
 
 def say(message: str) -> None:
@@ -37,17 +31,3 @@ def report(found: dict[str, Any] | None, text: str, as_json: bool, err: bool = F
         click.echo("\n".join(map(escaped, text.split("\n"))), err=err)
     elif found is not None:  # JSON escapes every control character except this one
         click.echo(json.dumps(found).replace("\x7f", "\\u007f"), err=err)
-
-
-def progress(dataset: Dataset, description: str) -> Iterator[Chunk]:
-    """Yield the chunks of a data set, read ahead, with a progress bar on a terminal.
-
-    Ctrl-C takes effect between two chunks, or while the next one is awaited.
-    """
-    with tqdm(
-        total=dataset.size or None, desc=description, unit="B", unit_scale=True, delay=0.5,
-        disable=None, file=sys.stderr,
-    ) as bar:  # fmt: skip
-        for chunk in interrupt_between(prefetch(dataset)):
-            yield chunk
-            bar.update(dataset.position - bar.n)

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import click
 from sklearn.pipeline import Pipeline
 
-from narrows.command import options, values
+from narrows.command import values
 from narrows.command.console import report
+from narrows.errors import ParameterError
 from narrows.io.atomic import replacing
 from narrows.io.store import load
-from narrows.solve.errors import ParameterError
 
 
-@options.verb(
-    options.MODEL,
-    click.option(
-        "-o", "--output", required=True, metavar="OUTPUT", help="A file that ends in .onnx."
-    ),
-    short_help="Export a saved model to ONNX.",
-)  # fmt: skip
 def export(model: str, output: str, as_json: bool) -> None:
-    """Export a saved model to ONNX, for programs without Python.
-
-    \b
-    narrows export model.narrows -o model.onnx
-
-    The input of an ONNX model is X, float32, of shape (n_samples, n_features). Its outputs are
-    `transformed`, and for methods that predict, `label` and `probabilities`. Texts become vectors
-    outside of it. Needs the extra onnx.
-    """  # noqa: D301 - click reads the character
+    """Export a saved model to ONNX, for programs without Python."""
     from narrows.export.graph import of_texts, steps_of
     from narrows.export.model import to_onnx
 
@@ -51,6 +35,3 @@ def export(model: str, output: str, as_json: bool) -> None:
         text += f"\nX holds vectors of {width:,} terms, not texts; {maker} makes them"
     result = {"output": output, "features": width, "outputs": outputs}
     report(result, text, as_json)
-
-
-VERBS = (export,)

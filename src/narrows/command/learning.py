@@ -12,10 +12,11 @@ from typing import Any
 
 from sklearn.utils import get_tags
 
-from narrows.command import options, values
+from narrows.command import values
 from narrows.command.console import report, say
 from narrows.command.runs import Run
 from narrows.engines import here
+from narrows.errors import DataError, ParameterError, WidthError
 from narrows.evaluate.describe import certified, n_classes, summary
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint
@@ -23,35 +24,20 @@ from narrows.io.chunk import Options
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.store import load_model, save, save_finished
 from narrows.io.streams import expand_patterns
-from narrows.solve.errors import DataError, ParameterError, WidthError
 from narrows.text.base import Vectoriser
 
 
-@options.verb(
-    options.INPUTS, options.METHOD, options.MODEL_OUTPUT, options.PARAMETERS, options.READING,
-    options.TEXTS, options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
-)  # fmt: skip
 def fit(
-    inputs: tuple[str, ...], method: Any, output: str, params: tuple[str, ...], as_json: bool,
+    inputs: tuple[str, ...], method: str, output: str, params: tuple[str, ...], as_json: bool,
     **given: Any,
 ) -> int:  # fmt: skip
-    """Fit a method to labelled data and save the model.
-
-    \b
-    narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
-    narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
-    narrows fit tickets.csv --label queue --text body --method srda -o m.narrows
-    narrows fit big.parquet --vector embedding --method srda -o m.narrows
-    narrows fit X.npy --label y.npy --method srda -o model.narrows
-    narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
-    narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
-    narrows fit big.svm --method ocfs --tolerance 0.05 -o model.narrows
-    """  # noqa: D301 - click reads the character
-    reading = values.read_options(given, get_tags(method()).target_tags.required)
+    """Fit a method to labelled data and save the model."""
+    kind = values.METHODS[method]
+    reading = values.read_options(given, get_tags(kind()).target_tags.required)
     values.check_checkpoint_options(given)
     vectoriser = values.make_vectoriser(given)
     cluster = values.cluster_of(given, "checkpoint", "idf_sample")
-    estimator = values.make_estimator(method, given, params)
+    estimator = values.make_estimator(kind, given, params)
     files = expand_patterns(inputs)
     values.check_output(output, *files)
     fit_parts = None if cluster is None else cluster.fit
@@ -69,19 +55,8 @@ def fit(
     return _learn(run, run.fit, output, as_json)
 
 
-@options.verb(
-    options.MODEL, options.INPUTS, options.MODEL_OUTPUT, options.READING, options.CHECKPOINTS
-)
 def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:
-    """Update a saved model with more rows.
-
-    \b
-    narrows update model.narrows today.svm -o model.narrows
-    producer | narrows update model.narrows - -o new.narrows --one-based
-
-    Exact methods give the same model as a fit to all rows at once. Texts are weighted by the terms
-    and frequencies that were counted when the model was fitted.
-    """  # noqa: D301 - click reads the character
+    """Update a saved model with more rows."""
     values.check_checkpoint_options(given)
     files = expand_patterns(inputs)
     values.check_output(output, *files)
@@ -99,18 +74,8 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
     return _learn(run, run.update, output, as_json)
 
 
-@options.verb(
-    options.MODELS, options.MODEL_OUTPUT,
-    short_help="Merge models that were fitted to different rows.",
-)  # fmt: skip
 def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
-    """Merge models of the same method that were fitted to different rows.
-
-    \b
-    narrows merge monday.narrows tuesday.narrows -o week.narrows
-
-    Exact for the methods whose states add up, approximate for onlinesrda.
-    """  # noqa: D301 - click reads the character
+    """Merge models of the same method that were fitted to different rows."""
     values.check_output(output)
     estimators = [load_model(model) for model in models]
     _widen_to_widest(estimators)
@@ -127,9 +92,6 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
             ) from None
     _save(merged, output)
     _report_model(merged, output, as_json)
-
-
-VERBS = fit, update, merge
 
 
 def _checkpoint(

@@ -8,17 +8,19 @@ from typing import Any
 
 import click
 
-from narrows.command.values import (
+from narrows.command.types import (
     METHODS,
+    Input,
+    Method,
     float_or_cv,
     integer_or_cv,
-    method,
     number_or_cv,
     numbers,
 )
-from narrows.io.formats import SUFFIXES
+from narrows.io.kinds import SUFFIXES
 from narrows.io.lines import MAX_LINE_MB
-from narrows.text.hashed import MOST
+
+_MOST_COLUMNS = 2**31 - 1
 
 
 def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
@@ -30,7 +32,7 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
         In the order in which the help shows them.
     short_help : str, optional
         For the list of commands; by default the first sentence of the docstring, in which names
-        of `narrows.io.formats.SUFFIXES` in braces stand for these.
+        of `narrows.io.kinds.SUFFIXES` in braces stand for these.
     """
     options = [*tables, _JSON]
 
@@ -54,15 +56,16 @@ def _flag(flag: str, help: str) -> Any:
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
-INPUT = click.argument("input", metavar="INPUT")
-INPUTS = click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-MODEL = click.argument("model")
-MODELS = click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+INPUT = click.argument("input", type=Input(), metavar="INPUT")
+INPUTS = click.argument("inputs", type=Input(), nargs=-1, required=True, metavar="INPUT...")
+MODEL = click.argument("model", type=click.Path(), metavar="MODEL")
+MODELS = click.argument("models", type=click.Path(), nargs=-1, required=True, metavar="MODEL...")
 MODEL_OUTPUT = click.option(
-    "-o", "--output", required=True, metavar="MODEL", help="File to save the model to."
-)
+    "-o", "--output", type=click.Path(), required=True, metavar="MODEL",
+    help="File to save the model to.",
+)  # fmt: skip
 METHOD = click.option(
-    "--method", required=True, type=method, metavar="NAME",
+    "--method", required=True, type=Method(), metavar="NAME",
     help=f"One of {', '.join(METHODS)}. Start with ocfs, oc, srda or onlinesrda.",
 )  # fmt: skip
 PARAMETERS = (
@@ -114,7 +117,7 @@ READING = (
     ),
     _option("--vector", "COLUMN", str, "Parquet column of lists that holds the samples."),
     _option("--split", "NAME", str, "Read only the JSON lines whose `split` is NAME."),
-    _option("--width", "D", click.IntRange(1, 2**31 - 1), "Number of columns."),
+    _option("--width", "D", click.IntRange(1, _MOST_COLUMNS), "Number of columns."),
     _flag("--zero-based", "svmlight columns are numbered from 0."),
     _flag("--one-based", "svmlight columns are numbered from 1."),
     _option(
@@ -138,7 +141,7 @@ TEXTS = (
         "Columns of texts: one for each term, or hashed.  [default: tfidf]",
     ),
     _option(
-        "--hash-columns", "D", click.IntRange(1, MOST),
+        "--hash-columns", "D", click.IntRange(1, _MOST_COLUMNS),
         "Number of hashed columns.  [default: 1048576]",
     ),
     _option("--stop-words", "WORDS", str, "Terms to ignore: english, or a file that lists them."),

@@ -5,83 +5,30 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import click
 from tqdm import tqdm
 
-from narrows.command import options, values
+from narrows.command import values
 from narrows.command.console import report as show
 from narrows.command.console import say
-from narrows.evaluate.describe import described, details, escaped, summary
+from narrows.errors import ParameterError, escaped
+from narrows.evaluate.describe import described, details, summary
 from narrows.io.source import is_of_texts
 from narrows.io.store import load_model
-from narrows.solve.errors import ParameterError
 from narrows.text import Tfidf
 
 
-@options.verb(
-    options.MODEL,
-    click.option(
-        "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N",
-        help="Number of columns to show.",
-    ),
-    click.option("--per-class", is_flag=True, help="Show the best columns of each class."),
-    short_help="Show what a saved model has learned.",
-)  # fmt: skip
 def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
-    """Show what a saved model has learned: its rows, classes, and best columns by name.
-
-    \b
-    narrows info model.narrows --top 20 --per-class
-    """  # noqa: D301 - click reads the character
+    """Show what a saved model has learned: its rows, classes, and best columns by name."""
     estimator = load_model(model)
     found = {"model": model, **summary(estimator), **details(estimator, top, per_class)}
     show(found, described(found), as_json)
 
 
-@options.verb(
-    options.INPUT,
-    click.option(
-        "--test", metavar="INPUT",
-        help="Test data; by default a fifth of the rows, or the JSON lines whose `split` is test.",
-    ),
-    click.option(
-        "--methods", default="ocfs,oc,srda,onlinesrda", show_default=True, metavar="A,B,…",
-        help="Methods to compare; see above.",
-    ),
-    click.option(
-        "--dims", default="2,10,100", show_default=True, metavar="P,Q,…",
-        help="Numbers of features or components.",
-    ),
-    click.option(
-        "--classifier", default="svm", show_default=True, metavar="A,B",
-        help="Classifiers: svm, knn, smo.",
-    ),
-    click.option("--cv", type=click.IntRange(2), metavar="N", help="Cross-validate with N folds."),
-    click.option(
-        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="SEED",
-        help="Seed of the random split.",
-    ),
-    click.option(
-        "--report", metavar="FILE", help="Write an .html page, and its data as .json beside it."
-    ),
-    options.READING, options.TEXTS,
-    short_help="Compare methods by the accuracy of a classifier.",
-)  # fmt: skip
 def compare(
     input: str, test: str | None, methods: str, dims: str, classifier: str, cv: int | None,
     seed: int, report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
-    """Compare methods: how well a classifier does on the reduced data, by number of dimensions.
-
-    \b
-    narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --classifier svm,knn
-    narrows compare tickets.csv --label queue --text body
-    narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
-    narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
-
-    Methods are those of fit, and of scikit-learn truncatedsvd, sklearn-pca, sparserandomprojection,
-    chi2, f_classif, lineardiscriminantanalysis. JSON lines with a `split` are split by it.
-    """  # noqa: D301 - click reads the character
+    """Compare methods: how well a classifier does on the reduced data, by number of dimensions."""
     from narrows.evaluate import comparison
     from narrows.evaluate import report as page
     from narrows.evaluate.folds import read_folds
@@ -124,20 +71,8 @@ def compare(
     return 130 if stopped else 0
 
 
-@options.verb(
-    click.option(
-        "-o", "--output", default="narrows-demo.png", show_default=True, metavar="FILE",
-        help="File for the picture.",
-    ),
-)  # fmt: skip
 def demo(output: str, as_json: bool) -> None:
-    """Run an example on handwritten digits: a table and a picture.
-
-    \b
-    narrows demo -o digits.png
-
-    The digits come with scikit-learn; the picture needs matplotlib.
-    """  # noqa: D301 - click reads the character
+    """Run an example on handwritten digits: a table and a picture."""
     from narrows.evaluate import demo as digits
     from narrows.evaluate.figure import PICTURES
     from narrows.evaluate.scores import table
@@ -152,6 +87,3 @@ def demo(output: str, as_json: bool) -> None:
     show(found, f"{heading}\n\n{table(scores)}", as_json)
     digits.picture(output)
     show(None, f"\npicture written to {output}", as_json)
-
-
-VERBS = info, compare, demo

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from narrows.command.console import progress
+from tqdm import tqdm
+
+from narrows.command.interrupts import interrupt_between
 from narrows.engines import local
+from narrows.errors import DataError, ParameterError, RangeError, WidthError
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
+from narrows.io.prefetch import prefetch
 from narrows.io.source import check_terms
 from narrows.moments.cross import MOST
-from narrows.solve.errors import DataError, ParameterError, RangeError, WidthError
 from narrows.text import Tfidf
 from narrows.text.base import Vectoriser
 
@@ -219,3 +223,17 @@ def _options_as_before(resumed: ResumePoint, options: Options, from_position: bo
     }
     columns = options.columns or (None if source is None else source.columns)
     return options.replace(columns=columns).with_found(found)
+
+
+def progress(dataset: Dataset, description: str) -> Iterator[Chunk]:
+    """Yield the chunks of a data set, read ahead, with a progress bar on a terminal.
+
+    Ctrl-C takes effect between two chunks, or while the next one is awaited.
+    """
+    with tqdm(
+        total=dataset.size or None, desc=description, unit="B", unit_scale=True, delay=0.5,
+        disable=None, file=sys.stderr,
+    ) as bar:  # fmt: skip
+        for chunk in interrupt_between(prefetch(dataset)):
+            yield chunk
+            bar.update(dataset.position - bar.n)

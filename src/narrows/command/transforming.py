@@ -8,44 +8,25 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import click
 import numpy as np
 from scipy import sparse
 
-from narrows.command import options, values
+from narrows.command import values
 from narrows.command.clusters import Cluster
-from narrows.command.console import progress, report, say
-from narrows.command.runs import Run
-from narrows.evaluate.describe import printable
+from narrows.command.console import report, say
+from narrows.command.runs import Run, progress
+from narrows.errors import DataError, ParameterError, printable
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
-from narrows.io.formats import FOR_ROWS, SUFFIXES
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.store import load_model
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
-from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import widened
 
-OUTPUT = click.option(
-    "-o", "--output", required=True, metavar="OUTPUT",
-    help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.",
-)  # fmt: skip
 
-
-@options.verb(
-    options.MODEL, options.INPUT, OUTPUT, options.READING, options.WRITING, options.ENGINES,
-)  # fmt: skip
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:
-    """Reduce the rows of a file with a saved model.
-
-    \b
-    narrows transform model.narrows test.svm -o reduced.npz
-    narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
-    narrows transform model.narrows 'shards/*.parquet' -o folder --engine dask
-
-    On a cluster the output is a folder, with Parquet files in the order of the rows.
-    """  # noqa: D301 - click reads the character
+    """Reduce the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
     cluster = values.cluster_of(given, "csv_safe")
     if cluster is not None:
@@ -63,24 +44,8 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
     return 130 if stopped else 0
 
 
-@options.verb(
-    options.MODEL, options.INPUT, OUTPUT,
-    click.option(
-        "--proba", is_flag=True,
-        help="Write the probability of each class, not only that of the predicted one.",
-    ),
-    options.READING, options.WRITING, short_help="Predict the classes of the rows of a file.",
-)  # fmt: skip
 def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **given: Any) -> int:
-    """Predict the classes of the rows of a file with a saved model.
-
-    \b
-    narrows predict model.narrows new.csv -o predicted.csv
-    narrows predict model.narrows mails.jsonl.gz --split test -o - --proba
-
-    The output has a row for each row of the input: `probability`, and the predicted class as
-    `label`. Where the input has labels, the share of equal ones is printed.
-    """  # noqa: D301 - click reads the character
+    """Predict the classes of the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
     run = _run(model, inputs, output, reading)
     estimator = run.estimator
@@ -186,20 +151,8 @@ def _transform_on_cluster(
     return 0
 
 
-@options.verb(
-    options.INPUT, click.argument("output", metavar="OUTPUT"), options.READING, options.WRITING,
-    short_help="Convert a data file to another format.",
-)  # fmt: skip
 def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
-    """Convert a data file to another format, with the same columns and labels.
-
-    \b
-    narrows convert train.svm train.parquet
-    narrows convert train.csv train.svm.gz
-
-    Files of numbers can be converted to {numbers}; files of texts to {texts}. The output is read
-    again, and its rows are counted.
-    """  # noqa: D301 - click reads the character
+    """Convert a data file to another format, with the same columns and labels."""
     values.check_output(output, input)
     dataset = Dataset([input], values.read_options(given))
     rows = 0
@@ -217,6 +170,3 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
             rows += len(chunk.lines)
     found = {"output": output, "rows": rows}
     report(found, f"{rows:,} rows written to {output}", as_json, err=output == "-")
-
-
-VERBS = transform, predict, convert

@@ -6,25 +6,23 @@ import json
 import os
 import shlex
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from narrows import families
+from narrows.command import types
 from narrows.command.clusters import ADDRESSES, Cluster
-from narrows.evaluate.methods import did_you_mean
+from narrows.command.types import int_or_float
+from narrows.errors import DataError, ParameterError, did_you_mean
+from narrows.families import methods
 from narrows.io.chunk import Options
-from narrows.io.formats import SUFFIXES
+from narrows.io.kinds import SUFFIXES
 from narrows.io.store import is_checkpoint
-from narrows.solve.errors import DataError, ParameterError
 from narrows.text import HashedTfidf, Tfidf
 from narrows.text.base import Vectoriser
 
-METHODS: dict[str, Any] = {
-    name.lower(): families.METHODS[name] for name in sorted(families.METHODS, key=str.lower)
-}
+METHODS: dict[str, Any] = {low: methods.METHODS[name] for low, name in types.METHODS.items()}
 PREDICTING = ", ".join(name for name, kind in METHODS.items() if hasattr(kind, "predict"))
 _PARAMETERS = (
     "n_features", "energy", "threshold", "n_components", "priors", "eps", "theta", "mu", "alpha",
@@ -36,56 +34,6 @@ _READING = (
 )  # fmt: skip
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "min_df", "idf_sample")
 _MAX_STOP_WORDS = 16_000_000  # characters
-
-
-# -- types of options ----------------------------------------------------------------------------
-
-
-def _int_or_float(digits: str) -> int | float:
-    """Return an integer, as a float where NumPy has no integer of this size."""
-    return int(digits) if len(digits) < 20 else float(digits)
-
-
-def method(name: str) -> Any:
-    """Return the class of a method."""
-    if name.lower() not in METHODS:
-        hint = did_you_mean(name.lower(), METHODS)
-        raise click.BadParameter(f"expected a method, got {name!r}. {hint}")
-    return METHODS[name.lower()]
-
-
-def number(text: str) -> int | float:
-    """Return an integer, or else a fraction."""
-    for kind in (_int_or_float, float):
-        with suppress(ValueError):
-            return kind(text)
-    raise click.BadParameter(f"expected a number, got {text!r}.")
-
-
-def number_or_cv(text: str) -> int | float | str:
-    """Return a number, or the word cv."""
-    return text if text == "cv" else number(text)
-
-
-def integer_or_cv(text: str) -> int | str:
-    """Return an integer, or the word cv."""
-    return text if text == "cv" else int(click.INT(text))
-
-
-def float_or_cv(text: str) -> float | str:
-    """Return a number that need not be an integer, or the word cv."""
-    return text if text == "cv" else float(click.FLOAT(text))
-
-
-def numbers(text: str) -> Any:
-    """Return a word, a number, or a list of numbers separated by commas."""
-    try:
-        found = [float(part) for part in text.split(",")]
-    except ValueError:
-        if "," in text:
-            raise click.BadParameter(f"expected a list of numbers, got {text!r}.") from None
-        return text
-    return found if "," in text else found[0]
 
 
 def integers(flag: str, value: str) -> list[int]:
@@ -112,7 +60,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
         if key in chosen:
             raise ParameterError(f"--param: expected {key} once, got it twice. Leave out {pair}.")
         try:
-            chosen[key] = json.loads(value, parse_int=_int_or_float)
+            chosen[key] = json.loads(value, parse_int=int_or_float)
         except RecursionError:
             raise ParameterError(f"--param {key}: expected a value, got nested lists.") from None
         except ValueError:

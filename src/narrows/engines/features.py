@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 from scipy import sparse
 
-from narrows.solve.errors import DataError
+from narrows.errors import DataError
 
 _NAMED = 5  # features that a message lists
 

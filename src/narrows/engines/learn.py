@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from narrows.engines import local
 from narrows.engines.features import Features
+from narrows.errors import DataError, ParameterError
 from narrows.io.arrays import get, put
 from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.dataset import Dataset
@@ -32,7 +33,6 @@ from narrows.moments.labels import joined, one_a_row, weights
 from narrows.moments.mapped import Mapped
 from narrows.moments.state import checked_rows
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import stacked
 from narrows.text.base import Vectoriser
 

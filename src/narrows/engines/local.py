@@ -8,8 +8,8 @@ from typing import Any
 from scipy import sparse
 
 from narrows.engines.features import Features
+from narrows.errors import WidthError
 from narrows.families._errors import errors_named_after
-from narrows.solve.errors import WidthError
 from narrows.solve.sums import widened
 
 

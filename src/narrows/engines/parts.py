@@ -20,8 +20,10 @@ from narrows.engines.features import Features, PartFeatures
 from narrows.engines.learn import Part, add_parts
 from narrows.engines.rows import SpreadRows
 from narrows.engines.tree import LIMIT
+from narrows.errors import DataError, ParameterError, warn
 from narrows.io.chunk import LABELS, Options
-from narrows.io.formats import SUFFIXES, common_format, format_of, parts_of
+from narrows.io.formats import common_format, format_of, parts_of
+from narrows.io.kinds import SUFFIXES
 from narrows.io.formats.arrow import INDICES, VALUES
 from narrows.io.formats.parquet import FORMAT as TABLE
 from narrows.io.parts import SIZE, FilePart
@@ -29,7 +31,6 @@ from narrows.io.source import Source, check_kind, check_terms, is_of_texts, reme
 from narrows.io.streams import expand_patterns
 from narrows.moments.cross import MOST
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import DataError, ParameterError, warn
 from narrows.text import Tfidf
 from narrows.text.base import Vectoriser
 

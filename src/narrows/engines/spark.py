@@ -19,7 +19,7 @@ from narrows.engines import spark_rows as rows
 from narrows.engines.engine import Engine, Function, Piece
 from narrows.engines.learn import add_parts
 from narrows.engines.parts import partition
-from narrows.solve.errors import DataError
+from narrows.errors import DataError
 
 NAME = "narrows.spark"  # for messages
 GATHER = 64_000_000  # bytes that one task adds up, and that come to this process at a time

@@ -16,10 +16,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
+from narrows.errors import ParameterError
 from narrows.evaluate.methods import Ours, Rival, States, method_of
 from narrows.moments.labels import joined, one_a_row
 from narrows.moments.state import checked_rows
-from narrows.solve.errors import ParameterError
 
 ALL = "all columns"
 CLASSIFIERS: dict[str, Callable[[], Any]] = {

@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from narrows.criteria import BETWEEN
+from narrows.errors import ParameterError
 from narrows.evaluate.figure import COLOURS, new_figure
 from narrows.families._online import OnlineProjector
 from narrows.families.centroid import OC
 from narrows.moments.state import checked_rows
-from narrows.solve.errors import ParameterError
 
 _DEPENDENT = 1e-12  # relative to the largest: a smaller eigenvalue is rounding error
 _STYLES = ("-", "--", "-.", ":")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from narrows.errors import ParameterError, printable
 from narrows.families._project import Projector
 from narrows.families._select import PerClassSelector, Selector
-from narrows.solve.errors import ParameterError
 
 
 def summary(estimator: Any) -> dict[str, Any]:
@@ -121,18 +121,6 @@ def _per_class(estimator: Any, top: int) -> dict[str, Any]:
             entry["more"] = bool(sums[j, k] / stats.counts[j] > mean[k])
         answer[str(label)] = best
     return answer
-
-
-def printable(name: Any) -> str:
-    """Return a name without line ends and control characters, for printing."""
-    return str(name) if str(name).isprintable() else repr(str(name))
-
-
-def escaped(text: str) -> str:
-    """Return a line with control characters escaped, for a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def n_classes(summary: dict[str, Any]) -> str:

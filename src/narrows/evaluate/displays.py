@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from narrows.errors import ParameterError
 from narrows.evaluate.comparison import ALL, Line
 from narrows.evaluate.figure import COLOURS, new_figure
 from narrows.families._held_out import HeldOutSelector
 from narrows.families._select import Selector
-from narrows.solve.errors import ParameterError
 
 Place = Literal["right", "below"]
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import subspace_angles
 
+from narrows.errors import ParameterError
 from narrows.families.aligned import check_same_features, components_of
-from narrows.solve.errors import ParameterError
 
 
 def drift(a: Any, b: Any) -> np.ndarray:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError, ParameterError
 from narrows.evaluate.comparison import Fold, split
 from narrows.io.chunk import TEXT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.source import Source, check_kind
 from narrows.moments.labels import joined
-from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.sums import widened
 from narrows.text.base import Vectoriser
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,17 @@ from sklearn.feature_selection import SelectKBest, chi2, f_classif
 from sklearn.random_projection import SparseRandomProjection
 from threadpoolctl import threadpool_limits
 
-from narrows import families
+from narrows.errors import ParameterError, did_you_mean
 from narrows.families import total
 from narrows.families._additive import Additive
 from narrows.families._base import Estimator
 from narrows.families._online import OnlineProjector
 from narrows.families._select import Selector
+from narrows.families.methods import METHODS
 from narrows.families.online_srda import OnlineSRDA
 from narrows.moments.state import Second
 from narrows.moments.stats import ClassStats
 from narrows.solve.columns import take
-from narrows.solve.errors import ParameterError
 from narrows.solve.threads import CORES
 
 # of a state: presence, second moments, samples kept, and folds
@@ -150,16 +149,10 @@ def method_of(method: Any) -> Ours | Rival:
     if isinstance(method, Estimator):
         return Ours(repr(method), method)
     name = str(method).lower()
-    ours = {known.lower(): kind for known, kind in families.METHODS.items()}
+    ours = {known.lower(): kind for known, kind in METHODS.items()}
     if name in ours:
         return Ours(name, ours[name]())
     if name in RIVALS:
         return Rival(name, RIVALS[name])
     hint = did_you_mean(name, [*ours, *RIVALS])
     raise ParameterError(f"compare: expected the name of a method, got {method!r}. {hint}")
-
-
-def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """Return advice on a name that is not among those known, for messages."""
-    near = get_close_matches(name, known := list(known), n=1)
-    return f"Did you mean {shown(near[0])}?" if near else f"Choose from {', '.join(sorted(known))}."

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.errors import ParameterError
 from narrows.families._select import Selector
-from narrows.solve.errors import ParameterError
 
 
 @dataclass(frozen=True)

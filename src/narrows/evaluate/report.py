@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import ParameterError, printable
 from narrows.evaluate.comparison import ALL, Line
-from narrows.evaluate.describe import details, printable, summary
+from narrows.evaluate.describe import details, summary
 from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay, ScatterDisplay
 from narrows.evaluate.figure import as_svg, new_figure
 from narrows.evaluate.folds import Folds
@@ -25,7 +26,6 @@ from narrows.families._select import PerClassSelector, Selector
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.io.source import is_of_texts
-from narrows.solve.errors import ParameterError
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # selected features that are listed

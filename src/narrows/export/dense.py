@@ -10,11 +10,11 @@ import numpy as np
 from safetensors.numpy import save_file
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.errors import ParameterError
 from narrows.export.graph import steps_of
 from narrows.families._project import Projector
 from narrows.families._select import Selector
 from narrows.io.atomic import replacing
-from narrows.solve.errors import ParameterError
 
 _WHO = "to_sentence_transformers"
 

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.errors import ParameterError
 from narrows.export.converters import register_converters
 from narrows.export.graph import (
     Graph,
@@ -24,7 +25,6 @@ from narrows.export.graph import (
 from narrows.families._base import Estimator
 from narrows.families._classifier import Classifier
 from narrows.io.extras import needing
-from narrows.solve.errors import ParameterError
 from narrows.text.base import Vectoriser
 
 OPSET, IR_VERSION = 15, 8  # onnxruntime has had both since 1.10

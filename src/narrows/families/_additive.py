@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
+from narrows.errors import RangeError
 from narrows.families._atomic import atomic
 from narrows.families._base import Estimator, Fitted
 from narrows.families._engines import accepts_collections
@@ -19,7 +20,6 @@ from narrows.moments.labels import SMALLEST_WEIGHT, weights
 from narrows.moments.priors import check_word
 from narrows.moments.state import Second, checked_rows
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import RangeError
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
 

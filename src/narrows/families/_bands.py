@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 
+from narrows.errors import ParameterError
 from narrows.families._additive import Additive
 from narrows.families._parameters import (
     check,
@@ -20,7 +21,6 @@ from narrows.moments.bands import Bands
 from narrows.moments.cross import MOST
 from narrows.moments.mapped import Mapped
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import ParameterError
 
 
 def _takes_stats(estimator: Any) -> bool:

@@ -15,12 +15,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from narrows.errors import ParameterError
 from narrows.families._atomic import atomic, lock_of
 from narrows.families._engines import engine_of
 from narrows.families._errors import errors_named_after, feature_name
 from narrows.families._parameters import copied, same
 from narrows.moments.labels import check_among
-from narrows.solve.errors import ParameterError
 from narrows.solve.foreign import numbers_expected, samples_as_numpy
 from narrows.solve.sums import all_finite, with_one_index_type
 

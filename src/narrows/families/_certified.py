@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from narrows.errors import ParameterError
 from narrows.families._additive import Additive
 from narrows.families._errors import errors_named_after
 from narrows.families._folds import is_cv
@@ -31,7 +32,6 @@ from narrows.solve.certificate import (
     order_of,
     unsure,
 )
-from narrows.solve.errors import ParameterError
 
 FOLDS = 10  # by which a result is certified
 _BLOCK = 1 << 16  # samples that are copied at a time

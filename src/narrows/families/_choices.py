@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from narrows.errors import ParameterError
 from narrows.families._base import read_only
 from narrows.families._cross import CrossProjector
 from narrows.families._discriminant import Discriminant
@@ -16,7 +17,6 @@ from narrows.families._project import Directions, RankedProjector
 from narrows.families._solved import Found, ridge_curve
 from narrows.moments.cross import MOST
 from narrows.solve.components import by_components, curve_of
-from narrows.solve.errors import ParameterError
 from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 from narrows.solve.ridge import Curve, choose, chosen
 from narrows.solve.scatter import Scatter

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from narrows.criteria import Criterion
+from narrows.errors import ParameterError, RangeError, WidthError, warn
 from narrows.families._additive import Additive
 from narrows.families._atomic import atomic
 from narrows.families._base import Estimator, Fitted
@@ -23,7 +24,6 @@ from narrows.moments.state import Second, checked_rows
 from narrows.moments.stats import ClassStats
 from narrows.solve.centred import LARGEST, Centred, occupied
 from narrows.solve.eigen import set_signs
-from narrows.solve.errors import ParameterError, RangeError, WidthError, warn
 from narrows.solve.exact import criterion_eigh
 from narrows.solve.scatter import Answer, Scatter, leading, rule
 from narrows.solve.sums import HUGE, TINY

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from traceback import walk_tb
 from typing import Any
 
-from narrows.solve.errors import RangeError, called, named
+from narrows.errors import RangeError, called, named
 
 # modules whose functions know no estimator
 _NAMELESS = (

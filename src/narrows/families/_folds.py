@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from narrows.errors import ParameterError
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import ParameterError
 
 FOLDS = 5  # of the state of an estimator with such a parameter
 

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from narrows.errors import warn
 from narrows.families._base import read_only
 from narrows.families._folds import FOLDS, check_filled, check_folds, is_cv
 from narrows.families._select import Selection, Selector
 from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve import columns
-from narrows.solve.errors import warn
 from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from narrows.criteria import Criterion
+from narrows.errors import ParameterError
 from narrows.families._atomic import atomic
 from narrows.families._engines import accepts_collections
 from narrows.families._parameters import check, check_flags, check_whole, is_number
@@ -15,7 +16,6 @@ from narrows.families._project import Directions, RankedProjector
 from narrows.families._sequential import Sequential
 from narrows.families._streams import Stream
 from narrows.solve.eigen import set_signs
-from narrows.solve.errors import ParameterError
 from narrows.solve.schema import SchemaError
 from narrows.solve.span import Span
 from narrows.solve.span_rules import Rule, Start

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 
 
 def same(a: Any, b: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.errors import ParameterError
 from narrows.families._atomic import lock_of
 from narrows.families._base import Fitted
 from narrows.families._cross import CrossProjector
@@ -18,7 +19,6 @@ from narrows.families._solved import Solved
 from narrows.moments.mapped import Mapped
 from narrows.moments.maps import Map
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import ParameterError
 
 
 class InPasses(CrossProjector):

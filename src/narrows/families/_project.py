@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import NotFittedError
 
 from narrows.criteria import Criterion
+from narrows.errors import ParameterError
 from narrows.families._additive import Additive
 from narrows.families._base import Estimator, read_only
 from narrows.families._engines import accepts_collections
@@ -19,7 +20,6 @@ from narrows.families._folds import is_cv
 from narrows.families._parameters import check_whole
 from narrows.moments.stats import ClassStats
 from narrows.solve.eigen import set_signs
-from narrows.solve.errors import ParameterError
 from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 from narrows.solve.products import product
 

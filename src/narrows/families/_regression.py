@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import RangeError
 from narrows.families._project import Directions
 from narrows.families._streams import Arrivals
 from narrows.moments.labels import arrivals
 from narrows.solve.eigen import set_signs
-from narrows.solve.errors import RangeError
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_merge import merged
 from narrows.solve.rls_read import Model, Reading

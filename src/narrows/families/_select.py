@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
 from narrows.criteria import Criterion
+from narrows.errors import ParameterError, warn
 from narrows.families._additive import Additive
 from narrows.families._base import read_only
 from narrows.families._engines import accepts_collections
@@ -19,7 +20,6 @@ from narrows.families._folds import is_cv
 from narrows.families._parameters import check, is_integer
 from narrows.moments.stats import ClassStats
 from narrows.solve import columns
-from narrows.solve.errors import ParameterError, warn
 from narrows.solve.held_out import NO_CURVE, HeldOutCurve
 
 _SIZES = ("n_features", "energy", "threshold", "per_class")

@@ -9,9 +9,9 @@ from scipy.linalg import orthogonal_procrustes
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from narrows.errors import ParameterError
 from narrows.families._base import read_only
 from narrows.families._project import Projector
-from narrows.solve.errors import ParameterError
 from narrows.solve.foreign import numbers_expected, samples_as_numpy
 from narrows.solve.products import product
 

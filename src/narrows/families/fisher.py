@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from narrows.criteria import BETWEEN, HALFWAY, TOTAL, Criterion, held_out_gain
+from narrows.errors import ParameterError
 from narrows.families._held_out import HeldOutSelector
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
@@ -17,7 +18,6 @@ from narrows.moments.priors import second_for
 from narrows.moments.state import Second
 from narrows.moments.stats import ClassStats
 from narrows.solve import columns
-from narrows.solve.errors import ParameterError
 from narrows.solve.span import Span
 from narrows.solve.span_rules import ILDARule
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from narrows.errors import WidthError
 from narrows.families._base import Fitted
 from narrows.families._discriminant import Ridged
 from narrows.families._errors import errors_named_after
@@ -28,7 +29,6 @@ from narrows.moments.mapped import Mapped
 from narrows.moments.random_features import KERNELS, MOST_HIDDEN, RandomFeatures
 from narrows.moments.stats import ClassStats
 from narrows.solve.drift import Kept, by_time, leads
-from narrows.solve.errors import WidthError
 from narrows.solve.ridge import GRID, TIMID, chosen, curve
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 from narrows.solve.schema import SchemaError

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import ParameterError, RangeError
 from narrows.families._choices import HeldOutDiscriminant
 from narrows.families._folds import is_cv
 from narrows.families._parameters import check, check_whole, is_number
 from narrows.moments.cross import MOST
 from narrows.solve.centred import Centred
 from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
-from narrows.solve.errors import ParameterError, RangeError
 from narrows.solve.exact import total_space, with_rule
 from narrows.solve.scatter import Answer, Scatter, discriminants, rank_within
 

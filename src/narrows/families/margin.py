@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from narrows.criteria import Criterion
+from narrows.errors import warn
 from narrows.families._bands import InBands
 from narrows.families._choices import KEPT, ByHeldOut
 from narrows.families._cross import CriterionCrossProjector
@@ -16,7 +17,6 @@ from narrows.families._select import CriterionSelector, Selection
 from narrows.families._solved import Found
 from narrows.moments.priors import second_for
 from narrows.moments.state import Second
-from narrows.solve.errors import warn
 from narrows.solve.margins import choose_eps
 from narrows.solve.scatter import Answer, Scatter, leading
 

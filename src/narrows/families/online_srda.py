@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from sklearn.exceptions import NotFittedError
 
+from narrows.errors import ParameterError, warn
 from narrows.families._atomic import atomic, lock_of
 from narrows.families._classifier import Classifier, Decision
 from narrows.families._engines import accepts_collections
@@ -23,7 +24,6 @@ from narrows.families._parameters import (
 from narrows.families._regression import Regression, Weights, check_range, merged_states
 from narrows.families._sequential import Sequential
 from narrows.moments.labels import indicator, is_matrix, weights
-from narrows.solve.errors import ParameterError, warn
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_read import Reading
 from narrows.solve.rls_rule import Rule

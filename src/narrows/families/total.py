@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from narrows.criteria import TOTAL, Criterion
+from narrows.errors import ParameterError
 from narrows.families._cross import CriterionCrossProjector
 from narrows.families._online import OnlineProjector
 from narrows.families._parameters import check, is_number
@@ -15,7 +16,6 @@ from narrows.families._select import CriterionSelector
 from narrows.families._streams import Stream
 from narrows.moments.cross import MOST
 from narrows.moments.state import Second
-from narrows.solve.errors import ParameterError
 
 
 class VarianceFS(CriterionSelector):

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from narrows.errors import ParameterError, WidthError
 from narrows.families._additive import Additive
 from narrows.families._atomic import atomic
 from narrows.families._base import Fitted
@@ -19,7 +20,6 @@ from narrows.families._parameters import check_whole, copied, same
 from narrows.moments.cross import MOST
 from narrows.moments.labels import as_array, check_among, union, weights
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import ParameterError, WidthError
 from narrows.solve.foreign import numbers_expected, samples_as_numpy
 from narrows.solve.sums import blocks
 

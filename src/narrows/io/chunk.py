@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError, ParameterError
 from narrows.io.lines import MAX_LINE_MB
-from narrows.solve.errors import DataError, ParameterError
 
 
 def names_of_texts(text: Any) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import IO, Any, NamedTuple
 
-from narrows.solve.errors import DataError
+from narrows.errors import DataError
 
 
 class Kind(NamedTuple):

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from scipy import sparse
 
+from narrows.errors import DataError, ParameterError, warn
 from narrows.io import compression
 from narrows.io.chunk import Chunk, Options, Position, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
@@ -17,7 +18,6 @@ from narrows.io.formats.base import Format
 from narrows.io.parts import FilePart, Range, n_lines_before
 from narrows.io.source import Source, remembered
 from narrows.io.streams import StandardInput, display_name
-from narrows.solve.errors import DataError, ParameterError, warn
 from narrows.text.base import Vectoriser
 
 
@@ -235,13 +235,13 @@ class Dataset:
             return
         compressed = format_of(path)[1]
         with open(path, "rb") as raw, compression.decompressed(raw, path, compressed) as stream:
-            part = None if self.format.is_binary else self._part
+            part = None if self.format.kind.is_binary else self._part
             yield stream if part is None else io.BufferedReader(Range(raw, part)), raw
 
     def _options_of(self, part: FilePart) -> Options:
         """Return options with what the reader has to know to read a part of a file."""
         options, format = self.options, self.format
-        if format.is_binary:
+        if format.kind.is_binary:
             return options.replace(after=part.first).with_found({"stop": part.last})
         if not format.has_header or not part.first:
             return options
@@ -256,7 +256,7 @@ class Dataset:
             yield
         except DataError as error:
             part = self._part
-            if part is None or not part.first or error.line is None or self.format.is_binary:
+            if part is None or not part.first or error.line is None or self.format.kind.is_binary:
                 raise
             line = error.line + n_lines_before(part)
             raise DataError(error.path, error.problem, line) from None

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from narrows.solve.errors import DataError
+from narrows.errors import DataError
 
 BLOCK = 1 << 22  # bytes at a time
 MAX_LINE_MB = 256

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import TEXT, Options, names_of_texts, plain_texts
 from narrows.io.formats.base import Format
-from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.schema import (
     COUNT,
     SORTED,
@@ -120,7 +120,7 @@ def remembered(source: Source, options: Options, format: Format) -> dict[str, An
         found.pop("text", None)
     elif options.text is not None:
         found.pop("vector", None)
-    elif source.tfidf is not None and "text" in found and not format.holds_texts:
+    elif source.tfidf is not None and "text" in found and not format.kind.holds_texts:
         found["text"] = source.text or (TEXT,)
     return found
 

@@ -23,6 +23,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.errors import DataError, ParameterError
 from narrows.families._atomic import lock_of
 from narrows.families._base import Estimator, Fitted
 from narrows.io.atomic import replacing
@@ -36,7 +37,6 @@ from narrows.io.entries import (
     steps_described,
 )
 from narrows.io.source import Source
-from narrows.solve.errors import DataError, ParameterError
 from narrows.solve.schema import SchemaError, check_plain
 from narrows.text.base import Vectoriser
 

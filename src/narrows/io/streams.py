@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from narrows.solve.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError
 
 _MARK = b"\xef\xbb\xbf"  # of byte order
 

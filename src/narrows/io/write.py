@@ -10,11 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError, ParameterError
 from narrows.io import compression, formats
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Chunk, Options, row_of
 from narrows.io.formats.base import Format, Writer, label_name
-from narrows.solve.errors import DataError, ParameterError
+from narrows.io.kinds import output_kind
 from narrows.solve.sums import blocks, widened
 
 _CELLS = 4_000_000  # of sparse samples that become dense at a time, at most
@@ -210,19 +211,8 @@ def output_format(path: str, texts: bool = False) -> tuple[Format, str]:
     ParameterError
         The suffix is not supported, or is not for texts, or only for texts.
     """
-    if path == "-":
-        return (formats.FOR_TEXTS if texts else formats.FOR_ROWS), ""
-    format, compressed = formats.format_of(path)
-    kinds = ("numbers", "texts")
-    if not format.is_written:
-        problem = f"expected a format to write, got {format.name}, which narrows only reads."
-        raise ParameterError(f"{path}: {problem} Write to {formats.SUFFIXES[kinds[texts]]}.")
-    if format.holds_texts != texts:
-        problem = f"expected a format for {kinds[texts]}, got one for {kinds[not texts]}."
-        names = formats.SUFFIXES[kinds[texts]]
-        other = ", or reduce the texts with transform" * texts
-        raise ParameterError(f"{path}: {problem} Write to {names}{other}.")
-    return format, compressed
+    kind, compressed = output_kind(path, texts)
+    return formats.of_kind(kind), compressed
 
 
 def count_rows(written: str, path: str, first: Chunk) -> int:

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from narrows.errors import RangeError
 from narrows.moments.folds import FAINT, GONE
 from narrows.moments.labels import union
 from narrows.moments.origin import Moments, Origin, about, is_far
 from narrows.moments.readings import Readings
 from narrows.moments.squares import warn_of_lost_digits
-from narrows.solve.errors import RangeError
 from narrows.solve.sums import HUGE
 
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import blas
 
+from narrows.errors import WidthError
 from narrows.moments.batch import Batch
 from narrows.moments.moment import Shift
 from narrows.moments.products import (
@@ -32,7 +33,6 @@ from narrows.moments.products import (
     to_wait,
 )
 from narrows.moments.squares import NOISE, TotalSquares
-from narrows.solve.errors import WidthError
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import blocks, canonical, widened, with_values
 

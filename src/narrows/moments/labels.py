@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from narrows.solve.errors import RangeError
+from narrows.errors import RangeError
 from narrows.solve.foreign import as_numpy
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay finite

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import RangeError
 from narrows.moments.bands import Bands
 from narrows.moments.kept import EVERY
 from narrows.moments.labels import indicator
@@ -16,7 +17,6 @@ from narrows.moments.maps import Map
 from narrows.moments.random_features import RandomFeatures
 from narrows.moments.state import checked_rows
 from narrows.moments.stats import ClassStats
-from narrows.solve.errors import RangeError
 from narrows.solve.ridge import HeldOut
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import SchemaError

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 
 _POWERS = {"empirical": 1.0, "sqrt": 0.5, "balanced": 0.0}
 

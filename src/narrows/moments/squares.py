@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from narrows.errors import warn
 from narrows.moments.batch import Batch
 from narrows.moments.moment import Shift, TableMoment
 from narrows.moments.table import Table
-from narrows.solve.errors import warn
 
 NOISE = 4 * float(np.finfo(np.float64).eps)  # of a sum of squares: its rounding
 _DIGITS = 6  # of each variance, that a subtraction promises to leave

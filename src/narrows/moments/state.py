@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from narrows.errors import ParameterError
 from narrows.moments.algebra import Algebra
 from narrows.moments.batch import Batch, ToKeep, add_all
 from narrows.moments.cross import COORDINATES, Cross
@@ -18,7 +19,6 @@ from narrows.moments.kept import Kept
 from narrows.moments.labels import indicator
 from narrows.moments.origin import Moments, Origin, middle
 from narrows.moments.squares import ClassSquares, TotalSquares
-from narrows.solve.errors import ParameterError
 from narrows.solve.foreign import numbers_expected, samples_as_numpy
 from narrows.solve.schema import (
     FINITE,

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 
+from narrows.errors import ParameterError
 from narrows.families._parameters import check_whole
 from narrows.moments.labels import as_array
-from narrows.solve.errors import ParameterError
 from narrows.text.hashed import MOST
 
 Row = Mapping[str, Any]

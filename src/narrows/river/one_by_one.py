@@ -15,13 +15,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
+from narrows.errors import ParameterError
 from narrows.families._parameters import check_whole
 from narrows.families._select import Selector
 from narrows.moments.cross import MOST
 from narrows.moments.labels import as_array
 from narrows.river.frames import pandas, rows_of_frame, selected_columns
 from narrows.river.hashing import Row, batches, rows_of
-from narrows.solve.errors import ParameterError
 
 _TRANSFORMERS = (
     "Transformer", "SupervisedTransformer",

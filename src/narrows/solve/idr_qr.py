@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import RangeError
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
-from narrows.solve.errors import RangeError
 from narrows.solve.rows import DenseRows, SparseRows, touched
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
 from narrows.solve.sparse_sums import Places, add_sparse

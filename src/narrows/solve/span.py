@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.errors import RangeError, warn
+from narrows.errors import RangeError, warn
 from narrows.solve.rows import DenseRows, Rows, SparseRows
 from narrows.solve.span_basis import Basis, State
 from narrows.solve.span_rules import ILDARule, Rule, Start

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.solve.errors import RangeError
+from narrows.errors import RangeError
 from narrows.solve.threads import CORES, each
 
 BLOCK = 1 << 18  # numbers in a block of rows or columns: about as many as a core's cache holds

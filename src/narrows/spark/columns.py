@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError
 from narrows.io.formats.arrow import INDICES, VALUES, pyarrow
 from narrows.io.formats.spark_vectors import DENSE, FIELDS, SPARSE
-from narrows.solve.errors import DataError
 
 FEATURES = "features"  # the column of the samples, where none is named
 VECTOR, ARRAY = "vector", "array"  # types of new columns, beside those that Spark has names for

@@ -12,8 +12,8 @@ from pyspark.ml.util import MLReadable, MLWritable
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from narrows.errors import ParameterError
 from narrows.families._base import Estimator as Reduction
-from narrows.solve.errors import ParameterError
 from narrows.spark.frames import fit, predict, transform
 from narrows.spark.stored import Reader, Writer
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.solve.errors import ParameterError
+from narrows.errors import ParameterError
 from narrows.solve.undo import Undo
 
 TOKEN = r"(?u)\b\w+\b"

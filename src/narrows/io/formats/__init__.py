@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+from narrows.errors import DataError, ParameterError
 from narrows.io import compression
 from narrows.io.formats import csv, h5ad, jsonl, npy, npz, parquet, svmlight
 from narrows.io.formats.base import Format
+from narrows.io.kinds import Kind, kind_of
 from narrows.io.parts import FilePart
-from narrows.solve.errors import DataError, ParameterError
 
 # standard input has the first format whose `first_row` matches: vague patterns come last
 FORMATS = (
     svmlight.FORMAT, parquet.FORMAT, npz.FORMAT, npy.FORMAT, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT,
 )  # fmt: skip
-FOR_ROWS, FOR_TEXTS = csv.FORMAT, jsonl.FORMAT  # of standard output
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
 
 
@@ -27,15 +27,13 @@ def format_of(path: str) -> tuple[Format, str]:
     ParameterError
         The suffix is not supported.
     """
-    suffix, compressed = compression.suffix_of(path)
-    for format in FORMATS:
-        if suffix in format.suffixes and not (compressed and format.is_binary):
-            return format, compressed
-    suffix += compressed
-    raise ParameterError(
-        f"{path}: expected a file that ends in {listed(FORMATS)}, got {suffix or 'no suffix'}. "
-        f"Convert the file; {compression.SUFFIXES} may follow the suffix of a text format."
-    )
+    kind, compressed = kind_of(path)
+    return of_kind(kind), compressed
+
+
+def of_kind(kind: Kind) -> Format:
+    """Return the format of a kind of files."""
+    return next(format for format in FORMATS if format.kind is kind)
 
 
 def parts_of(path: str, size: int) -> list[str | FilePart]:
@@ -80,17 +78,3 @@ def format_of_row(row: bytes) -> Format:
         f"{name}: expected one of {names}, got a file that starts with {row[:40]!r}. "
         "Write it to a file, whose suffix names the format."
     )
-
-
-def listed(formats: Iterable[Format]) -> str:
-    """Return the suffixes of formats, for messages."""
-    return ", ".join(suffix for format in formats for suffix in format.suffixes)
-
-
-SUFFIXES = {
-    "numbers": listed(f for f in FORMATS if f.is_written and not f.holds_texts),  # to write
-    "texts": listed(format for format in FORMATS if format.holds_texts),
-    "text_files": listed(format for format in FORMATS if not format.is_binary),
-    "binary_files": listed(format for format in FORMATS if format.is_binary),
-    "compressed": compression.SUFFIXES,
-}

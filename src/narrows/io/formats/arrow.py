@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError
 from narrows.io.chunk import CLASSES, check_text, check_whole, indicator, row_of
 from narrows.io.extras import needing
 from narrows.io.formats.spark_vectors import is_spark_vector, spark_vectors
-from narrows.solve.errors import DataError
 
 INDICES, VALUES = "indices", "values"
 LARGEST = np.iinfo(np.int32).max  # n_features of sparse samples

@@ -9,9 +9,10 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
+from narrows.errors import ParameterError
 from narrows.io.chunk import LABELS, Chunk, Options
+from narrows.io.kinds import Kind
 from narrows.io.parts import FilePart
-from narrows.solve.errors import ParameterError
 
 
 class Writer(Protocol):
@@ -36,10 +37,8 @@ class Format:
 
     Parameters
     ----------
-    name : str
-        How messages call it.
-    suffixes : tuple of str
-        The suffixes of its files.
+    kind : Kind
+        What its suffixes say.
     read : callable
         Turns a binary stream, the file's name and the options into chunks.
     writer : callable, optional
@@ -61,10 +60,6 @@ class Format:
     first_row : pattern of bytes, optional
         What the first row of standard input in this format matches as a whole; None for formats
         that are not read from standard input.
-    is_binary : bool
-        Whether files are compressed by the format itself, not by a suffix such as ``.gz``.
-    holds_texts : bool
-        Whether a sample is always a text, not numbers.
     has_header : bool
         Whether the first row names the columns.
     may_widen : bool
@@ -77,8 +72,7 @@ class Format:
     narrows.io.formats.FORMATS : All of them.
     """
 
-    name: str
-    suffixes: tuple[str, ...]
+    kind: Kind
     read: Callable[[IO[bytes], str, Options], Iterator[Chunk]]
     writer: Callable[..., Writer] = _none
     options: Sequence[str] = ()
@@ -87,20 +81,18 @@ class Format:
     pipe_needs: Mapping[str, str] = field(default_factory=dict)
     cut: Callable[[str, int], list[FilePart]] | None = None
     first_row: re.Pattern[bytes] | None = None
-    is_binary: bool = False
-    holds_texts: bool = False
     has_header: bool = False
     may_widen: bool = False
     labels_apart: bool = False
 
     def is_text(self, options: Options) -> bool:
         """Whether the samples of files read with these options are texts, not numbers."""
-        return self.holds_texts or (options.text is not None and "text" in self.options)
+        return self.kind.holds_texts or (options.text is not None and "text" in self.options)
 
     @property
-    def is_written(self) -> bool:
-        """Whether there is a writer."""
-        return self.writer is not _none
+    def name(self) -> str:
+        """How messages call it."""
+        return self.kind.name
 
     def check_labels_apart(self, paths: Sequence[str], options: Options) -> None:
         """Raise where one file of labels stands beside several files of samples."""

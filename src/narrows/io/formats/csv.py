@@ -14,6 +14,8 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError, ParameterError
+from narrows.io import kinds
 from narrows.io.chunk import (
     TEXT,
     Chunk,
@@ -26,7 +28,6 @@ from narrows.io.chunk import (
 from narrows.io.formats.base import Format, column_names, label_name, whole
 from narrows.io.lines import Lines, weight
 from narrows.io.parts import by_rows
-from narrows.solve.errors import DataError, ParameterError
 
 _CELLS = 1_000_000  # in a chunk, at most
 _SHOWN = 40  # characters of a cell in a message
@@ -266,7 +267,7 @@ class _Writer:
 
 
 FORMAT = Format(
-    "CSV", (".csv",), read, _Writer, options=("label", "text", "csv_safe"),
+    kinds.CSV, read, _Writer, options=("label", "text", "csv_safe"),
     survey=survey, surveyed={"number_labels": all}, cut=by_rows,
     first_row=re.compile(rb".*,.*"), has_header=True,
 )  # fmt: skip

@@ -14,6 +14,8 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError, ParameterError, warn
+from narrows.io import kinds
 from narrows.io.chunk import (
     Chunk,
     Options,
@@ -24,7 +26,6 @@ from narrows.io.chunk import (
 )
 from narrows.io.extras import needing
 from narrows.io.formats.base import Format
-from narrows.solve.errors import DataError, ParameterError, warn
 from narrows.solve.sums import blocks
 
 _CELLS = 4_000_000  # numbers in a chunk, at most, unless a sample has more
@@ -332,4 +333,4 @@ def _first_lines(code: np.ndarray, n: int) -> list[int]:
     return first.tolist()
 
 
-FORMAT = Format(".h5ad", (".h5ad",), read, options=("label",), is_binary=True)
+FORMAT = Format(kinds.H5AD, read, options=("label",))

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
+from narrows.errors import DataError
+from narrows.io import kinds
 from narrows.io.chunk import TEXT, Chunk, Labels, Options
 from narrows.io.formats.base import Format
 from narrows.io.lines import Lines
 from narrows.io.parts import by_lines
-from narrows.solve.errors import DataError
 
 
 def _refuse_constant(constant: str) -> None:
@@ -98,6 +99,6 @@ class _Writer:
 
 
 FORMAT = Format(
-    "JSON lines", (".jsonl",), read, _Writer, options=("label", "text", "split"),
-    cut=by_lines, first_row=re.compile(rb"\{.*"), holds_texts=True,
+    kinds.JSONL, read, _Writer, options=("label", "text", "split"),
+    cut=by_lines, first_row=re.compile(rb"\{.*"),
 )  # fmt: skip

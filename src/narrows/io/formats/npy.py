@@ -11,11 +11,13 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError, ParameterError, warn
+from narrows.io import kinds
 from narrows.io.chunk import Chunk, Options, check_text, check_whole
 from narrows.io.formats.base import Format
-from narrows.solve.errors import DataError, ParameterError, warn
 from narrows.solve.sums import blocks
 
+_NAME = kinds.NPY.name
 _CELLS = 4_000_000  # in a chunk, at most
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -48,8 +50,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
 
 def _labels(path: str, n: int, files: ExitStack) -> _Array:
     """Return the labels in a file, which stays open."""
-    if not path.endswith(SUFFIX):
-        problem = f"label (--label): expected a {SUFFIX} file of labels, got {path!r}."
+    if not path.endswith(kinds.NPY.suffixes):
+        problem = f"label (--label): expected a {_NAME} file of labels, got {path!r}."
         raise ParameterError(f"{problem} Name the file beside that of the samples.")
     if not os.path.isfile(path):
         raise FileNotFoundError(2, "no such file", path)
@@ -99,7 +101,7 @@ class _Array:
                 raise ValueError(f"version {version}")
             self.shape, self.by_column, self.dtype = _HEADERS[version](stream)
         except Exception as error:  # the parser raises what Python's tokenizer does, and others
-            problem = f"expected a {SUFFIX} file, got another file, or a damaged one"
+            problem = f"expected a {_NAME} file, got another file, or a damaged one"
             first_line = str(error).partition("\n")[0]
             raise DataError(name, f"{problem}: {first_line}") from None
         if self.dtype.kind not in kinds or self.dtype.itemsize == 0:
@@ -149,11 +151,11 @@ class _Writer:
         if y is not None and not self.has_labels:
             self.has_labels = True
             warn(
-                f"{SUFFIX} files: expected samples without labels, got some with labels, which are "
+                f"{_NAME} files: expected samples without labels, got some with labels, which are "
                 "left out. Write to .npz to keep them."
             )
         if X.shape[1] != self.width:
-            before = f"{SUFFIX} files: expected {self.width} columns, as in the rows before, got"
+            before = f"{_NAME} files: expected {self.width} columns, as in the rows before, got"
             advice = "Set width (--width), or write to .npz."
             raise ParameterError(f"{before} {X.shape[1]}. {advice}")
         for rows in blocks(X.shape[0], max(1, _CELLS // max(1, self.width))):
@@ -179,7 +181,4 @@ class _Writer:
         return header.getvalue()
 
 
-SUFFIX = ".npy"
-FORMAT = Format(
-    SUFFIX, (SUFFIX,), read, _Writer, options=("label",), is_binary=True, labels_apart=True
-)
+FORMAT = Format(kinds.NPY, read, _Writer, options=("label",), labels_apart=True)

@@ -11,9 +11,10 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError
+from narrows.io import kinds
 from narrows.io.chunk import CLASSES, Chunk, Options, check_numbers
 from narrows.io.formats.base import Format, as_int32
-from narrows.solve.errors import DataError
 from narrows.solve.sums import blocks
 
 _BLOCK = 1 << 20  # bytes that are copied at a time
@@ -177,4 +178,4 @@ class _Array:
             entry.write(np.frombuffer(block, self.dtype).astype(dtype, copy=False).tobytes())
 
 
-FORMAT = Format(".npz", (".npz",), read, _Writer, options=("label",), is_binary=True)
+FORMAT = Format(kinds.NPZ, read, _Writer, options=("label",))

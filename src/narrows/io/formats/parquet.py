@@ -14,6 +14,8 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError
+from narrows.io import kinds
 from narrows.io.chunk import TEXT, Chunk, Options, check_columns, feature_columns, label_column
 from narrows.io.formats.arrow import (
     INDICES,
@@ -31,7 +33,6 @@ from narrows.io.formats.arrow import (
 )
 from narrows.io.formats.base import Format, as_int32, column_names, label_name
 from narrows.io.parts import FilePart, between
-from narrows.solve.errors import DataError
 
 WIDTH = b"narrows.width"  # in the metadata of a file: n_features of sparse samples
 _CELLS = 4_000_000  # of dense samples in a chunk, at most
@@ -329,6 +330,6 @@ class _Writer:
 
 
 FORMAT = Format(
-    "Parquet", (".parquet",), read, _Writer, options=("label", "text", "vector"), is_binary=True,
+    kinds.PARQUET, read, _Writer, options=("label", "text", "vector"),
     cut=cut, may_widen=True,
 )  # fmt: skip

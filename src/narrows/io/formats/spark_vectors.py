@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.solve.errors import DataError
+from narrows.errors import DataError
 
 FIELDS = ("type", "size", "indices", "values")
 SPARSE, DENSE = 0, 1  # what `type` holds; a dense vector has neither size nor indices

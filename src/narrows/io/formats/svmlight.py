@@ -14,11 +14,12 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from narrows.errors import DataError, ParameterError
+from narrows.io import kinds
 from narrows.io.chunk import CLASSES, Chunk, Options, indicator, row_of
 from narrows.io.formats.base import Format, whole
 from narrows.io.lines import Lines
 from narrows.io.parts import by_lines
-from narrows.solve.errors import DataError, ParameterError
 
 _TOKEN = re.compile(rb"[^\s#]*")
 _EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
@@ -238,7 +239,7 @@ def _by_row(rows: sparse.csr_array, entries: list) -> Iterator[list]:
 
 
 FORMAT = Format(
-    "svmlight", (".svm", ".svmlight", ".libsvm"), read, _Writer, options=("zero_based",),
+    kinds.SVMLIGHT, read, _Writer, options=("zero_based",),
     survey=survey, surveyed={"zero_based": any, "several_labels": any},
     pipe_needs={
         "zero_based": "standard input, or a pipe: expected zero_based (--zero-based or "

@@ -6,7 +6,10 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from difflib import get_close_matches
+from typing import Any
 
 __all__ = ["DataError", "ParameterError"]
 
@@ -158,3 +161,21 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         level, frame = level + 1, frame.f_back
     who = called.get()
     warnings.warn(named(message, who) if who else message, category, stacklevel=level)
+
+
+def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """Return advice on a name that is not among those known, for messages."""
+    near = get_close_matches(name, known := list(known), n=1)
+    return f"Did you mean {shown(near[0])}?" if near else f"Choose from {', '.join(sorted(known))}."
+
+
+def printable(name: Any) -> str:
+    """Return a name without line ends and control characters, for printing."""
+    return str(name) if str(name).isprintable() else repr(str(name))
+
+
+def escaped(text: str) -> str:
+    """Return a line with control characters escaped, for a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

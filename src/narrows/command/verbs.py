@@ -1,0 +1,258 @@
+"""The verbs: their arguments, options and help. The work is done by other modules, imported late.
+
+So help, wrong usage and completion need neither NumPy nor scikit-learn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from narrows.command import options
+from narrows.command.types import Input, existing
+from narrows.io.kinds import FOR_ROWS, SUFFIXES
+
+OUTPUT = click.option(
+    "-o", "--output", type=click.Path(), required=True, metavar="OUTPUT",
+    help=f"A file that ends in {SUFFIXES['numbers']}; - for {FOR_ROWS.name} on stdout.",
+)  # fmt: skip
+
+
+@options.verb(
+    options.INPUTS, options.METHOD, options.MODEL_OUTPUT, options.PARAMETERS, options.READING,
+    options.TEXTS, options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
+)  # fmt: skip
+def fit(inputs: tuple[str, ...], **given: Any) -> int:
+    """Fit a method to labelled data and save the model.
+
+    \b
+    narrows fit train.svm --method ocfs --n-features 1000 -o model.narrows
+    narrows fit mails.jsonl.gz --split train --method oc -o model.narrows
+    narrows fit tickets.csv --label queue --text body --method srda -o m.narrows
+    narrows fit big.parquet --vector embedding --method srda -o m.narrows
+    narrows fit X.npy --label y.npy --method srda -o model.narrows
+    narrows fit big.svm --method oc -o m.narrows --checkpoint c.narrows --resume
+    narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
+    narrows fit big.svm --method ocfs --tolerance 0.05 -o model.narrows
+    """  # noqa: D301 - click reads the character
+    existing(inputs, given["engine"])
+    from narrows.command import learning
+
+    return learning.fit(inputs, **given)
+
+
+@options.verb(
+    options.MODEL, options.INPUTS, options.MODEL_OUTPUT, options.READING, options.CHECKPOINTS
+)
+def update(model: str, inputs: tuple[str, ...], **given: Any) -> int:
+    """Update a saved model with more rows.
+
+    \b
+    narrows update model.narrows today.svm -o model.narrows
+    producer | narrows update model.narrows - -o new.narrows --one-based
+
+    Exact methods give the same model as a fit to all rows at once. Texts are weighted by the terms
+    and frequencies that were counted when the model was fitted.
+    """  # noqa: D301 - click reads the character
+    existing([model, *inputs])
+    from narrows.command import learning
+
+    return learning.update(model, inputs, **given)
+
+
+@options.verb(
+    options.MODELS, options.MODEL_OUTPUT,
+    short_help="Merge models that were fitted to different rows.",
+)  # fmt: skip
+def merge(models: tuple[str, ...], **given: Any) -> None:
+    """Merge models of the same method that were fitted to different rows.
+
+    \b
+    narrows merge monday.narrows tuesday.narrows -o week.narrows
+
+    Exact for the methods whose states add up, approximate for onlinesrda.
+    """  # noqa: D301 - click reads the character
+    existing(models)
+    from narrows.command import learning
+
+    learning.merge(models, **given)
+
+
+@options.verb(
+    options.MODEL, options.INPUT, OUTPUT, options.READING, options.WRITING, options.ENGINES,
+)  # fmt: skip
+def transform(model: str, input: str, **given: Any) -> int:
+    """Reduce the rows of a file with a saved model.
+
+    \b
+    narrows transform model.narrows test.svm -o reduced.npz
+    narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
+    narrows transform model.narrows 'shards/*.parquet' -o folder --engine dask
+
+    On a cluster the output is a folder, with Parquet files in the order of the rows.
+    """  # noqa: D301 - click reads the character
+    existing([model])
+    existing([input], given["engine"])
+    from narrows.command import transforming
+
+    return transforming.transform(model, input, **given)
+
+
+@options.verb(
+    options.MODEL, options.INPUT, OUTPUT,
+    click.option(
+        "--proba", is_flag=True,
+        help="Write the probability of each class, not only that of the predicted one.",
+    ),
+    options.READING, options.WRITING, short_help="Predict the classes of the rows of a file.",
+)  # fmt: skip
+def predict(model: str, input: str, **given: Any) -> int:
+    """Predict the classes of the rows of a file with a saved model.
+
+    \b
+    narrows predict model.narrows new.csv -o predicted.csv
+    narrows predict model.narrows mails.jsonl.gz --split test -o - --proba
+
+    The output has a row for each row of the input: `probability`, and the predicted class as
+    `label`. Where the input has labels, the share of equal ones is printed.
+    """  # noqa: D301 - click reads the character
+    existing([model, input])
+    from narrows.command import transforming
+
+    return transforming.predict(model, input, **given)
+
+
+@options.verb(
+    options.INPUT, click.argument("output", metavar="OUTPUT"), options.READING, options.WRITING,
+    short_help="Convert a data file to another format.",
+)  # fmt: skip
+def convert(input: str, **given: Any) -> None:
+    """Convert a data file to another format, with the same columns and labels.
+
+    \b
+    narrows convert train.svm train.parquet
+    narrows convert train.csv train.svm.gz
+
+    Files of numbers can be converted to {numbers}; files of texts to {texts}. The output is read
+    again, and its rows are counted.
+    """  # noqa: D301 - click reads the character
+    existing([input])
+    from narrows.command import transforming
+
+    transforming.convert(input, **given)
+
+
+@options.verb(
+    options.MODEL,
+    click.option(
+        "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N",
+        help="Number of columns to show.",
+    ),
+    click.option("--per-class", is_flag=True, help="Show the best columns of each class."),
+    short_help="Show what a saved model has learned.",
+)  # fmt: skip
+def info(model: str, **given: Any) -> None:
+    """Show what a saved model has learned: its rows, classes, and best columns by name.
+
+    \b
+    narrows info model.narrows --top 20 --per-class
+    """  # noqa: D301 - click reads the character
+    existing([model])
+    from narrows.command import reporting
+
+    reporting.info(model, **given)
+
+
+@options.verb(
+    options.INPUT,
+    click.option(
+        "--test", type=Input(), metavar="INPUT",
+        help="Test data; by default a fifth of the rows, or the JSON lines whose `split` is test.",
+    ),
+    click.option(
+        "--methods", default="ocfs,oc,srda,onlinesrda", show_default=True, metavar="A,B,…",
+        help="Methods to compare; see above.",
+    ),
+    click.option(
+        "--dims", default="2,10,100", show_default=True, metavar="P,Q,…",
+        help="Numbers of features or components.",
+    ),
+    click.option(
+        "--classifier", default="svm", show_default=True, metavar="A,B",
+        help="Classifiers: svm, knn, smo.",
+    ),
+    click.option("--cv", type=click.IntRange(2), metavar="N", help="Cross-validate with N folds."),
+    click.option(
+        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="SEED",
+        help="Seed of the random split.",
+    ),
+    click.option(
+        "--report", type=click.Path(), metavar="FILE",
+        help="Write an .html page, and its data as .json beside it.",
+    ),
+    options.READING, options.TEXTS,
+    short_help="Compare methods by the accuracy of a classifier.",
+)  # fmt: skip
+def compare(input: str, **given: Any) -> int:
+    """Compare methods: how well a classifier does on the reduced data, by number of dimensions.
+
+    \b
+    narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --classifier svm,knn
+    narrows compare tickets.csv --label queue --text body
+    narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
+    narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
+
+    Methods are those of fit, and of scikit-learn truncatedsvd, sklearn-pca, sparserandomprojection,
+    chi2, f_classif, lineardiscriminantanalysis. JSON lines with a `split` are split by it.
+    """  # noqa: D301 - click reads the character
+    existing([input, given["test"] or input])
+    from narrows.command import reporting
+
+    return reporting.compare(input, **given)
+
+
+@options.verb(
+    click.option(
+        "-o", "--output", type=click.Path(), default="narrows-demo.png", show_default=True,
+        metavar="FILE", help="File for the picture.",
+    ),
+)  # fmt: skip
+def demo(**given: Any) -> None:
+    """Run an example on handwritten digits: a table and a picture.
+
+    \b
+    narrows demo -o digits.png
+
+    The digits come with scikit-learn; the picture needs matplotlib.
+    """  # noqa: D301 - click reads the character
+    from narrows.command import reporting
+
+    reporting.demo(**given)
+
+
+@options.verb(
+    options.MODEL,
+    click.option(
+        "-o", "--output", type=click.Path(), required=True, metavar="OUTPUT",
+        help="A file that ends in .onnx."
+    ),
+    short_help="Export a saved model to ONNX.",
+)  # fmt: skip
+def export(model: str, **given: Any) -> None:
+    """Export a saved model to ONNX, for programs without Python.
+
+    \b
+    narrows export model.narrows -o model.onnx
+
+    The input of an ONNX model is X, float32, of shape (n_samples, n_features). Its outputs are
+    `transformed`, and for methods that predict, `label` and `probabilities`. Texts become vectors
+    outside of it. Needs the extra onnx.
+    """  # noqa: D301 - click reads the character
+    existing([model])
+    from narrows.command import exporting
+
+    exporting.export(model, **given)
+
+
+VERBS = fit, update, merge, transform, predict, convert, info, compare, demo, export
