@@ -26,8 +26,8 @@ MODULES = {
 }
 # a room imports from those before it, and from itself
 ROOMS = [
-    "errors", "solve", "moments", "criteria", "families", "text", "io", "read", "engines", "evaluate",
-    "river", "anndata", "export", "spark", "testing", "command",
+    "errors", "solve", "moments", "criteria", "families", "text", "io", "read", "engines",
+    "evaluate", "river", "anndata", "export", "spark", "testing", "command",
 ]  # fmt: skip
 
 
