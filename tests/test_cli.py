@@ -274,13 +274,14 @@ def test_demo(run, tmp_path):
     pytest.importorskip("matplotlib")
     status, out, err = run("demo")
     assert (status, err) == (0, "")
-    assert "method              dimensions  SVM F1  k-NN F1  seconds" in out
-    table = {line.split()[0]: line.split()[-4:] for line in out.splitlines() if "  " in line}
-    assert float(table["OC()"][1]) > 0.9
-    assert float(table["OCFS(energy=0.8)"][1]) > 0.9
+    assert "\nUse SRDA with 9 dimensions: " in out
+    table = {line.split()[0]: line.split()[1:3] for line in out.splitlines() if "  " in line}
+    assert list(table) == ["method", "all", "srda", "oc", "pca", "ocfs", "f_classif"]
+    assert table["srda"][0] == "9"  # the last of its sizes
+    assert float(table["srda"][1]) > 0.93
     assert (tmp_path / "narrows-demo.png").read_bytes().startswith(b"\x89PNG")
     status, out, _ = run("demo --json -o x.svg")
-    assert json.loads(out)["scores"][0]["method"] == "all columns"
+    assert json.loads(out)["lines"][0]["method"] == "all columns"
     assert "<svg" in (tmp_path / "x.svg").read_text()
 
 

@@ -29,8 +29,13 @@ def test_classes_are_drawn_where_they_are(tmp_path):
     drawn = np.vstack([np.asarray(part.get_offsets()) for part in display.ax_.collections])
     order = np.argsort(y, kind="stable")
     np.testing.assert_allclose(drawn, oc.transform(X)[order][:, :2])
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == ["ant", "bee", "cat", "dog"]
+    names = {text.get_text(): text.get_position() for text in display.ax_.texts}
+    assert list(names) == ["ant", "bee", "cat", "dog"]
+    for label, (x, y_) in names.items():  # moved up or down only
+        median = np.median(oc.transform(X)[y == label][:, :2], axis=0)
+        low, high = display.ax_.get_ylim()
+        assert x == pytest.approx(median[0])
+        assert abs(y_ - median[1]) < 0.2 * (high - low)
     assert display.ax_.get_xlabel() == "oc0"
     save_figure(display.figure_, tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
@@ -42,10 +47,12 @@ def test_many_classes_and_hostile_names(tmp_path):
     rng = np.random.default_rng(0)
     y = np.array([*HOSTILE, *(f"class {j}" for j in range(30))])[rng.integers(0, 35, 2000)]
     display = ScatterDisplay(rng.normal(size=(2000, 2)), y, HOSTILE[:2]).plot()
-    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert len(texts) == 21
-    assert "15 others" in texts
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert len(texts) == 20
+    assert display.ax_.get_title(loc="right") == "grey: 15 other classes"
     assert all(len(text) <= 25 and "\n" not in text for text in texts)
+    heights = np.sort([text.get_position()[1] for text in display.ax_.texts])
+    assert np.diff(heights).min() > 0  # 20 names at about the same median
     looks = {
         (tuple(part.get_facecolor()[0]), part.get_paths()[0].vertices.tobytes())
         for part in display.ax_.collections
@@ -84,11 +91,11 @@ def test_scores_and_seconds_by_dimensions():
     lines = compare(X, y, ["oc", "ocfs", "pca"], [2, 5, 20], ["svm", "knn"], cv=2)
     display = ComparisonDisplay(lines).plot()
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert sorted(names) == ["all 64 columns", "oc", "ocfs", "pca"]
+    assert sorted(names) == ["OC", "OCFS", "PCA", "all 64 columns"]
     found = {c.get_label(): c.lines[0].get_xydata() for c in display.ax_.containers}
     oc = [(line.dimensions, line.micro_f1) for line in lines if line.method == "oc"][::2]
-    np.testing.assert_allclose(found["oc"], oc)
-    assert display.ax_.get_ylabel() == "micro-F1, svm"
+    np.testing.assert_allclose(found["OC"], oc)
+    assert display.ax_.get_ylabel() == "accuracy, svm"
     seconds = ComparisonDisplay(lines).plot(ax=new_axes(), what="learn", classifier="knn")
     assert seconds.ax_.get_yscale() == "log"
     assert seconds.ax_.get_ylabel() == "CPU seconds to fit"

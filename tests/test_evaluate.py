@@ -1,18 +1,14 @@
-"""Overlaps of selections, and scores on rows held out."""
+"""Overlaps of selections."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
-from sklearn.metrics import f1_score
-from sklearn.neighbors import KNeighborsClassifier
 
 from narrows import CHI, IG, OC, OCFS
 from narrows.errors import ParameterError
 from narrows.evaluate import selection_overlap
-from narrows.evaluate.scores import score, table
 from tests.cases import labelled
 
 
@@ -55,17 +51,3 @@ def test_what_cannot_be_compared(call, message):
     X, y = labelled()
     with pytest.raises(ParameterError, match=message):
         call(OCFS().fit(X, y), OCFS().fit(X[:, :5], y))
-
-
-def test_scores_are_those_of_the_classifiers_on_the_reduced_rows():
-    X, y = load_iris(return_X_y=True)
-    train, test = (X[::2], y[::2]), (X[1::2], y[1::2])
-    oc = OC(n_components=1)
-    found = score("oc", oc, train, test)
-    knn = KNeighborsClassifier().fit(oc.transform(train[0]), train[1])
-    expected = f1_score(test[1], knn.predict(oc.transform(test[0])), average="micro")
-    assert (found.method, found.dimensions, found.knn) == ("oc", 1, expected)
-    everything = score("all", None, train, test)
-    assert everything.dimensions == 4
-    text = table([found, everything])
-    assert len({len(line) for line in text.splitlines()}) == 1

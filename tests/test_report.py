@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import html
 import html.parser
 import json
 import re
 import shlex
 from importlib import metadata
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -69,14 +71,19 @@ def test_nothing_is_fetched_and_nothing_of_the_data_is_believed(made):
     known = {
         "html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "h3", "p", "div",
         "table", "tr", "td", "th", "details", "summary", "figure", "img", "figcaption", "bdi",
-        "span", "br", "pre",
+        "span", "br", "pre", "svg", "g", "path", "use", "defs", "text", "tspan", "clippath", "rect",
     }  # fmt: skip
     assert set(found.tags) <= known  # no script, no link, no b of a label
     assert {name for _, name, _ in found.attributes} <= {
-        "lang", "charset", "name", "content", "http-equiv", "class", "colspan", "open", "alt", "src"
+        "lang", "charset", "name", "content", "http-equiv", "class", "colspan", "open", "alt",
+        *("src", "xmlns:xlink", "xlink:href", "xmlns", "id", "style", "d", "x", "y"),  # of SVG
+        *("clip-path", "transform", "viewbox", "version", "width", "height"),
     }  # fmt: skip
+    links = [value for _, name, value in found.attributes if name == "xlink:href"]
+    assert all(value.startswith("#") for value in links)  # to a part of the picture
+    assert len(links) > 40
     pictures = [value for _, name, value in found.attributes if name == "src"]
-    assert len(pictures) == 4
+    assert len(pictures) == 3
     for picture in pictures:
         assert picture.startswith("data:image/svg+xml;base64,")
         svg = base64.b64decode(picture.split(",")[1]).decode()
@@ -91,6 +98,29 @@ def test_nothing_is_fetched_and_nothing_of_the_data_is_believed(made):
     assert "\u202e" not in page
     assert "a" * 79 + "…" in text
     assert "a" * 81 not in text
+
+
+def test_a_sample_of_the_map_says_its_class_and_how_it_begins(made):
+    _, page, _, folder = made
+    svg = page[page.index("<svg") : page.index("</svg>") + 6]
+    titles = [title.text for title in ElementTree.fromstring(svg).iter() if "title" in title.tag]
+    rows = [json.loads(line) for line in (folder / "a b.jsonl").read_text().splitlines()[120:]]
+    assert len(titles) == len(rows) == 40
+    for row in rows:
+        begin = " ".join(row["text"].split())[:100]
+        assert f"{report._name(row['label'])}: {report.printable(begin)}" in titles
+
+
+def test_confusions_are_those_of_the_recommended_line(made):
+    _, page, found, _ = made
+    chosen, wrong = found["recommendation"], sum(p["samples"] for p in found["confusions"])
+    line = next(
+        line for line in found["lines"]
+        if (line["method"], line["dimensions"]) == (chosen["method"], chosen["dimensions"])
+    )  # fmt: skip
+    assert wrong == pytest.approx(40 * (1 - line["micro_f1"]))
+    assert html.escape(chosen["sentence"]) in page
+    assert page.count('class="chosen"') == 1
 
 
 def test_the_twin_says_it_all(made):

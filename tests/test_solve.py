@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -133,6 +134,25 @@ def test_no_last_bit_decides_the_sign_of_a_direction(method):
         order = np.random.default_rng(seed).permutation(len(y))
         [w] = method(1).fit(X[order], y[order]).components_
         np.testing.assert_array_equal(np.sign(w), [1, 1, -1, -1])
+
+
+def test_a_terminal_is_told_once_that_functions_are_compiled(monkeypatch):
+    from narrows.solve import kernels
+
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(kernels._NOTICE, "said", False)
+    for module in ("elsewhere", "narrows.here", "narrows.there"):
+
+        def function(x):
+            return x + 1
+
+        function.__module__ = module
+        assert kernels.numba.njit(function)(1) == 2
+        expected = "compiling" if module.startswith("narrows") else ""
+        assert terminal.getvalue().count("\n") == bool(expected)
+        assert expected in terminal.getvalue()
 
 
 def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):

@@ -19,7 +19,8 @@ from benchmarks.studies import corpora
 from benchmarks.studies.online import RESERVOIRS, SEEDS, reservoir
 from benchmarks.studies.tables import figure, markdown
 from narrows import CHI, IG, MMCFS, OC, OCFS, SRDA, OnlineSRDA
-from narrows.evaluate.comparison import ALL, Fold, Line, over, split
+from narrows.evaluate.comparison import Fold, over, split
+from narrows.evaluate.lines import ALL, Line
 
 FOLDS = 5
 LARGE = 3000  # rows from which on one fifth is held out instead of five

@@ -11,14 +11,13 @@ import matplotlib.pyplot as plt
 from rows import texts
 
 from narrows.evaluate import ComparisonDisplay, compare
-from narrows.evaluate.comparison import table
 
 told, X, y, X_test, y_test, _ = texts()
 print(told)
 
 sizes = [10, 30, 100, 300, 1000]
 lines = compare(X, y, ["ocfs", "ig", "chi"], sizes, test=(X_test, y_test))
-print(table(lines))
+print(lines)
 
 # %%
 

@@ -32,6 +32,7 @@ def compare(
     from narrows.evaluate import comparison
     from narrows.evaluate import report as page
     from narrows.evaluate.folds import read_folds
+    from narrows.evaluate.lines import averaged
 
     if test is not None and cv is not None:
         raise ParameterError("--test, --cv: expected one of them, got both. Leave one out.")
@@ -58,9 +59,14 @@ def compare(
             comparison.over(data.folds, compared, sizes, classifiers, advance, found)
         except KeyboardInterrupt:
             stopped = True
-    lines = comparison.mean(found)
-    result = {"lines": [line.as_dict() for line in lines], "stopped": stopped}
-    show(result, comparison.table(lines), as_json)
+    lines = averaged(found.values())
+    chosen = lines.recommendation_
+    result = {
+        "recommendation": None if chosen is None else chosen.as_dict(),
+        "lines": [line.as_dict() for line in lines],
+        "stopped": stopped,
+    }
+    show(result, str(lines), as_json)
     if report is not None:
         contents = page.gather(lines, data, compared, inputs, values.as_typed(), stopped)
         page.write(report, contents, lines, data, compared)
@@ -75,15 +81,15 @@ def demo(output: str, as_json: bool) -> None:
     """Run an example on handwritten digits: a table and a picture."""
     from narrows.evaluate import demo as digits
     from narrows.evaluate.figure import PICTURES
-    from narrows.evaluate.scores import table
 
     values.check_output(output)
     if not output.lower().endswith(PICTURES):
         expected = f"a picture that ends in {', '.join(PICTURES)}"
         raise ParameterError(f"{output}: expected {expected}, got another suffix. Change it.")
-    scores = digits.run()
-    heading = "Handwritten digits: 64 pixels, 10 classes; 1,347 to learn from, 450 held out"
-    found = {"scores": [score.as_dict() for score in scores], "picture": output}
-    show(found, f"{heading}\n\n{table(scores)}", as_json)
-    digits.picture(output)
+    lines = digits.run()
+    table = digits.shown(lines)
+    heading = "Handwritten digits: 64 pixels, 10 classes; 1,437 to learn from, 360 held out"
+    found = {"lines": [line.as_dict() for line in table], "picture": output}
+    show(found, f"{heading}\n\n{table}", as_json)
+    digits.picture(lines, output)
     show(None, f"\npicture written to {output}", as_json)

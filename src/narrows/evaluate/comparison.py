@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numbers
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,11 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError
+from narrows.evaluate.lines import ALL, Comparison, Line, averaged
 from narrows.evaluate.methods import Ours, Rival, States, method_of
 from narrows.moments.labels import joined, one_a_row
 from narrows.moments.state import checked_rows
 
-ALL = "all columns"
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "svm": lambda: LinearSVC(random_state=0),
     "knn": lambda: KNeighborsClassifier(),
@@ -30,57 +31,6 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
 METHODS = ("ocfs", "oc", "srda", "onlinesrda")
 DIMS = (2, 10, 100)
 Fold = tuple[Any, np.ndarray, Any, np.ndarray]
-_SCORES = ("precision", "recall", "micro_f1", "macro_f1", "error")
-_SECONDS = ("learn", "transform", "train")
-
-
-@dataclass
-class Line:
-    """One line of a comparison: means over the folds.
-
-    Parameters
-    ----------
-    method, classifier : str
-        Names of the reduction and of the classifier.
-    asked : int or None
-        Number of dimensions requested; None for all features.
-    dimensions : int
-        Number of dimensions of the reduced data; smaller if the method has fewer.
-    learn, transform, train : float
-        CPU seconds to fit the reduction, without reading; to reduce the training samples; and to
-        train the classifier on them.
-    precision, recall, macro_f1 : float
-        Unweighted means over the classes.
-    micro_f1, error : float
-        Micro-F1, which is the accuracy since each sample has one label, and 1 - accuracy.
-    spread : dict
-        Standard deviation of each score over the folds, if there are several.
-    skipped : str
-        Why the method was skipped; empty if it was not.
-    """
-
-    method: str
-    classifier: str
-    asked: int | None
-    dimensions: int = 0
-    learn: float = float("nan")
-    transform: float = float("nan")
-    train: float = float("nan")
-    precision: float = float("nan")
-    recall: float = float("nan")
-    micro_f1: float = float("nan")
-    macro_f1: float = float("nan")
-    error: float = float("nan")
-    spread: dict[str, float] | None = None
-    skipped: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, ready for JSON."""
-        fields = asdict(self)
-        if self.skipped:
-            return {name: fields[name] for name in ("method", "classifier", "asked", "skipped")}
-        del fields["skipped"]
-        return fields
 
 
 def compare(
@@ -93,7 +43,7 @@ def compare(
     cv: int | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
-) -> list[Line]:
+) -> Comparison:
     """Compare reductions by the scores of classifiers on held-out samples.
 
     Parameters
@@ -123,8 +73,10 @@ def compare(
 
     Returns
     -------
-    list of Line
-        All features first, then the methods in the given order, by dimensions and classifiers.
+    Comparison
+        A list of `Line`: all features first, then the methods in the given order, by dimensions and
+        classifiers. What has fewer dimensions than asked for is listed once. `recommendation_` says
+        which reduction to use; printed, it is a table.
 
     Raises
     ------
@@ -154,6 +106,8 @@ def compare(
     >>> lines = compare(X, y, ["oc", "ocfs"], dims=[5], classifiers=["knn"])
     >>> [(line.method, line.dimensions, round(line.micro_f1, 1)) for line in lines]
     [('all columns', 64, 1.0), ('oc', 5, 0.9), ('ocfs', 5, 0.7)]
+    >>> lines.recommendation_.line.method
+    'oc'
     """
     X, y = checked_rows(X, "compare"), checked_labels(X, y)
     if test is not None and cv is not None:
@@ -177,7 +131,7 @@ def over(
     classifiers: Sequence[str] = ("svm",),
     progress: Callable[[str], None] | None = None,
     found: dict[Any, list[Line]] | None = None,
-) -> list[Line]:
+) -> Comparison:
     """`compare` over folds (X, y, X_test, y_test); `found` keeps the lines if it is interrupted.
 
     Methods may come from `check`; they then stay fitted to the last fold.
@@ -194,7 +148,7 @@ def over(
             for method in (None, *made):
                 for line in _of_method(method, fold, states, sorted(set(dims)), classifiers, say):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
-    return mean(found)
+    return averaged(found.values())
 
 
 def _narrow(X: Any) -> Any:
@@ -222,11 +176,6 @@ def check(
     return list({method.name: method for method in made}.values())  # each once
 
 
-def mean(found: dict[Any, list[Line]]) -> list[Line]:
-    """Return one line per method, size and classifier: means over the folds."""
-    return [_mean(lines) for lines in found.values()]
-
-
 def split(X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0) -> Iterator[Fold]:
     """Yield (X, y, X_test, y_test): one stratified split, 4 to 1, or each of cv folds."""
     rows = np.arange(len(y))
@@ -251,7 +200,8 @@ def _of_method(
     if method is None:
         for classifier in classifiers:
             progress(f"{ALL}, {classifier}")
-            yield Line(ALL, classifier, None, X.shape[1], 0.0, 0.0, **_scores(classifier, *fold))
+            scores = _scores(classifier, *fold)
+            yield Line(ALL, classifier, None, X.shape[1], 0.0, 0.0, **scores)
         return
 
     def skipped(asked: int, why: BaseException) -> Iterator[Line]:
@@ -301,50 +251,21 @@ def _scores(classifier: str, Z: Any, y: Any, Z_test: Any, y_test: Any) -> dict[s
     found = machine.predict(Z_test)
     macro = {"average": "macro", "zero_division": 0.0}
     accuracy = float(accuracy_score(y_test, found))
+    wrong, n = found != y_test, len(y_test)
+    likely = (n * accuracy + 1) / (n + 2)
     return {
         "train": train,
+        "row_bytes": _bytes(Z) / Z.shape[0],
         "precision": float(precision_score(y_test, found, **macro)),
         "recall": float(recall_score(y_test, found, **macro)),
         "micro_f1": accuracy,
         "macro_f1": float(f1_score(y_test, found, **macro)),
         "error": 1 - accuracy,
+        "standard_error": float(np.sqrt(likely * (1 - likely) / n)),
+        "wrong": Counter(zip(y_test[wrong].tolist(), found[wrong].tolist(), strict=True)),
     }
 
 
-def _mean(lines: list[Line]) -> Line:
-    """Return the mean of the lines of several folds."""
-    first = lines[0]
-    if len(lines) == 1 or any(line.skipped for line in lines):
-        return next((line for line in lines if line.skipped), first)
-    values = {name: [getattr(line, name) for line in lines] for name in (*_SECONDS, *_SCORES)}
-    means: dict[str, Any] = {name: float(np.mean(of)) for name, of in values.items()}
-    return replace(
-        first,
-        dimensions=max(line.dimensions for line in lines),
-        spread={name: float(np.std(values[name], ddof=1)) for name in _SCORES},
-        **means,
-    )
-
-
-def table(lines: Sequence[Line]) -> str:
-    """Return a comparison as a text table with a header."""
-    width = max((len(line.method) for line in lines), default=6)
-    header = (
-        f"{'method':<{width}}  {'dimensions':>14}  {'by':<4}  {'micro-F1':>13}  {'macro-F1':>8}  "
-        f"{'precision':>9}  {'recall':>6}  {'learn s':>8}  {'reduce s':>8}  {'train s':>8}"
-    )
-    return "\n".join([header, *(_text(line, width) for line in lines)])
-
-
-def _text(line: Line, width: int) -> str:
-    start = f"{line.method:<{width}}"
-    if line.skipped:
-        return f"{start}  {line.asked or '':>14}  {line.classifier:<4}  skipped: {line.skipped}"
-    fewer = line.asked is not None and line.dimensions < line.asked
-    size = f"{line.dimensions:,}" + (f" of {line.asked:,}" if fewer else "")
-    f1 = f"{line.micro_f1:.3f}" + (f" +-{line.spread['micro_f1']:.3f}" if line.spread else "")
-    return (
-        f"{start}  {size:>14}  {line.classifier:<4}  {f1:>13}  {line.macro_f1:>8.3f}  "
-        f"{line.precision:>9.3f}  {line.recall:>6.3f}  {line.learn:>8.3f}  "
-        f"{line.transform:>8.3f}  {line.train:>8.3f}"
-    )
+def _bytes(Z: Any) -> int:
+    """Return the bytes of the numbers of samples, and of their columns if sparse."""
+    return int(Z.data.nbytes + Z.indices.nbytes if sparse.issparse(Z) else Z.nbytes)

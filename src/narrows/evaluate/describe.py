@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,18 @@ def _top(estimator: Any, top: int) -> list[Any]:
     ]
 
 
+def ends(estimator: Projector, top: int, most: int) -> list[dict[str, Any]]:
+    """Return the features with the largest and the smallest weights of the first directions."""
+    return [
+        _json({
+            **direction,
+            "positive": _ranked(estimator, w, [k for k in _largest(w, top) if w[k] > 0]),
+            "negative": _ranked(estimator, w, [k for k in _largest(-w, top) if w[k] < 0]),
+        })
+        for direction, w in zip(_directions(estimator)[:most], estimator.components_, strict=False)
+    ] if estimator._is_linear else []  # fmt: skip
+
+
 def _directions(estimator: Any) -> list[dict[str, Any]]:
     """Return the eigenvalue of each direction and its share of the variance, or its class."""
     if hasattr(estimator, "eigenvalues_"):
@@ -96,7 +109,7 @@ def _largest(values: np.ndarray, top: int) -> np.ndarray:
     return np.argsort(-values, kind="stable")[:top]
 
 
-def _ranked(estimator: Any, values: np.ndarray, order: np.ndarray) -> list[dict[str, Any]]:
+def _ranked(estimator: Any, values: np.ndarray, order: Iterable[int]) -> list[dict[str, Any]]:
     kept = estimator.get_support() if isinstance(estimator, Selector) else None
     return [
         {
@@ -105,7 +118,7 @@ def _ranked(estimator: Any, values: np.ndarray, order: np.ndarray) -> list[dict[
             "value": float(values[k]),
             **({} if kept is None else {"kept": bool(kept[k])}),
         }
-        for k in order.tolist()
+        for k in map(int, order)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Plots: classes in two dimensions, scores and energy, scores and time by dimensions."""
+"""Plots: scores and energy of a selection, accuracy and time by dimensions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from typing import Any, Literal
 import numpy as np
 
 from narrows.errors import ParameterError
-from narrows.evaluate.comparison import ALL, Line
-from narrows.evaluate.figure import COLOURS, new_figure
+from narrows.evaluate.figure import COLOURS, MARKERS, axes_of, printed
+from narrows.evaluate.lines import ALL, Line, title
 from narrows.families._held_out import HeldOutSelector
 from narrows.families._select import Selector
 
 Place = Literal["right", "below"]
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _STYLES = ("-", "--", "-.", ":")
-_NAMED = 20  # classes in the legend, each with its own colour and marker
-_LONGEST = 24  # characters of a name in a plot
 _WORDS = {
-    "micro_f1": "micro-F1",
+    "micro_f1": "accuracy",
     "macro_f1": "macro-F1",
     "precision": "precision (macro)",
     "recall": "recall (macro)",
@@ -28,109 +25,6 @@ _WORDS = {
     "transform": "CPU seconds to reduce",
     "train": "CPU seconds to train the classifier",
 }
-
-
-class ScatterDisplay:
-    """Scatter plot of samples in the first two dimensions of a reduction, by class.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, 2)
-        Reduced samples.
-    y : ndarray of shape (n_samples,)
-        Labels.
-    names : sequence of str
-        Names of the two dimensions.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
-
-    See Also
-    --------
-    ComparisonDisplay : Scores by number of dimensions.
-    EnergyDisplay : Scores of a selection.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from narrows import SRDA
-    >>> from narrows.evaluate import ScatterDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> display = ScatterDisplay.from_estimator(SRDA().fit(X, y), X, y)
-    >>> display.figure_.savefig("iris.png")  # doctest: +SKIP
-    """
-
-    def __init__(self, Z: np.ndarray, y: np.ndarray, names: Sequence[str]):
-        self.Z, self.y, self.names = Z, y, names
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, ax: Any = None) -> ScatterDisplay:
-        """Reduce samples with a fitted estimator and plot them.
-
-        Parameters
-        ----------
-        estimator : fitted estimator with transform
-            A reduction to at least two dimensions.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Labels.
-        ax : matplotlib Axes, optional
-            Axes to plot on; a new figure by default.
-
-        Raises
-        ------
-        ParameterError
-            A reduction to one dimension.
-        ImportError
-            matplotlib is not installed.
-
-        See Also
-        --------
-        plot : Plot samples that are reduced already.
-        """
-        Z = estimator.transform(X)
-        if Z.shape[1] < 2:
-            raise ParameterError(
-                f"ScatterDisplay: expected at least two dimensions, got {Z.shape[1]} from "
-                f"{type(estimator).__name__}. Use more components, or a histogram."
-            )
-        Z = Z[:, :2]
-        names = estimator.get_feature_names_out()[:2]
-        return cls(Z if isinstance(Z, np.ndarray) else Z.toarray(), np.asarray(y), names).plot(ax)
-
-    def plot(self, ax: Any = None, legend: Place = "right") -> ScatterDisplay:
-        """Plot on given axes or in a new figure; return self.
-
-        The legend is to the right of the axes or below them. The twenty largest classes have their
-        own colour and marker; the other classes are grey.
-        """
-        self.ax_, self.figure_ = _axes(ax, (7, 5))
-        classes, counts = np.unique(self.y, return_counts=True)
-        named = np.sort(np.argsort(-counts, kind="stable")[:_NAMED])
-        rest = ~np.isin(self.y, classes[named])
-        size = float(np.clip(6000 / max(1, len(self.y)), 6, 30))
-        if rest.any():
-            others = f"{len(classes) - len(named)} others"
-            self.ax_.scatter(*self.Z[rest].T, s=size, color="0.8", linewidths=0, label=others)
-        for number, label in enumerate(classes[named]):
-            self.ax_.scatter(
-                *self.Z[self.y == label].T,
-                s=size,
-                marker=_MARKERS[(number + number // len(COLOURS)) % len(_MARKERS)],
-                color=COLOURS[number % len(COLOURS)],
-                alpha=0.7,
-                linewidths=0,
-                label=_printed(label),
-            )
-        self.ax_.set_xlabel(_printed(self.names[0]))
-        self.ax_.set_ylabel(_printed(self.names[1]))
-        _legend(self.ax_, legend, markerscale=1.3)
-        return self
 
 
 class EnergyDisplay:
@@ -205,7 +99,7 @@ class EnergyDisplay:
 
         The legend is to the right of the axes or below them.
         """
-        self.ax_, self.figure_ = _axes(ax, (7, 4))
+        self.ax_, self.figure_ = axes_of(ax, (7, 4))
         p = np.arange(1, len(self.energy) + 1)
         finite = self.scores[np.isfinite(self.scores)]
         best = finite.max(initial=0.0) or 1.0
@@ -281,7 +175,7 @@ class ComparisonDisplay:
         classifier: str | None = None,
         legend: Place = "right",
     ) -> ComparisonDisplay:
-        """Plot on given axes or in a new figure; return self.
+        """Plot on given axes or in a new figure; return self. Bars are one standard error.
 
         Parameters
         ----------
@@ -303,7 +197,7 @@ class ComparisonDisplay:
             raise ParameterError(
                 f"ComparisonDisplay: expected what to be one of {', '.join(_WORDS)}, got {what!r}."
             )
-        self.ax_, self.figure_ = _axes(ax, (7, 4.4))
+        self.ax_, self.figure_ = axes_of(ax, (7, 4.4))
         judge = classifier or next((line.classifier for line in self.lines), "")
         mine = [line for line in self.lines if line.classifier == judge]
         methods = list(dict.fromkeys(line.method for line in mine if line.method != ALL))
@@ -313,21 +207,23 @@ class ComparisonDisplay:
             self.ax_.errorbar(
                 [line.dimensions for line in lines],
                 [getattr(line, what) for line in lines],
-                [(line.spread or {}).get(what, 0.0) for line in lines],
-                fmt=_STYLES[number // len(_MARKERS) % len(_STYLES)],
-                marker=_MARKERS[number % len(_MARKERS)],
+                [_error(line, what) for line in lines],
+                fmt=_STYLES[number // len(MARKERS) % len(_STYLES)],
+                marker=MARKERS[number % len(MARKERS)],
                 ms=5,
                 capsize=2,
                 color=COLOURS[number % len(COLOURS)],
-                label=_printed(method),
+                label=printed(title(method)),
             )
         every = [line for line in mine if line.method == ALL]
         if every and what not in ("learn", "transform"):
             value = getattr(every[0], what)
             label = f"all {every[0].dimensions:,} columns"
             self.ax_.axhline(value, color="black", lw=1, ls=":", label=label)
-        sizes = sorted({line.asked for line in mine if line.asked is not None})
+        sizes = sorted({line.dimensions for line in mine if line.method != ALL})
         self.ax_.set_xscale("log")
+        after = [*sizes[1:], 10 * max(sizes, default=1)]
+        sizes = [p for p, next_ in zip(sizes, after, strict=True) if next_ > 1.2 * p]  # apart
         self.ax_.set_xticks(sizes, [f"{p:,}" for p in sizes])
         self.ax_.set_xticks([], minor=True)
         if what in ("learn", "transform", "train"):
@@ -341,9 +237,11 @@ class ComparisonDisplay:
         return self
 
 
-def _axes(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
-    ax = new_figure(figsize=figsize).subplots() if ax is None else ax
-    return ax, ax.figure
+def _error(line: Line, what: str) -> float:
+    """Return one standard error of the accuracy, or a standard deviation over folds."""
+    if what in ("micro_f1", "error"):
+        return line.standard_error
+    return (line.spread or {}).get(what, 0.0)
 
 
 def _legend(ax: Any, where: Place, **more: Any) -> None:
@@ -353,9 +251,3 @@ def _legend(ax: Any, where: Place, **more: Any) -> None:
         "below": {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2},
     }
     ax.legend(fontsize=8, frameon=False, **places[where], **more)
-
-
-def _printed(name: Any) -> str:
-    """Return a name for a plot: no formula, no control characters, shortened."""
-    text = "".join(c if c.isprintable() else " " for c in str(name)).replace("$", r"\$")
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -19,13 +19,19 @@ from narrows.moments.labels import joined
 from narrows.solve.sums import widened
 from narrows.text.base import Vectoriser
 
+_SHOWN = 100  # characters of a text
+
 
 @dataclass(frozen=True)
 class Folds:
-    """Training and held-out samples, and the source of the features of the last fold."""
+    """Training and held-out samples, and of the last fold, the source of the features.
+
+    Of texts, also how those begin that are held out in the last fold.
+    """
 
     folds: list[Fold]
     source: Source | None
+    texts: list[str] | None = None
 
 
 def read_folds(
@@ -60,7 +66,14 @@ def read_folds(
             parts = list(split(X, y, cv, seed))
     done = [_as_rows(part, vectoriser) for part in parts]
     tfidf = done[-1][1]
-    return Folds([fold for fold, _ in done], source if tfidf is None else Source(tfidf=tfidf))
+    folds = [fold for fold, _ in done]
+    if tfidf is None:
+        return Folds(folds, source)
+    return Folds(
+        folds,
+        Source(tfidf=tfidf),
+        [" ".join(text[: 2 * _SHOWN].split())[:_SHOWN] for text in parts[-1][2]],
+    )
 
 
 def rows(

@@ -16,12 +16,13 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, printable
-from narrows.evaluate.comparison import ALL, Line
-from narrows.evaluate.describe import details, summary
-from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay, ScatterDisplay
-from narrows.evaluate.figure import as_svg, new_figure
+from narrows.evaluate.describe import details, ends, summary
+from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay
+from narrows.evaluate.figure import as_inline_svg, as_svg, new_figure
 from narrows.evaluate.folds import Folds
+from narrows.evaluate.lines import ALL, Comparison, Line, title
 from narrows.evaluate.methods import Ours, Rival
+from narrows.evaluate.scatter import ScatterDisplay
 from narrows.families._select import PerClassSelector, Selector
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
@@ -32,6 +33,10 @@ _KEPT = 1000  # selected features that are listed
 _TERMS = 10  # features listed per class or component
 _POINTS = 200  # points of a curve
 _DRAWN = 3000  # samples in a picture
+_DIRECTIONS = 5  # whose features are listed
+_PAIRS = 50  # of classes that are taken for each other
+_NAMED = 3  # of these below the map
+_MATRIX = 30  # classes of a confusion matrix, at most
 _LONGEST = 80  # characters of a name on the page; report.json has it whole
 
 
@@ -42,8 +47,10 @@ def twin_of(path: str) -> str:
     reports need is not installed.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
+        suffix = Path(path).suffix or "no suffix"
         raise ParameterError(
-            f"{path}: expected a report that ends in .html, got another suffix. Name it .html."
+            f"{path}: expected a report that ends in .html or .htm, got {suffix}. Name it .html; a "
+            "browser can print it to another format."
         )
     new_figure((1, 1))
     _template()
@@ -51,7 +58,7 @@ def twin_of(path: str) -> str:
 
 
 def gather(
-    lines: Sequence[Line],
+    lines: Comparison,
     data: Folds,
     methods: Sequence[Ours | Rival],
     inputs: Sequence[str],
@@ -60,6 +67,7 @@ def gather(
 ) -> dict[str, Any]:
     """Return the contents of a report as plain data for JSON."""
     models = [_model(method, data) for method in _fitted(methods)]
+    chosen = lines.recommendation_
     return {
         "command": command,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -67,7 +75,9 @@ def gather(
         | {name: metadata.version(name) for name in _LIBRARIES},
         "stopped": stopped,
         "data": _data(data, inputs),
+        "recommendation": None if chosen is None else chosen.as_dict(),
         "lines": [line.as_dict() for line in lines],
+        "confusions": [] if chosen is None else _confusions(chosen.line),
         "curves": _curves(lines),
         "models": models,
     }
@@ -76,16 +86,20 @@ def gather(
 def write(
     path: str | os.PathLike[str],
     found: dict[str, Any],
-    lines: Sequence[Line],
+    lines: Comparison,
     data: Folds,
     methods: Sequence[Ours | Rival],
 ) -> None:
     """Write the contents and pictures to `path`, and the contents as JSON beside it."""
     page = _template().render(
         found=found,
-        scores=_scores(lines),
-        pictures=_pictures(lines, data, methods),
-        all_columns=ALL,
+        lines=list(zip(found["lines"], lines.near(), strict=True)),
+        chosen=lines.recommendation_,
+        several=len({line.classifier for line in lines}) > 1,
+        matrix=_matrix(lines, data),
+        map=_map(lines, data, methods),
+        texts=data.texts is not None,
+        pictures=_pictures(lines, methods),
     )
     twin = twin_of(os.fspath(path))
     for name, text in (twin, json.dumps(found, indent=1, allow_nan=False)), (path, page):
@@ -147,7 +161,7 @@ def _model(method: Ours, data: Folds) -> dict[str, Any]:
         fitted._remember(data.source)
     found = {"name": method.name, **summary(fitted)}
     if not isinstance(fitted, Selector):
-        return found | {"directions": details(fitted, _TERMS)["top"]}
+        return found | {"directions": ends(fitted, _TERMS, _DIRECTIONS)}
     kept = min(fitted.n_features_, _KEPT)
     found |= {"kept": details(fitted, kept)["top"], "energy": _energy(fitted)}
     if isinstance(fitted, PerClassSelector):
@@ -169,7 +183,7 @@ def _template() -> Any:
     with needing("plots", "jinja2", "Reports"):
         import jinja2
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"name": _name, "file": os.path.basename}
+    environment.filters |= {"name": _name, "file": os.path.basename, "title": title}
     source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")
     return environment.from_string(source)
 
@@ -180,74 +194,97 @@ def _name(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _scores(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """Return, per classifier, the micro-F1 of each method (row) at each size (column)."""
-    grids = []
-    for judge in dict.fromkeys(line.classifier for line in lines):
-        mine = [line for line in lines if line.classifier == judge]
-        sizes = sorted({line.asked for line in mine if line.asked is not None})
-        rows = {line.method: dict[int, Line]() for line in mine if line.method != ALL}
-        for line in mine:
-            if line.asked is not None:
-                rows[line.method][line.asked] = line
-        best = {
-            p: max((row[p].micro_f1 for row in rows.values() if p in row and not row[p].skipped),
-                   default=None)
-            for p in sizes
-        }  # fmt: skip
-        every = next((line for line in mine if line.method == ALL), None)
-        grids.append(
-            {"classifier": judge, "sizes": sizes, "rows": rows, "best": best, "all": every}
-        )
-    return grids
+def _confusions(line: Line) -> list[dict[str, Any]]:
+    """Return which classes a line takes for others most often."""
+    return [
+        {"class": true, "predicted": predicted, "samples": count}
+        for (true, predicted), count in line.wrong.most_common(_PAIRS)
+    ]
 
 
-def _pictures(
-    lines: Sequence[Line], data: Folds, methods: Sequence[Ours | Rival]
-) -> list[dict[str, str]]:
+def _matrix(lines: Comparison, data: Folds) -> dict[str, Any] | None:
+    """Return the confusion matrix of the recommended line, if there are not too many classes."""
+    chosen = lines.recommendation_
+    classes, counts = np.unique(
+        np.concatenate([fold[3] for fold in data.folds]), return_counts=True
+    )
+    if chosen is None or len(classes) > _MATRIX:
+        return None
+    wrong = chosen.line.wrong
+    known = sorted({*classes.tolist(), *(predicted for _, predicted in wrong)}, key=str)
+    of = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+    rows = {true: [wrong[true, predicted] for predicted in known] for true in known}
+    for place, true in enumerate(known):
+        rows[true][place] = of.get(true, 0) - sum(rows[true])
+    return {"classes": known, "rows": rows}
+
+
+def _map(lines: Comparison, data: Folds, methods: Sequence[Ours | Rival]) -> dict[str, Any] | None:
+    """Draw the held-out samples in two dimensions of the best method for that."""
+    makers = {m.name: m for m in _fitted(methods) if _has_two_directions(m)}
+    mine = [line for line in lines if line.method in makers and not line.skipped]
+    if not mine:
+        return None
+    fewest = min((line.dimensions for line in mine if line.dimensions > 1), default=1)
+    best = max((line for line in mine if line.dimensions == fewest), key=lambda line: line.micro_f1)
+    _, _, X_test, y_test = data.folds[-1]
+    few = np.sort(np.random.default_rng(0).permutation(len(y_test))[:_DRAWN])
+    y, fitted = y_test[few], makers[best.method].fitted
+    Z, names = fitted._first(2)(X_test[few]).astype(float), fitted.get_feature_names_out()[:2]
+    display = ScatterDisplay(Z, y, names).plot(new_figure((10, 6.5)).subplots())
+    shown = [
+        _name(label) if data.texts is None else f"{_name(label)}: {printable(data.texts[row])}"
+        for row, label in zip(few.tolist(), y.tolist(), strict=True)
+    ]
+    titles = {
+        f"points-{number}": [shown[i] for i in np.flatnonzero(y == label)]
+        for number, label in enumerate(display.named_)
+    }
+    rest = np.flatnonzero(~np.isin(y, display.named_))
+    if len(rest):
+        titles["points-rest"] = [shown[i] for i in rest]
+    return {
+        "method": title(best.method),
+        "dimensions": best.dimensions,
+        "accuracy": best.micro_f1,
+        "drawn": len(few),
+        "of": len(y_test),
+        "confusions": _confusions(best)[:_NAMED],
+        "svg": as_inline_svg(display.figure_, titles),
+    }
+
+
+def _pictures(lines: Comparison, methods: Sequence[Ours | Rival]) -> list[dict[str, str]]:
     done = [line for line in lines if not line.skipped and line.method != ALL]
     pictures = []
 
-    def add(title: str, caption: str, draw: Any, height: float = 4.2) -> None:
-        ax = new_figure((4.8, height)).subplots()
+    def add(title: str, caption: str, draw: Any) -> None:
+        ax = new_figure((5.4, 4.4)).subplots()
         draw(ax)
         encoded = base64.b64encode(as_svg(ax.figure)).decode()
         pictures.append({"title": title, "caption": caption, "svg": encoded})
 
     for judge in dict.fromkeys(line.classifier for line in done):
         add(
-            f"micro-F1 by dimensions, {judge}",
-            "Share of the held-out samples predicted correctly. Dotted: all features.",
+            f"Accuracy by number of dimensions, {judge}",
+            "Share of the held-out samples predicted correctly, and one standard error. Dotted: "
+            "all columns.",
             lambda ax, judge=judge: ComparisonDisplay(lines).plot(
                 ax, classifier=judge, legend="below"
             ),
         )
     if done:
         add(
-            "time to learn by dimensions",
+            "Time to learn by number of dimensions",
             "CPU seconds to fit the reduction, without reading the data.",
             lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
         )
-    fitted = _fitted(methods)
-    selector = next((m for m in fitted if isinstance(m.fitted, Selector)), None)
+    selector = next((m for m in _fitted(methods) if isinstance(m.fitted, Selector)), None)
     if selector is not None:
         add(
-            f"scores and energy, {selector.name}",
-            "Share of the total score in the best p features, and the score of each, best first.",
+            f"Scores of the columns, {title(selector.name)}",
+            "Share of the total score in the best columns, and the score of each, best first.",
             lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
-        )
-    projector = next((m for m in fitted if _has_two_directions(m)), None)
-    if projector is not None:
-        _, _, X_test, y_test = data.folds[-1]
-        few = np.random.default_rng(0).permutation(len(y_test))[:_DRAWN]
-        Z = projector.fitted._first(2)(X_test[few]).astype(float)
-        names = projector.fitted.get_feature_names_out()[:2]
-        shown = min(21, len(np.unique(y_test[few])))
-        add(
-            f"held-out samples in two dimensions, {projector.name}",
-            f"{len(few):,} of {len(y_test):,} held-out samples, by class.",
-            lambda ax: ScatterDisplay(Z, y_test[few], names).plot(ax, legend="below"),
-            4.2 + 0.1 * shown,
         )
     return pictures
 

@@ -6,13 +6,15 @@ The steps of each engine have a module of their own: `criterion_steps`, `ilda_st
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
+from numba.core import event, types
 from numba.extending import intrinsic
+from tqdm import tqdm
 
 Array = np.ndarray
 Part = Any  # an array of a sparse matrix, or of the products of a dense block; else None
@@ -21,6 +23,29 @@ Part = Any  # an array of a sparse matrix, or of the products of a dense block; 
 _PLAIN: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _APART = {**_PLAIN, "no_cpython_wrapper": True}  # nor one for Python
 _INNER = {**_APART, "forceinline": True}
+
+
+class _Notice(event.Listener):
+    """Says on a terminal, once, that functions of narrows are being compiled.
+
+    What is found on the disk is no such event.
+    """
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        """Say it before the first function."""
+        module = event.data["dispatcher"].py_func.__module__
+        if not self.said and module.startswith("narrows.") and sys.stderr.isatty():
+            self.said = True
+            tqdm.write("narrows: compiling, once; this takes a few seconds.", file=sys.stderr)
+
+    def on_end(self, event: Any) -> None:
+        """Say nothing."""
+
+
+_NOTICE = _Notice()
+event.register("numba:compile", _NOTICE)  # type: ignore[no-untyped-call]
 
 
 def compiled(function: Any) -> Any:
