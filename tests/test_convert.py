@@ -169,7 +169,7 @@ def test_a_csv_whose_rows_would_grow_is_refused(run):
     Path("a.svm").write_text("".join(f"{i % 2} {i + 1}:1\n" for i in range(9)))
     status, out, err = run("convert a.svm b.csv --chunk-rows 3")
     assert (status, out) == (2, "")
-    assert "expected 3 columns, as in the rows before, got 6. Set width (--width)" in err
+    assert "expected 3 columns, as in the rows before, got 6. Set --width" in err
     assert not Path("b.csv").exists()
     assert run("convert a.svm b.csv --chunk-rows 3 --width 9")[0] == 0
     np.testing.assert_array_equal(read("b.csv", 9)[0], np.eye(9))
@@ -505,4 +505,4 @@ def test_what_a_spreadsheet_would_compute_is_quoted_if_asked(run):
     assert ",'=x\n" in out
     for line in ("convert a.csv b.npz", "transform m.narrows a.csv -o b.svm"):
         status, out, err = run(f"{line} --csv-safe")
-        assert (status, out, "expected no csv_safe (--csv-safe)" in err) == (2, "", True)
+        assert (status, out, "expected no --csv-safe" in err) == (2, "", True)

@@ -193,9 +193,9 @@ WRONG_CSV = [
     (b"label,t\n", {}, r"a\.csv: expected at least one row"),
     (b"label,t,t\nx,y,z\n", {}, r"a\.csv:1: expected columns of different names, got two 't'"),
     (b"label,class,t\nx,y,z\n", {}, r"expected one label column"),
-    (b"label,t\nx,y\n", {"label": "t"}, r"text \(--text\): expected different columns, got 't'"),
-    (b"label,t\nx,y\n", {"text": ()}, r"text \(--text\): expected the name of a column"),
-    (b"label,t\nx,y\n", {"text": [1]}, r"text \(--text\): expected the name of a column"),
+    (b"label,t\nx,y\n", {"label": "t"}, r"text: expected different columns, got 't'"),
+    (b"label,t\nx,y\n", {"text": ()}, r"text: expected the name of a column"),
+    (b"label,t\nx,y\n", {"text": [1]}, r"text: expected the name of a column"),
     (b"label,t\nx,y\n", {"split": "test"}, r"expected no split, which CSV does not support"),
     (b"label,t\nx,y\n", {"vector": "t"}, r"expected one of them, got both"),
 ]  # fmt: skip
@@ -234,7 +234,7 @@ def test_what_is_wrong_in_a_table_is_named(tmp_path, columns, text, message):
 
 def test_texts_taken_for_numbers_are_named(tmp_path):
     columns = ticket_columns()
-    advice = r"Set text \(--text\) to read texts"
+    advice = r"Set text= to read texts"
     path = write_csv(tmp_path / "a.csv", {"body": columns["body"], "class": columns["queue"]})
     with pytest.raises(DataError, match=rf"a\.csv:2: column 'body': expected a number.*{advice}"):
         gathered(path)

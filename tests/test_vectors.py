@@ -167,9 +167,9 @@ def test_what_is_wrong_with_vectors_is_named(tmp_path, array, options, message):
 def test_a_column_of_vectors_has_to_be_named(tmp_path):
     X, y = embeddings()
     for kind in ("list", "fixed"):
-        with pytest.raises(DataError, match=r"Set vector \(--vector\) to 'embedding'"):
+        with pytest.raises(DataError, match=r"Set vector= to 'embedding'"):
             list(iter_chunks(table_of(X, y, kind)))
-    with pytest.raises(ParameterError, match=r"vector \(--vector\): expected one of them, got bo"):
+    with pytest.raises(ParameterError, match=r"text, vector: expected one of them, got bo"):
         list(iter_chunks(table_of(X, y), text="id", vector="embedding"))
 
 
@@ -343,7 +343,7 @@ def test_a_pair_of_arrays_from_fit_to_transform(run, tmp_path):
     assert run("fit a.parquet --vector embedding --method srda -o v.narrows")[0] == 0
     assert run("transform v.narrows X.npy -o p.npz")[0] == 0
     for command, message in (
-        ("fit X.npy --method srda -o n.narrows", "got none. Set label (--label) to a .npy file"),
+        ("fit X.npy --method srda -o n.narrows", "got none. Set --label to a .npy file"),
         ("fit X.npy --label class --method oc -o n", "expected a .npy file of labels, got 'class'"),
         ("fit X.npy --label q.npy --method oc -o n", "no such file: q.npy"),
         ("fit half.npy rest.npy --label y.npy --method oc -o n", "expected one file of samples"),
@@ -401,7 +401,7 @@ def test_dense_samples_are_written(run, tmp_path, dtype, monkeypatch):
     (tmp_path / "b.svm").write_text("1 1:2\n0 2:1\n")
     status, _, err = run("convert b.svm s.npy --one-based --chunk-rows 1")
     assert status == 2
-    assert "expected 1 columns, as in the rows before, got 2. Set width (--width)" in err
+    assert "expected 1 columns, as in the rows before, got 2. Set --width" in err
 
 
 @pytest.mark.slow

@@ -16,7 +16,14 @@ __all__ = ["DataError", "ParameterError"]
 # packages between a caller and a warning; the last two because of decorators
 _NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
 _CLASS = re.compile(r"^[A-Z]\w*(?=: | requires )")  # the class name that a message starts with
+_FLAG = re.compile(r"(Set )?(\w+) \((--[^)]*)\)")  # a parameter, and the option of a command
 called: ContextVar[str] = ContextVar("called", default="")  # the class that the user called
+
+
+class Asked:
+    """Whether the names in messages are those of a command: ``--label`` instead of ``label``."""
+
+    by_command = False
 
 
 class ParameterError(ValueError):
@@ -36,6 +43,9 @@ class ParameterError(ValueError):
     ...     print(error)
     OC: expected n_components<=1, since ...
     """
+
+    def __init__(self, message: str):
+        super().__init__(_asked(message))
 
 
 class WidthError(ParameterError):
@@ -138,12 +148,22 @@ class DataError(ValueError):
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str, line: int | None = None):
-        self.path, self.problem, self.line = os.fspath(path), problem, line
+        self.path, self.problem, self.line = os.fspath(path), _asked(problem), line
         where = self.path if line is None else f"{self.path}:{line}"
-        super().__init__(f"{where}: {problem}")
+        super().__init__(f"{where}: {self.problem}")
 
     def __reduce__(self) -> tuple:
         return DataError, (self.path, self.problem, self.line)
+
+
+def _asked(message: str) -> str:
+    """Return a message with the names that the user has for parameters."""
+
+    def name(found: re.Match[str]) -> str:
+        start, parameter, flag = found[1] or "", found[2], found[3]
+        return start + (flag if Asked.by_command else parameter + "=" * bool(start))
+
+    return _FLAG.sub(name, message)
 
 
 def named(message: str, who: str) -> str:
@@ -159,7 +179,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         if frame.f_back is None:
             break
         level, frame = level + 1, frame.f_back
-    who = called.get()
+    who, message = called.get(), _asked(message)
     warnings.warn(named(message, who) if who else message, category, stacklevel=level)
 
 

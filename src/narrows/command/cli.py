@@ -13,7 +13,7 @@ import click
 
 from narrows.command.console import say, show_warning
 from narrows.command.verbs import VERBS
-from narrows.errors import ParameterError
+from narrows.errors import Asked, ParameterError
 from narrows.io.kinds import SUFFIXES
 
 
@@ -34,6 +34,7 @@ def _run(arguments: list[str] | None) -> int:
         click.echo(cli.get_help(click.Context(cli, info_name="narrows")), err=True)
         return 2
     warnings.showwarning = show_warning
+    Asked.by_command = True
     try:
         return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
     except click.ClickException as error:
@@ -64,6 +65,8 @@ def _run(arguments: list[str] | None) -> int:
     except (ValueError, TypeError, OSError) as error:
         say(str(error))
         return 1
+    finally:
+        Asked.by_command = False
 
 
 HELP = """Supervised dimensionality reduction of large and streaming labelled data.

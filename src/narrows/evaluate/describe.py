@@ -59,7 +59,7 @@ def _json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, dict):
-        return {name: _json(entry) for name, entry in value.items()}
+        return {str(name): _json(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_json(entry) for entry in value]
     # JSON has neither infinity nor NaN

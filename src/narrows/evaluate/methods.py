@@ -106,10 +106,8 @@ class Ours:
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions, or to all there are."""
         if isinstance(self.fitted, Selector):
-            sizes = {"n_features": min(p, X.shape[1]), "energy": None, "threshold": None}
-            if "per_class" in self.fitted.get_params():
-                sizes["per_class"] = None
-            columns = self.fitted.set_params(**sizes).get_support(indices=True)
+            self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
+            columns = self.fitted.get_support(indices=True)
             return lambda samples: take(samples, columns)
         if isinstance(self.fitted, OnlineSRDA):
             few = p < len(self.fitted.classes_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -232,7 +233,7 @@ class Additive(Estimator):
     def _lacks_classes(self, stats: ClassStats) -> bool:
         """Whether there are priors for more classes than were seen so far."""
         priors = self._priors()
-        return not isinstance(priors, str) and np.size(priors) > (stats.counts > 0).sum()
+        return not isinstance(priors, str | Mapping) and np.size(priors) > (stats.counts > 0).sum()
 
     def _waits(self, stats: ClassStats) -> bool:
         """Whether there is no solution before more classes are seen."""

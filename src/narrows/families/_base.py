@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, did_you_mean
 from narrows.families._atomic import atomic, lock_of
 from narrows.families._engines import engine_of
 from narrows.families._errors import errors_named_after, feature_name
@@ -40,6 +40,22 @@ class Fitted:
         return {**vars(self), "solution": None}
 
 
+_SYNONYMS = {  # what others call such a parameter
+    "k": ("n_features",),
+    "n_features_to_select": ("n_features",),
+    "max_features": ("n_features",),
+    "n_features": ("n_components",),
+    "n_components": ("n_features",),
+    "shrinkage": ("alpha", "mu"),
+    "reg": ("alpha", "mu"),
+    "tol": ("tolerance",),
+}
+# verbs of River, which are looked for here
+_OF_RIVER = {
+    "learn_one", "learn_many", "predict_one", "predict_proba_one", "transform_one",
+}  # fmt: skip
+
+
 def read_only(array: np.ndarray) -> np.ndarray:
     """Return a view of a fitted array that cannot be written to."""
     view = array.view()
@@ -62,6 +78,18 @@ class Estimator(TransformerMixin, BaseEstimator):
     _fitted: Fitted
     n_features_in_: int
 
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Say which parameter is meant by one that the class does not take."""
+        known = cls._get_param_names()
+        for name in parameters:
+            if name not in known:
+                same = next((mine for mine in _SYNONYMS.get(name, ()) if mine in known), name)
+                raise TypeError(
+                    f"{cls.__name__}: expected one of its parameters, got {name!r}. "
+                    + did_you_mean(same, known)
+                )
+        return super().__new__(cls)
+
     if not TYPE_CHECKING:  # so that a wrong attribute is still found by mypy
 
         def __getattr__(self, name: str) -> Any:
@@ -74,6 +102,11 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _why_not(self, name: str) -> str | None:
         """Return why a verb is not supported; None for other names."""
+        if name in _OF_RIVER:
+            return (
+                "it takes samples in batches. Use narrows.river.OneByOne"
+                f"({type(self).__name__}()), which takes one at a time."
+            )
         return type(self)._unsupported.get(name)
 
     # -- fitting --------------------------------------------------------------------------------

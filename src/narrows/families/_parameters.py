@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,8 +20,11 @@ def same(a: Any, b: Any) -> bool:
 
 
 def copied(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters with copies of the arrays and lists, which may change later."""
-    return {k: np.array(v) if np.ndim(v) else v for k, v in parameters.items()}
+    """Return parameters with copies of the arrays, lists and mappings, which may change later."""
+    return {
+        k: np.array(v) if np.ndim(v) else dict(v) if isinstance(v, Mapping) else v
+        for k, v in parameters.items()
+    }
 
 
 def is_number(value: Any, low: float, above: bool = False) -> bool:

@@ -118,6 +118,27 @@ class Selector(SelectorMixin, Additive):
         self.threshold = threshold
         self.half_life = half_life
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; one size replaces another one that is not among them.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name, such as ``n_features=5``.
+
+        Returns
+        -------
+        self
+
+        See Also
+        --------
+        get_params : The parameters.
+        """
+        if any(params.get(size) is not None for size in _SIZES):
+            known = [size for size in _SIZES if size in self.get_params(deep=False)]
+            params = dict.fromkeys(known) | params
+        return super().set_params(**params)
+
     @abstractmethod
     def _score(self, stats: ClassStats) -> Scores:
         """Return the scores of all features."""

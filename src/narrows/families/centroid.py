@@ -52,9 +52,9 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
         number is the width on a stream from the first batch on; directions that are not available
         yet are zero. "cv" is the smallest number whose held-out score is within one standard error
         of the best one, see Notes.
-    priors : str or array-like of shape (n_classes,), default="empirical"
+    priors : str, dict or array-like of shape (n_classes,), default="empirical"
         The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`.
+        to 1; an array gives them in the order of `classes_`, a dict by class.
     half_life : float, optional
         A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
         are forgotten. By default nothing is forgotten.
@@ -255,9 +255,9 @@ class OCM(_OrthogonalCentroid):
         p, the number of directions. By default n_classes (fewer if the rank is lower). A given
         number is the width on a stream from the first batch on; directions that are not available
         yet are zero.
-    priors : str or array-like of shape (n_classes,), default="empirical"
+    priors : str, dict or array-like of shape (n_classes,), default="empirical"
         The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`.
+        to 1; an array gives them in the order of `classes_`, a dict by class.
     half_life : float, optional
         A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
         are forgotten. By default nothing is forgotten.

@@ -95,9 +95,9 @@ class IG(CertifiedPerClassSelector, HeldOutInformation):
         default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
     threshold : float, optional
         Select the features with a score of at least `threshold`, in bits.
-    priors : str or array-like of shape (n_classes,), default="empirical"
+    priors : str, dict or array-like of shape (n_classes,), default="empirical"
         The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`.
+        to 1; an array gives them in the order of `classes_`, a dict by class.
     per_class : int, optional
         Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional
@@ -210,9 +210,9 @@ class MI(_Contingency):
         default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
     threshold : float, optional
         Select the features with a score of at least `threshold`, in bits.
-    priors : str or array-like of shape (n_classes,), default="empirical"
+    priors : str, dict or array-like of shape (n_classes,), default="empirical"
         The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`.
+        to 1; an array gives them in the order of `classes_`, a dict by class.
     per_class : int, optional
         Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional

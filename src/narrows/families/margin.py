@@ -74,9 +74,9 @@ class MMCFS(CriterionSelector):
         default 0.8 if neither `n_features` nor `threshold` is given.
     threshold : float, optional
         Select the features with a score of at least `threshold`.
-    priors : str or array-like of shape (n_classes,), default="empirical"
+    priors : str, dict or array-like of shape (n_classes,), default="empirical"
         The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`.
+        to 1; an array gives them in the order of `classes_`, a dict by class.
     eps : float, default=1.0
         The weight of the scatter within the classes, >= 0.
     half_life : float, optional

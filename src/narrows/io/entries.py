@@ -93,6 +93,8 @@ def _plain(estimator: Any, name: str, value: Any) -> Any:
     """Return the value of a parameter as JSON has it."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return {"array": value.tolist(), "dtype": value.dtype.str}
+    if isinstance(value, Mapping):
+        return {"pairs": [_plain(estimator, name, pair) for pair in value.items()]}
     if isinstance(value, list | tuple):
         return [_plain(estimator, name, entry) for entry in value]
     value = value.item() if isinstance(value, np.generic) else value
@@ -213,6 +215,11 @@ def _from_plain(name: str, value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     name = f"parameters.{name}"
+    if "pairs" in value:
+        check_plain(value, {"pairs": list}, name)
+        if all(_is_pair(pair) for pair in value["pairs"]):
+            return dict(value["pairs"])
+        raise SchemaError(f"{name}: expected pairs of a label and a number, got others.")
     check_plain(value, {"array": (list, bool, int, float), "dtype": str}, name)
     try:
         if re.fullmatch("[<>|][biuf][1248]", value["dtype"]):
@@ -220,3 +227,13 @@ def _from_plain(name: str, value: Any) -> Any:
     except (ValueError, TypeError, OverflowError):
         pass
     raise SchemaError(f"{name}: expected an array of numbers, got another one.")
+
+
+def _is_pair(pair: Any) -> bool:
+    """Whether this is a label and a number."""
+    return (
+        isinstance(pair, list)
+        and len(pair) == 2
+        and isinstance(pair[0], bool | int | float | str)
+        and isinstance(pair[1], int | float)
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -56,12 +57,28 @@ def priors(kind: Any, counts: np.ndarray) -> np.ndarray:
     return p / p.sum()
 
 
+def of_classes(given: Mapping[Any, float], classes: Sequence[Any]) -> list[float]:
+    """Return the priors that a mapping gives for these classes, in their order.
+
+    Raises
+    ------
+    ParameterError
+        The mapping lacks a class.
+    """
+    missing = [label for label in classes if label not in given]
+    if missing:
+        raise ParameterError(
+            f"ClassStats: expected priors for each class, got none for {missing[0]!r}. Add it."
+        )
+    return [given[label] for label in classes]
+
+
 def check_word(kind: str) -> None:
     """Raise ParameterError where `kind` is not one of the words."""
     if kind not in _POWERS:
         raise ParameterError(
-            'ClassStats: expected priors to be "empirical", "sqrt", "balanced" or an array, '
-            f"got {kind!r}."
+            'ClassStats: expected priors to be "empirical", "sqrt", "balanced", a dict by class or '
+            f"an array, got {kind!r}."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.linalg import blas, norm  # its squares do not overflow
 
 from narrows.moments.kept import Samples
 from narrows.moments.origin import EPS, Moments, Origin, about, resolution
-from narrows.moments.priors import priors
+from narrows.moments.priors import of_classes, priors
 from narrows.moments.squares import not_enough, ratio
 from narrows.moments.table import Table
 from narrows.solve.ridge import HeldOut, parts
@@ -193,8 +193,10 @@ class Readings:
     def priors(self, kind: Any = "empirical") -> np.ndarray:
         """p_j, the weight of each class in a criterion, of shape (n_classes,).
 
-        See `moments.priors`.
+        See `moments.priors`; `kind` may also be a mapping of labels to numbers.
         """
+        if isinstance(kind, Mapping):
+            kind = of_classes(kind, self.classes[self._counts > 0].tolist())
         return priors(kind, self._counts)
 
     def deviations(

@@ -1,0 +1,106 @@
+"""Hints where people err: names of other libraries, sizes that replace others, priors by class."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import narrows
+from narrows import LDA, OC, OCFS, OnlineSRDA
+from narrows.command import cli
+from narrows.errors import DataError, ParameterError
+from narrows.read import iter_chunks
+from tests.cases import labelled
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "hint"),
+    [
+        (OCFS, {"k": 5}, "OCFS: expected one of its parameters, got 'k'. Did you mean n_features?"),
+        (OCFS, {"n_components": 5}, "Did you mean n_features?"),
+        (OC, {"n_features": 5}, "Did you mean n_components?"),
+        (OCFS, {"n_feature": 5}, "Did you mean n_features?"),
+        (LDA, {"shrinkage": "auto"}, "Did you mean mu?"),
+        (OC, {"qqq": 1}, "Choose from "),
+    ],
+)
+def test_the_parameter_that_is_meant_is_named(method, given, hint):
+    with pytest.raises(TypeError) as error:
+        method(**given)
+    assert hint in str(error.value)
+
+
+@pytest.mark.parametrize("verb", ["learn_one", "predict_one", "transform_one"])
+def test_users_of_river_are_sent_to_the_wrapper(verb):
+    assert not hasattr(OnlineSRDA(), verb)
+    with pytest.raises(AttributeError, match=r"Use narrows\.river\.OneByOne\(OnlineSRDA\(\)\)"):
+        getattr(OnlineSRDA(), verb)
+
+
+def test_a_size_replaces_another():
+    X, y = labelled(d=6)
+    ocfs = OCFS(energy=0.8).fit(X, y)
+    assert ocfs.set_params(n_features=5).get_support().sum() == 5
+    assert (ocfs.energy, ocfs.n_features) == (None, 5)
+    ocfs.set_params(per_class=1, half_life=None)
+    assert (ocfs.n_features, ocfs.per_class) == (None, 1)
+    ocfs.set_params(priors="sqrt")
+    assert ocfs.per_class == 1
+    with pytest.raises(ParameterError, match="n_features=2"):  # both at once are still refused
+        ocfs.set_params(n_features=2, energy=0.5).fit(X, y)
+
+
+@pytest.mark.parametrize("method", [OC(), OCFS(2), OCFS("cv"), narrows.MMCFS(2), narrows.IG(2)])
+@pytest.mark.filterwarnings("ignore:IG", "ignore:MMCFS")
+def test_priors_by_class_are_those_of_an_array(method, tmp_path):
+    X, y = labelled(n=200, c=3)
+    X = np.abs(X)
+    classes = np.unique(y).tolist()
+    by_class = dict(zip(classes, [3, 1, 2], strict=True))
+    parameters = method.get_params()
+    alike = [
+        type(method)(**{**parameters, "priors": priors}).fit(X, y)
+        for priors in (by_class, [3, 1, 2])
+    ]
+    np.testing.assert_array_equal(*(each.transform(X) for each in alike))
+    narrows.save(alike[0], tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows")
+    assert loaded.priors == by_class
+    np.testing.assert_array_equal(loaded.transform(X), alike[0].transform(X))
+    before = alike[0].stats_.n
+    assert alike[0].merge(loaded).stats_.n == 2 * before
+
+
+def test_priors_by_class_name_the_class_that_is_missing():
+    X, y = labelled(c=3)
+    with pytest.raises(ParameterError, match="OC: expected priors for each class, got none for 'c"):
+        OC(priors={"ant": 1, "bee": 2}).fit(X, y)
+    two = y != "cat"
+    stream = OC(priors={"ant": 1, "bee": 2, "cat": 1, "dog": 1}).partial_fit(X[two], y[two])
+    assert stream.transform(X).shape[1] == 1  # of the classes so far
+
+
+def test_numeric_labels_keep_their_type_in_a_model(tmp_path):
+    X, y = labelled(c=3)
+    codes = np.unique(y, return_inverse=True)[1]
+    oc = OC(priors={np.int64(0): 1.0, 1: 2, 2: 0}).fit(X, codes)
+    narrows.save(oc, tmp_path / "m.narrows")
+    assert narrows.load(tmp_path / "m.narrows").priors == {0: 1.0, 1: 2, 2: 0}
+
+
+def test_messages_name_parameters_in_python_and_options_at_the_command_line(tmp_path, capsys):
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones((3, 2)))
+    with pytest.raises(ParameterError, match=r"^label: expected a \.npy file of labels"):
+        list(iter_chunks(path, label="y.txt"))
+    (tmp_path / "b.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "t.csv").write_text("a,class\nword,2\n")
+    with pytest.raises(DataError, match="Set text= to read texts"):
+        list(iter_chunks(tmp_path / "t.csv"))
+    assert cli.main(["fit", str(tmp_path / "b.csv"), "--method", "oc", "-o", str(path)]) == 1
+    assert "Set --label." in capsys.readouterr().err
+
+
+def test_a_spreadsheet_is_refused_by_its_suffix(capsys):
+    assert cli.main(["fit", "tickets.xlsx", "--method", "oc", "-o", "m.narrows"]) == 2
+    assert "got .xlsx. Convert the file, for example to .csv" in capsys.readouterr().err
