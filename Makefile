@@ -24,6 +24,9 @@ INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 endif
 
 SPARK := .venv-spark
+# as a user's program is checked, who has the types of narrows and not its settings
+EXAMPLES_TYPED = MYPYPATH=src:examples/gallery $(VENV)/bin/mypy --config-file= --check-untyped-defs \
+	--ignore-missing-imports --follow-imports=silent
 
 .PHONY: demo test test-all test-long test-spark check bench docs clean
 
@@ -48,6 +51,7 @@ check: $(VENV)/.test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(EXAMPLES_TYPED) examples/*.py examples/gallery/*.py
 
 bench: $(VENV)/.test
 	$(VENV)/bin/python -m benchmarks performance

@@ -207,7 +207,8 @@ def main(write):
         page = write.read_text()
         for title, text in tables.items():
             place = re.compile(rf"(<!-- {title} -->\n).*?(<!-- end -->)", re.DOTALL)
-            page = place.sub(lambda m, text=text: f"{m[1]}\n{text}\n\n{m[2]}", page)
+            first, *rest = place.split(page, maxsplit=1)
+            page = "".join([first, rest[0], f"\n{text}\n\n", *rest[1:]]) if rest else page
         write.write_text(page)
 
 

@@ -129,7 +129,7 @@ def test_per_class_keeps_the_union_of_each_class_s_best(method):
 def test_others_have_no_scores_of_classes(method):
     X, y = labelled(sparse=True)
     assert not hasattr(method().fit(X, y), "class_scores_")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'per_class'"):
+    with pytest.raises(TypeError, match="expected one of its parameters, got 'per_class'"):
         method(per_class=2)
 
 

@@ -295,7 +295,7 @@ def test_a_model_of_json_lines_reads_the_other_formats(run, tmp_path):
     write(tmp_path / "a.csv", columns)
     status, _, err = run("transform m.narrows a.csv -o r.npz")
     assert status == 1
-    assert "expected a column 'text', got the columns id, queue, subject, body. Set text" in err
+    assert "expected a column 'text', got the columns id, queue, subject, body. Set --text" in err
     assert run("transform m.narrows a.csv --text body -o c.npz")[0] == 0
     # and numbers are still numbers
     (tmp_path / "n.csv").write_text("a,b,class\n1,2,x\n3,5,y\n")

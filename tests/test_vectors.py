@@ -199,7 +199,7 @@ def test_a_model_of_vectors_from_fit_to_transform(run, tmp_path):
     pq.write_table(other, tmp_path / "b.parquet")
     status, _, err = run("transform m.narrows b.parquet -o o.npz")
     assert status == 1
-    assert "expected a column 'embedding', got the columns id, vector, label. Set vector" in err
+    assert "expected a column 'embedding', got the columns id, vector, label. Set --vector" in err
     assert run("transform m.narrows b.parquet --vector vector -o o.npz")[0] == 0
     with np.load("r.npz") as r, np.load("o.npz") as o, np.load("c.npz") as c:
         np.testing.assert_array_equal(r["X"], o["X"])

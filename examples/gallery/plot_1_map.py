@@ -37,10 +37,11 @@ points = TSNE(init="pca", random_state=0).fit_transform(Z_test[some])
 figure, ax = plt.subplots(figsize=(9, 7.5))
 for k, group in enumerate(srda.classes_):
     mine = points[y_test[some] == group]
-    ax.scatter(*mine.T, s=7, color=COLOURS[k % len(COLOURS)], alpha=0.6, linewidths=0)
+    ax.scatter(mine[:, 0], mine[:, 1], s=7, color=COLOURS[k % len(COLOURS)], alpha=0.6, linewidths=0)
     if len(mine):
         box = {"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 1}
-        ax.text(*np.median(mine, axis=0), group, size=8, ha="center", va="center", bbox=box)
+        x, y_mid = np.median(mine, axis=0)
+        ax.text(x, y_mid, group, size=8, ha="center", va="center", bbox=box)
 ax.set_axis_off()
 ax.set_title("Texts held out, by their 19 numbers")
 figure.tight_layout()

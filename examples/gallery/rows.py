@@ -56,7 +56,8 @@ def texts():
 
 
 def _docstrings():
-    found, seen = (([], []), ([], [])), set()
+    found: tuple = (([], []), ([], []))
+    seen = set()
     for package, names in PACKAGES.items():
         for name in names.split():
             module = importlib.import_module(f"{package}.{name}")
