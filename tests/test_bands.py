@@ -320,6 +320,7 @@ def _signs():
     return sparse.csr_array(X), np.append(y, y)[order]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("alpha", "head"), [("scale", 12), ("cv", 12), ("scale", 100)])
 def test_order_batches_and_merging_change_nothing(kind, alpha, head):

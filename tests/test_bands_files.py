@@ -79,6 +79,7 @@ def test_a_wide_file_is_fitted_in_bands(run):
         np.testing.assert_allclose(reduced["X"], model.transform(X), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", ["", f"--width {D} ", "--param solver=bands "])
 @pytest.mark.parametrize("kept", ["", "--checkpoint c.narrows --every 60 "])
 def test_standard_input_is_read_twice(run, width, kept):
@@ -139,6 +140,7 @@ def test_narrow_files_keep_their_products(run):
 STOPS = [0, 3, 7, 8, 11, 14]  # 8 chunks a pass: 7 ends the first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "bands"])
 @pytest.mark.parametrize("chunks", STOPS)
 def test_a_stopped_fit_is_gone_on_with(run, monkeypatch, solver, chunks):
@@ -293,6 +295,7 @@ TEXTS = ["--vectorizer hashing --hash-columns 16384", "--vectorizer hashing --ha
          "--idf-sample 50", "", "--min-df 2"]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", TEXTS)
 def test_texts_are_fitted_in_bands(run, monkeypatch, flags):
     rng = np.random.default_rng(0)

@@ -80,6 +80,7 @@ def assert_resumed_is_whole(run, monkeypatch, command, chunks=4):
     return stopped, resumed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("chunks", [0, 3, 8, 12])
 def test_ctrl_c_finishes_the_chunk_and_a_second_run_goes_on(run, monkeypatch, method, chunks):
@@ -108,6 +109,7 @@ def test_ctrl_c_without_a_checkpoint_says_how_to_keep_one(run, monkeypatch):
         assert not os.path.exists("m.narrows")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["srda", "lda", "mmc", "pca"])
 def test_cross_products_are_gone_on_with(run, monkeypatch, method):
     lines = Path("a.csv").read_text().splitlines()

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 import narrows
 from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
+from narrows.command import types
 from narrows.command.values import METHODS
 from narrows.errors import ParameterError
 from narrows.evaluate import compare, methods
@@ -159,6 +160,16 @@ def test_the_error_of_an_accuracy_is_that_of_the_bootstrap(digits):
     assert all(line.standard_error > 0 for line in perfect)
 
 
+def test_a_comparison_can_be_repeated(digits):
+    X, X_test, y, y_test = digits
+    found = [
+        compare(X, y, ["onlinesrda", "immc"], [2], test=(X_test, y_test), seed=seed)
+        for seed in (1, 1, 2)
+    ]
+    scores = [[line.micro_f1 for line in lines] for lines in found]
+    assert scores[0] == scores[1] != scores[2]
+
+
 def test_what_is_asked_for_twice_is_done_once():
     X, y = labelled(n=100, d=6)
     lines = compare(X, y, ["oc", "oc"], [1, 1], ["svm", "svm"])
@@ -211,6 +222,7 @@ def test_every_method_can_be_compared():
     assert set(skipped) == {"lda", "lineardiscriminantanalysis", "chi2"}
     assert "Use SRDA" in skipped["lda"]
     assert "egative" in skipped["chi2"]  # of scikit-learn's own words
+    assert set(types.RIVALS) == set(methods.RIVALS)
     for line in lines:
         if not line.skipped:
             assert 1 <= line.dimensions <= (line.asked or 8)
@@ -256,7 +268,8 @@ def test_the_command_prints_what_python_finds(run):
     recommended, blank, header, *rows = out.splitlines()
     assert (recommended.split()[0] in ("Use", "No"), blank) == (True, "")
     assert header.split()[:4] == ["method", "dimensions", "by", "accuracy"]
-    assert len(rows) == 2 + 2 * 2 * 2 + 1
+    assert len(rows) == 2 + 2 * 2 * 2 + 3
+    assert run(rows[-1].removeprefix("narrows ") + " --json")[0] == 0  # the command that fits it
     assert run(f"compare a.svm {flags} --cv 3")[0] == 0
 
 
@@ -329,7 +342,7 @@ def test_what_was_done_is_printed_when_it_is_stopped(run, tmp_path, monkeypatch)
     monkeypatch.setattr(methods.Ours, "learn", stopped)
     status, out, err = run("compare a.jsonl --methods oc,ocfs --dims 1")
     assert status == 130
-    assert [line.split()[0] for line in out.splitlines()[2:-1]] == ["method", "all", "oc"]
+    assert [line.split()[0] for line in out.splitlines()[2:-3]] == ["method", "all", "oc"]
     assert "interrupted; the lines above are complete" in err
     status, out, _ = run("compare a.jsonl --methods oc,ocfs --dims 1 --json")
     assert json.loads(out)["stopped"]

@@ -113,6 +113,7 @@ def test_random_features_are_those_of_a_local_fit(client, form):
     assert spread.n_samples_seen_ == 1200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_distributed_directions_of_digits(client, method):
     assert_distributed_is_local(client, method, *real("digits", None))
@@ -852,6 +853,7 @@ def test_what_is_wrong_in_a_part_is_named_with_its_row(client, tmp_path):
         engine.fit(OC(), [], client)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [OC, MMC])
 def test_nothing_stays_on_the_cluster_after_an_error(client, method):
     X, y = labelled()
@@ -916,6 +918,7 @@ def test_a_lost_scheduler_is_an_error():
         engine.fit(OC(), [labelled()], address)
 
 
+@pytest.mark.slow
 def test_without_a_client_a_cluster_is_started_and_closed(monkeypatch):
     import distributed
     import psutil

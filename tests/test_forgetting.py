@@ -38,6 +38,7 @@ def assert_same(a, b, rtol=1e-9):
         np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.more
 @pytest.mark.parametrize("case", ADDITIVE, ids=lambda case: case.name)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])

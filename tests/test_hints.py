@@ -104,3 +104,22 @@ def test_messages_name_parameters_in_python_and_options_at_the_command_line(tmp_
 def test_a_spreadsheet_is_refused_by_its_suffix(capsys):
     assert cli.main(["fit", "tickets.xlsx", "--method", "oc", "-o", "m.narrows"]) == 2
     assert "got .xlsx. Convert the file, for example to .csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("fit a.csv --dims 7", "No such option '--dims'. Use --n-components for directions"),
+        ("fit a.csv --seed 7 --method oc -o m", "Use --param random_state=SEED"),
+        ("compare a.csv --method oc", "No such option '--method'. Use --methods"),
+        ("fit a.csv --lable x", "Did you mean '--label'?"),
+        ("fit a.csv --method chi2 -o m", "That is a method of scikit-learn, for compare alone."),
+        ("fit a.csv -o m", "Start with ocfs, oc, srda or onlinesrda"),
+        ("fitt a.csv", "Did you mean 'fit'?"),
+    ],
+)
+def test_wrong_usage_names_what_is_meant(tmp_path, monkeypatch, capsys, line, hint):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("a,class\n1,x\n2,y\n")
+    assert cli.main(line.split()) == 2
+    assert hint in capsys.readouterr().err

@@ -43,6 +43,7 @@ def test_both_losses_are_learned_as_each_alone():
             np.testing.assert_array_equal(ours[name], array, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reservoir", [0, 50])
 @pytest.mark.parametrize("half_life", [None, 30.0])
 def test_samples_that_one_loss_alone_predicted_are_counted(half_life, reservoir):

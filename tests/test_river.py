@@ -92,6 +92,7 @@ def test_prediction_and_estimators_without_partial_fit():
         OneByOne(SRDA()).learn_one({"a": 1.0}, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made",
     [OneByOne(OC(), 64, 10), OneByOne(OCFS(n_features=4), 64, 50)],

@@ -161,6 +161,7 @@ def test_a_method_of_somebody_else_keeps_the_laws():
     assert all(bool(outcome.reason) == (outcome.status != "passed") for outcome in found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "law"),
     [

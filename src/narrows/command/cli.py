@@ -12,6 +12,7 @@ import warnings
 import click
 
 from narrows.command.console import say, show_warning
+from narrows.command.types import INSTEAD
 from narrows.command.verbs import VERBS
 from narrows.errors import Asked, ParameterError
 from narrows.io.kinds import SUFFIXES
@@ -37,6 +38,10 @@ def _run(arguments: list[str] | None) -> int:
     Asked.by_command = True
     try:
         return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
+    except click.NoSuchOption as error:
+        hint = INSTEAD.get(error.option_name)
+        say(f"No such option '{error.option_name}'. {hint}" if hint else error.format_message())
+        return 2
     except click.ClickException as error:
         say(error.format_message())
         return 2

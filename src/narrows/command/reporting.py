@@ -37,7 +37,7 @@ def compare(
     if test is not None and cv is not None:
         raise ParameterError("--test, --cv: expected one of them, got both. Leave one out.")
     sizes, classifiers = values.integers("--dims", dims), classifier.split(",")
-    compared = comparison.check(methods.split(","), sizes, classifiers)
+    compared = comparison.check(methods.split(","), sizes, classifiers, seed)
     inputs = [input] if test is None else [input, test]
     for output in [] if report is None else [report, page.twin_of(report)]:
         values.check_output(output, *inputs)
@@ -67,6 +67,10 @@ def compare(
         "stopped": stopped,
     }
     show(result, str(lines), as_json)
+    line = None if chosen is None else chosen.line
+    command = None if line is None else values.to_fit(input, line.method, line.dimensions)
+    if command is not None:
+        show(None, f"\n{command}", as_json)
     if report is not None:
         contents = page.gather(lines, data, compared, inputs, values.as_typed(), stopped)
         page.write(report, contents, lines, data, compared)

@@ -16,6 +16,21 @@ from narrows.errors import did_you_mean
 from narrows.families import MODULES
 from narrows.io.kinds import kind_of
 
+RIVALS = (
+    "truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
+    "lineardiscriminantanalysis",
+)  # fmt: skip
+# what is typed for an option of another verb, and what to use instead
+INSTEAD = {
+    "--dims": "Use --n-components for directions, --n-features for columns.",
+    "--dim": "Use --n-components for directions, --n-features for columns.",
+    "--methods": "Use --method, for one.",
+    "--method": "Use --methods, which takes several.",
+    "--seed": "Use --param random_state=SEED, where the method has it.",
+    "--random-state": "Use --param random_state=SEED, where the method has it.",
+    "--n-components": "Use --dims, which takes several.",
+    "--n-features": "Use --dims, which takes several.",
+}
 METHODS = {name.lower(): name for name in sorted(MODULES, key=str.lower)}
 
 
@@ -28,8 +43,14 @@ class Method(click.ParamType):
         """Return the name in lower case."""
         if value.lower() not in METHODS:
             hint = did_you_mean(value.lower(), METHODS)
+            if value.lower() in RIVALS:
+                hint = "That is a method of scikit-learn, for compare alone. " + hint
             raise click.BadParameter(f"expected a method, got {value!r}. {hint}")
         return value.lower()
+
+    def get_missing_message(self, param: Any, ctx: Any = None) -> str:
+        """Return what to begin with."""
+        return "Start with ocfs, oc, srda or onlinesrda"
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
         """Return the names that begin like this."""

@@ -229,16 +229,32 @@ def refuse(given: dict[str, Any], names: Iterable[str], expected: str, got: str)
 
 def as_typed() -> str:
     """Return the command that is being run, as a line for a shell."""
-    context = click.get_current_context()
-    words = ["narrows", context.command.name or ""]
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        value = context.params[name]
-        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
-            for each in value if isinstance(value, tuple) else (value,):
-                words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
-                words += [] if isinstance(each, bool) else [str(each)]
-    return shlex.join(words)
+    command = click.get_current_context().command
+    return shlex.join(["narrows", command.name or "", *_typed(p.name for p in command.params)])
+
+
+def to_fit(input: str, method: str, dimensions: int) -> str | None:
+    """Return the command that fits a compared method to a whole file; None for other methods."""
+    if method not in METHODS:
+        return None
+    size = "n_components" if "n_components" in METHODS[method]().get_params() else "n_features"
+    found = [*_typed((*_READING, *_OF_TEXTS)), "--method", method, _flag(size), str(dimensions)]
+    return shlex.join(["narrows", "fit", input, *found, "-o", "model.narrows"])
+
+
+def _typed(names: Iterable[str | None]) -> list[str]:
+    """Return those of these arguments and options that were typed, as words."""
+    context, words = click.get_current_context(), list[str]()
+    known = {parameter.name: parameter for parameter in context.command.params}
+    for name in names:
+        typed = context.get_parameter_source(name or "") == ParameterSource.COMMANDLINE
+        if name not in known or not typed:
+            continue
+        parameter, value = known[name], context.params[name]
+        for each in value if isinstance(value, tuple) else (value,):
+            words += parameter.opts[-1:] if isinstance(parameter, click.Option) else []
+            words += [] if isinstance(each, bool) else [str(each)]
+    return words
 
 
 def _require(given: dict[str, Any], name: str, holds: bool, required: str) -> None:

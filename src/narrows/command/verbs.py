@@ -185,7 +185,7 @@ def info(model: str, **given: Any) -> None:
     click.option("--cv", type=click.IntRange(2), metavar="N", help="Cross-validate with N folds."),
     click.option(
         "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="SEED",
-        help="Seed of the random split.",
+        help="Seed of the random split, and of the methods.",
     ),
     click.option(
         "--report", type=click.Path(), metavar="FILE",

@@ -66,7 +66,7 @@ def compare(
     cv : int, optional
         Number of stratified, shuffled folds, each held out in turn.
     seed : int, default=0
-        Seed of the split.
+        Seed of the split, and of methods given by name.
     progress : callable, optional
         Called with a description of the next step, once per method, dimension, classifier and
         fold.
@@ -113,9 +113,10 @@ def compare(
     if test is not None and cv is not None:
         raise ParameterError("compare: expected test or cv, got both. Leave one of them out.")
     if test is None:
-        return over(list(split(X, y, cv, seed)), methods, dims, classifiers, progress)
-    held_out = checked_rows(test[0], "compare"), checked_labels(*test)
-    return over([(X, y, *held_out)], methods, dims, classifiers, progress)
+        folds = list(split(X, y, cv, seed))
+    else:
+        folds = [(X, y, checked_rows(test[0], "compare"), checked_labels(*test))]
+    return over(folds, check(methods, dims, classifiers, seed), dims, classifiers, progress)
 
 
 def checked_labels(X: Any, y: Any) -> np.ndarray:
@@ -161,7 +162,7 @@ def _narrow(X: Any) -> Any:
 
 
 def check(
-    methods: Sequence[Any], dims: Sequence[int], classifiers: Sequence[str]
+    methods: Sequence[Any], dims: Sequence[int], classifiers: Sequence[str], seed: int = 0
 ) -> list[Ours | Rival]:
     """Return the methods, each once; raise ParameterError for an unknown or invalid argument."""
     for classifier in classifiers:
@@ -172,7 +173,7 @@ def check(
     whole = [isinstance(p, numbers.Integral) and not isinstance(p, bool) and p >= 1 for p in dims]
     if not whole or not all(whole):
         raise ParameterError(f"compare: expected dims to be integers >= 1, got {dims!r}.")
-    made = [method_of(method) for method in methods]
+    made = [method_of(method, seed) for method in methods]
     return list({method.name: method for method in made}.values())  # each once
 
 

@@ -140,8 +140,8 @@ class Rival:
             return self.make(few).fit(X, y).transform
 
 
-def method_of(method: Any) -> Ours | Rival:
-    """Return the method that a name or an estimator stands for."""
+def method_of(method: Any, seed: int = 0) -> Ours | Rival:
+    """Return the method that a name, with a seed, or an estimator stands for."""
     if isinstance(method, Ours | Rival):
         return method
     if isinstance(method, Estimator):
@@ -149,7 +149,10 @@ def method_of(method: Any) -> Ours | Rival:
     name = str(method).lower()
     ours = {known.lower(): kind for known, kind in METHODS.items()}
     if name in ours:
-        return Ours(name, ours[name]())
+        made = ours[name]()
+        if "random_state" in made.get_params():
+            made.set_params(random_state=seed)
+        return Ours(name, made)
     if name in RIVALS:
         return Rival(name, RIVALS[name])
     hint = did_you_mean(name, [*ours, *RIVALS])

@@ -230,7 +230,8 @@ def _map(lines: Comparison, data: Folds, methods: Sequence[Ours | Rival]) -> dic
     _, _, X_test, y_test = data.folds[-1]
     few = np.sort(np.random.default_rng(0).permutation(len(y_test))[:_DRAWN])
     y, fitted = y_test[few], makers[best.method].fitted
-    Z, names = fitted._first(2)(X_test[few]).astype(float), fitted.get_feature_names_out()[:2]
+    Z = fitted._first(2)(X_test[few]).astype(float)
+    names = [f"{title(best.method)} {k}" for k in (1, 2)]
     display = ScatterDisplay(Z, y, names).plot(new_figure((10, 6.5)).subplots())
     shown = [
         _name(label) if data.texts is None else f"{_name(label)}: {printable(data.texts[row])}"
