@@ -103,7 +103,7 @@ class ScatterDisplay:
                 s=size,
                 marker=MARKERS[(number + number // len(COLOURS)) % len(MARKERS)],
                 color=COLOURS[number % len(COLOURS)],
-                alpha=0.4,
+                alpha=0.5,
                 linewidths=0,
                 gid=f"points-{number}",
             )
@@ -138,7 +138,8 @@ class ScatterDisplay:
         places = to_axes.inverted().transform(_apart(to_axes.transform(medians), sizes))
         for number, (name, place) in enumerate(zip(names, places, strict=True)):
             self.ax_.text(
-                *place, name, ha="center", va="center", fontsize=9, fontweight="bold",
+                *place, name, ha="center", va="center", fontsize=12 if len(names) <= 10 else 9,
+                fontweight="bold",
                 color=0.6 * np.array(to_rgb(COLOURS[number % len(COLOURS)])),
                 path_effects=[withStroke(linewidth=3, foreground="white")],
             )  # fmt: skip
