@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -91,7 +92,9 @@ def test_folds_are_averaged():
     assert line.micro_f1 == pytest.approx(np.mean(scores))
     assert line.spread["micro_f1"] == pytest.approx(np.std(scores, ddof=1))
     assert line.spread["error"] == pytest.approx(line.spread["micro_f1"])
-    assert line.standard_error == pytest.approx(np.std(scores, ddof=1) / 2)
+    of_folds = np.sqrt(np.mean(scores) * (1 - np.mean(scores)) / 120)  # about that of all 120
+    assert line.standard_error >= np.std(scores, ddof=1) / 2
+    assert line.standard_error == pytest.approx(max(of_folds, np.std(scores, ddof=1) / 2), rel=0.1)
     assert sum(line.wrong.values()) == pytest.approx(120 * (1 - np.mean(scores)))
 
 
@@ -141,6 +144,48 @@ def test_a_reduction_is_recommended_by_one_standard_error(lines, chosen, ties, s
     assert found.is_within == said.startswith("Use")
     marked = [line for line, near in zip(lines, lines.near(), strict=True) if near]
     assert found.is_within == (found.line in marked)
+
+
+def test_the_better_classifier_of_one_reduction_is_recommended():
+    lines = Comparison([
+        scored("oc", 2, 0.79, error=0.02), scored("oc", 2, 0.8, classifier="knn", error=0.02)
+    ])  # fmt: skip
+    assert lines.recommendation_.line.classifier == "knn"
+    assert "no result is better" in str(lines.recommendation_)
+
+
+def test_estimators_whose_texts_are_shortened_alike_are_both_compared():
+    X, y = labelled(c=3, d=6)
+    priors = {"ant": 1, "bee": 1, "cat": 1} | {f"class {k}": 1 for k in range(40)}
+    other = priors | {"class 39": 2}
+    lines = compare(X, y, [OCFS(priors=priors), OCFS(priors=other), OCFS(priors=priors)], [2])
+    assert len({line.method for line in lines}) == 3  # with all columns
+
+
+def test_an_interrupted_cross_validation_is_that_of_the_complete_folds(run, tmp_path, monkeypatch):
+    X, y = labelled(n=120, d=6)
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    learn, calls = methods.Ours.learn, []
+
+    def stopped(self, *args):
+        calls.append(self.name)
+        if len(calls) == 4:  # ocfs in the second of three folds
+            raise KeyboardInterrupt
+        return learn(self, *args)
+
+    monkeypatch.setattr(methods.Ours, "learn", stopped)
+    status, _, _ = run("compare a.npz --methods oc,ocfs --dims 1,2 --cv 3 --report r.html --json")
+    assert status == 130
+    found = json.loads((tmp_path / "r.json").read_text())
+    chosen = found["recommendation"]["dimensions"], found["recommendation"]["method"]
+    line = next(x for x in found["lines"] if (x["dimensions"], x["method"]) == chosen)
+    assert line["spread"] is None  # one fold
+    wrong = sum(pair["samples"] for pair in found["confusions"])
+    assert wrong == pytest.approx(40 * (1 - line["micro_f1"]))
+    page = (tmp_path / "r.html").read_text()
+    matrix = page[page.index('class="matrix"') : page.index("</table>", page.index('"matrix"'))]
+    counts = [int(n) for n in re.findall(r'<td class="n[^>]*>(\d+)</td>', matrix)]
+    assert sum(counts) == 40
 
 
 def test_nothing_is_recommended_where_nothing_was_compared():

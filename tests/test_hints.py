@@ -71,6 +71,45 @@ def test_priors_by_class_are_those_of_an_array(method, tmp_path):
     assert alike[0].merge(loaded).stats_.n == 2 * before
 
 
+@pytest.mark.parametrize("value", ["1", None, [1], np.array(0.2), True])
+def test_priors_by_class_have_to_be_numbers(value):
+    X, y = labelled(c=3)
+    with pytest.raises(ParameterError, match="OC: expected priors to be numbers, got "):
+        OC(priors={"ant": 1, "bee": 2, "cat": 1, "other": value}).fit(X, y)
+
+
+def test_priors_may_be_a_series_of_pandas_in_any_order(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = labelled(c=3)
+    series = pd.Series({"cat": 0.8, "ant": 0.1, "bee": 0.1})
+    by_series, by_class = (OC(priors=p).fit(X, y) for p in (series, series.to_dict()))
+    np.testing.assert_array_equal(by_series.transform(X), by_class.transform(X))
+    narrows.save(by_series, tmp_path / "m.narrows")
+    assert narrows.load(tmp_path / "m.narrows").priors == series.to_dict()
+
+
+def test_priors_of_numeric_labels_can_be_given_at_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("a,b,class\n1,0,0\n2,0,0\n0,3,1\n0,4,1\n")
+    line = ["fit", "a.csv", "--method", "oc", "-o", "m.narrows"]
+    assert cli.main([*line, "--param", 'priors={"0":1,"1":3}']) == 0
+    loaded = narrows.load("m.narrows")
+    X, y = [[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 4.0]], [0, 0, 1, 1]
+    np.testing.assert_allclose(loaded.components_, OC(priors=[1, 3]).fit(X, y).components_)
+
+
+def test_subclasses_may_pass_parameters_on():
+    class Loud(OC):
+        def __init__(self, n_components=None, **more):
+            super().__init__(n_components, **more)
+
+    X, y = labelled(c=3)
+    assert Loud(half_life=5.0).half_life == 5.0
+    assert Loud(1).fit(X, y).transform(X).shape[1] == 1
+    with pytest.raises(TypeError, match="got 'cls'"):
+        OC(cls=2)
+
+
 def test_priors_by_class_name_the_class_that_is_missing():
     X, y = labelled(c=3)
     with pytest.raises(ParameterError, match="OC: expected priors for each class, got none for 'c"):

@@ -168,6 +168,20 @@ def test_every_public_name_is_found_when_it_is_used():
         narrows.LDAA  # noqa: B018
 
 
+def test_threads_may_use_names_for_the_first_time_together():
+    code = (
+        "import narrows; from concurrent.futures import ThreadPoolExecutor as T\n"
+        "with T(4) as pool:\n"
+        "    names = 'IDRQR', 'text', 'load', 'OCFS', 'evaluate', 'SRDA'\n"
+        "    found = [pool.submit(getattr, narrows, name) for name in names]\n"
+        "print([future.exception() for future in found])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == f"{[None] * 6}\n"
+
+
 def test_dense_rows_need_no_numba():
     code = (
         "import sys, narrows; narrows.OC().fit([[0., 1.], [1., 0.]], [0, 1]);"

@@ -26,6 +26,7 @@ earlier one. `save` and `load` store fitted estimators.
 """
 
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from narrows.families import MODULES
@@ -91,18 +92,20 @@ _MODULES = {name: f"families.{module}" for name, module in MODULES.items()} | {
 }
 _PUBLIC_MODULES = "criteria", "engines", "errors", "evaluate", "read", "testing", "text"
 __version__: str
+_IMPORTING = RLock()  # threads that enter the circles of other packages at two places fail
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        found: Any = import_module("importlib.metadata").version("narrows")
-    elif name in _PUBLIC_MODULES:
-        found = import_module(f"narrows.{name}")
-    elif name in _MODULES:
-        found = getattr(import_module(f"narrows.{_MODULES[name]}"), name)
-    else:
-        raise AttributeError(f"module 'narrows' has no attribute {name!r}")
-    globals()[name] = found
+    with _IMPORTING:
+        if name == "__version__":
+            found: Any = import_module("importlib.metadata").version("narrows")
+        elif name in _PUBLIC_MODULES:
+            found = import_module(f"narrows.{name}")
+        elif name in _MODULES:
+            found = getattr(import_module(f"narrows.{_MODULES[name]}"), name)
+        else:
+            raise AttributeError(f"module 'narrows' has no attribute {name!r}")
+        globals()[name] = found
     return found
 
 

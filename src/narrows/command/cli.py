@@ -34,7 +34,7 @@ def _run(arguments: list[str] | None) -> int:
     if not completing and not (sys.argv[1:] if arguments is None else arguments):
         click.echo(cli.get_help(click.Context(cli, info_name="narrows")), err=True)
         return 2
-    warnings.showwarning = show_warning
+    showwarning, warnings.showwarning = warnings.showwarning, show_warning
     Asked.by_command = True
     try:
         return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
@@ -71,7 +71,7 @@ def _run(arguments: list[str] | None) -> int:
         say(str(error))
         return 1
     finally:
-        Asked.by_command = False
+        Asked.by_command, warnings.showwarning = False, showwarning
 
 
 HELP = """Supervised dimensionality reduction of large and streaming labelled data.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -10,9 +11,13 @@ import click
 
 from narrows.errors import escaped
 
+_SET = re.compile(r"\bSet (\w+)=(?!\w)")
+
 
 def say(message: str) -> None:
     """Print a message as one line on standard error."""
+    # workers of a cluster name the parameters of Python
+    message = _SET.sub(lambda found: "Set --" + found[1].replace("_", "-"), message)
     print("narrows:", escaped(" ".join(message.split())), file=sys.stderr)  # noqa: T201
 
 

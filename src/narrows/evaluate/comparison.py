@@ -143,10 +143,12 @@ def over(
     found = {} if found is None else found
     classifiers = list(dict.fromkeys(classifiers))
     with threadpool_limits(1):  # CPU seconds would count waiting threads
-        for X, y, X_test, y_test in folds:
+        for number, (X, y, X_test, y_test) in enumerate(folds):
             fold = (_narrow(X), y, _narrow(X_test), y_test)
             states = States(fold[0], fold[1], made)
             for method in (None, *made):
+                if method is not None:
+                    method.fold = number
                 for line in _of_method(method, fold, states, sorted(set(dims)), classifiers, say):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
     return averaged(found.values())
@@ -173,8 +175,14 @@ def check(
     whole = [isinstance(p, numbers.Integral) and not isinstance(p, bool) and p >= 1 for p in dims]
     if not whole or not all(whole):
         raise ParameterError(f"compare: expected dims to be integers >= 1, got {dims!r}.")
-    made = [method_of(method, seed) for method in methods]
-    return list({method.name: method for method in made}.values())  # each once
+    made: dict[str, Ours | Rival] = {}
+    for method in (method_of(method, seed) for method in methods):
+        name, number = method.name, 1
+        while method.name in made and not method.is_like(made[method.name]):
+            number += 1
+            method.name = f"{name} ({number})"  # a repr may be shortened
+        made.setdefault(method.name, method)
+    return list(made.values())
 
 
 def split(X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0) -> Iterator[Fold]:

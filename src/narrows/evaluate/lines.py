@@ -49,8 +49,8 @@ class Line:
         Micro-F1, which is the accuracy since each sample has one label, and 1 - accuracy.
     standard_error : float
         Of the accuracy: sqrt(a (1 - a) / n), that of the bootstrap over n held-out samples, with
-        one right and one wrong prediction added, so that it is never 0; or of the mean over the
-        folds, their standard deviation by the square root of their number.
+        one right and one wrong prediction added, so that it is never 0. Of a mean over folds, the
+        larger one of that by the errors of the folds, and that by their standard deviation.
     spread : dict
         Standard deviation of each score over the folds, if there are several.
     wrong : Counter
@@ -120,7 +120,7 @@ class Recommendation:
     def __str__(self) -> str:
         line, every = self.line, self.all_columns
         what = f"{title(line.method)} with {_count(line.dimensions, 'dimension')}"
-        if self.is_within and line is self.best:
+        if line.micro_f1 == self.best.micro_f1:
             said = f"Use {what}: no result is better (accuracy {line.micro_f1:.3f}"
             if every is not None:
                 said += f"; {_named(every)}: {every.micro_f1:.3f}"
@@ -161,10 +161,17 @@ class Recommendation:
 class Comparison(list[Line]):
     """The lines of a comparison: all columns, then each method by dimensions and classifier.
 
+    Attributes
+    ----------
+    n_folds : int
+        Of how many folds the lines are means.
+
     See Also
     --------
     compare : Makes it.
     """
+
+    n_folds = 1
 
     @property
     def recommendation_(self) -> Recommendation | None:
@@ -176,7 +183,7 @@ class Comparison(list[Line]):
         best = max(done, key=lambda line: (line.micro_f1, -line.dimensions))
         near = [line for line in reductions if _is_within(line, best)]
         if near:
-            chosen = min(near, key=lambda line: (line.dimensions, line.learn + line.transform))
+            chosen = min(near, key=_preferred)
         else:
             chosen = max(reductions, key=lambda line: (line.micro_f1, -line.dimensions))
         equal = [line.method for line in near if line.dimensions == chosen.dimensions]
@@ -213,13 +220,15 @@ class Comparison(list[Line]):
 
 
 def averaged(found: Iterable[Sequence[Line]]) -> Comparison:
-    """Return one line for each model and classifier, means over the folds.
+    """Return one line for each model and classifier, means over the folds that are complete.
 
     What has the dimensions of an earlier line of its method is the same model, and left out, as is
     a method that is skipped again for the same reason.
     """
+    found = list(found)
     lines, seen = Comparison(), set[Any]()
-    for line in map(_mean, found):
+    lines.n_folds = min(map(len, found), default=1)
+    for line in (_mean(each[: lines.n_folds]) for each in found):
         key = line.method, line.skipped or (line.classifier, line.dimensions)
         if key not in seen:
             seen.add(key)
@@ -240,14 +249,21 @@ def _mean(lines: Sequence[Line]) -> Line:
     values = {name: [getattr(line, name) for line in lines] for name in _AVERAGED}
     means: dict[str, Any] = {name: float(np.mean(of)) for name, of in values.items()}
     spread = {name: float(np.std(values[name], ddof=1)) for name in _SCORES}
+    between = spread["micro_f1"] / len(lines) ** 0.5
+    within = sum(line.standard_error**2 for line in lines) ** 0.5 / len(lines)
     return replace(
         first,
         dimensions=max(line.dimensions for line in lines),
-        standard_error=spread["micro_f1"] / len(lines) ** 0.5,
+        standard_error=max(between, within),
         spread=spread,
         wrong=sum((line.wrong for line in lines), Counter()),
         **means,
     )
+
+
+def _preferred(line: Line) -> tuple[float, ...]:
+    """Return what is smaller for the reduction to prefer of those that are good enough."""
+    return line.dimensions, line.learn + line.transform, -line.micro_f1
 
 
 def _is_within(line: Line, best: Line) -> bool:

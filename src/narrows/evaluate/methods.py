@@ -20,6 +20,7 @@ from narrows.families import total
 from narrows.families._additive import Additive
 from narrows.families._base import Estimator
 from narrows.families._online import OnlineProjector
+from narrows.families._parameters import same
 from narrows.families._select import Selector
 from narrows.families.methods import METHODS
 from narrows.families.online_srda import OnlineSRDA
@@ -65,10 +66,22 @@ class States:
 
 
 class Ours:
-    """A method of narrows, fitted once for all numbers of dimensions."""
+    """A method of narrows, fitted once for all numbers of dimensions.
+
+    `fold` is the number of the fold that it was last fitted to.
+    """
+
+    fold = 0
 
     def __init__(self, name: str, estimator: Estimator):
         self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
+
+    def is_like(self, other: Any) -> bool:
+        """Whether this is the same method with the same parameters."""
+        if not isinstance(other, Ours) or type(other.estimator) is not type(self.estimator):
+            return False
+        mine, theirs = self.estimator.get_params(), other.estimator.get_params()
+        return all(same(mine[name], theirs[name]) for name in mine)
 
     def kind(self, n_features: int) -> Kind | None:
         """Return the kind of state that the method is a function of; None if there is none."""
@@ -121,8 +134,14 @@ class Rival:
     It may use all cores for many components; CPU seconds are summed over the cores.
     """
 
+    fold = 0
+
     def __init__(self, name: str, make: Callable[[int], Any]):
         self.name, self.make = name, make
+
+    def is_like(self, other: Any) -> bool:
+        """Whether this is the same method."""
+        return isinstance(other, Rival) and other.name == self.name
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
         """Keep the samples for `at`."""

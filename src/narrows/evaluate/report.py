@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import ParameterError, printable
+from narrows.errors import ParameterError, escaped, printable
 from narrows.evaluate.describe import details, ends, summary
 from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay
 from narrows.evaluate.figure import as_inline_svg, as_svg, new_figure
@@ -27,6 +27,7 @@ from narrows.families._select import PerClassSelector, Selector
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.io.source import is_of_texts
+from narrows.moments.labels import joined
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
 _KEPT = 1000  # selected features that are listed
@@ -183,7 +184,12 @@ def _template() -> Any:
     with needing("plots", "jinja2", "Reports"):
         import jinja2
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"name": _name, "file": os.path.basename, "title": title}
+    environment.filters |= {
+        "escaped": escaped,
+        "name": _name,
+        "file": os.path.basename,
+        "title": title,
+    }
     source = resources.files("narrows.evaluate").joinpath("report.html").read_text("utf-8")
     return environment.from_string(source)
 
@@ -205,13 +211,13 @@ def _confusions(line: Line) -> list[dict[str, Any]]:
 def _matrix(lines: Comparison, data: Folds) -> dict[str, Any] | None:
     """Return the confusion matrix of the recommended line, if there are not too many classes."""
     chosen = lines.recommendation_
-    classes, counts = np.unique(
-        np.concatenate([fold[3] for fold in data.folds]), return_counts=True
-    )
+    held_out = np.concatenate([y_test for *_, y_test in data.folds[: lines.n_folds]])
+    classes, counts = np.unique(held_out, return_counts=True)
     if chosen is None or len(classes) > _MATRIX:
         return None
     wrong = chosen.line.wrong
-    known = sorted({*classes.tolist(), *(predicted for _, predicted in wrong)}, key=str)
+    known = joined([classes, *(np.array([label]) for _, label in wrong)])
+    known = np.unique(known).tolist()
     of = dict(zip(classes.tolist(), counts.tolist(), strict=True))
     rows = {true: [wrong[true, predicted] for predicted in known] for true in known}
     for place, true in enumerate(known):
@@ -227,14 +233,16 @@ def _map(lines: Comparison, data: Folds, methods: Sequence[Ours | Rival]) -> dic
         return None
     fewest = min((line.dimensions for line in mine if line.dimensions > 1), default=1)
     best = max((line for line in mine if line.dimensions == fewest), key=lambda line: line.micro_f1)
-    _, _, X_test, y_test = data.folds[-1]
+    method = makers[best.method]
+    _, _, X_test, y_test = data.folds[method.fold]
+    texts = data.texts if method.fold == len(data.folds) - 1 else None
     few = np.sort(np.random.default_rng(0).permutation(len(y_test))[:_DRAWN])
-    y, fitted = y_test[few], makers[best.method].fitted
-    Z = fitted._first(2)(X_test[few]).astype(float)
+    y = y_test[few]
+    Z = method.fitted._first(2)(X_test[few]).astype(float)
     names = [f"{title(best.method)} {k}" for k in (1, 2)]
     display = ScatterDisplay(Z, y, names).plot(new_figure((10, 6.5)).subplots())
     shown = [
-        _name(label) if data.texts is None else f"{_name(label)}: {printable(data.texts[row])}"
+        _name(label) if texts is None else f"{_name(label)}: {printable(texts[row])}"
         for row, label in zip(few.tolist(), y.tolist(), strict=True)
     ]
     titles = {

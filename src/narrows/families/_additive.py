@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from narrows.families._errors import errors_named_after
 from narrows.families._merge import merge_into
 from narrows.families._parameters import check_half_life, check_parts
 from narrows.moments.labels import SMALLEST_WEIGHT, weights
-from narrows.moments.priors import check_word
+from narrows.moments.priors import by_class, check_word
 from narrows.moments.state import Second, checked_rows
 from narrows.moments.stats import ClassStats
 from narrows.solve.schema import SchemaError
@@ -233,7 +232,8 @@ class Additive(Estimator):
     def _lacks_classes(self, stats: ClassStats) -> bool:
         """Whether there are priors for more classes than were seen so far."""
         priors = self._priors()
-        return not isinstance(priors, str | Mapping) and np.size(priors) > (stats.counts > 0).sum()
+        in_order = not isinstance(priors, str) and by_class(priors) is None
+        return in_order and bool(np.size(priors) > (stats.counts > 0).sum())
 
     def _waits(self, stats: ClassStats) -> bool:
         """Whether there is no solution before more classes are seen."""

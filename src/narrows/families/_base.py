@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -78,11 +79,13 @@ class Estimator(TransformerMixin, BaseEstimator):
     _fitted: Fitted
     n_features_in_: int
 
-    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+    def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
         """Say which parameter is meant by one that the class does not take."""
-        known = cls._get_param_names()
+        taken = signature(cls.__init__).parameters if parameters else {}
+        known = [name for name in taken if name != "self"]
+        takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in taken.values())
         for name in parameters:
-            if name not in known:
+            if name not in known and not takes_any:
                 same = next((mine for mine in _SYNONYMS.get(name, ()) if mine in known), name)
                 raise TypeError(
                     f"{cls.__name__}: expected one of its parameters, got {name!r}. "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from narrows.errors import ParameterError
+from narrows.moments.priors import by_class
 
 
 def same(a: Any, b: Any) -> bool:
@@ -21,10 +22,12 @@ def same(a: Any, b: Any) -> bool:
 
 def copied(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return parameters with copies of the arrays, lists and mappings, which may change later."""
-    return {
-        k: np.array(v) if np.ndim(v) else dict(v) if isinstance(v, Mapping) else v
-        for k, v in parameters.items()
-    }
+    return {name: _copy(value) for name, value in parameters.items()}
+
+
+def _copy(value: Any) -> Any:
+    given = by_class(value)
+    return dict(given) if given is not None else np.array(value) if np.ndim(value) else value
 
 
 def is_number(value: Any, low: float, above: bool = False) -> bool:

@@ -134,9 +134,9 @@ class Selector(SelectorMixin, Additive):
         --------
         get_params : The parameters.
         """
-        if any(params.get(size) is not None for size in _SIZES):
-            known = [size for size in _SIZES if size in self.get_params(deep=False)]
-            params = dict.fromkeys(known) | params
+        known = self.get_params(deep=False)
+        if set(params) <= set(known) and any(params.get(size) is not None for size in _SIZES):
+            params = dict.fromkeys(size for size in _SIZES if size in known) | params
         return super().set_params(**params)
 
     @abstractmethod

@@ -16,6 +16,7 @@ from narrows.families._base import Estimator, Fitted
 from narrows.families.methods import METHODS
 from narrows.io.arrays import get, put
 from narrows.io.source import Source, vectoriser_of
+from narrows.moments.priors import by_class
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 from narrows.text import HashedTfidf, Tfidf
 from narrows.text.base import Vectoriser
@@ -93,8 +94,11 @@ def _plain(estimator: Any, name: str, value: Any) -> Any:
     """Return the value of a parameter as JSON has it."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return {"array": value.tolist(), "dtype": value.dtype.str}
-    if isinstance(value, Mapping):
-        return {"pairs": [_plain(estimator, name, pair) for pair in value.items()]}
+    given = by_class(value)
+    if given is not None:
+        pairs = [_plain(estimator, name, pair) for pair in given.items()]
+        if all(map(_is_pair, pairs)):
+            return {"pairs": pairs}
     if isinstance(value, list | tuple):
         return [_plain(estimator, name, entry) for entry in value]
     value = value.item() if isinstance(value, np.generic) else value
@@ -236,4 +240,5 @@ def _is_pair(pair: Any) -> bool:
         and len(pair) == 2
         and isinstance(pair[0], bool | int | float | str)
         and isinstance(pair[1], int | float)
+        and not isinstance(pair[1], bool)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -57,20 +58,34 @@ def priors(kind: Any, counts: np.ndarray) -> np.ndarray:
     return p / p.sum()
 
 
-def of_classes(given: Mapping[Any, float], classes: Sequence[Any]) -> list[float]:
+def by_class(given: Any) -> Mapping[Any, Any] | None:
+    """Return priors that are given by class, as a dict or a Series of pandas; None for others."""
+    given = given.to_dict() if hasattr(given, "to_dict") else given
+    return given if isinstance(given, Mapping) else None
+
+
+def of_classes(given: Mapping[Any, Any], classes: Sequence[Any]) -> list[float]:
     """Return the priors that a mapping gives for these classes, in their order.
+
+    Text is taken for a label that is printed so, as of JSON, which has no other keys.
 
     Raises
     ------
     ParameterError
-        The mapping lacks a class.
+        The mapping lacks a class, or has something else than numbers.
     """
-    missing = [label for label in classes if label not in given]
-    if missing:
+    for label, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ParameterError(
+                f"ClassStats: expected priors to be numbers, got {value!r} for {label!r}."
+            )
+    found = [given.get(label, given.get(str(label))) for label in classes]
+    if None in found:
+        missing = classes[found.index(None)]
         raise ParameterError(
-            f"ClassStats: expected priors for each class, got none for {missing[0]!r}. Add it."
+            f"ClassStats: expected priors for each class, got none for {missing!r}. Add it."
         )
-    return [given[label] for label in classes]
+    return [float(value) for value in found if value is not None]
 
 
 def check_word(kind: str) -> None:

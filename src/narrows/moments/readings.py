@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.linalg import blas, norm  # its squares do not overflow
 
 from narrows.moments.kept import Samples
 from narrows.moments.origin import EPS, Moments, Origin, about, resolution
-from narrows.moments.priors import of_classes, priors
+from narrows.moments.priors import by_class, of_classes, priors
 from narrows.moments.squares import not_enough, ratio
 from narrows.moments.table import Table
 from narrows.solve.ridge import HeldOut, parts
@@ -195,8 +195,9 @@ class Readings:
 
         See `moments.priors`; `kind` may also be a mapping of labels to numbers.
         """
-        if isinstance(kind, Mapping):
-            kind = of_classes(kind, self.classes[self._counts > 0].tolist())
+        given = by_class(kind)
+        if given is not None:
+            kind = of_classes(given, self.classes[self._counts > 0].tolist())
         return priors(kind, self._counts)
 
     def deviations(
