@@ -161,6 +161,14 @@ class Recommendation:
 class Comparison(list[Line]):
     """The lines of a comparison: all columns, then each method by dimensions and classifier.
 
+    Each `Line` has the names of the method and of the classifier, the number of dimensions, scores,
+    times and the size of a reduced sample. Printed, the list is a table.
+
+    Parameters
+    ----------
+    iterable : iterable of Line
+        The lines.
+
     Attributes
     ----------
     n_folds : int
@@ -169,6 +177,15 @@ class Comparison(list[Line]):
     See Also
     --------
     compare : Makes it.
+    ComparisonDisplay : Plots it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows.evaluate import compare
+    >>> lines = compare(*load_iris(return_X_y=True), ["srda", "ocfs"], dims=[1, 2])
+    >>> lines.recommendation_.line.method
+    'srda'
     """
 
     n_folds = 1
