@@ -344,7 +344,7 @@ WRONG = [
     ("fit words.jsonl --method oc -o x", 1, "words.jsonl: expected texts with words, got none"),
     ("transform none.narrows a.svm -o x.npz", 2, "none.narrows"),
     ("transform m.narrows none.svm -o x.npz", 2, "no such file: none.svm"),
-    ("transform m.narrows a.svm -o x.txt", 2, "got .txt. Convert"),
+    ("transform m.narrows a.svm -o x.txt", 2, "got .txt, which is not supported. Convert"),
     (
         "transform m.narrows a.svm -o x.jsonl",
         2,

@@ -142,7 +142,7 @@ def test_messages_name_parameters_in_python_and_options_at_the_command_line(tmp_
 
 def test_a_spreadsheet_is_refused_by_its_suffix(capsys):
     assert cli.main(["fit", "tickets.xlsx", "--method", "oc", "-o", "m.narrows"]) == 2
-    assert "got .xlsx. Convert the file, for example to .csv" in capsys.readouterr().err
+    assert "got .xlsx, which is not supported. Convert the file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,9 @@ def kind_of(path: str) -> tuple[Kind, str]:
         if suffix in kind.suffixes and not (compressed and kind.is_binary):
             return kind, compressed
     suffix += compressed
+    got = f"{suffix}, which is not supported" if suffix else "no suffix"
     raise ParameterError(
-        f"{path}: expected a file that ends in {listed(KINDS)}, got {suffix or 'no suffix'}. "
+        f"{path}: expected a file that ends in {listed(KINDS)}, got {got}. "
         f"Convert the file, for example to .csv; {compression.SUFFIXES} may follow the suffix of a "
         "text format."
     )
