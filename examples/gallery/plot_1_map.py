@@ -37,7 +37,8 @@ points = TSNE(init="pca", random_state=0).fit_transform(Z_test[some])
 figure, ax = plt.subplots(figsize=(9, 7.5))
 for k, group in enumerate(srda.classes_):
     mine = points[y_test[some] == group]
-    ax.scatter(mine[:, 0], mine[:, 1], s=7, color=COLOURS[k % len(COLOURS)], alpha=0.6, linewidths=0)
+    colour = COLOURS[k % len(COLOURS)]
+    ax.scatter(mine[:, 0], mine[:, 1], s=7, color=colour, alpha=0.6, linewidths=0)
     if len(mine):
         box = {"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 1}
         x, y_mid = np.median(mine, axis=0)
