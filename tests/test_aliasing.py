@@ -101,6 +101,7 @@ def shuffled_twice(X):
     return sparse.csr_array((data, places[1][order], ends), shape=X.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_ends", [np.int32, np.int64])
 @pytest.mark.parametrize("of_indices", [np.int32, np.int64])
 @pytest.mark.parametrize("tidy", [True, False])

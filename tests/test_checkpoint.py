@@ -251,6 +251,7 @@ DEATHS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("death", DEATHS, ids=lambda death: "-".join(death[:2]))
 @pytest.mark.parametrize("kind", ["in place", "beside", "fit"])
 def test_rows_are_learned_once_wherever_a_run_is_killed(run, kind, death):

@@ -452,6 +452,7 @@ VALUES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.more
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("method", list(METHODS))

@@ -205,6 +205,7 @@ def test_rows_of_two_widths_and_parts_without_rows(client, monkeypatch):
         assert_same(engine.fit(OC(), parts, client), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [OC, IG, OnlineSRDA, partial(SRDA, max_iter=1)],
@@ -238,6 +239,7 @@ def test_files_of_unlike_width_are_refused(cluster, client, run, tmp_path):
     assert not os.path.exists("m.narrows")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [OC, SRDA])
 def test_features_of_other_names_are_refused(client, tmp_path, method):
     pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
@@ -551,6 +553,7 @@ def at_hand(client):
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [OC, partial(SRDA, max_iter=2), OCFS], ids=lambda m: repr(m()))
 def test_dask_arrays_in_any_blocks(at_hand, method):
     X, y = labelled()

@@ -92,6 +92,7 @@ def clear(error, estimator):
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.more
 @every
 @pytest.mark.parametrize("dtype", [np.float64, slow(np.float32)])

@@ -48,6 +48,7 @@ def forge(kinds, first, count, folder, limit, **environment):
     assert count / 2 < refused < count  # most are refused, and what is not was used
 
 
+@pytest.mark.slow
 def test_a_forged_model_is_refused_or_harmless(tmp_path):
     forge("all", 10**6, 150, tmp_path, 300)
 

@@ -246,6 +246,7 @@ def test_what_is_whole_is_read(files, suffix):
         assert check(folder / f"whole{suffix}", data, suffix)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*the last line has no end")
 @pytest.mark.parametrize("suffix", list(FILES))
 @settings(max_examples=1000 if EVERYTHING else 100)

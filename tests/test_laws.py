@@ -195,6 +195,7 @@ def test_a_feature_of_zeros_is_selected_only_below_a_negative_threshold(case):
         assert fitted.get_support()[4] == (fitted.threshold is not None and fitted.threshold < 0)
 
 
+@pytest.mark.slow
 @streamed
 @pytest.mark.parametrize(
     ("spoil", "message"),

@@ -117,6 +117,7 @@ def test_most_pages_that_say_how_have_blocks():
     assert {page.stem for page in RUN} > SLOW
 
 
+@pytest.mark.slow
 @pytest.mark.more  # in a process of its own for each page, where all is imported anew
 @pytest.mark.parametrize(
     "page",

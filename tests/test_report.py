@@ -152,6 +152,7 @@ def test_the_twin_says_it_all(made):
     assert first == dict(zip(LABELS, WORDS, strict=True))
 
 
+@pytest.mark.slow
 def test_the_command_can_be_repeated(made, monkeypatch, capfd):
     _, _, found, folder = made
     monkeypatch.chdir(folder)

@@ -194,6 +194,7 @@ def phishing(n):
     return Phishing().take(n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", PREDICTS, ids=lambda estimator: type(estimator).__name__)
 def test_river_scores_an_estimator_that_predicts(estimator):
     rivers()

@@ -82,6 +82,7 @@ def in_threads(functions):
     assert not any(thread.is_alive() for thread in threads)
 
 
+@pytest.mark.slow
 @pytest.mark.more
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
