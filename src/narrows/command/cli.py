@@ -39,7 +39,8 @@ def _run(arguments: list[str] | None) -> int:
     try:
         return cli.main(arguments, prog_name="narrows", standalone_mode=False) or 0
     except click.NoSuchOption as error:
-        hint = INSTEAD.get(error.option_name)
+        verb = "" if error.ctx is None else error.ctx.info_name or ""
+        hint = INSTEAD.get(verb, {}).get(error.option_name)
         say(f"No such option '{error.option_name}'. {hint}" if hint else error.format_message())
         return 2
     except click.ClickException as error:
@@ -98,8 +99,8 @@ def cli() -> None:
     """Run the verb that is named."""
 
 
-for verb in VERBS:
-    cli.add_command(verb)
+for each in VERBS:
+    cli.add_command(each)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -20,17 +20,20 @@ RIVALS = (
     "truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
     "lineardiscriminantanalysis",
 )  # fmt: skip
-# what is typed for an option of another verb, and what to use instead
+_SIZE = "Use --n-components for directions, --n-features for columns."
+_RANDOM = "Use --param random_state=SEED, where the method has it."
+_SEVERAL = "Use --dims, which takes several."
+# by verb, what is typed for an option that it does not have, and what to use
 INSTEAD = {
-    "--dims": "Use --n-components for directions, --n-features for columns.",
-    "--dim": "Use --n-components for directions, --n-features for columns.",
-    "--methods": "Use --method, for one.",
-    "--method": "Use --methods, which takes several.",
-    "--seed": "Use --param random_state=SEED, where the method has it.",
-    "--random-state": "Use --param random_state=SEED, where the method has it.",
-    "--n-components": "Use --dims, which takes several.",
-    "--n-features": "Use --dims, which takes several.",
-}
+    "fit": {
+        "--dims": _SIZE, "--dim": _SIZE, "--methods": "Use --method, for one.",
+        "--seed": _RANDOM, "--random-state": _RANDOM,
+    },
+    "compare": {
+        "--method": "Use --methods, which takes several.",
+        "--n-components": _SEVERAL, "--n-features": _SEVERAL, "--dim": _SEVERAL,
+    },
+}  # fmt: skip
 METHODS = {name.lower(): name for name in sorted(MODULES, key=str.lower)}
 
 

@@ -233,6 +233,7 @@ class Comparison(list[Line]):
             _text(line, near, width, several) for line, near in zip(self, self.near(), strict=True)
         ]
         note = "* within one standard error of the best" if any(self.near()) else ""
+        note += " with the same classifier" if note and several else ""
         return "\n".join([*([] if chosen is None else [str(chosen), ""]), header, *rows, note])
 
 
