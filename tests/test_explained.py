@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import decomposition
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -22,9 +23,11 @@ from narrows import (
     PCA,
     SRDA,
     OnlineSRDA,
+    criteria,
     load,
     save,
 )
+from narrows.moments import table
 from tests.cases import labelled
 
 EXPLAINED = [
@@ -128,3 +131,23 @@ def test_ratios_of_directions_that_are_not_available_are_zero(method):
 def test_where_no_sum_is_known_there_are_no_ratios(method):
     X, y = labelled()
     assert not hasattr(method(n_components=2).fit(X, y), "explained_variance_ratio_")
+
+
+@pytest.mark.parametrize("stored", ["array", "non-zeros"])
+def test_few_directions_of_many_classes_are_those_of_all(monkeypatch, stored):
+    """By Lanczos, with the sums as they are stored."""
+    rng = np.random.default_rng(3)
+    X = sparse.random_array((400, 60), density=0.2, rng=rng, format="csr")
+    y = rng.integers(0, 45, 400)
+    if stored == "non-zeros":
+        monkeypatch.setattr(table, "SMALL", 0)
+    every = OC(priors="sqrt").fit(X, y)
+    monkeypatch.setattr(criteria, "_MANY", 1)
+    calls = []
+    lanczos = criteria.lanczos
+    monkeypatch.setattr(criteria, "lanczos", lambda *a: calls.append(a) or lanczos(*a))
+    few = OC(3, priors="sqrt").fit(X, y)
+    np.testing.assert_allclose(few.eigenvalues_, every.eigenvalues_[:3])
+    np.testing.assert_allclose(few.components_, every.components_[:3], atol=1e-9)
+    np.testing.assert_allclose(few.explained_variance_ratio_, every.explained_variance_ratio_[:3])
+    assert calls

@@ -20,7 +20,7 @@ from scipy.sparse import linalg
 from narrows import IDRQR, LDA, MMC, OC, OCM, SRDA
 from narrows.solve import columns, products, threads
 from narrows.solve.centred import Centred
-from narrows.solve.eigen import gram_eigh, orthogonal_part, set_signs
+from narrows.solve.eigen import gram_eigh, lanczos, orthogonal_part, set_signs
 from narrows.solve.lsqr import lsqr
 
 scores = st.lists(st.integers(-5, 20), min_size=1, max_size=12).map(
@@ -84,7 +84,7 @@ def test_gram_eigh_gives_orthonormal_eigenvectors_down_to_tiny_ones(smallest):
     V, _ = np.linalg.qr(rng.normal(size=(30, 5)))
     s = np.geomspace(1, smallest, 5)
     H = U * s @ V.T
-    L, W = gram_eigh(blocks_of(H), 30)
+    L, W = gram_eigh(blocks_of(H), H.shape)
     rank = 5 if smallest > 1e-6 else int((s**2 > 1e-12).sum())
     assert W.shape == (30, rank)
     np.testing.assert_allclose(W.T @ W, np.eye(rank), atol=1e-10)
@@ -94,9 +94,37 @@ def test_gram_eigh_gives_orthonormal_eigenvectors_down_to_tiny_ones(smallest):
 
 
 def test_gram_eigh_of_nothing_is_empty():
-    L, W = gram_eigh(blocks_of(np.zeros((3, 6))), 6)
+    L, W = gram_eigh(blocks_of(np.zeros((3, 6))), (3, 6))
     assert L.shape == (0,)
     assert W.shape == (6, 0)
+
+
+@pytest.mark.parametrize("shape", [(40, 7), (7, 40), (12, 12)])
+def test_gram_eigh_takes_the_smaller_side(shape):
+    H = np.random.default_rng(1).normal(size=shape)
+    L, W = gram_eigh(blocks_of(H), shape)
+    values, vectors = np.linalg.eigh(H.T @ H)
+    k = min(shape)
+    np.testing.assert_allclose(L, values[::-1][:k], rtol=1e-9)
+    np.testing.assert_allclose(np.abs((W * vectors[:, ::-1][:, :k]).sum(axis=0)), 1)
+
+
+def test_lanczos_finds_the_leading_pairs_also_equal_ones():
+    s = np.array([3.0, 3.0, 3.0, 2.0, *np.linspace(1.5, 0.1, 50)])
+    rng = np.random.default_rng(2)
+    U, V = (np.linalg.qr(rng.normal(size=(n, len(s))))[0] for n in (70, 90))
+    L, W = lanczos(linalg.aslinearoperator(U * s @ V.T), 4, 0.0)
+    np.testing.assert_allclose(L, [9, 9, 9, 4])
+    np.testing.assert_allclose(W.T @ W, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(W @ W.T, V[:, :4] @ V[:, :4].T, atol=1e-9)
+
+
+def test_lanczos_drops_rounding_and_refuses_what_underflows():
+    H = np.outer(np.arange(1.0, 31), np.ones(40))
+    L, W = lanczos(linalg.aslinearoperator(H), 3, 0.0)
+    assert L == pytest.approx([np.sum(H**2)])
+    assert W.shape == (40, 1)
+    assert lanczos(linalg.aslinearoperator(1e-140 * H), 3, 0.0) is None
 
 
 def test_orthogonal_part():

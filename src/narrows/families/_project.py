@@ -216,9 +216,10 @@ class ExactProjector(ExplainedProjector, Additive):
         """Return the criterion to maximise."""
 
     def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
-        """Return all eigenvalues, descending, and W (n_features, k), orthonormal.
+        """Return the eigenvalues, descending, and W (n_features, k), orthonormal.
 
-        k is at least the smaller of n_components and the number of eigenvalues.
+        k is at least the smaller of n_components and the number of eigenvalues, which are all there
+        are, or at least n_components.
         """
         return self._criterion().leading(stats, self._priors(), self._size)
 
@@ -227,7 +228,10 @@ class ExactProjector(ExplainedProjector, Additive):
             W, eigenvalues = np.zeros((stats.n_features, 0)), np.zeros(0)
         else:
             eigenvalues, W = self._directions(stats)
-        return Directions.best(W, eigenvalues, self._size)
+        best = Directions.best(W, eigenvalues, self._size)
+        if len(eigenvalues) == self._size:  # there may be more
+            best.total = float(self._criterion().diagonal(stats, self._priors()).sum())
+        return best
 
     def _waits(self, stats: ClassStats) -> bool:
         return self._size is None and super()._waits(stats)

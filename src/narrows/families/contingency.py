@@ -176,7 +176,13 @@ class IG(CertifiedPerClassSelector, HeldOutInformation):
 
     def _combined(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
-        return _without_rounding((_information(P, p) + _information(absent, p)).sum(axis=0))
+        with_it, without = P.sum(axis=0), absent.sum(axis=0)
+        j, k = np.nonzero(P)  # few classes have a feature; for the others P(absent, c_j) is p_j
+        share = p[j, 0]
+        bits = _bits(P[j, k], share * with_it[k]) + _bits(absent[j, k], share * without[k])
+        others = np.maximum(1 - np.bincount(k, share, len(without)), 0.0)
+        surprise = -np.log2(without, out=np.zeros_like(without), where=without > 0)
+        return _without_rounding(np.bincount(k, bits, len(without)) + others * surprise)
 
     def _per_class(self, P: np.ndarray, p: np.ndarray, n: float) -> np.ndarray:
         absent = np.maximum(p - P, 0.0)
@@ -272,11 +278,6 @@ class MI(_Contingency):
         ratio = np.divide(P, chance, out=np.ones_like(P), where=P > 0)
         ratio[np.abs(ratio - 1) <= _ROUNDING] = 1.0
         return np.log2(ratio)
-
-
-def _information(P: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Return P log2(P / (p sum_j P_j))."""
-    return _bits(P, p * P.sum(axis=0))
 
 
 def _foreseen(

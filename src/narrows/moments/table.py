@@ -242,6 +242,11 @@ class Table:
         """Return all numbers; the array itself, where it is one."""
         return self[:]
 
+    def stored(self) -> Any:
+        """Return the array, or the non-zeros as a csc_array; not to be written to."""
+        self._settle()
+        return self._sorted if self.array is None else self.array
+
     def weighted(self, weight: np.ndarray) -> np.ndarray:
         """weight @ self, of shape (n_features,), a block of features at a time.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
 Blocks = Iterable[tuple[slice, np.ndarray]]
 
@@ -22,19 +23,23 @@ def triangle(F: np.ndarray) -> np.ndarray:
 
 
 def gram_eigh(
-    blocks: Callable[[], Blocks], n_features: int, noise: float = 0.0, most: int | None = None
+    blocks: Callable[[], Blocks],
+    shape: tuple[int, int],
+    noise: float = 0.0,
+    most: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenpairs of A = H'H from the small matrix K = H H'.
+    """Eigenpairs of A = H'H from the smaller matrix K = H H'.
 
     With K = U L U', the vectors are W = H'U L^(-1/2). H is read twice, by columns, and A is
-    never formed. O(c^2 d) time, O(c^2 + d p) memory.
+    never formed. O(c^2 d) time, O(c^2 + d p) memory. With fewer columns than rows, H is replaced by
+    its triangular factor, in O(c d^2) time.
 
     Parameters
     ----------
     blocks : callable
-        Returns an iterable of (columns, H[:, columns]) for H of shape (n_classes, n_features).
-    n_features : int
-        Number of columns of H.
+        Returns an iterable of (columns, H[:, columns]).
+    shape : (int, int)
+        (n_classes, n_features), that of H.
     noise : float
         The largest norm of a row of H that is only rounding.
     most : int, optional
@@ -48,8 +53,14 @@ def gram_eigh(
     W : ndarray of shape (n_features, min(r, most))
         Orthonormal columns.
     """
-    power = 0
+    power, n_features = 0, shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
+        if shape[0] > n_features > 0:
+            R = triangle(np.hstack([H for _, H in blocks()]))
+
+            def blocks() -> Blocks:
+                return [(slice(None), R)]
+
         K = sum(H @ H.T for _, H in blocks())
         if not _TINY < np.trace(K) < 1 / _TINY:  # squares underflow or overflow: rescale
             size = max(float(np.abs(H).max(initial=0.0)) for _, H in blocks())
@@ -68,6 +79,26 @@ def gram_eigh(
     if len(L) and L[-1] < _SUSPECT * L[0]:
         W = orthonormal(W)
     return L, W
+
+
+def lanczos(H: LinearOperator, k: int, noise: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the k leading eigenpairs of H'H, by products of vectors with H alone.
+
+    As `gram_eigh`, which is to be used if this returns None: Lanczos did not converge, or the
+    squares underflow or overflow.
+    """
+    first = np.random.default_rng(0).standard_normal(min(H.shape))
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            _, s, Wt = svds(H, k=k, v0=first, return_singular_vectors="vh")
+    except (ArpackError, linalg.LinAlgError):
+        return None
+    order = s.argsort()[::-1]
+    L, W = s[order] ** 2, Wt[order].T
+    if not _TINY < L[0] < 1 / _TINY:
+        return None
+    kept = (L > DROPPED * L[0]) & (L > noise * noise)
+    return L[kept], W[:, kept]
 
 
 def orthonormal(W: np.ndarray) -> np.ndarray:
