@@ -20,10 +20,12 @@ from sklearn.utils import get_tags
 
 import narrows
 from narrows.command import cli
-from narrows.command.values import METHODS
+from narrows.families import methods
 from narrows.read import source_of
 from tests.cases import labelled
 from tests.conftest import EVERYTHING, slow
+
+METHODS = {name.lower(): kind for name, kind in methods.METHODS.items()}
 
 COMMAND = [sys.executable, "-m", "narrows.command.cli"]
 

@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 import narrows
 from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
 from narrows.command import types
-from narrows.command.values import METHODS
 from narrows.errors import ParameterError
 from narrows.evaluate import compare, methods
 from narrows.evaluate.lines import Comparison, Line, title
@@ -261,7 +260,7 @@ def test_pca_is_that_of_narrows_and_sklearn_pca_its_rival(digits):
 
 def test_every_method_can_be_compared():
     X, y = labelled(n=150, d=8, c=4, sparse=True)
-    names = [name for name in METHODS if name != "lda"]
+    names = [name for name in types.METHODS if name != "lda"]
     lines = compare(sparse.csr_array(X), y, [*names, *methods.RIVALS, "lda"], [2, 6])
     skipped = {line.method: line.skipped for line in lines if line.skipped}
     assert set(skipped) == {"lda", "lineardiscriminantanalysis", "chi2"}

@@ -32,7 +32,7 @@ def fit(
     **given: Any,
 ) -> int:  # fmt: skip
     """Fit a method to labelled data and save the model."""
-    kind = values.METHODS[method]
+    kind = values.class_of(method)
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
     values.check_checkpoint_options(given)
     vectoriser = values.make_vectoriser(given)

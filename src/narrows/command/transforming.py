@@ -51,7 +51,7 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
     estimator = run.estimator
     if not hasattr(estimator, "predict"):
         raise ParameterError(
-            f"{model}: expected a model that predicts ({values.PREDICTING}), got one of "
+            f"{model}: expected a model that predicts ({values.predicting()}), got one of "
             f"{type(estimator).__name__.lower()}. Reduce the rows with transform, and fit a "
             "classifier to them."
         )

@@ -15,15 +15,13 @@ from narrows.command import types
 from narrows.command.clusters import ADDRESSES, Cluster
 from narrows.command.types import int_or_float
 from narrows.errors import DataError, ParameterError, did_you_mean
-from narrows.families import methods
+from narrows.families.methods import METHODS
 from narrows.io.chunk import Options
 from narrows.io.kinds import SUFFIXES
 from narrows.io.store import is_checkpoint
 from narrows.text import HashedTfidf, Tfidf
 from narrows.text.base import Vectoriser
 
-METHODS: dict[str, Any] = {low: methods.METHODS[name] for low, name in types.METHODS.items()}
-PREDICTING = ", ".join(name for name, kind in METHODS.items() if hasattr(kind, "predict"))
 _PARAMETERS = (
     "n_features", "energy", "threshold", "n_components", "priors", "eps", "theta", "mu", "alpha",
     "half_life", "tolerance", "confidence",
@@ -46,6 +44,16 @@ def integers(flag: str, value: str) -> list[int]:
 
 
 # -- estimators and models -----------------------------------------------------------------------
+
+
+def class_of(method: str) -> Any:
+    """Return the class of a method as it is named at the command line."""
+    return METHODS[types.METHODS[method]]
+
+
+def predicting() -> str:
+    """Return the names of the methods that predict."""
+    return ", ".join(name for name in types.METHODS if hasattr(class_of(name), "predict"))
 
 
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
@@ -235,9 +243,10 @@ def as_typed() -> str:
 
 def to_fit(input: str, method: str, dimensions: int) -> str | None:
     """Return the command that fits a compared method to a whole file; None for other methods."""
-    if method not in METHODS:
+    if method not in types.METHODS:
         return None
-    size = "n_components" if "n_components" in METHODS[method]().get_params() else "n_features"
+    chooses = class_of(method)().get_params()
+    size = "n_components" if "n_components" in chooses else "n_features"
     found = [*_typed((*_READING, *_OF_TEXTS)), "--method", method, _flag(size), str(dimensions)]
     return shlex.join(["narrows", "fit", input, *found, "-o", "model.narrows"])
 
