@@ -36,7 +36,7 @@ def run(
     """Run every method on every problem in turn; print a table and write JSON."""
     results = harness.run(
         [PROBLEMS[name]() for name in problems or PROBLEMS],
-        [METHODS[name]() for name in methods or METHODS],
+        [METHODS[name] for name in methods or METHODS],
         rounds,
         budget,
     )

@@ -10,7 +10,7 @@ import platform
 import re
 import statistics
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter, process_time
@@ -65,6 +65,7 @@ class Result:
     cpu: list[float]
     peak: list[float]  # MB above what the problem itself takes
     skipped: str = ""
+    state: list[float] = field(default_factory=list)  # MB; 0 for methods of others
 
 
 def measure(method: Method, X: Any, y: np.ndarray, budget: float) -> dict[str, float] | str:
@@ -82,9 +83,10 @@ def measure(method: Method, X: Any, y: np.ndarray, budget: float) -> dict[str, f
             before = _memory("VmRSS")
             Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
             wall, cpu = perf_counter(), process_time()
-            method.run(X, y)
+            found = method.run(X, y)
             wall, cpu = perf_counter() - wall, process_time() - cpu
-            theirs.send({"seconds": wall, "cpu": cpu, "peak": _memory("VmHWM") - before})
+            peak, state = _memory("VmHWM") - before, _megabytes(found)
+            theirs.send({"seconds": wall, "cpu": cpu, "peak": peak, "state": state})
         except Exception as error:
             theirs.send(f"{type(error).__name__}: {error}".splitlines()[0])
 
@@ -94,6 +96,14 @@ def measure(method: Method, X: Any, y: np.ndarray, budget: float) -> dict[str, f
     process.kill()
     process.join()
     return answer
+
+
+def _megabytes(found: Any) -> float:
+    """Return the size of the state of an estimator of narrows."""
+    state = getattr(found, "_state", None)
+    if state is None:
+        return 0.0
+    return float(sum(array.nbytes for array in state.to_arrays().values())) / 1e6
 
 
 def run(problems: list[Problem], methods: list[Method], rounds: int, budget: float) -> list[Result]:
@@ -195,7 +205,7 @@ def _few(X: Any) -> int:
 def _memory(what: str) -> float:
     """VmRSS, what the process holds now, or VmHWM, the most it held; in MB."""
     status = Path("/proc/self/status").read_text()
-    return int(status.split(f"{what}:")[1].split()[0]) / 1024
+    return int(status.split(f"{what}:")[1].split()[0]) * 1024 / 1e6
 
 
 def _say(message: str) -> None:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks import harness
 from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS
@@ -20,45 +18,39 @@ from benchmarks.studies.tables import markdown
 _EXACT = ("OCFS", "OC", "IG", "CHI")
 _STEPS = ("IOC", "IIS", "IMMC", "CCIPCA", "OnlineSRDA")
 _SCORES = ("chi2", "f_classif", "mutual_info/200", "River SelectKBest/1000")
+_BANDS = 'SRDA(solver="bands")'
+_SCALE = 'SRDA(alpha="scale")'
+_TEXT = ("bare", *_EXACT, "chi2", *_STEPS, "SRDA", _BANDS, "TruncatedSVD", "SGDClassifier")
+_LDAS = tuple(f"LinearDiscriminantAnalysis{by}" for by in ("", '("lsqr")', '("eigen")'))
+_CROSS = ("SRDA", _SCALE, "LDA", "PCA(50)")
+_COMPONENTS = ("PCA(50) of scikit-learn", "IncrementalPCA(50)")
+_DENSE = ("sum", "limit", "OCFS", "OC", "f_classif", *_CROSS, *_LDAS, *_COMPONENTS)
 # what is run: a problem, its methods, the one that ratios are taken to, rounds
 SUITE: list[tuple[str, tuple[str, ...], str, int]] = [
-    ("rcv1_like_10k", ("bare", *_EXACT, *_STEPS), "bare", 5),
-    ("rcv1_like_100k", ("bare", *_EXACT, *_STEPS, "SRDA"), "bare", 5),
     (
         "rcv1_like_1m",
         ("bare", "limit", *_EXACT, "chi2", "f_classif", *_STEPS, "IncrementalPCA/1000"),
         "bare",
-        3,
+        5,
     ),
-    (
-        "20news",
-        ("bare", "limit", *_EXACT, "chi2", *_STEPS, "OnlineSRDA, read", "SRDA",
-         "LSQR, one by one", "IDRQR", "TruncatedSVD", "SGDClassifier"),
-        "bare",
-        7,
-    ),
-    (
-        "rcv1_4class",
-        ("bare", "limit", *_EXACT, *_SCORES, *_STEPS, "table/400", "SRDA", "TruncatedSVD",
-         "SGDClassifier"),
-        "bare",
-        3,
-    ),
-    ("tr41", ("bare", *_EXACT, "chi2", *_STEPS, "SRDA", "LSQR, one by one"), "bare", 5),
-    *(
-        (
-            name,
-            ("bare", *_EXACT, "chi2", *_STEPS, "SRDA", "TruncatedSVD", "SGDClassifier"),
-            "bare",
-            3,
-        )
-        for name in ("r8", "re0", "re1", "katakis_spam_stream")
-    ),
+    ("rcv1_like_100k", (*_TEXT, "MMCFS", "FisherFS", "IDRQR"), "bare", 3),
+    ("20news", (*_TEXT, "limit", "OnlineSRDA, read", "LSQR, one by one", "IDRQR"), "bare", 7),
+    ("rcv1_4class", (*_TEXT, "limit", *_SCORES, "table/400"), "bare", 3),
+    ("tr41", (*_TEXT, "LSQR, one by one"), "bare", 5),
+    *((name, _TEXT, "bare", 5) for name in ("r8", "re0", "re1", "katakis_spam_stream")),
     ("rcv1_topics", ("bare", *_EXACT, "OnlineSRDA", "TruncatedSVD"), "bare", 3),
     ("wide", ("bare", "limit", "OCFS", "OC", "IG", "chi2", "OnlineSRDA"), "bare", 3),
     ("many_classes", ("bare", "limit", "OCFS", "OC", "IG", "chi2"), "bare", 3),
-    ("embeddings", ("sum", "limit", "OCFS", "OC", "f_classif"), "sum", 5),
-    ("embeddings", ("SRDA", "LDA", "LinearDiscriminantAnalysis"), "LinearDiscriminantAnalysis", 1),
+    ("embeddings_384", _DENSE, "LinearDiscriminantAnalysis", 3),
+    (
+        "embeddings_384",
+        ("KernelSRDA", "Nystroem, RidgeClassifier"),
+        "Nystroem, RidgeClassifier",
+        3,
+    ),
+    ("embeddings_768", _DENSE, "LinearDiscriminantAnalysis", 3),
+    ("embeddings_1536", (*_DENSE, "MMC"), "LinearDiscriminantAnalysis", 3),
+    ("faces", ("IOC", "table/400", "dense numpy/400"), "dense numpy/400", 1),
 ]  # fmt: skip
 
 
@@ -101,10 +93,19 @@ TARGETS = [
     Target("20news", ("IOC", "IIS", "IMMC", "CCIPCA"), "bare", 20),
     Target("20news", ("OnlineSRDA",), "bare", 3),
     Target("20news", ("SRDA",), "LSQR, one by one", 3, faster=True),
-    Target("embeddings", ("OC",), "sum", 2),
-    Target("embeddings", ("SRDA", "LDA"), "LinearDiscriminantAnalysis", 1, faster=True),
+    Target("faces", ("IOC",), "table/400", 1500, faster=True),
+    *(Target(name, ("IG",), "chi2", 1, faster=True) for name in ("tr41", "re0", "re1")),
+    *(
+        Target(name, _CROSS[:3], "LinearDiscriminantAnalysis", 1, faster=True)
+        for name in ("embeddings_384", "embeddings_768", "embeddings_1536")
+    ),
+    *(
+        Target(name, ("PCA(50)",), "PCA(50) of scikit-learn", 1, faster=True)
+        for name in ("embeddings_384", "embeddings_768", "embeddings_1536")
+    ),
+    Target("embeddings_384", ("OC",), "sum", 2),
+    Target("embeddings_384", ("KernelSRDA",), "Nystroem, RidgeClassifier", 1, faster=True),
 ]
-_GROWTH = ("rcv1_like_10k", "rcv1_like_100k", "rcv1_like_1m")
 
 
 def run(names: Sequence[str], path: Path) -> None:
@@ -117,7 +118,7 @@ def run(names: Sequence[str], path: Path) -> None:
             result
             for methods, rounds in parts
             for result in harness.run(
-                [PROBLEMS[name]()], [METHODS[method]() for method in methods], rounds, 400.0
+                [PROBLEMS[name]()], [METHODS[method] for method in methods], rounds, 400.0
             )
         ]
         kept = [r for r in harness.load(path) if r.problem != name] if path.exists() else []
@@ -134,7 +135,6 @@ def page(path: Path) -> dict[str, str]:
             ["method", "problem", "wanted", "measured", "met"],
             [row for target in TARGETS for row in target.lines(results)],
         ),
-        "growth": _growth(results),
         **{f"results {name}": _table(name, results) for name in PROBLEMS
            if any(problem == name for problem, _ in results)},
     }  # fmt: skip
@@ -160,7 +160,7 @@ def fill(text: str, parts: dict[str, str]) -> str:
 
 
 def _table(name: str, results: dict[tuple[str, str], harness.Result]) -> str:
-    header = ["method", "median s", "min – max", "peak MB", "ratio", "to"]
+    header = ["method", "median s", "min – max", "peak MB", "state MB", "ratio", "to"]
     rows: list[list[str]] = []
     for problem, methods, base, _ in SUITE:
         for method in methods if problem == name else ():
@@ -168,33 +168,17 @@ def _table(name: str, results: dict[tuple[str, str], harness.Result]) -> str:
             if result is None:
                 continue
             if result.skipped:
-                rows.append([method, f"skipped: {result.skipped}", "", "", "", ""])
+                rows.append([method, f"skipped: {result.skipped}", "", "", "", "", ""])
                 continue
+            state = statistics.median(result.state or [0.0])
             spread = f"{_short(min(result.seconds))} – {_short(max(result.seconds))}"
             ratio = harness.ratio(result, results[name, base])
             rows.append(
                 [method, _short(statistics.median(result.seconds)), spread,
-                 f"{statistics.median(result.peak):,.0f}", _short(ratio), base]
+                 f"{statistics.median(result.peak):,.0f}",
+                 f"{state:,.0f}" if state else "", _short(ratio), base]
             )  # fmt: skip
     return markdown(header, rows)
-
-
-def _growth(results: dict[tuple[str, str], harness.Result]) -> str:
-    rows = []
-    for method in ("bare", *_EXACT, *_STEPS):
-        found = [results.get((name, method)) for name in _GROWTH]
-        if any(r is None or r.skipped for r in found):
-            continue
-        seconds = [statistics.median(r.seconds) for r in found if r is not None]
-        n = [PROBLEMS[name]().rows for name in _GROWTH]
-        each = [np.log(seconds[i + 1] / seconds[i]) / np.log(n[i + 1] / n[i]) for i in (0, 1)]
-        rows.append(
-            [f"`{method}`", *map(_short, seconds), *map(_short, each),
-             _short(float(np.polyfit(np.log(n), np.log(seconds), 1)[0]))]
-        )  # fmt: skip
-    return markdown(
-        ["method", "10^4 rows, s", "10^5", "10^6", "exponent to 10^5", "to 10^6", "over all"], rows
-    )
 
 
 def _share(problem: str, method: str) -> float:

@@ -1,61 +1,16 @@
-"""Ways to learn from labelled data, ours and others; one class a file."""
+"""Ways to learn from labelled data: those of narrows, what else one would take, and bare loops.
 
+A method has a name and a `run(X, y)`. The name of one that takes the first samples only ends with
+their number, as in "table/400".
+"""
+
+from benchmarks.harness import Method
 from benchmarks.methods.bare import Bare, Limit, Total
-from benchmarks.methods.chi import ChiSquared
-from benchmarks.methods.chi2 import Chi2
-from benchmarks.methods.discriminant import (
-    BatchIDRQR,
-    DenseLDA,
-    MaximumMargin,
-    SpectralRegression,
-    StreamedIDRQR,
-)
-from benchmarks.methods.discriminant_rivals import OneByOne, ScikitLDA
-from benchmarks.methods.f_classif import FClassif
-from benchmarks.methods.ig import InformationGain
-from benchmarks.methods.incremental_pca import IncrementalComponents
 from benchmarks.methods.literal import DenseIOC, PrintedIOC
-from benchmarks.methods.mutual_info import MutualInfo
-from benchmarks.methods.oc import OrthogonalCentroid
-from benchmarks.methods.ocfs import OrthogonalCentroidSelection
-from benchmarks.methods.one_pass import SGD, SVD100, OnePass, OnePassRead, OnePassReadTenth
-from benchmarks.methods.online import OnlineCCIPCA, OnlineIIS, OnlineIMMC, OnlineIOC
-from benchmarks.methods.select_k_best import RiverSelect
-from benchmarks.methods.truncated_svd import SVD
+from benchmarks.methods.ours import OURS
+from benchmarks.methods.rivals import RIVALS
 
-METHODS = {
+METHODS: dict[str, Method] = {
     method.name: method
-    for method in (
-        Bare,
-        Limit,
-        Total,
-        OrthogonalCentroidSelection,
-        OrthogonalCentroid,
-        InformationGain,
-        ChiSquared,
-        Chi2,
-        FClassif,
-        MutualInfo,
-        RiverSelect,
-        SVD,
-        SVD100,
-        SGD,
-        OnePass,
-        OnePassRead,
-        OnePassReadTenth,
-        SpectralRegression,
-        OneByOne,
-        DenseLDA,
-        ScikitLDA,
-        MaximumMargin,
-        BatchIDRQR,
-        StreamedIDRQR,
-        OnlineIOC,
-        OnlineIIS,
-        OnlineIMMC,
-        OnlineCCIPCA,
-        PrintedIOC,
-        DenseIOC,
-        IncrementalComponents,
-    )
+    for method in (Bare(), Limit(), Total(), *OURS, *RIVALS, PrintedIOC(), DenseIOC())
 }

@@ -1,6 +1,11 @@
 """Labelled data to measure on; one class a file, or a size of it."""
 
-from benchmarks.problems.dense import Embeddings, Faces
+from benchmarks.problems.dense import (
+    Embeddings384,
+    Embeddings768,
+    Embeddings1536,
+    Faces,
+)
 from benchmarks.problems.news import R8, News
 from benchmarks.problems.orl import Orl
 from benchmarks.problems.rcv1_like import (
@@ -41,7 +46,9 @@ PROBLEMS = {
         RCV1LikeLong,
         Wide,
         ManyClasses,
-        Embeddings,
+        Embeddings384,
+        Embeddings768,
+        Embeddings1536,
         Faces,
         Orl,
     )

@@ -9,7 +9,8 @@ from benchmarks.studies.calibration import Calibration
 from benchmarks.studies.certificates import Certificates, OtherCertificates, RefusedCertificates
 from benchmarks.studies.chosen import ChosenComponents, ChosenEps, ChosenMu
 from benchmarks.studies.cluster import Cluster
-from benchmarks.studies.cross import CrossCost
+from benchmarks.studies.cores import Cores
+from benchmarks.studies.cross import CrossCost, CrossState
 from benchmarks.studies.dicts import Dicts
 from benchmarks.studies.embeddings import (
     EmbeddingsCheck,
@@ -25,6 +26,7 @@ from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import Files
 from benchmarks.studies.flipped_labels import FlippedLabels
 from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins
+from benchmarks.studies.growth import ByClasses, ByFeatures, BySamples
 from benchmarks.studies.kernel import (
     KernelDimensions,
     KernelParameters,
@@ -90,6 +92,11 @@ STUDIES = {
         Offsets,
         OpenQuestions,
         CrossCost,
+        CrossState,
+        BySamples,
+        ByFeatures,
+        ByClasses,
+        Cores,
         Ridge,
         RidgeScale,
         RidgePosteriors,

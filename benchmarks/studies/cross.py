@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from threadpoolctl import threadpool_limits
 
 from benchmarks.studies.tables import markdown
-from narrows import SRDA, OnlineSRDA
+from narrows import SRDA, ClassStats, OnlineSRDA
 
 ROUNDS = 5
 SIZES = ((100_000, 64), (100_000, 384), (20_000, 1024))
@@ -33,6 +33,44 @@ class CrossCost:
         for name in every[0]:
             rows.append([name, *(_shown(*found[name]) for found in every)])
         return markdown(header, rows)
+
+
+class CrossState:
+    """Wall-clock time of sums of products, beside BLAS alone; both in turn, medians of ratios."""
+
+    name = "cross state"
+
+    def table(self) -> str:
+        header = ["features", "type", "threads", "BLAS alone, µs a sample", "narrows", "ratio"]
+        rows = []
+        for d, n in ((64, 200_000), (384, 50_000), (1024, 20_000), (4096, 10_000)):
+            for dtype in (np.float64, np.float32):
+                X = np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
+                y = np.arange(n) % CLASSES
+                for threads in (1, 2):
+                    with threadpool_limits(threads):
+                        pairs = [(_bare(X), _learned(X, y)) for _ in range(ROUNDS)]
+                    bare, ours = (1e6 * np.median(each) / n for each in zip(*pairs, strict=True))
+                    ratio = np.median([b / a for a, b in pairs])
+                    cells = (f"{bare:.2f}", f"{ours:.2f}", f"{ratio:.2f}")
+                    rows.append([f"{d:,}", np.dtype(dtype).name, str(threads), *cells])
+        return markdown(header, rows)
+
+
+def _bare(X: np.ndarray) -> float:
+    """Return the seconds of the products of all samples by BLAS, in blocks, in their own type."""
+    d, syrk = X.shape[1], blas.ssyrk if X.dtype == np.float32 else blas.dsyrk
+    start = time.perf_counter()
+    G = np.zeros((d, d), dtype=X.dtype, order="F")
+    for first in range(0, len(X), 2048):
+        G = syrk(1.0, X[first : first + 2048].T, beta=1.0, c=G, lower=1, overwrite_c=1)
+    return time.perf_counter() - start
+
+
+def _learned(X: np.ndarray, y: np.ndarray) -> float:
+    start = time.perf_counter()
+    ClassStats.of(X, y, second="cross").covariance()
+    return time.perf_counter() - start
 
 
 def _measured(n: int, d: int) -> dict[str, tuple[float, str]]:

@@ -1,0 +1,123 @@
+"""What is left: how near paths come to the bounds of one core, and what a second core brings."""
+
+from __future__ import annotations
+
+import cProfile
+import json
+import os
+import pstats
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.problems.dense import Embeddings
+from benchmarks.problems.rcv1_like import RCV1Like
+from benchmarks.studies.tables import markdown
+from narrows import OC, OCFS, SRDA, OnlineSRDA
+from narrows.engines.local import fit
+from narrows.io.write import writer
+from narrows.read import iter_chunks
+
+ROUNDS = 7
+N_SPARSE, N_DENSE, D_DENSE = 200_000, 100_000, 384
+
+
+class Task(NamedTuple):
+    """What is run, the bytes that it reads, and its operations."""
+
+    name: str
+    run: Callable[[], Any]
+    n_bytes: float
+    operations: float
+
+
+class Cores:
+    """Five paths with one thread and with two, beside what the machine can do."""
+
+    name = "cores"
+
+    def table(self) -> str:
+        found = {threads: _measured(threads) for threads in (1, 2)}
+        rows = []
+        for name, (seconds, n_bytes, operations, python) in found[1].items():
+            rows.append([
+                name, f"{1000 * seconds:.0f}", f"{1000 * found[2][name][0]:.0f}",
+                f"{seconds / found[2][name][0]:.2f}", f"{n_bytes / seconds / 1e9:.1f}",
+                f"{operations / seconds / 1e9:.1f}", f"{python:.0%}",
+            ])  # fmt: skip
+        header = [
+            "path", "ms, one thread", "ms, two threads", "times as fast",
+            "GB/s of samples, one thread", "GFlop/s, one thread", "in Python, at most",
+        ]  # fmt: skip
+        return markdown(header, rows)
+
+
+def _measured(threads: int) -> dict[str, list[float]]:
+    """Run this module in a process with so many threads."""
+    names = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"
+    environment = os.environ | dict.fromkeys(names, str(threads))
+    command = [sys.executable, "-m", "benchmarks.studies.cores"]
+    out = subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
+    found: dict[str, list[float]] = json.loads(out.stdout)
+    return found
+
+
+def _tasks(folder: Path) -> list[Task]:
+    X, y = RCV1Like(rows=N_SPARSE).load()
+    Z, labels = Embeddings(N_DENSE, D_DENSE, 20).load()
+    file = folder / "a.svm"
+    with writer(str(file), None) as out:
+        out.write(X, y)
+    W = OC().fit(X, y)
+    dense, entries = Z.nbytes, X.nnz * 12
+    A, B = np.random.default_rng(0).random((2, 2000, 2000))
+    big = np.ones(40_000_000)
+    return [
+        Task("copying 320 MB (NumPy)", big.copy, 2 * big.nbytes, 0),
+        Task("a product of 2,000 x 2,000 (BLAS)", lambda: A @ B, 0, 2 * 2000**3),
+        Task("OCFS.fit, 200,000 sparse samples", lambda: OCFS(100).fit(X, y).scores_, entries,
+              2 * X.nnz),
+        Task("OC.transform, the same", lambda: W.transform(X), entries, 6 * X.nnz),
+        Task("OnlineSRDA.partial_fit, the same",
+              lambda: OnlineSRDA(random_state=0).partial_fit(X, y), entries, 16 * X.nnz),
+        Task('SRDA(alpha="scale").fit, 100,000 x 384',
+              lambda: SRDA(alpha="scale").fit(Z, labels).components_, dense,
+              N_DENSE * D_DENSE**2),
+        Task("OCFS of a svmlight file of 0.4 GB",
+              lambda: fit(OCFS(100), iter_chunks(str(file), zero_based=False)),
+              file.stat().st_size, 2 * X.nnz),
+    ]  # fmt: skip
+
+
+def _main() -> None:
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for task in _tasks(Path(folder)):
+            task.run()
+            times = []
+            for _ in range(ROUNDS):
+                start = perf_counter()
+                task.run()
+                times.append(perf_counter() - start)
+            profile = cProfile.Profile()
+            profile.runcall(task.run)
+            stats: Any = pstats.Stats(profile)
+            # compiled loops and BLAS are called in NumPy, SciPy and modules of loops
+            python = sum(
+                row[2] for (file, *_), row in stats.stats.items()
+                if file != "~" and "_steps" not in file and "kernels" not in file
+            )  # fmt: skip
+            share = python / stats.total_tt if stats.total_tt else 0.0
+            found[task.name] = [median(times), task.n_bytes, task.operations, share]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    _main()
