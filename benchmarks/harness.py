@@ -22,7 +22,7 @@ import scipy
 import sklearn
 from threadpoolctl import threadpool_info
 
-_LOADED = 1 << 23  # numbers
+_LOADED = 1 << 24  # numbers: enough for every compiled loop to be loaded
 
 
 class Problem(Protocol):

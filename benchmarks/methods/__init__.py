@@ -5,12 +5,12 @@ their number, as in "table/400".
 """
 
 from benchmarks.harness import Method
-from benchmarks.methods.bare import Bare, Limit, Total
+from benchmarks.methods.bare import Bare, Limit, Products, Total
 from benchmarks.methods.literal import DenseIOC, PrintedIOC
 from benchmarks.methods.ours import OURS
 from benchmarks.methods.rivals import RIVALS
 
 METHODS: dict[str, Method] = {
     method.name: method
-    for method in (Bare(), Limit(), Total(), *OURS, *RIVALS, PrintedIOC(), DenseIOC())
+    for method in (Bare(), Limit(), Products(), Total(), *OURS, *RIVALS, PrintedIOC(), DenseIOC())
 }

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import blas
 
-from narrows.solve.ridge import TIMID, HeldOut, calibrated, classify, likelihoods, without
+from narrows.solve.ridge import TIMID, HeldOut, calibrated, classifier, likelihoods, without
 from narrows.solve.scatter import Scatter
 
 _SURE = 10.0  # standard errors: a drift
@@ -89,7 +89,7 @@ class Kept(NamedTuple):
                 continue
             rest, left, m = without(self.S, self.counts, HeldOut(*(a[held] for a in self.all)))
             some = (block == k) & (left[code] > 0)
-            posterior[some] = classify(rest, left, np.array([alpha]), Z[some] - m)[:, 0]
+            posterior[some] = classifier(rest, left, Z[some] - m)(alpha)
             predicted |= some
         found = np.zeros(len(block))
         if predicted.any():

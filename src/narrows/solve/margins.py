@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from narrows.solve.ridge import TIMID, Curve, HeldOut, curve
+from narrows.solve.ridge import TIMID, Curve, HeldOut, Posterior, curve
 from narrows.solve.scatter import Answer, Scatter, leading, rule
 
 GRID = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
@@ -22,18 +22,21 @@ def choose_eps(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: fl
     -----
     **Cost**: an eigenproblem for each part and eps.
     """
-    return curve(S, counts, held, unit * GRID, TIMID, by=_classify)
+    return curve(S, counts, held, unit * GRID, TIMID, by=_classifier)
 
 
-def _classify(S: Scatter, counts: np.ndarray, weights: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Return log posteriors, of shape (n_samples, n_weights, n_classes), as `ridge.classify`."""
+def _classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
+    """Return a function of eps: the log posteriors of samples, as `ridge.classifier`."""
     live = counts > 0
     L = S.within()
     within = L + np.tril(L, -1).T
-    found = np.full((len(Z), len(weights), len(counts)), -np.inf)
-    for k, eps in enumerate(weights):
+
+    def posterior(eps: float) -> np.ndarray:
         _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
         answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
         coef, intercept = rule(answer, counts[live], np.zeros(V.shape[1]))
-        found[:, k, live] = (Z @ V) @ coef + intercept
-    return found
+        found = np.full((len(Z), len(counts)), -np.inf)
+        found[:, live] = (Z @ V) @ coef + intercept
+        return found
+
+    return posterior

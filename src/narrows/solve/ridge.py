@@ -27,6 +27,9 @@ _RANGE = -3.0, 7.0  # of log T
 _ATTEMPTS = 12  # at a Cholesky factorisation
 
 
+Posterior = Callable[[float], np.ndarray]  # of a ridge
+
+
 class HeldOut(NamedTuple):
     """Samples in coordinates, less the mean, with the numbers of their classes and weights."""
 
@@ -74,7 +77,7 @@ def curve(
     held: Sequence[HeldOut],
     alphas: np.ndarray,
     timid: float,
-    by: Callable[..., np.ndarray] | None = None,
+    by: Callable[[Scatter, np.ndarray, np.ndarray], Posterior] | None = None,
 ) -> Curve:
     """Return how well held-out samples are predicted with each ridge.
 
@@ -91,12 +94,13 @@ def curve(
     timid : float
         The weight of (log T)^2 beside the log-losses, of which T minimises the sum.
     by : callable, optional
-        What classifies, for another number than the ridge; has the parameters of `classify`.
+        What classifies, for another number than the ridge; as `classifier`.
 
     Notes
     -----
     **Cost**: a Cholesky factorisation for each part and ridge.
     """
+    by = by or classifier
     posteriors, codes, weights = [], [], []
     for part in held:
         rest, left, m = without(S, counts, part)
@@ -104,18 +108,18 @@ def curve(
         Z, code = (part.Z if known.all() else part.Z[known]) - m, part.code[known]
         codes.append(code)
         weights.append(part.weight[known])
-        posteriors.append((by or classify)(rest, left, alphas, Z))
+        posteriors.append(by(rest, left, Z))
     code, weight = np.concatenate(codes), np.concatenate(weights)
     if not weight.sum():  # no other sample of their classes
         same = np.zeros(len(alphas))
         return Curve(alphas, same, same, same + 1, np.zeros((len(alphas), 0)), weight[:0])
-    every = np.concatenate(posteriors)
-    found: list[tuple[float, float, float]] = []
-    for k in range(len(alphas)):
-        start = found[-1][2] if found else 1.0
-        found.append(calibrated(every[:, k], code, weight, timid, start))
+    found, single, start = [], [], 1.0
+    for alpha in alphas:  # one at a time, since there may be many classes
+        every = np.concatenate([posterior(float(alpha)) for posterior in posteriors])
+        found.append(calibrated(every, code, weight, timid, start))
+        start = found[-1][2]
+        single.append(likelihoods(every, code, start))
     scores, errors, temperatures = (np.array(each) for each in zip(*found, strict=True))
-    single = [likelihoods(every[:, k], code, t) for k, t in enumerate(temperatures)]
     return Curve(alphas, scores, errors, temperatures, np.array(single), weight)
 
 
@@ -156,21 +160,23 @@ def without(
     return Scatter(C, H, n, S.noise, S.faint, S.m), left, m
 
 
-def classify(S: Scatter, counts: np.ndarray, alphas: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Return the log posteriors of samples in coordinates, of normal classes, for each ridge.
+def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
+    """Return a function of the ridge: the log posteriors of samples, of normal classes.
 
-    Of shape (n_samples, n_alphas, n_classes); -inf for classes without samples.
+    Z are the samples in coordinates; the log posteriors are of shape (n_samples, n_classes), and
+    -inf for classes without samples.
     """
-    live, c = counts > 0, len(counts)
+    live, n, least = counts > 0, S.n, S.ridge(0.0)
     d, within = S.H[live] / np.sqrt(counts[live])[:, None], S.within()
-    weights = np.zeros((len(alphas), c, len(S.C)))
-    offsets = np.full((len(alphas), c), -np.inf)
-    for k, alpha in enumerate(alphas):
-        coef = S.n * _solved(within, S.ridge(alpha) or 1.0, d.T)
-        weights[k, live] = coef.T
-        offsets[k, live] = np.log(counts[live] / S.n) - 0.5 * np.einsum("jk,kj->j", d, coef)
-    found: np.ndarray = (Z @ weights.reshape(-1, len(S.C)).T).reshape(len(Z), len(alphas), c)
-    return found + offsets
+    share = np.log(counts[live] / n)
+
+    def posterior(alpha: float) -> np.ndarray:
+        coef = n * _solved(within, max(alpha, least) or 1.0, d.T)
+        found = np.full((len(Z), len(counts)), -np.inf)
+        found[:, live] = Z @ coef + (share - 0.5 * np.einsum("jk,kj->j", d, coef))
+        return found
+
+    return posterior
 
 
 def _solved(within: np.ndarray, ridge: float, B: np.ndarray) -> np.ndarray:
