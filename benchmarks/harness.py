@@ -22,7 +22,7 @@ import scipy
 import sklearn
 from threadpoolctl import threadpool_info
 
-_LOADED = 1 << 24  # numbers: enough for every compiled loop to be loaded
+_LOADED = 1 << 23  # numbers for which every compiled loop is loaded
 
 
 class Problem(Protocol):
@@ -199,7 +199,7 @@ def _processor() -> str:
 def _few(X: Any) -> int:
     """Rows to warm up with: of many dense ones as many as compiled loops are loaded for."""
     many = -(-_LOADED // X.shape[1])
-    return many if isinstance(X, np.ndarray) and len(X) > 4 * many else min(64, X.shape[0])
+    return many if isinstance(X, np.ndarray) and len(X) > 2 * many else min(64, X.shape[0])
 
 
 def _memory(what: str) -> float:

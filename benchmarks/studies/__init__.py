@@ -23,7 +23,7 @@ from benchmarks.studies.embeddings import (
 )
 from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
-from benchmarks.studies.files import Files
+from benchmarks.studies.files import EmbeddingFiles, Files
 from benchmarks.studies.flipped_labels import FlippedLabels
 from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins
 from benchmarks.studies.growth import ByClasses, ByFeatures, BySamples
@@ -123,6 +123,7 @@ STUDIES = {
         Stream,
         SeveralLabels,
         Files,
+        EmbeddingFiles,
         Cluster,
         Spark,
         Certificates,

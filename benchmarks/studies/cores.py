@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import cProfile
 import json
 import os
-import pstats
+import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,26 +47,26 @@ class Cores:
     def table(self) -> str:
         found = {threads: _measured(threads) for threads in (1, 2)}
         rows = []
-        for name, (seconds, n_bytes, operations, python) in found[1].items():
+        for name, (seconds, n_bytes, operations, where) in found[1].items():
             rows.append([
                 name, f"{1000 * seconds:.0f}", f"{1000 * found[2][name][0]:.0f}",
                 f"{seconds / found[2][name][0]:.2f}", f"{n_bytes / seconds / 1e9:.1f}",
-                f"{operations / seconds / 1e9:.1f}", f"{python:.0%}",
+                f"{operations / seconds / 1e9:.1f}", where,
             ])  # fmt: skip
         header = [
             "path", "ms, one thread", "ms, two threads", "times as fast",
-            "GB/s of samples, one thread", "GFlop/s, one thread", "in Python, at most",
+            "GB/s of samples, one thread", "GFlop/s, one thread", "where its time goes (perf)",
         ]  # fmt: skip
         return markdown(header, rows)
 
 
-def _measured(threads: int) -> dict[str, list[float]]:
+def _measured(threads: int) -> dict[str, list[Any]]:
     """Run this module in a process with so many threads."""
     names = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"
     environment = os.environ | dict.fromkeys(names, str(threads))
     command = [sys.executable, "-m", "benchmarks.studies.cores"]
     out = subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
-    found: dict[str, list[float]] = json.loads(out.stdout)
+    found: dict[str, list[Any]] = json.loads(out.stdout)
     return found
 
 
@@ -96,6 +97,37 @@ def _tasks(folder: Path) -> list[Task]:
     ]  # fmt: skip
 
 
+_LIBRARIES = {
+    "compiled loops": ("[JIT]",),
+    "BLAS": ("openblas",),
+    "NumPy and SciPy": ("_umath", "_sparsetools", "scipy", "_cython", "lapack"),
+    "Python": ("libpython", "python3"),
+    "the system": ("kernel", "libc", "ld-linux", "libgcc"),
+}
+
+
+def _where(run: Callable[[], Any], folder: Path) -> str:
+    """Return the shares of the libraries in the samples of perf; "" where that is not there."""
+    if shutil.which("perf") is None:
+        return ""
+    out = folder / "perf.data"
+    options = ["-q", "-e", "cpu-clock", "-F", "999", "-p", str(os.getpid()), "-o", str(out)]
+    with subprocess.Popen(["perf", "record", *options], stderr=subprocess.DEVNULL) as perf:
+        sleep(1)
+        for _ in range(ROUNDS):
+            run()
+        perf.send_signal(signal.SIGINT)
+        perf.wait(60)
+    command = ["perf", "report", "-i", str(out), "--sort", "dso", "--stdio", "-q"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    shares = dict.fromkeys([*_LIBRARIES, "others"], 0.0)
+    for percent, library in re.findall(r"([\d.]+)%\s+(\S.*)", text):
+        kinds = [kind for kind, names in _LIBRARIES.items() if any(n in library for n in names)]
+        shares[(kinds or ["others"])[0]] += float(percent)
+    best = sorted(shares, key=lambda kind: -shares[kind])
+    return ", ".join(f"{kind} {shares[kind]:.0f} %" for kind in best if shares[kind] >= 4)
+
+
 def _main() -> None:
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -106,16 +138,8 @@ def _main() -> None:
                 start = perf_counter()
                 task.run()
                 times.append(perf_counter() - start)
-            profile = cProfile.Profile()
-            profile.runcall(task.run)
-            stats: Any = pstats.Stats(profile)
-            # compiled loops and BLAS are called in NumPy, SciPy and modules of loops
-            python = sum(
-                row[2] for (file, *_), row in stats.stats.items()
-                if file != "~" and "_steps" not in file and "kernels" not in file
-            )  # fmt: skip
-            share = python / stats.total_tt if stats.total_tt else 0.0
-            found[task.name] = [median(times), task.n_bytes, task.operations, share]
+            where = _where(task.run, Path(folder))
+            found[task.name] = [median(times), task.n_bytes, task.operations, where]
     print(json.dumps(found))
 
 

@@ -10,8 +10,13 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from time import perf_counter, sleep
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
 from benchmarks.studies.tables import markdown
 from narrows.io.write import writer
@@ -23,6 +28,16 @@ import sys
 from sklearn.datasets import load_svmlight_file
 from sklearn.feature_selection import SelectKBest, chi2
 SelectKBest(chi2, k=1000).fit(*load_svmlight_file(sys.argv[1], zero_based=False))
+"""
+
+LDA = """
+import sys
+import numpy as np
+import pyarrow.parquet as pq
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+table = pq.read_table(sys.argv[1])
+X = table["x"].combine_chunks().flatten().to_numpy().reshape(len(table), -1)
+LinearDiscriminantAnalysis(solver="lsqr", shrinkage=1e-3).fit(X, table["y"].to_numpy())
 """
 
 
@@ -60,6 +75,44 @@ class Files:
                     own = os.path.getsize(model)
                     rows.append(_row(file, n, method, seconds, size, peak - own, ratio))
         return rows
+
+
+class EmbeddingFiles:
+    """A million embeddings of 384 numbers of 32 bits in Parquet, as a column of lists."""
+
+    name = "files of embeddings"
+
+    def table(self) -> str:
+        rows = []
+        with tempfile.TemporaryDirectory() as folder:
+            file, model = Path(folder) / "embeddings.parquet", Path(folder) / "m.narrows"
+            _put_embeddings(file)
+            size = os.path.getsize(file)
+            commands = {
+                "scikit-learn, by hand": [sys.executable, "-c", LDA, str(file)],
+                **{
+                    f"narrows, {method}": [
+                        sys.executable, "-m", "narrows", "fit", str(file), "--vector", "x",
+                        "--label", "y", "--method", method, "-o", str(model),
+                    ]
+                    for method in ("ocfs", "oc", "lda", "srda")
+                },
+            }  # fmt: skip
+            for name, command in commands.items():
+                runs = [_measured(command) for _ in range(3)]
+                seconds, peak = (median(each) for each in zip(*runs, strict=True))
+                row = [name, f"{seconds:.1f}", f"{size / 1e6 / seconds:.0f}", f"{peak / 1e6:,.0f}"]
+                rows.append(row)
+        return markdown(["whole process", "seconds", "MB/s", "peak MB"], rows)
+
+
+def _put_embeddings(file: Path) -> None:
+    X, y = Embeddings(100_000, 384, 20).load()
+    lists = pa.FixedSizeListArray.from_arrays(X.ravel(), 384)
+    table = pa.table({"x": lists, "y": y})
+    with pq.ParquetWriter(file, table.schema) as out:
+        for _ in range(10):
+            out.write_table(table, row_group_size=20_000)
 
 
 def _row(
