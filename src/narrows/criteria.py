@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import norm  # whose squares do not overflow
 
+from narrows.moments.factor import between
 from narrows.moments.halves import Halves
 from narrows.moments.stats import ClassStats
 from narrows.solve.eigen import gram_eigh, lanczos
@@ -115,7 +116,7 @@ class Criterion:
         side = min(len(root), stats.n_features)
         found = None
         if n is not None and side > max(_MANY, 10 * n):
-            found = lanczos(stats.between(p), n, noise)
+            found = lanczos(between(stats, p), n, noise)
         if found is None:
 
             def factor() -> Iterator[tuple[slice, np.ndarray]]:

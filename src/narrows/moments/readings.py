@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, norm  # its squares do not overflow
-from scipy.sparse.linalg import LinearOperator
 
 from narrows.moments.kept import Samples
 from narrows.moments.origin import EPS, Moments, Origin, about, resolution
@@ -228,30 +227,6 @@ class Readings:
         for columns, D in self._means(p, classes):
             D -= weighted(prior, D)
             yield columns, D
-
-    def between(self, p: np.ndarray) -> LinearOperator:
-        """Return H with the rows p_j^(1/2) (m_j - m), by products with the sums as they are stored.
-
-        Parameters
-        ----------
-        p : ndarray of shape (n_classes,)
-            Priors; m is sum_j p_j m_j. Classes with p_j = 0 have no row.
-
-        Returns
-        -------
-        H : LinearOperator of shape (number of classes with p_j > 0, n_features)
-            H'H is S_b.
-        """
-        live = p > 0
-        root, stored = np.sqrt(p[live]), self._sums.stored()
-        S, scale = stored if live.all() else stored[live], root / self._counts[live]
-        m = S.T @ (root * scale)
-        return LinearOperator(
-            S.shape,
-            matvec=lambda v: scale * (S @ v.ravel()) - root * (m @ v.ravel()),
-            rmatvec=lambda u: S.T @ (scale * u.ravel()) - m * (root @ u.ravel()),
-            dtype=np.float64,
-        )
 
     def rounding(self, p: np.ndarray) -> np.ndarray:
         """The deviation that may be rounding of the means alone, of shape (n_features,)."""
