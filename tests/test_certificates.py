@@ -427,6 +427,8 @@ def test_the_share_rises_with_the_held_out_scores():
     assert share(0.9 * plugged_in**2, regret=0.1) < sure
     for scale in (1e-170, 1e170):
         assert_allclose(share(0.9 * plugged_in**2, scale=scale), sure)
+    infinite = HeldOutScores([1.0] * K, [1.0] * K, np.inf, lambda w: np.zeros(len(w)))
+    assert certify(infinite, np.ones(K), 1000, 0.95).share == 0
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ class ByClasses(ByMeasure):
 
 
 class BySamples:
-    """Sparse samples that are made in chunks of 100,000, and learned by `partial_fit`.
+    """Sparse samples in chunks of 100,000, each in another order, learned by `partial_fit`.
 
     Seconds are those of `partial_fit` alone, and of reading the result once at the end.
     """
@@ -105,7 +105,7 @@ class BySamples:
 
 
 def _chunks(n: int) -> Iterator[tuple[Any, np.ndarray]]:
-    """Yield other samples of the same distribution; features keep their meaning."""
+    """Yield the same samples in another order each time, n in all; none are stored."""
     X, y = RCV1Like(rows=CHUNK).load()
     rng = np.random.default_rng(0)
     for _ in range(n // CHUNK):

@@ -102,7 +102,7 @@ def certify(
         The probability that each bound holds.
     """
     unit, uneven = scores.best, sizes.max() > _UNEVEN * sizes.mean() or not sizes.all()
-    if n_samples < FIRST or uneven or not unit > 0:
+    if n_samples < FIRST or uneven or not 0 < unit < np.inf:
         return unsure(n_samples, confidence)
     risk = (1 - confidence) / (look(n_samples) * (look(n_samples) + 1)) / 2
     quantile = stats.t.ppf(1 - risk, len(sizes) - 1)
