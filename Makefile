@@ -8,7 +8,7 @@
 PYTHON ?= python3
 VENV := .venv
 UV := $(shell command -v uv 2>/dev/null)
-SITE := docs/_build docs/api docs/gallery
+SITE := docs/_build docs/reference/api docs/gallery
 MAKEFLAGS += --no-print-directory
 # one process for each core, at most eight
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n : 8)))

@@ -78,7 +78,7 @@ def study(names: tuple[str, ...], write: Path | None, pictures: Path | None) -> 
 @click.option("--write", type=click.Path(exists=True, path_type=Path), help="Fill in a page.")
 @click.option("--measure/--no-measure", default=True, help="Or take the results there are.")
 def suite(names: tuple[str, ...], results: str, write: Path | None, measure: bool) -> None:
-    """Run what docs/performance.md reports, all or some problems, and print the tables.
+    """Run what docs/benchmarks/speed.md reports, all or some problems, and print the tables.
 
     In the file of --write each part goes between the lines <!-- part NAME --> and <!-- end -->.
     """

@@ -1,4 +1,4 @@
-"""What `docs/performance.md` is made of: what is run, the targets, and the tables."""
+"""What `docs/benchmarks/speed.md` is made of: what is run, the targets, and the tables."""
 
 from __future__ import annotations
 

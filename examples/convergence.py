@@ -3,7 +3,7 @@
     NARROWS_DATA=folder python examples/convergence.py [folder for the pictures]
 
 Needs the folder of data that the tests use, for `iris.csv`, `balance_scale.csv` and
-`rcv1_4class.npz`. What is seen in the pictures is written in docs/projection.md.
+`rcv1_4class.npz`. What is seen in the pictures is written in docs/guide/research_methods.md.
 """
 
 import os

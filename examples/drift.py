@@ -2,7 +2,7 @@
 
     NARROWS_DATA=folder python examples/drift.py [folder for the picture]
 
-Needs `katakis_spam_stream.npz`. What is seen in the picture is written in docs/online_srda.md.
+Needs `katakis_spam_stream.npz`. What is seen in the picture is written in docs/guide/online_srda.md.
 """
 
 import os

@@ -1,11 +1,11 @@
 """Two streams that change: what is predicted right before it is learnt, forgetting and not.
 
-    NARROWS_DATA=folder python -m examples.streams [--write docs/streams.md]
+    NARROWS_DATA=folder python -m examples.streams [--write docs/guide/streams.md]
 
 Mails (`katakis_spam_stream.npz`) and prices of electricity (`electricity_stream.csv`), in time
 order. OC and OCFS tell 50 rows and then learn them; OnlineSRDA and River's classifiers learn each
 row before the next is told. Needs River (`pip install river`) for its own, and leaves them out
-where it is missing. What is seen is written in docs/streams.md.
+where it is missing. What is seen is written in docs/guide/streams.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of verdicts: rows of results.json, put between the marks of docs/papers.md."""
+"""The page of verdicts: rows of results.json, put between the marks of docs/reproducibility/papers.md."""
 
 from __future__ import annotations
 

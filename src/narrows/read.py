@@ -33,7 +33,7 @@ def iter_chunks(
     Parameters
     ----------
     inputs : path, sequence of paths, or table
-        Files of one format, which the suffix names; docs/files.md lists the formats. Several files
+        Files of one format, which the suffix names; docs/reference/formats.md lists the formats. Several files
         are one data set. ``"-"`` is standard input, whose first line shows its format. Also any
         object with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb. Parquet
         files and tables have one number in each column, or the lists ``indices`` and ``values``,

@@ -113,7 +113,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     References
     ----------
-    narrows' own, from states that add up (`ClassStats`); docs/streams.md measures it.
+    narrows' own, from states that add up (`ClassStats`); docs/guide/streams.md measures it.
 
     Examples
     --------

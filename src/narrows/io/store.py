@@ -93,7 +93,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     References
     ----------
-    The file is a safetensors file, whose header is described in docs/model_files.md.
+    The file is a safetensors file, whose header is described in docs/reference/model_files.md.
 
     Examples
     --------
