@@ -17,7 +17,7 @@ from examples.papers.lyrl2004 import COLUMNS, VECTORS, read_lyrl2004
 from examples.papers.measure import exponent, seconds
 from examples.papers.verdict import ABSENT, HOLDS, NOT, PART, Row, absent, f, judged
 
-PAGE = Path(__file__).parent.parent / "docs" / "papers.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reproducibility" / "papers.md"
 OUT = PAGE.with_suffix("")
 
 
@@ -31,9 +31,9 @@ def test_a_verdict_follows_from_its_parts():
 
 
 def test_rows_are_whole():
-    row = Row("000", "Fig. 1", "it is so", "1", "2", NOT)
-    assert row.also("001", "Fig. 2").paper == "001"
-    assert absent("002", "Fig. 5", "it is so", "1", "run it").verdict == ABSENT
+    row = Row("yan2006", "Fig. 1", "it is so", "1", "2", NOT)
+    assert row.also("yan2005", "Fig. 2").paper == "yan2005"
+    assert absent("ye2005", "Fig. 5", "it is so", "1", "run it").verdict == ABSENT
     for wrong in ({"paper": "005"}, {"verdict": "perhaps"}, {"claim": ""}, {"ours": ""}):
         with pytest.raises(ValueError, match=r"row|verdict"):
             Row(**(row.as_dict() | wrong))
@@ -71,14 +71,14 @@ def test_every_picture_is_shown_and_small():
 
 
 def test_only_what_was_run_is_replaced():
-    mark = "<!-- rows 000 -->\nstale\n<!-- end -->\n"
+    mark = "<!-- rows yan2006 -->\nstale\n<!-- end -->\n"
     others = "".join(
         f"<!-- {name} -->\n<!-- end -->\n"
-        for name in ("summary", "seconds", "rows 001", "rows 002", "rows 003", "rows 004")
+        for name in ("summary", "seconds", "rows yan2005", "rows ye2005", "rows yan2004", "rows yan2006b")
     )
-    row = Row("000", "Fig. 1", "a | b", "1", "2", HOLDS).as_dict()
+    row = Row("yan2006", "Fig. 1", "a | b", "1", "2", HOLDS).as_dict()
     text = page.filled(f"before\n{mark}after\n{others}", {"x": {"seconds": 1.0, "rows": [row]}})
-    assert text.startswith("before\n<!-- rows 000 -->\n\n| where")
+    assert text.startswith("before\n<!-- rows yan2006 -->\n\n| where")
     assert r"a \| b" in text
     assert "stale" not in text
     assert "| 000 | 1 | 0 | 0 | 0 |" in text
@@ -153,10 +153,10 @@ def test_a_missing_or_damaged_file_is_named(tmp_path):
 
 
 def test_data_that_are_brought_take_the_place_of_the_sample(tmp_path, monkeypatch):
-    claim = ("000", "Table 4", "it is so", "1", "p000_table4")
+    claim = ("yan2006", "Table 4", "it is so", "1", "yan2006_table4")
     [row] = papers_data.full_rcv1(*claim)
     assert row.verdict == ABSENT
-    assert "p000_table4 --rcv1" in row.note
+    assert "yan2006_table4 --rcv1" in row.note
     monkeypatch.setenv("NARROWS_RCV1", str(lyrl(tmp_path)))
     X, y = papers_data.rcv1.__wrapped__()
     assert X.shape == (4, COLUMNS)
@@ -168,7 +168,7 @@ def test_data_that_are_brought_take_the_place_of_the_sample(tmp_path, monkeypatc
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["p000_fig2", "p003_fig3", "p004_fig1"])
+@pytest.mark.parametrize("name", ["yan2006_fig2", "yan2004_fig3", "yan2006b_fig1"])
 def test_the_fastest_scripts_run(data, tmp_path, name):
     rows = import_module(f"examples.papers.{name}").run(tmp_path)
     assert all(isinstance(row, Row) for row in rows)
@@ -177,9 +177,9 @@ def test_the_fastest_scripts_run(data, tmp_path, name):
 
 def test_data_that_are_missing_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
-    done = CliRunner().invoke(main, ["p000_fig2"])
+    done = CliRunner().invoke(main, ["yan2006_fig2"])
     assert done.exit_code == 1
-    assert "p000_fig2: iris.csv is not in the folder NARROWS_DATA" in done.output
+    assert "yan2006_fig2: iris.csv is not in the folder NARROWS_DATA" in done.output
     assert "Traceback" not in done.output
 
 
@@ -187,8 +187,8 @@ def test_data_that_are_missing_are_named(tmp_path, monkeypatch):
 def test_the_command_fills_a_page(data, tmp_path):
     shown = tmp_path / "papers.md"
     shown.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    done = CliRunner().invoke(main, ["p000_fig2", "--write", str(shown)])
+    done = CliRunner().invoke(main, ["yan2006_fig2", "--write", str(shown)])
     assert done.exit_code == 0, done.output
-    assert "## p000_fig2" in done.output
-    assert list(page.load(tmp_path / "papers")) == ["p000_fig2"]
+    assert "## yan2006_fig2" in done.output
+    assert list(page.load(tmp_path / "papers")) == ["yan2006_fig2"]
     assert "section 3.2" in shown.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from benchmarks.harness import UnavailableError
 from examples.papers import page
 from threadpoolctl import threadpool_limits
 
-NAMES = sorted(path.stem for path in Path(__file__).parent.glob("p0*_*.py"))
+NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*20*_*.py"))
 
 
 @click.command()

@@ -51,7 +51,7 @@ def parts(results: Results) -> dict[str, str]:
     found["summary"] = markdown(
         ["paper", *VERDICTS],
         [
-            *([paper, *(counts[paper][verdict] for verdict in VERDICTS)] for paper in PAPERS),
+            *([PAPERS[paper], *(counts[paper][verdict] for verdict in VERDICTS)] for paper in PAPERS),
             ["**all**", *(f"**{total[verdict]}**" for verdict in VERDICTS)],
         ],
     )

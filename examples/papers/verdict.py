@@ -7,7 +7,13 @@ from typing import Any
 
 HOLDS, PART, NOT, ABSENT = "holds", "holds in part", "does not hold", "cannot be tested here"
 VERDICTS = (HOLDS, PART, NOT, ABSENT)
-PAPERS = ("000", "001", "002", "003", "004")
+PAPERS = {
+    "yan2006": "Yan et al. (2006)",
+    "yan2005": "Yan et al. (2005)",
+    "ye2005": "Ye et al. (2005)",
+    "yan2004": "Yan et al. (2004)",
+    "yan2006b": "Yan et al. (2006b)",
+}
 
 
 @dataclass(frozen=True)
@@ -48,9 +54,8 @@ def absent(paper: str, where: str, claim: str, theirs: str, note: str) -> Row:
 
 
 def f(value: float, digits: int = 3) -> str:
-    """A figure as the papers print it, .873 for 0.873."""
-    text = f"{value:.{digits}f}"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+    """A figure with so many decimals."""
+    return f"{value:.{digits}f}"
 
 
 def fs(values: Any, digits: int = 3) -> str:

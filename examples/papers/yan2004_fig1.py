@@ -51,13 +51,13 @@ def run(out: Path) -> list[Row]:
     draw.curves(axes[1], n, lines, marker=False, title="IMMC against batch MMC", xlabel="samples",
                 ylabel="|cosine|")  # fmt: skip
     axes[1].set_ylim(0, 1.03)
-    draw.save(figure, out, "p003_fig1")
+    draw.save(figure, out, "yan2004_fig1")
     ends = {name: float(np.median([curve[-1] for curve in of])) for name, of in
             (("theta = 85", literal), ("found", auto))}  # fmt: skip
     printed = 2 * _BETWEEN - (_BETWEEN + _WITHIN)
     return [
         Row(
-            "003", "section 4.1, eigenvalues", "with these means and the covariances diag(1, 25) "
+            "yan2004", "section 4.1, eigenvalues", "with these means and the covariances diag(1, 25) "
             "and diag(2, 25) 2 S_b - C has the eigenvalues .25 and -84.42, on the second and the "
             "first axis", ".25, -84.42",
             f"{f(printed[1], 2)} on the second, {f(printed[0], 2)} on the first axis",
@@ -66,16 +66,16 @@ def run(out: Path) -> list[Row]:
             "2 S_b - C + theta I.",
         ),
         Row(
-            "003", "Fig. 1, PCA", "PCA takes the wide axis, IMMC the one that separates",
+            "yan2004", "Fig. 1, PCA", "PCA takes the wide axis, IMMC the one that separates",
             "(-1, 0) and (0, -1)", "|cosine| with those axes: " + fs(np.median(far, axis=0)),
             judged(*(np.median(far, axis=0) > 0.99)), "IMMC's target, by batch MMC.",
         ),
         Row(
-            "003", "Fig. 1, MMC and LDA", "the direction of MMC is that of LDA here", "the same",
+            "yan2004", "Fig. 1, MMC and LDA", "the direction of MMC is that of LDA here", "the same",
             f"|cosine| {f(float(np.median(same)))}", judged(np.median(same) > 0.99),
         ),
         Row(
-            "003", "Fig. 2", "IMMC converges to batch MMC if theta makes the matrix nonnegative",
+            "yan2004", "Fig. 2", "IMMC converges to batch MMC if theta makes the matrix nonnegative",
             "to about 1 in 100 samples", f"|cosine| after 100 samples {f(ends['theta = 85'])}",
             judged(ends["theta = 85"] > 0.99, ends["theta = 85"] > 0.9),
             f"Median of {SAMPLES} samples; theta found: {f(ends['found'])}. In part from .9.",

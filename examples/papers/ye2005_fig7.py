@@ -11,7 +11,7 @@ from pathlib import Path
 from examples.papers import draw
 from examples.papers.data import COMMAND, has_ar, sets
 from examples.papers.measure import seconds
-from examples.papers.p002_table2 import METHODS, fits
+from examples.papers.ye2005_table2 import METHODS, fits
 from examples.papers.verdict import Row, absent, judged
 from scipy import sparse
 
@@ -31,7 +31,7 @@ def run(out: Path) -> list[Row]:
     lines = {name: [of[name] for of in found.values()] for name in METHODS}
     draw.bars(ax, list(found), lines, title="to compute the transformation", ylabel="CPU seconds")
     ax.set_yscale("log")
-    draw.save(figure, out, "p002_fig7")
+    draw.save(figure, out, "ye2005_fig7")
     rows = []
     for name in ("IDR/QR", "OCM"):
         faster = {
@@ -40,12 +40,12 @@ def run(out: Path) -> list[Row]:
         }
         rows.append(
             Row(
-                "002", f"Fig. 7, {name}", CLAIM.format(name), "an order of magnitude",
+                "ye2005", f"Fig. 7, {name}", CLAIM.format(name), "an order of magnitude",
                 "the fastest of the three takes " + ", ".join(
                     f"{ratio:.0f} times as long ({title})" for title, ratio in faster.items()),
                 judged(*(ratio > 10 for ratio in faster.values())), "Holds from 10 times.",
             )
         )  # fmt: skip
-    how = f"`{COMMAND} p002_fig7 --ar FILE` (.npz of X and y)"
-    here = absent("002", "Fig. 7, AR", CLAIM.format("IDR/QR"), "an order of magnitude", how)
+    how = f"`{COMMAND} ye2005_fig7 --ar FILE` (.npz of X and y)"
+    here = absent("ye2005", "Fig. 7, AR", CLAIM.format("IDR/QR"), "an order of magnitude", how)
     return rows if has_ar() else [*rows, here]

@@ -27,7 +27,7 @@ def run(out: Path) -> list[Row]:
     ax.axvline(len(y), color="black", lw=0.8, ls=":", label="one pass")
     ax.set_ylim(0, 1.03)
     ax.legend(fontsize=8)
-    draw.save(figure, out, "p003_fig4")
+    draw.save(figure, out, "yan2004_fig4")
     one, five = float(np.interp(len(y), n, quartiles[1])), float(quartiles[1, -1])
     least = {}
     for name, A, labels in six():
@@ -37,19 +37,19 @@ def run(out: Path) -> list[Row]:
         )
     return [
         Row(
-            "003", "section 4.2, Ionosphere", "the smallest eigenvalue of 2 S_b - C is close to 0",
+            "yan2004", "section 4.2, Ionosphere", "the smallest eigenvalue of 2 S_b - C is close to 0",
             "very close to zero",
             f"{f(float(values[0]))}; the largest is {f(float(values[-1]), 4)}",
             judged(abs(values[0]) < 0.1), "So theta = 0 does not make the matrix nonnegative.",
         ),
         Row(
-            "003", "Fig. 4", "IMMC with theta = 0 converges on Ionosphere", "in the figure",
+            "yan2004", "Fig. 4", "IMMC with theta = 0 converges on Ionosphere", "in the figure",
             f"|cosine| {f(one)} after one pass, {f(five)} after five",
             judged(one > THERE, five > THERE),
             "It is enough that the largest eigenvalue is positive.",
         ),
         Row(
-            "003", "section 4.2, weighted", "a small eps in S_b - eps S_w makes the matrix "
+            "yan2004", "section 4.2, weighted", "a small eps in S_b - eps S_w makes the matrix "
             "nonnegative, in the place of theta", "claimed",
             "smallest eigenvalue at eps = .1 or .001: " + several(least, 4),
             judged(*(value > -1e-9 for value in least.values())),

@@ -35,16 +35,16 @@ def run(out: Path) -> list[Row]:
     measured = _measured(out, folds, data)
     if found:
         return measured
-    how = f"`{COMMAND} p000_fig5 --odp FILE`"
-    open_ = [absent("000", where, *claim, how) for where, claim in CLAIMS.items()]
-    return [*open_, open_[0].also("001", "Fig. 6"), *measured]
+    how = f"`{COMMAND} yan2006_fig5 --odp FILE`"
+    open_ = [absent("yan2006", where, *claim, how) for where, claim in CLAIMS.items()]
+    return [*open_, open_[0].also("yan2005", "Fig. 6"), *measured]
 
 
 def _measured(out: Path, folds: list[Fold], data: str) -> list[Row]:
     found = selected.f1(folds, SIZES)
     X, y, *_ = folds[0]
     taken = selected.times(X, y, SIZES)
-    selected.picture(out, "p000_fig5", data, SIZES, found, taken)
+    selected.picture(out, "yan2006_fig5", data, SIZES, found, taken)
     lead = {p: selected.ahead(found, p) for p in SIZES}
     ratio = selected.ratios(taken)
     f1: dict[str, list[float]] = {"IOC": [], "IPCA": [], "OC": []}
@@ -75,7 +75,7 @@ def _measured(out: Path, folds: list[Fold], data: str) -> list[Row]:
             f"{empty:.0%} of the documents are empty", judged(empty > 0.5), "The ten best of OCFS.",
         ),
     }  # fmt: skip
-    return [Row("000", f"{where}, {data}", *CLAIMS[where], *verdicts[where]) for where in CLAIMS]
+    return [Row("yan2006", f"{where}, {data}", *CLAIMS[where], *verdicts[where]) for where in CLAIMS]
 
 
 def _news() -> Fold:

@@ -28,14 +28,14 @@ def run(out: Path) -> list[Row]:
     draw.curves(ax, MU, found, log="x", title="1-NN on batch IDR/QR", xlabel="mu",
                 ylabel="error, %")  # fmt: skip
     ax.set_ylim(bottom=0)
-    draw.save(figure, out, "p002_fig4")
+    draw.save(figure, out, "ye2005_fig4")
     rows = [
         Row(
-            "002", f"Fig. 4, {name}", CLAIM, "insensitive",
+            "ye2005", f"Fig. 4, {name}", CLAIM, "insensitive",
             f"{min(errors):.1f} to {max(errors):.1f} % over mu from 0.0001 to 100",
             judged(max(errors) - min(errors) < LITTLE), "Holds within a point.",
         )
         for name, errors in found.items()
     ]  # fmt: skip
-    how = f"`{COMMAND} p002_fig4 --ar FILE` (.npz of X and y)"
-    return rows if has_ar() else [*rows, absent("002", "Fig. 4, AR", CLAIM, "insensitive", how)]
+    how = f"`{COMMAND} ye2005_fig4 --ar FILE` (.npz of X and y)"
+    return rows if has_ar() else [*rows, absent("ye2005", "Fig. 4, AR", CLAIM, "insensitive", how)]

@@ -34,13 +34,13 @@ def run(out: Path) -> list[Row]:
             ax = axes[2 * row + column]
             draw.points(ax, Z, y, title=f"{name}, {title}")
     axes[0].legend(fontsize=8)
-    draw.save(figure, out, "p004_fig1")
+    draw.save(figure, out, "yan2006b_fig1")
     X, y = _rows(WIDE, 0)
     lda = len(LDA().fit(X, y).components_)
     pca = [errors[title][f"PCA {p}"] for title in errors for p in (1, 2)]
     return [
         Row(
-            "004", "Fig. 1, PCA", "PCA mixes the two classes in one and in two dimensions",
+            "yan2006b", "Fig. 1, PCA", "PCA mixes the two classes in one and in two dimensions",
             "seen in the figure",
             "; ".join(f"{title}: {several({k: of[k] for k in ('PCA 1', 'PCA 2')})} wrong"
                       for title, of in errors.items()),
@@ -48,11 +48,11 @@ def run(out: Path) -> list[Row]:
             "1-NN on new rows. It depends on covariances that are not printed.",
         ),
         Row(
-            "004", "Fig. 1, LDA", "with two classes LDA has one direction", "one", f"{lda}",
+            "yan2006b", "Fig. 1, LDA", "with two classes LDA has one direction", "one", f"{lda}",
             judged(lda == 1),
         ),
         Row(
-            "004", "Fig. 1, MMC", "MMC separates the classes in any lower dimension",
+            "yan2006b", "Fig. 1, MMC", "MMC separates the classes in any lower dimension",
             "seen in the figure",
             "; ".join(f"{title}: {several({k: of[k] for k in ('MMC 1', 'MMC 2')})} wrong"
                       for title, of in errors.items()),

@@ -60,21 +60,21 @@ def run(out: Path) -> list[Row]:
             + (f" narrows' own: {several(ours, 2)}." if name == "IOC" else ""),
         )
         for paper, where, name in (
-            ("000", "Table 3, IOC", "IOC"), ("003", "section 3, complexity", "IMMC"),
-            ("004", "section 3.1.2, complexity", "IMMC"),
-            ("004", "section 3.2.2, complexity", "IIS"),
+            ("yan2006", "Table 3, IOC", "IOC"), ("yan2004", "section 3, complexity", "IMMC"),
+            ("yan2006b", "section 3.1.2, complexity", "IMMC"),
+            ("yan2006b", "section 3.2.2, complexity", "IIS"),
         )
     ]  # fmt: skip
     return [
         *rows,
         Row(
-            "000", "Table 3, OCFS", "OCFS, IG and CHI take O(cd) for the scores",
+            "yan2006", "Table 3, OCFS", "OCFS, IG and CHI take O(cd) for the scores",
             "1 in d and in c", shares,
             judged(*(abs(e - 1) < ABOUT for of in scored.values() for e in of.values())),
             "From class means or counts that are there.",
         ),
         Row(
-            "000", "Table 3, OCFS, all data", "OCFS takes O(cd) for all training data, whatever n",
+            "yan2006", "Table 3, OCFS, all data", "OCFS takes O(cd) for all training data, whatever n",
             "0 in n", f"n {n:.2f}", judged(abs(n) < ABOUT),
             "The means have to be made first, and every row is in them: O(non-zeros), for IG and "
             "CHI too.",

@@ -37,26 +37,26 @@ def run(out: Path) -> list[Row]:
         fall = batch.mean(axis=0)
         rows += [
             Row(
-                "002", f"Fig. 9, {name}", "incremental stays within 4 percent of batch",
+                "ye2005", f"Fig. 9, {name}", "incremental stays within 4 percent of batch",
                 "within 4 percent", f"{gap.mean():.1f} points on average, {gap.max():.1f} at most; "
                 f"{np.sum(gap <= 4)} of {gap.size} within 4",
                 judged(gap.max() <= 4, np.mean(gap <= 4) > 0.9),
                 "In part: over nine tenths of the points.",
             ),
             Row(
-                "002", f"section 6.3, p, {name}", "the paired t-test finds the difference to batch "
+                "ye2005", f"section 6.3, p, {name}", "the paired t-test finds the difference to batch "
                 "significant", f"p = {PRINTED[name]}", f"p = {p:.2g}", judged(p < 0.01),
                 "Below .01, as each of the paper's.",
             ),
             Row(
-                "002", f"Fig. 9, trend, {name}", "the error falls as more rows are learnt",
+                "ye2005", f"Fig. 9, trend, {name}", "the error falls as more rows are learnt",
                 "a trend", f"batch {fall[0]:.1f} % at 35 % of the rows, {fall[-1]:.1f} at 95 %",
                 judged(fall[-1] < fall[0]),
             ),
         ]  # fmt: skip
-    draw.save(figure, out, "p002_fig9")
+    draw.save(figure, out, "ye2005_fig9")
     if has_ar():
         return rows
-    how = f"`{COMMAND} p002_fig9 --ar FILE` (.npz of X and y)"
-    return [*rows, absent("002", "Fig. 9, AR", "incremental stays within 4 percent of batch",
+    how = f"`{COMMAND} ye2005_fig9 --ar FILE` (.npz of X and y)"
+    return [*rows, absent("ye2005", "Fig. 9, AR", "incremental stays within 4 percent of batch",
                           f"within 4 percent, p = {PRINTED['AR']}", how)]  # fmt: skip

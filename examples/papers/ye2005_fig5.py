@@ -36,18 +36,18 @@ def run(out: Path) -> list[Row]:
     figure, [ax] = draw.panels(1, width=7)
     lines = {name: [of[name] for of in error.values()] for name in METHODS}
     draw.bars(ax, list(error), lines, title="1-NN after five reductions", ylabel="error, %")
-    draw.save(figure, out, "p002_fig5")
+    draw.save(figure, out, "ye2005_fig5")
     texts = [error[name] for name in ("tr41", "re0")]
     best = {name: min(of.values()) for name, of in error.items()}
     rows = [
         Row(
-            "002", "Fig. 5, ORL", "on ORL IDR/QR is close to the best of the five",
+            "ye2005", "Fig. 5, ORL", "on ORL IDR/QR is close to the best of the five",
             "very close (section 7)", several(error["ORL"], 1) + " %",
             judged(error["ORL"]["IDR/QR"] - best["ORL"] < 1.0), "Close: within a point.",
         ),
         *(
             Row(
-                "002", f"Fig. 6, {name}", f"on {name} IDR/QR is close to the best of the five",
+                "ye2005", f"Fig. 6, {name}", f"on {name} IDR/QR is close to the best of the five",
                 "very close (section 7)", several(error[name], 1) + " %",
                 judged(error[name]["IDR/QR"] - best[name] < 1.0),
                 "Close: within a point. With 100 principal components PCA+LDA does well: see "
@@ -56,23 +56,23 @@ def run(out: Path) -> list[Row]:
             for name in ("tr41", "re0")
         ),
         Row(
-            "002", "Fig. 6, OCM", "OCM does well on text", "performs well",
+            "ye2005", "Fig. 6, OCM", "OCM does well on text", "performs well",
             "; ".join(f"{name} {f(error[name]['OCM'], 1)} %, best {f(best[name], 1)}"
                       for name in ("tr41", "re0")),
             judged(*(of["OCM"] - min(of.values()) < 1.0 for of in texts)),
             "Well: within a point of the best of the five.",
         ),
         Row(
-            "002", "section 6.2.1, on ORL", WORST, "on AR", several(error["ORL"], 1) + " %",
+            "ye2005", "section 6.2.1, on ORL", WORST, "on AR", several(error["ORL"], 1) + " %",
             judged(*(error["ORL"][a] + 1.0 < error["ORL"][b]
                      for a in ("IDR/QR", "PCA+LDA", "LDA/GSVD") for b in ("PCA", "OCM"))),
             "The claim is on AR, whose faces are partly covered; ORL's are not. Clearly: a point.",
         ),
     ]  # fmt: skip
     if not has_ar():
-        how = f"`{COMMAND} p002_fig5 --ar FILE` (.npz of X and y)"
-        return [*rows, absent("002", "Fig. 5, AR", WORST, "significantly", how)]
+        how = f"`{COMMAND} ye2005_fig5 --ar FILE` (.npz of X and y)"
+        return [*rows, absent("ye2005", "Fig. 5, AR", WORST, "significantly", how)]
     of = error["AR"]
     verdict = judged(*(of[a] + 1.0 < of[b] for a in ("IDR/QR", "PCA+LDA", "LDA/GSVD")
                        for b in ("PCA", "OCM")))  # fmt: skip
-    return [*rows, Row("002", "Fig. 5, AR", WORST, "significantly", several(of, 1) + " %", verdict)]
+    return [*rows, Row("ye2005", "Fig. 5, AR", WORST, "significantly", several(of, 1) + " %", verdict)]

@@ -25,18 +25,18 @@ def run(out: Path) -> list[Row]:
                 xlabel="training documents of IMMC, the last point all",
                 ylabel="micro-F1")  # fmt: skip
     ax.set_xticks(sizes[:-1], [f"{n:,}" for n in sizes[:-1]])
-    draw.save(figure, out, "p003_fig5")
+    draw.save(figure, out, "yan2004_fig5")
     ours = mean(everything)
     eps = {"0": ours, ".05": mean("IMMC 3, eps .05"), "1": mean("IMMC 3, eps 1")}
     return [
         Row(
-            "003", "Fig. 5", "weighted IMMC in three dimensions outperforms IG and IPCA",
+            "yan2004", "Fig. 5", "weighted IMMC in three dimensions outperforms IG and IPCA",
             "over IG 3, IG 500, IPCA 3, IPCA 500", f"IMMC {f(ours)}; " + several(rivals),
             judged(*(ours > value for value in rivals.values())),
             f"{len(found()[everything])} folds, all documents learnt.",
         ),
         Row(
-            "003", "section 4.2, eps", "eps = 1 is not the best for classification; a smaller "
+            "yan2004", "section 4.2, eps", "eps = 1 is not the best for classification; a smaller "
             "improves it", "a proper eps",
             several({f"eps {key}:": value for key, value in eps.items()}),
             judged(max(eps.values()) > eps["1"] + 0.002),

@@ -36,7 +36,7 @@ def run(out: Path) -> list[Row]:
     draw.curves(ax, SIZES, parts | printed, log="x", ticks=True, title="columns shared, comp.*",
                 xlabel="columns", ylabel="share that both choose")  # fmt: skip
     ax.set_ylim(0, 1.02)
-    draw.save(figure, out, "p001_table2")
+    draw.save(figure, out, "yan2005_table2")
     close = [
         abs(a - b) <= max(2, 0.15 * b)
         for pair, of in PRINTED.items()
@@ -51,25 +51,25 @@ def run(out: Path) -> list[Row]:
     other = {name: terms - common for name, terms in best.items()}
     return [
         Row(
-            "001", "Table 2", "how many columns two methods share, at 10, 100, 1,000 and 10,000",
+            "yan2005", "Table 2", "how many columns two methods share, at 10, 100, 1,000 and 10,000",
             _told(PRINTED), _told(shared), judged(*close),
             f"{sum(close)} of 12 within 15 % (or 2 columns) of the paper's; other words, from "
             f"{comp.X.shape[1]:,} terms.",
         ),
         Row(
-            "001", "Table 2, IG and CHI", "IG and CHI select mostly the same columns",
+            "yan2005", "Table 2, IG and CHI", "IG and CHI select mostly the same columns",
             "90, 85, 83, 91 %", ", ".join(f"{share:.0%}" for share in parts["IG, CHI"]),
             judged(*(share > 0.8 for share in parts["IG, CHI"])),
             "Mostly: over 80 %.",
         ),
         Row(
-            "001", "Table 2, OCFS", "about half of the columns of OCFS are not those of IG or CHI",
+            "yan2005", "Table 2, OCFS", "about half of the columns of OCFS are not those of IG or CHI",
             "30 to 49 % others", f"{min(apart):.0%} to {max(apart):.0%} others",
             judged(*(0.3 <= share <= 0.7 for share in apart)),
             "About half: 30 to 70 %, at each of the four sizes.",
         ),
         Row(
-            "001", "Table 3", "of the ten best, the terms that not all three choose",
+            "yan2005", "Table 3", "of the ten best, the terms that not all three choose",
             "; ".join(f"{name}: {', '.join(sorted(terms))}" for name, terms in TERMS.items()),
             "; ".join(f"{name}: {', '.join(sorted(terms))}" for name, terms in other.items()),
             judged(*(term in other[name] for name, terms in TERMS.items() for term in terms)),

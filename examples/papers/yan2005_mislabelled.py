@@ -50,12 +50,12 @@ def run(out: Path) -> list[Row]:
                 ylabel="share that is still chosen")  # fmt: skip
     draw.curves(right, SHARES, f1, title="comp.*: linear SVM", xlabel="labels flipped",
                 ylabel="micro-F1")  # fmt: skip
-    draw.save(figure, out, "p001_mislabelled")
+    draw.save(figure, out, "yan2005_mislabelled")
     at = SHARES.index(LITTLE)
     stays = {name: of[at] for name, of in kept.items()}
     loss = {name: of[0] - of[at] for name, of in f1.items()}
     row = Row(
-        "001", "section 4.4.1, robust", "a little mislabelled data does not affect what OCFS "
+        "yan2005", "section 4.4.1, robust", "a little mislabelled data does not affect what OCFS "
         "selects", "argued, not measured",
         f"5 % flipped: {stays['OCFS']:.0%} of 100 columns stay, F1 changes by "
         f"{-loss['OCFS']:+.3f}",
@@ -63,11 +63,11 @@ def run(out: Path) -> list[Row]:
         f"Columns that stay: {several(stays, 2)}. Holds from 90 % and 1 point.",
     )  # fmt: skip
     iis = Row(
-        "004", "section 3.2.2, robust", "IIS is robust, being made of class means",
+        "yan2006b", "section 3.2.2, robust", "IIS is robust, being made of class means",
         "argued, not measured", f"5 % flipped: F1 of its limit, OC, changes by {-loss['OC']:+.3f}",
         judged(abs(loss["OC"]) < 0.01), "4 directions of comp.*; holds up to a point.",
     )  # fmt: skip
-    return [row, row.also("000", "section 3.2, robust"), iis]
+    return [row, row.also("yan2006", "section 3.2, robust"), iis]
 
 
 def _flipped(y: np.ndarray, share: float, seed: int) -> np.ndarray:

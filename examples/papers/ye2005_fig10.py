@@ -32,25 +32,25 @@ def run(out: Path) -> list[Row]:
         first, last = again[:4] / update[:4], again[-4:] / update[-4:]
         rows += [
             Row(
-                "002", f"Fig. 10, {name}", "an update takes significantly less time than batch",
+                "ye2005", f"Fig. 10, {name}", "an update takes significantly less time than batch",
                 "significantly", f"batch again takes {np.median(again / update):.0f} times as long",
                 judged(np.median(again / update) > 2),
             ),
             Row(
-                "002", f"Fig. 10, constant, {name}", "the time of an update is nearly constant",
+                "ye2005", f"Fig. 10, constant, {name}", "the time of an update is nearly constant",
                 "almost a constant",
                 f"{update[0]:.2f} ms at the start, {update[-1]:.2f} at the end",
                 judged(0.67 < update[-1] / update[0] < 1.5), "Within half as much again.",
             ),
             Row(
-                "002", f"Fig. 10, speed-up, {name}", "the speed-up over batch grows with the rows",
+                "ye2005", f"Fig. 10, speed-up, {name}", "the speed-up over batch grows with the rows",
                 "keeps increasing", f"{np.median(first):.0f} times at the start, "
                 f"{np.median(last):.0f} at the end", judged(np.median(last) > np.median(first)),
                 "Medians of the first and the last four points.",
             ),
         ]  # fmt: skip
-    draw.save(figure, out, "p002_fig10")
-    how = f"`{COMMAND} p002_fig10 --ar FILE` (.npz of X and y)"
-    here = absent("002", "Fig. 10, AR", "an update takes significantly less time than batch",
+    draw.save(figure, out, "ye2005_fig10")
+    how = f"`{COMMAND} ye2005_fig10 --ar FILE` (.npz of X and y)"
+    here = absent("ye2005", "Fig. 10, AR", "an update takes significantly less time than batch",
                   "significantly", how)  # fmt: skip
     return rows if has_ar() else [*rows, here]

@@ -35,7 +35,7 @@ def run(out: Path) -> list[Row]:
     draw.curves(ax, n, found, marker=False, title="Balance Scale",
                 xlabel="samples", ylabel="|cosine| with its batch direction")  # fmt: skip
     ax.set_ylim(0, 1.03)
-    draw.save(figure, out, "p003_fig3")
+    draw.save(figure, out, "yan2004_fig3")
     equal = np.isclose(values, PRINTED, atol=2e-4)
     rows = [
         Row(
@@ -43,19 +43,19 @@ def run(out: Path) -> list[Row]:
             judged(*equal),
             "Those of 2 S_b - C, not of 2 S_b - C + theta I as printed; the third is a digit swap.",
         )
-        for paper, where in (("003", "section 4.2, eigenvalues"),
-                             ("004", "section 5.2.2, Balance Scale, eigenvalues"))
+        for paper, where in (("yan2004", "section 4.2, eigenvalues"),
+                             ("yan2006b", "section 5.2.2, Balance Scale, eigenvalues"))
     ]  # fmt: skip
     end, pca = float(found["IMMC, theta = 2"][-1]), float(found["CCIPCA"][-1])
     return [
         *rows,
         Row(
-            "003", "Fig. 3, IMMC", "IMMC with theta = 2 converges on Balance Scale", "to about 1",
+            "yan2004", "Fig. 3, IMMC", "IMMC with theta = 2 converges on Balance Scale", "to about 1",
             f"|cosine| {f(end)} after {len(y)} samples", judged(end > THERE),
             "Median of 15 orders.",
         ),
         Row(
-            "003", "Fig. 3, CCIPCA", "CCIPCA does not converge there", "seen in the figure",
+            "yan2004", "Fig. 3, CCIPCA", "CCIPCA does not converge there", "seen in the figure",
             f"|cosine| {f(pca)} after {len(y)} samples", judged(pca < THERE),
             f"The covariance is {f(float(C[0, 0]), 0)} times the identity: no direction is first.",
         ),

@@ -48,22 +48,22 @@ def run(out: Path) -> list[Row]:
             9.0 - number,
         )
     ax.legend(fontsize=8, loc="center right")
-    draw.save(figure, out, "p004_fig2")
+    draw.save(figure, out, "yan2006b_fig2")
     cosines = {name: float(np.median(of)) for name, of in near.items()}
     wrong = {name: float(np.median(of)) for name, of in error.items()}
     return [
         Row(
-            "004", "Fig. 2, IMMC", "the direction of IMMC is that of LDA", "the same",
+            "yan2006b", "Fig. 2, IMMC", "the direction of IMMC is that of LDA", "the same",
             f"|cosine| {f(cosines['IMMC'])}", judged(cosines["IMMC"] > 0.99),
             "theta found; median of 100 samples.",
         ),
         Row(
-            "004", "Fig. 2, IIS", "the direction of IIS is close to that of LDA", "close",
+            "yan2006b", "Fig. 2, IIS", "the direction of IIS is close to that of LDA", "close",
             f"|cosine| {f(cosines['IIS'])}", judged(cosines["IIS"] > 0.95),
             "Here the spread of the wide axis enters the means.",
         ),
         Row(
-            "004", "Fig. 2, PCA", "IIS outperforms PCA and is comparable to LDA", "comparable",
+            "yan2006b", "Fig. 2, PCA", "IIS outperforms PCA and is comparable to LDA", "comparable",
             several(wrong) + " wrong",
             judged(wrong["IIS"] < wrong["PCA"], wrong["IIS"] - wrong["LDA"] < 0.05),
             "1-NN on new rows, median of 100 samples.",

@@ -46,7 +46,7 @@ def run(out: Path) -> list[Row]:
                 ylabel="|cosine|")  # fmt: skip
     axes[1].set_ylim(0, 1.03)
     axes[1].fill_between(n, quartiles[0], quartiles[2], alpha=0.2, color="#888888")
-    draw.save(figure, out, "p000_fig3")
+    draw.save(figure, out, "yan2006_fig3")
 
     errors = {name: _median(_error(w[name], *two_normals(s)) for s, w in enumerate(found))
               for name in found[0]}  # fmt: skip
@@ -55,19 +55,19 @@ def run(out: Path) -> list[Row]:
     at = {wide: _reached(wide) for wide in WIDE}
     return [
         Row(
-            "000", "Fig. 3a, OCFS, LDA, MMC", "the directions of OCFS, LDA and MMC fall together",
+            "yan2006", "Fig. 3a, OCFS, LDA, MMC", "the directions of OCFS, LDA and MMC fall together",
             "one line", several({f"{a}-{b}": value for (a, b), value in alike.items()}),
             judged(*(value > NEAR for value in alike.values())), "|cosine|, median of 100 samples.",
         ),
         Row(
-            "000", "Fig. 3a, IOC and OC", "the directions of IOC and batch OC fall together",
+            "yan2006", "Fig. 3a, IOC and OC", "the directions of IOC and batch OC fall together",
             "one line", "|cosine| after 100 rows: " + _told(at, 1),
             judged(*(of[1] > NEAR for of in at.values())),
             "By the variance of the wide axis. The raw first sample, far out on it, wears off "
             "slowly.",
         ),
         Row(
-            "000", "Fig. 3a, PCA", "PCA mixes the classes, IOC and OCFS make them easier "
+            "yan2006", "Fig. 3a, PCA", "PCA mixes the classes, IOC and OCFS make them easier "
             "to separate",
             "seen in the figure", "wrong: " + several(errors),
             judged(*(errors[name] < errors["PCA"] - 0.05 for name in ("IOC", "OCFS"))),
@@ -75,7 +75,7 @@ def run(out: Path) -> list[Row]:
             "samples. .5 is chance; easier: by five points.",
         ),
         Row(
-            "000", "Fig. 3b", "IOC converges after about 40 training samples", "about 40",
+            "yan2006", "Fig. 3b", "IOC converges after about 40 training samples", "about 40",
             "|cosine| after 40 rows: " + _told(at, 0),
             judged(*(of[0] > THERE for of in at.values())),
             "Against batch OC of all rows. Converged: .95, as in 004 Fig. 4.",

@@ -47,35 +47,35 @@ def run(out: Path) -> list[Row]:
         ax.grid(alpha=0.25)
     axes[0].set_ylabel("1-NN error")
     axes[0].legend(fontsize=8)
-    draw.save(figure, out, "p004_fig5")
+    draw.save(figure, out, "yan2006b_fig5")
     balance = one["Balance Scale"]
     return [
         Row(
-            "004", "Fig. 5, PCA", "IMMC outperforms PCA", "in the figure",
+            "yan2006b", "Fig. 5, PCA", "IMMC outperforms PCA", "in the figure",
             _told(one, "IMMC", "PCA"),
             judged(*(of["IMMC"] < of["PCA"] - LEVEL for of in one.values())),
             "Error in one dimension; ahead by a point on each of the four.",
         ),
         Row(
-            "004", "Fig. 5, LDA", "IMMC is comparable to LDA", "comparable",
+            "yan2006b", "Fig. 5, LDA", "IMMC is comparable to LDA", "comparable",
             _told(best, "IMMC", "LDA"),
             judged(*(of["IMMC"] < of["LDA"] + 0.02 for of in best.values())),
             "Best error over the dimensions that each has; comparable: within two points.",
         ),
         Row(
-            "004", "Fig. 5, better", "IMMC outperforms LDA too, which is held to c - 1 dimensions",
+            "yan2006b", "Fig. 5, better", "IMMC outperforms LDA too, which is held to c - 1 dimensions",
             "outperform them", _told(best, "IMMC", "LDA"),
             judged(*(of["IMMC"] < of["LDA"] - LEVEL for of in best.values())),
             "By a point on each of the four.",
         ),
         Row(
-            "004", "section 5.2.2, Balance Scale, PCA", "PCA does not work on Balance Scale, whose "
+            "yan2006b", "section 5.2.2, Balance Scale, PCA", "PCA does not work on Balance Scale, whose "
             "covariance is the identity", "could not work well",
             "one dimension, wrong: " + several({k: balance[k] for k in ("PCA", "LDA", "IMMC")}),
             judged(balance["PCA"] > balance["LDA"] + 0.05), "It is twice the identity.",
         ),
         Row(
-            "004", "section 3.2.2, IMMC and IIS", "IMMC classifies better than IIS, which knows "
+            "yan2006b", "section 3.2.2, IMMC and IIS", "IMMC classifies better than IIS, which knows "
             "nothing of the scatter within the classes", "in theory", _told(best, "IMMC", "IIS"),
             judged(*(of["IMMC"] < of["IIS"] - LEVEL for of in best.values())),
             "Best error over the dimensions that each has; by a point on each of the four.",

@@ -38,7 +38,7 @@ def run(out: Path) -> list[Row]:
     means = {p: {name: float(np.mean(of)) for name, of in found[p].items()} for p in SIZES}
     return [
         Row(
-            "001", "section 6, two stages", f"OCFS to {FIRST:,} columns and IG among those is "
+            "yan2005", "section 6, two stages", f"OCFS to {FIRST:,} columns and IG among those is "
             "better than either alone", "expected",
             "; ".join(f"{p} columns: {several(means[p])}" for p in SIZES),
             judged(*(of["both"] > max(of["OCFS"], of["IG"]) + 0.001 for of in means.values())),

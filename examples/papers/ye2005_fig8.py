@@ -36,22 +36,22 @@ def run(out: Path) -> list[Row]:
     ax.set(title="1-NN on the first dimensions of IDR/QR", xlabel="dimensions", ylabel="error, %")
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8)
-    draw.save(figure, out, "p002_fig8")
+    draw.save(figure, out, "ye2005_fig8")
     of = errors["ORL"]
     c = max(of)
     few = round(c * FIRST / ALL_AR)
     rows = [
         Row(
-            "002", f"Fig. 8, ORL, {p}", f"the first {p} of {c} dimensions are enough",
+            "ye2005", f"Fig. 8, ORL, {p}", f"the first {p} of {c} dimensions are enough",
             "20 of 126, on AR", f"{of[p]:.1f} % wrong, with all {c} {of[c]:.1f} %",
             judged(of[p] - of[c] < NEAR), "Enough: within two points.",
         )
         for p in (FIRST, few)
     ]  # fmt: skip
     if not has_ar():
-        how = f"`{COMMAND} p002_fig8 --ar FILE` (.npz of X and y)"
-        return [*rows, absent("002", "Fig. 8, AR", CLAIM, "sufficiently high", how)]
+        how = f"`{COMMAND} ye2005_fig8 --ar FILE` (.npz of X and y)"
+        return [*rows, absent("ye2005", "Fig. 8, AR", CLAIM, "sufficiently high", how)]
     of = errors["AR"]
     told = f"{of[FIRST]:.1f} % wrong, with all {max(of)} {of[max(of)]:.1f} %"
     verdict = judged(of[FIRST] - of[max(of)] < NEAR)
-    return [*rows, Row("002", "Fig. 8, AR", CLAIM, "sufficiently high", told, verdict)]
+    return [*rows, Row("ye2005", "Fig. 8, AR", CLAIM, "sufficiently high", told, verdict)]
