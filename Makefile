@@ -3,7 +3,7 @@
 # make test-all    run all tests but those of Spark: also the slow ones, and with more data
 # make test-spark  run the tests of Spark, in an environment of their own
 # make check       lint and types
-# make docs        the documentation site, in docs/_build/html
+# make docs        the documentation site, in docs/_build/html; GALLERY=no leaves its pictures out
 # make bench       measure time and memory
 PYTHON ?= python3
 VENV := .venv
@@ -59,7 +59,8 @@ bench: $(VENV)/.test
 # from nothing each time: what was made of pages that are gone, or of other data, goes
 docs: $(VENV)/.docs
 	rm -rf $(SITE)
-	$(VENV)/bin/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+	$(VENV)/bin/sphinx-build -j auto --fail-on-warning --keep-going \
+		$(if $(filter no,$(GALLERY)),-D plot_gallery=0) docs docs/_build/html
 
 # the environment grows: each of these adds to the one before
 $(VENV)/.demo: pyproject.toml constraints.txt

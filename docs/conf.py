@@ -53,7 +53,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "capture_repr": (),
     "download_all_examples": False,
-    "ignore_pattern": r"rows\.py",
+    "ignore_pattern": r"data_sets\.py",
     "image_scrapers": ("matplotlib",),
     "show_memory": False,
     "show_signature": False,

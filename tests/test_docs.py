@@ -161,5 +161,5 @@ def test_the_gallery_needs_no_data(example, tmp_path):
     assert done.stdout
 
 
-def test_the_gallery_has_at_most_seven():
-    assert 0 < len(GALLERY) <= 7
+def test_the_gallery_has_seven_to_ten_pictures():
+    assert 7 <= len(GALLERY) <= 10

@@ -24,10 +24,12 @@ PAGES = sorted(
 )
 # seconds each
 SLOW = {
-    "cli", "cluster", "embeddings", "export", "kernel", "large_files", "online_srda", "research",
-    "single_cells", "stream",
+    "guide/kernel", "guide/online_srda", "how_to/dask", "how_to/export", "how_to/interrupt_resume",
+    "how_to/save_update_merge", "how_to/supervised_umap", "reference/cli",
+    "reproducibility/own_study", "tutorials/embeddings", "tutorials/large_files",
+    "tutorials/single_cells", "tutorials/stream",
 }  # fmt: skip
-ELSEWHERE = {"spark"}  # in tests/spark
+ELSEWHERE = {"how_to/spark"}  # in tests/spark
 NEEDS_DATA = "# needs NARROWS_DATA\n"
 MARK = "-- the end of a block"
 
@@ -109,25 +111,30 @@ def test_the_blocks_of_the_readme_run(tmp_path):
     assert found[-1].endswith(" predictions written to predicted.csv\n")
 
 
-RUN = [page for page in PAGES if blocks_of(page) and page.stem not in ELSEWHERE]
+def name_of(page):
+    """The name of a page, with its folder."""
+    return page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+
+
+RUN = [page for page in PAGES if blocks_of(page) and name_of(page) not in ELSEWHERE]
 
 
 def test_most_pages_that_say_how_have_blocks():
     assert len(RUN) > 10
-    assert {page.stem for page in RUN} > SLOW
+    assert set(map(name_of, RUN)) > SLOW
 
 
 @pytest.mark.slow
 @pytest.mark.more  # in a process of its own for each page, where all is imported anew
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in SLOW)) for page in RUN],
-    ids=lambda page: page.stem,
+    [pytest.param(page, marks=[pytest.mark.slow] * (name_of(page) in SLOW)) for page in RUN],
+    ids=name_of,
 )
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capfd):
     blocks = blocks_of(page)
     here = [b for b in blocks if NEEDS_DATA not in b.code or os.environ.get("NARROWS_DATA")]
-    alone = EVERYTHING or page.stem in SLOW
+    alone = EVERYTHING or name_of(page) in SLOW
     found, _ = run(here, tmp_path) if alone else run_here(here, tmp_path, monkeypatch, capfd)
     for block, printed in zip(here, found, strict=True):
         assert block.printed in (None, printed), block.code

@@ -1,16 +1,15 @@
 """
-A FAISS index that reduces
-==========================
+A FAISS index that reduces its vectors
+======================================
 
-FAISS searches the nearest of many vectors. Its ``LinearTransform`` puts a projection of narrows
-into the index itself: full embeddings go in, and the index stores and compares short ones. This
-page is not run when the documentation is built, since FAISS is not installed there; the long tests
-run it.
+FAISS finds the nearest of many vectors. With a projection of narrows as its ``LinearTransform``, an
+index accepts full embeddings, and stores and compares short ones. This page is not run when the
+documentation is built, since FAISS is not a dependency.
 """
 
 import faiss
 import numpy as np
-from rows import texts
+from data_sets import texts
 from sklearn.decomposition import TruncatedSVD
 
 from narrows import SRDA
@@ -34,8 +33,8 @@ project.is_trained = True
 
 
 # %%
-# Vectors of length 1 are compared by cosine. The index reduces, normalises and stores what it is
-# given, and does the same to what is searched.
+# Vectors of unit length are compared by cosine. The index reduces and normalises both the vectors
+# that it stores and those that it searches.
 
 p = W.shape[0]
 short = faiss.IndexPreTransform(faiss.NormalizationTransform(p, 2.0), faiss.IndexFlatIP(p))
@@ -47,13 +46,13 @@ whole.add(E)
 
 
 def precision(index):
-    """The share of the ten nearest texts that are of the class of the one that asks."""
+    """Return the share of the ten nearest texts that have the class of the text."""
     _, nearest = index.search(E_test, 10)
     return np.mean(y[nearest] == y_test[:, None])
 
 
-print(f"100 numbers a text: {precision(whole):.3f}")
-print(f"{p} numbers a text: {precision(short):.3f}")
+print(f"100 dimensions: {precision(whole):.3f}")
+print(f"{p} dimensions: {precision(short):.3f}")
 
 
 # %%
@@ -62,4 +61,4 @@ print(f"{p} numbers a text: {precision(short):.3f}")
 faiss.write_index(short, "short.faiss")
 again = faiss.read_index("short.faiss")
 same = (again.search(E_test, 10)[1] == short.search(E_test, 10)[1]).all()
-print(f"the loaded index finds the same: {same}")
+print(f"the loaded index finds the same neighbours: {same}")

@@ -172,7 +172,7 @@ def described(summary: dict[str, Any]) -> str:
             lines.append(f"direction {number}" + "".join(map(printable, notes)))
             lines += _listed(direction["columns"])
     else:
-        lines += ["columns by score (* kept)", *_listed(summary["top"])]
+        lines += ["features by score (* selected)", *_listed(summary["top"])]
     for label, ranked in summary.get("per_class", {}).items():
         lines += ["", f"class {printable(label)} (+ has more, - has less)", *_listed(ranked)]
     return "\n".join(lines)

@@ -218,7 +218,7 @@ class ComparisonDisplay:
         every = [line for line in mine if line.method == ALL]
         if every and what not in ("learn", "transform"):
             value = getattr(every[0], what)
-            label = f"all {every[0].dimensions:,} columns"
+            label = f"all {every[0].dimensions:,} features"
             self.ax_.axhline(value, color="black", lw=1, ls=":", label=label)
         sizes = sorted({line.dimensions for line in mine if line.method != ALL})
         self.ax_.set_xscale("log")

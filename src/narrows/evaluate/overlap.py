@@ -51,7 +51,7 @@ class Overlap:
 
     def __str__(self) -> str:
         width = max(map(len, self.names))
-        lines = [f"columns shared by the {self.p:,} best"]
+        lines = [f"features shared by the {self.p:,} best"]
         for a in range(len(self.names)):
             for b in range(a):
                 lines.append(
@@ -105,7 +105,7 @@ def selection_overlap(
     >>> X, y = load_digits(return_X_y=True)
     >>> overlap = selection_overlap([OCFS().fit(X, y), IG().fit(X, y), CHI().fit(X, y)], 10)
     >>> print(overlap)
-    columns shared by the 10 best
+    features shared by the 10 best
       OCFS  IG          5
       OCFS  CHI         4
       IG    CHI         9

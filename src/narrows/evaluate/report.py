@@ -277,7 +277,7 @@ def _pictures(lines: Comparison, methods: Sequence[Ours | Rival]) -> list[dict[s
         add(
             f"Accuracy by number of dimensions, {judge}",
             "Share of the held-out samples predicted correctly, and one standard error. Dotted: "
-            "all columns.",
+            "all features.",
             lambda ax, judge=judge: ComparisonDisplay(lines).plot(
                 ax, classifier=judge, legend="below"
             ),
@@ -291,8 +291,8 @@ def _pictures(lines: Comparison, methods: Sequence[Ours | Rival]) -> list[dict[s
     selector = next((m for m in _fitted(methods) if isinstance(m.fitted, Selector)), None)
     if selector is not None:
         add(
-            f"Scores of the columns, {title(selector.name)}",
-            "Share of the total score in the best columns, and the score of each, best first.",
+            f"Scores of the features, {title(selector.name)}",
+            "Share of the total score in the best features, and the score of each, best first.",
             lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
         )
     return pictures

@@ -1,4 +1,4 @@
-"""A linear map of wide sparse samples to few coordinates that tell the classes apart as well."""
+"""A linear map of wide sparse samples to few coordinates that separate the classes as well."""
 
 from __future__ import annotations
 

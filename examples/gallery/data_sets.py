@@ -1,4 +1,4 @@
-"""Rows for the gallery: real ones from the folder NARROWS_DATA, or what is on every machine."""
+"""Data sets of the gallery: from the folder NARROWS_DATA, or those of every machine."""
 
 import importlib
 import inspect
@@ -21,13 +21,13 @@ PACKAGES = {
 
 
 def file(name):
-    """A real set, or None where it is not there."""
+    """Return the path of a data set, or None if it is not available."""
     path = Path(os.environ.get("NARROWS_DATA", "no such folder")) / name
     return path if path.exists() else None
 
 
 def whole(path, **how):
-    """All rows of a file, and their labels."""
+    """Return all samples of a file, and their labels."""
     X, y = zip(*iter_chunks(path, **how), strict=True)
     if isinstance(X[0], list):
         return [text for part in X for text in part], np.concatenate(y)
@@ -38,7 +38,7 @@ def whole(path, **how):
 
 @cache
 def texts():
-    """Texts and labels to learn from, the same held out, and the terms: rows of TF-IDF.
+    """Return a description, TF-IDF of training texts and their labels, held-out ones, and the terms.
 
     20 Newsgroups, split by date. Without NARROWS_DATA: the paragraphs of the docstrings of twenty
     subpackages of SciPy and scikit-learn, each fifth function or class held out.
@@ -51,8 +51,8 @@ def texts():
         name = "paragraphs of the docstrings of SciPy and scikit-learn, by subpackage"
         (train, y), (test, y_test) = _docstrings()
     tfidf = Tfidf().update(train)
-    told = f"{name}: {len(y):,} to learn from, {len(y_test):,} held out, {tfidf.n_terms:,} terms"
-    return told, tfidf.transform(train), y, tfidf.transform(test), y_test, tfidf.terms
+    described = f"{name}: {len(y):,} for training, {len(y_test):,} held out, {tfidf.n_terms:,} terms"
+    return described, tfidf.transform(train), y, tfidf.transform(test), y_test, tfidf.terms
 
 
 def _docstrings():

@@ -1,15 +1,15 @@
 """
-IOC's road to OC
-================
+Convergence of incremental methods to the exact solution
+========================================================
 
-`IOC` and `IIS` are the papers' iterations, one step a sample. `OC` is what they tend to, and is
-exact at every moment of the same stream. `convergence` looks some sixty times on the way, against
-exact OC of the rows so far. Four topics of RCV1 from NARROWS_DATA; without it scikit-learn's
-digits, ten times over.
+`IOC` and `IIS` (Yan et al., 2006) update their directions one sample at a time. They converge to
+the directions of `OC` (orthogonal centroid), which is exact at every moment of a stream.
+`convergence` compares them with `OC` of the samples so far. The data are four topics of RCV1 from
+the folder NARROWS_DATA, or else the digits of scikit-learn, ten times.
 """
 
 import matplotlib.pyplot as plt
-from rows import file, whole
+from data_sets import file, whole
 from sklearn.datasets import load_digits
 
 from narrows import IIS, IOC, OC
@@ -21,7 +21,7 @@ passes = 1 if rcv1 else 10
 print("Data:", "RCV1, four topics" if rcv1 else "digits", X.shape, f"passes: {passes}")
 
 # %%
-# The first three directions, rows in a random order.
+# The first three directions, samples in random order.
 
 found = []
 for method in (IOC, IIS):
@@ -30,7 +30,7 @@ for method in (IOC, IIS):
     n, share = found[-1].n, found[-1].share
     below = n[share < 0.95][-1]
     print(
-        f"{method.__name__}: last below .95 after {below:,} rows, {share[-1]:.3f} after {n[-1]:,}"
+        f"{method.__name__}: below 0.95 until sample {below:,}, {share[-1]:.3f} after {n[-1]:,}"
     )
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.2))

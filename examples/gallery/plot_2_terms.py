@@ -1,27 +1,27 @@
 """
-The words that OCFS keeps, by class
-===================================
+The most important terms of each class
+======================================
 
-`OCFS` scores a column by how far the class means lie apart in it, and `class_scores_` says which
-class contributes how much. With `per_class=8` each class brings its eight best columns, so that
-every class is told apart by words of its own.
+`OCFS` (orthogonal centroid feature selection) scores a feature by the distances between the class
+means. `class_scores_` holds the contribution of each class. `OCFS(per_class=8)` selects the eight
+best features of every class.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
-from rows import texts
+from data_sets import texts
 
 from narrows import OCFS
 
-told, X, y, _, _, terms = texts()
-print(told)
+name, X, y, _, _, terms = texts()
+print(name)
 
 ocfs = OCFS(per_class=8).fit(X, y)
-print(f"{ocfs.n_features_} of {X.shape[1]:,} terms are kept")
+print(f"{ocfs.n_features_} of {X.shape[1]:,} terms are selected")
 
 # %%
-# The eight best of each class: large ones score high. Words in grey and in brackets are rarer in
-# the class than elsewhere: their absence distinguishes it.
+# The eight best terms of each class; larger terms have higher scores. Grey terms in brackets are
+# rarer in the class than elsewhere: their absence distinguishes the class.
 
 stats = ocfs.stats_
 figure, ax = plt.subplots(figsize=(12, 7.5))
@@ -39,6 +39,6 @@ ax.set_xlim(-0.1, 8)
 ax.set_xticks([])
 ax.spines[:].set_visible(False)
 ax.tick_params(length=0)
-ax.set_title("The words that tell each class apart, best first")
+ax.set_title("The eight best terms of each class, best first")
 figure.tight_layout()
 plt.show()
