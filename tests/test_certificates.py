@@ -515,6 +515,16 @@ def test_files_say_how_sure_a_result_is(files, capsys):
     assert "of the best possible score (confidence 0.95)\n" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("flag", "is_warned"), [([], True), (["--one-based"], False)])
+def test_parts_warn_of_the_first_column_unless_a_flag_says_which_it_is(
+    files, flag, is_warned, capsys
+):
+    args = [str(files / "mixed.svm"), "--method", "oc", "--tolerance", "0.2", *flag]
+    assert main(["fit", *args, "-o", str(files / "flagged.narrows")]) == 0
+    assert ("are taken to be numbered" in capsys.readouterr().err) == is_warned
+
+
 @pytest.mark.parametrize(
     ("path", "more", "message"),
     [

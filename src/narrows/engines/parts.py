@@ -186,7 +186,8 @@ class Parts:
         if self._format is not None:
             found = collect(run(learn.survey, self._surveyed, repeat(self.options)))
             facts = self._format.combine(found)
-            if self._drawn and facts.get("zero_based") is False:
+            asked = self.options.zero_based is not None
+            if self._drawn and not asked and facts.get("zero_based") is False:
                 warn(
                     f"{self.files[0]}: columns are taken to be numbered from 1, since a few parts "
                     "of the data have no column 0. Set zero_based (--one-based or --zero-based)."
