@@ -134,7 +134,7 @@ def page(path: Path) -> dict[str, str]:
     return {
         "machine": _machine(about),
         "targets": markdown(
-            ["method", "problem", "wanted", "measured", "met"],
+            ["method", "problem", "target", "measured", "met"],
             [row for target in TARGETS for row in target.lines(results)],
         ),
         **{f"results {name}": _table(name, results) for name in PROBLEMS

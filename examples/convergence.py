@@ -3,7 +3,7 @@
     NARROWS_DATA=folder python examples/convergence.py [folder for the pictures]
 
 Needs the folder of data that the tests use, for `iris.csv`, `balance_scale.csv` and
-`rcv1_4class.npz`. What is seen in the pictures is written in docs/guide/research_methods.md.
+`rcv1_4class.npz`. docs/benchmarks/research_methods.md describes the pictures.
 """
 
 import os
@@ -21,7 +21,7 @@ from narrows.read import iter_chunks
 
 
 def rows(path):
-    """All rows of a file, and their labels."""
+    """Return all samples of a file, and their labels."""
     chunks = list(iter_chunks(path))
     X = [X for X, _ in chunks]
     stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
@@ -43,7 +43,7 @@ def main():
         for method in (IOC, IIS):
             start = perf_counter()
             learner = method(n_components=p, passes=passes, shuffle=True, random_state=0)
-            # against exact OC of the rows so far, so that only the iteration is judged
+            # against exact OC of the samples so far, so that only the iteration is judged
             found.append(convergence(learner, X, y, OC(), at=at))
             seconds = perf_counter() - start
             n, share = found[-1].n, found[-1].share
@@ -54,7 +54,7 @@ def main():
             )
             print(f"{name}, {method.__name__}: share {at_n} ({len(n):,} looks, {seconds:.1f} s)")
         display = ConvergenceDisplay(*found).plot(
-            title=f"{name}: against exact OC of the rows so far"
+            title=f"{name}: against exact OC of the samples so far"
         )
         target = out / f"convergence_{file.split('.')[0]}.png"
         save_figure(display.figure_, target)

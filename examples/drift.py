@@ -2,7 +2,7 @@
 
     NARROWS_DATA=folder python examples/drift.py [folder for the picture]
 
-Needs `katakis_spam_stream.npz`. What is seen in the picture is written in docs/guide/online_srda.md.
+Needs `katakis_spam_stream.npz`. docs/benchmarks/online_srda.md describes the picture.
 """
 
 import os
@@ -21,7 +21,7 @@ STEP, SMOOTH = 50, 10  # mails between two looks, and looks that are averaged
 
 
 def right(learner, X, y):
-    """How many of each 50 mails were predicted right before they were learnt, in order."""
+    """Return how many of each 50 mails were predicted correctly before they were learned."""
     found, before = [], 0
     for start in range(0, len(y) - STEP + 1, STEP):
         learner.partial_fit(X[start : start + STEP], y[start : start + STEP])
@@ -42,15 +42,17 @@ def main():
     figure = new_figure((9, 4.6))
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     for label, style, colour, half_life in (
-        ("nothing forgotten", "-", COLOURS[0], None),
+        ("without decay", "-", COLOURS[0], None),
         ("half_life=200", "--", COLOURS[5], 200),
     ):
         learner = OnlineSRDA(half_life=half_life, random_state=0)
-        told = np.convolve(right(learner, X, y) / STEP, window, "valid")
+        scores = np.convolve(right(learner, X, y) / STEP, window, "valid")
         print(f"{label}: {learner.score_:.4f} of {learner.n_samples_seen_:,} mails")
-        above.plot(mails, told, style, color=colour, label=f"{label}: {learner.score_:.3f} of all")
-    above.set_title("Spam or not, predicted before each mail is learnt")
-    above.set_ylabel("predicted right,\nof the last 500")
+        above.plot(
+            mails, scores, style, color=colour, label=f"{label}: {learner.score_:.3f} of all"
+        )
+    above.set_title("Spam or not, predicted before each mail is learned")
+    above.set_ylabel("accuracy on\nthe last 500")
     above.legend(loc="lower right")
     spam = [np.mean(y[start : start + STEP]) for start in range(0, len(y) - STEP + 1, STEP)]
     below.fill_between(mails, np.convolve(spam, window, "valid"), color=COLOURS[8], linewidth=0)

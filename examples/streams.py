@@ -1,11 +1,11 @@
-"""Two streams that change: what is predicted right before it is learnt, forgetting and not.
+"""Two streams that change: samples predicted before they are learned, with and without decay.
 
-    NARROWS_DATA=folder python -m examples.streams [--write docs/guide/streams.md]
+    NARROWS_DATA=folder python -m examples.streams [--write docs/benchmarks/streams.md]
 
 Mails (`katakis_spam_stream.npz`) and prices of electricity (`electricity_stream.csv`), in time
-order. OC and OCFS tell 50 rows and then learn them; OnlineSRDA and River's classifiers learn each
-row before the next is told. Needs River (`pip install river`) for its own, and leaves them out
-where it is missing. What is seen is written in docs/guide/streams.md.
+order. OC and OCFS predict 50 samples and then learn them; OnlineSRDA and River's classifiers learn
+each sample before they predict the next. Without River (`pip install river`) its classifiers are
+left out. docs/benchmarks/streams.md describes the results.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class Selected:
 
 
 class Online:
-    """OnlineSRDA, which tells each row before it learns it, and counts how many were right."""
+    """OnlineSRDA, which predicts each sample before it learns it, and counts correct ones."""
 
     def __init__(self, half_life, columns):
         self.srda = OnlineSRDA(half_life=half_life, random_state=0)
         self.right = 0
 
-    def tell_and_learn(self, X, y):
+    def predict_and_learn(self, X, y):
         self.srda.partial_fit(X, y)
         before, self.right = self.right, round(self.srda.score_ * self.srda.n_samples_seen_)
         return (self.right - before) / len(y)
@@ -88,13 +88,13 @@ OURS = {
 }
 
 
-def told(learner, X, y):
-    """Which rows were predicted right, or what share of each batch; predicted, then learnt."""
+def predicted(learner, X, y):
+    """Return which samples were predicted correctly, or the share of each batch."""
     right = np.zeros(len(y))
     for start in range(0, len(y), STEP):
         rows = slice(start, start + STEP)
         if isinstance(learner, Online):
-            right[rows] = learner.tell_and_learn(X[rows], y[rows])
+            right[rows] = learner.predict_and_learn(X[rows], y[rows])
             continue
         if start and len(np.unique(y[:start])) > 1:
             right[rows] = learner.predict(X[rows]) == y[rows]
@@ -124,8 +124,8 @@ def rivers(is_text):
     }
 
 
-def told_one_by_one(model, X, y):
-    """Which rows a model of River predicted right, each learnt before the next is."""
+def predicted_one_by_one(model, X, y):
+    """Return which samples a model of River predicted correctly, each before it is learned."""
     right = np.zeros(len(y), dtype=bool)
     for k in range(len(y)):
         row = X[[k]] if sparse.issparse(X) else X[k]
@@ -143,12 +143,12 @@ def run(title, X, y, is_text):
     for name, make in OURS.items():
         for half_life in HALF_LIVES:
             start = process_time()
-            right = told(make(half_life, X.shape[1]), X, y)
+            right = predicted(make(half_life, X.shape[1]), X, y)
             found[name, half_life] = right
             rows.append(line(title, name, half_life, right, process_time() - start))
     for name, model in rivers(is_text).items():
         start = process_time()
-        right = told_one_by_one(model, X, y)
+        right = predicted_one_by_one(model, X, y)
         rows.append(line(title, name, None, right, process_time() - start))
         found[name, None] = right
     return rows, found
@@ -158,28 +158,28 @@ def line(title, name, half_life, right, seconds):
     tenths = [float(part.mean()) for part in np.array_split(right, TENTHS)]
     memory = "-" if half_life is None else f"{half_life:,}"
     micro = f"{1e6 * seconds / len(right):,.0f}"
-    print(f"{title}, {name}, {memory}: {right.mean():.4f}, {micro} us a row")
+    print(f"{title}, {name}, {memory}: {right.mean():.4f}, {micro} us a sample")
     return [name, memory, *(f"{t:.2f}".removeprefix("0") for t in tenths),
             f"**{right.mean():.3f}**".replace("0.", "."), micro]  # fmt: skip
 
 
 def draw(found, titles, path):
-    """The last 500 rows predicted right, for the methods of narrows and the best of River."""
+    """Draw the accuracy on the last 500 samples, for narrows and the best of River."""
     figure = new_figure((9, 6.5))
-    for ax, (title, told_right) in zip(figure.subplots(2, 1), found.items(), strict=True):
-        best = max((k for k in told_right if k[0].startswith("River")), default=None,
-                   key=lambda k: told_right[k].mean())  # fmt: skip
+    for ax, (title, correct) in zip(figure.subplots(2, 1), found.items(), strict=True):
+        best = max((k for k in correct if k[0].startswith("River")), default=None,
+                   key=lambda k: correct[k].mean())  # fmt: skip
         shown = [*((name, h) for name in OURS for h in HALF_LIVES), *([best] if best else [])]
         for name, half_life in shown:
-            right = told_right[name, half_life]
+            right = correct[name, half_life]
             width = max(500, len(right) // 40)
             smooth = np.convolve(right, np.ones(width) / width, "valid")[::50]
             number = [*OURS, best[0] if best else ""].index(name)
             forgets = "" if half_life is None else f", half-life {half_life:,}"
             ax.plot(np.arange(len(smooth)) * 50 + width, smooth, STYLES[half_life], lw=1.3,
                     color=COLOURS[(0, 5, 1, 9)[number]], label=name + forgets)  # fmt: skip
-        ax.set_title(f"{title}: predicted right before learnt, of the last {width:,}")
-        ax.set_xlabel("rows, in time order")
+        ax.set_title(f"{title}: accuracy on the last {width:,} samples")
+        ax.set_xlabel("samples, in time order")
         ax.grid(alpha=0.25)
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
     save_figure(figure, path)
@@ -196,10 +196,10 @@ def main(write):
         is_text = sparse.issparse(X)
         X = normalize(X) if is_text else X
         y = np.unique(y, return_inverse=True)[1]
-        with warnings.catch_warnings():  # while few rows are there, few columns tell them apart
+        with warnings.catch_warnings():  # with few samples, few features separate them
             warnings.filterwarnings("ignore", "OCFS: expected a positive score of")
             rows, found[title] = run(title, X, y, is_text)
-        header = ["method", "half-life", *map(str, range(1, TENTHS + 1)), "all", "CPU µs a row"]
+        header = ["method", "half-life", *map(str, range(1, TENTHS + 1)), "all", "CPU µs a sample"]
         tables[title] = markdown(header, rows)
     out = write.parent if write else Path()
     draw(found, list(tables), out / "streams.png")

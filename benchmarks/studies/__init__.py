@@ -1,6 +1,6 @@
 """Tables of the documentation, made by a command; one file a question.
 
-``python -m benchmarks study`` prints them; ``--write docs/guide/selection.md`` puts those of
+``python -m benchmarks study`` prints them; ``--write docs/benchmarks/selection.md`` puts those of
 that page in their places.
 """
 

@@ -43,8 +43,9 @@ class Cluster:
             ])  # fmt: skip
         return markdown(
             [
-                "method", "processes", "shards", "rows", "seconds", "rows/s", "against one process",
-                "memory of a worker at most, MB", "sent between workers for a shard, MB",
+                "method", "processes", "shards", "samples", "seconds", "samples/s",
+                "against one process", "memory of a worker at most, MB",
+                "sent between workers for a shard, MB",
             ],
             rows,
         )  # fmt: skip

@@ -43,9 +43,9 @@ class Dicts:
                 ]
                 rows.append([repr(method), *(f"{1e6 * cell:,.1f}" for cell in cells)])
         header = [
-            "CPU µs a row", "`OneByOne`, learnt and reduced each",
-            "`OneByOne(batch=100)`, the same", "`batches(rows=1000)`, learnt",
-            "rows of a matrix, 1,000 at a time, learnt",
+            "CPU µs a sample", "`OneByOne`, learned and reduced each",
+            "`OneByOne(batch=100)`, the same", "`batches(rows=1000)`, learned",
+            "samples of a matrix, 1,000 at a time, learned",
         ]  # fmt: skip
         return markdown(header, rows)
 

@@ -34,6 +34,6 @@ class Epsilon:
                         *(spread([s.f1(m.ranking_[:p])[0] for s, m in pairs]) for p in SIZES),
                     ]
                 )
-            header = [f"eps, {title}", "columns that gain", *(f"{p:,}" for p in SIZES)]
+            header = [f"eps, {title}", "positive features", *(f"{p:,}" for p in SIZES)]
             parts.append(markdown(header, rows))
         return "\n\n".join(parts)

@@ -43,7 +43,7 @@ class F1ByColumns:
                     ranking = method.fit(split.X, split.y).ranking_
                 rows.append([name, *(_both(split, ranking[:p]) for p in SIZES)])
             d = split.X.shape[1]
-            everything = f"All {d:,} columns: {_both(split, np.arange(d))}."
+            everything = f"All {d:,} features: {_both(split, np.arange(d))}."
             parts.append(f"{markdown(header, rows)}\n\n{everything}")
         return "\n\n".join(parts)
 

@@ -50,7 +50,7 @@ class Files:
         with tempfile.TemporaryDirectory() as folder:
             return markdown(
                 [
-                    "file", "rows", "method", "seconds", "MB/s", "rows/s",
+                    "file", "samples", "method", "seconds", "MB/s", "samples/s",
                     "memory above the model's own, MB", "against `load_svmlight_file` + `chi2`",
                 ],
                 self._rows(Path(folder)),

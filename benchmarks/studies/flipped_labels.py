@@ -41,7 +41,7 @@ class FlippedLabels:
                     cells.append(spread(survived))
                 rows.append([name, *cells])
             shares = (f"{share:.0%} flipped" for share in SHARES)
-            parts.append(markdown([f"of {p:,} columns", *shares], rows))
+            parts.append(markdown([f"of {p:,} features", *shares], rows))
         return "\n\n".join(parts)
 
 

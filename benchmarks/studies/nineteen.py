@@ -24,7 +24,7 @@ class Nineteen:
         knn = KNeighborsClassifier(15, metric="cosine")
         rows = [
             [
-                "all 130,152 columns",
+                "all 130,152 features",
                 "",
                 "",
                 float(svm.fit(X, y).score(X_test, y_test)),

@@ -55,7 +55,7 @@ class OpenQuestions:
 
     def table(self) -> str:
         asked = (_hashing, _topics, _million)
-        header = ["question", "training rows, splits", "micro-F1", "decision"]
+        header = ["question", "training samples, splits", "micro-F1", "decision"]
         return markdown(header, [_told(ask) for ask in asked])
 
 
@@ -78,7 +78,7 @@ def _hashing() -> list[str]:
             scores.append(figure(reduced(sparse.csr_array(X), y)))
         found.append(f"{name} {', '.join(scores)}")
     return [
-        "hashed columns: a vocabulary, 2^20, 2^18",
+        "hashed features: a vocabulary, 2^20, 2^18",
         f"two sets, {SPLITS} seeded splits each",
         "; ".join(found),
         "hash where a vocabulary cannot be had",
@@ -102,7 +102,7 @@ def _topics() -> list[str]:
         machine = OneVsRestClassifier(LinearSVC(random_state=0)).fit(rows[train], Y[train])
         scores.append(f1_score(Y[test], machine.predict(rows[test]), average="micro"))
     return [
-        f"several labels a row: `predict`, SVMs on the {Z.shape[1]} directions, on all columns",
+        f"several labels: `predict`, SVMs on the {Z.shape[1]} directions, on all features",
         f"RCV1, {Y.shape[1]} topics, one split",
         ", ".join(map(figure, scores)),
         "left as it is: a classifier on the directions does better than `predict` at 1/2",
@@ -124,8 +124,8 @@ def _million() -> list[str]:
         LinearSVC(random_state=0).fit(X[few], y[few]).score(X[test], y[test]),
     ]
     return [
-        "a million rows: `predict`, an SVM on 4 directions, an SVM on all columns (of a 20th)",
-        "RCV1-like, 900,000 rows to learn from",
+        "a million samples: `predict`, an SVM on 4 directions, an SVM on all features (of a 20th)",
+        "RCV1-like, 900,000 training samples",
         ", ".join(map(figure, scores)),
         f"nothing to change: {seconds:.1f} s for the pass, drawing the order included",
     ]

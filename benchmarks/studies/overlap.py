@@ -22,7 +22,7 @@ class SharedColumns:
         overlaps = selection_overlap(fitted, sizes)
         pairs = ((0, 1, "OCFS, IG"), (0, 2, "OCFS, CHI"), (1, 2, "IG, CHI"))
         shared = markdown(
-            ["columns shared", *(f"{p:,}" for p in sizes)],
+            ["shared features", *(f"{p:,}" for p in sizes)],
             [[title, *(int(o.shared[a, b]) for o in overlaps)] for a, b, title in pairs],
         )
         best = {type(method).__name__: split.terms[method.ranking_[:10]] for method in fitted}

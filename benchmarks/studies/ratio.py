@@ -29,4 +29,4 @@ class TraceRatio:
                     split.f1(best)[0],
                 ]
             )
-        return markdown(["optimum, R8", "ten columns (documents that have them)", "micro-F1"], rows)
+        return markdown(["optimum, R8", "ten features (documents with them)", "micro-F1"], rows)

@@ -40,4 +40,4 @@ class UnevenClasses:
             for name in METHODS
             for p in SIZES
         ]
-        return markdown(["macro-F1 on R8", "columns", "empirical", "sqrt", "balanced"], rows)
+        return markdown(["macro-F1 on R8", "features", "empirical", "sqrt", "balanced"], rows)

@@ -119,7 +119,7 @@ class FewColumns:
                 found = {line.method: line for line in compared(data.title) if line.asked == p}
                 cells = _marked([found.get(m) for m in methods], "micro_f1")
                 rows.append([data.title, f"{p} of {width:,}", *cells])
-        return markdown(["set", "columns", *methods], rows)
+        return markdown(["set", "features", *methods], rows)
 
 
 class SecondsToLearn:
