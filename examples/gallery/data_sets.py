@@ -38,7 +38,7 @@ def whole(path, **how):
 
 @cache
 def texts():
-    """Return a description, TF-IDF of training texts and their labels, held-out ones, and the terms.
+    """Return a description, training texts (TF-IDF) and labels, held-out ones, and the terms.
 
     20 Newsgroups, split by date. Without NARROWS_DATA: the paragraphs of the docstrings of twenty
     subpackages of SciPy and scikit-learn, each fifth function or class held out.
@@ -51,7 +51,9 @@ def texts():
         name = "paragraphs of the docstrings of SciPy and scikit-learn, by subpackage"
         (train, y), (test, y_test) = _docstrings()
     tfidf = Tfidf().update(train)
-    described = f"{name}: {len(y):,} for training, {len(y_test):,} held out, {tfidf.n_terms:,} terms"
+    described = (
+        f"{name}: {len(y):,} for training, {len(y_test):,} held out, {tfidf.n_terms:,} terms"
+    )
     return described, tfidf.transform(train), y, tfidf.transform(test), y_test, tfidf.terms
 
 

@@ -45,7 +45,9 @@ for half_life, style in ((None, "-"), (2000, "-."), (200, "--")):
         scores.append(learner.score_window_)
     name = "without decay" if half_life is None else f"half_life={half_life:,}"
     print(f"{name}: accuracy {learner.score_:.4f} on all samples")
-    ax.plot(STEP * np.arange(1, len(scores) + 1), scores, style, label=f"{name}: {learner.score_:.3f}")
+    ax.plot(
+        STEP * np.arange(1, len(scores) + 1), scores, style, label=f"{name}: {learner.score_:.3f}"
+    )
 ax.set_xlim(1000, len(y))
 ax.set_xlabel("samples, in the order of the stream")
 ax.set_ylabel("accuracy on the last 1,000 samples")

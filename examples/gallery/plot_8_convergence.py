@@ -29,9 +29,7 @@ for method in (IOC, IIS):
     found.append(convergence(learner, X, y, OC()))
     n, share = found[-1].n, found[-1].share
     below = n[share < 0.95][-1]
-    print(
-        f"{method.__name__}: below 0.95 until sample {below:,}, {share[-1]:.3f} after {n[-1]:,}"
-    )
+    print(f"{method.__name__}: below 0.95 until sample {below:,}, {share[-1]:.3f} after {n[-1]:,}")
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.2))
 ConvergenceDisplay(*found).plot(axes)
