@@ -70,6 +70,7 @@ html_show_sphinx = False
 html_copy_source = False
 html_sidebars = {"index": [], "cite": []}
 html_theme_options = {
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,

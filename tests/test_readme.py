@@ -105,7 +105,9 @@ def test_the_first_screen_has_the_two_commands_a_picture_and_three_short_snippet
 @pytest.mark.slow  # nine commands, each of which imports all anew
 def test_the_blocks_of_the_readme_run(tmp_path):
     blocks = [b for b in blocks_of(README) if not b.code.startswith(("make ", "pip install "))]
-    samples = [b for b in blocks_of(ROOT / "docs" / "reference" / "cli.md") if b.code.startswith("cat > ")]
+    samples = [
+        b for b in blocks_of(ROOT / "docs" / "reference" / "cli.md") if b.code.startswith("cat > ")
+    ]
     found, said = run([*samples, *blocks], tmp_path)
     assert said == ""
     assert found[-1].endswith(" predictions written to predicted.csv\n")
