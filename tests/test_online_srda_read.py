@@ -432,14 +432,14 @@ def test_without_samples_held_the_temperature_is_a_constant():
 def test_probabilities_are_those_of_outputs_over_the_temperature():
     X, y = labelled(n=200, c=4)
     learner = OnlineSRDA(random_state=0).partial_fit(X, y)
-    model = learner._solution.model
-    scores = (X @ model.W + model.b) / model.temperature
+    (W, b), temperature = learner._solution.rule, learner._solution.temperature
+    scores = (X @ W + b) / temperature
     np.testing.assert_allclose(learner.decision_function(X), scores)
     np.testing.assert_allclose(np.diff(learner.predict_log_proba(X)), np.diff(scores), atol=1e-9)
     Y = (y[:, None] == np.unique(y)[:3]).astype(int)
     several = OnlineSRDA(random_state=0).partial_fit(X, Y)
-    model = several._solution.model
-    odds = (X @ model.W + model.b - 0.5) / model.temperature
+    (W, b), temperature = several._solution.rule, several._solution.temperature
+    odds = (X @ W + b - 0.5) / temperature
     np.testing.assert_allclose(several.predict_proba(X), 1 / (1 + np.exp(-odds)))
     np.testing.assert_array_equal(several.predict(X), odds > 0)
 
@@ -466,3 +466,14 @@ def test_real_data_sorted_by_label(data, name):
             scores.append(machine.score(learner.transform(X[test]), y[test]))
         lost.append(scores[0] - scores[1])
     assert np.mean(lost) < 0.008
+
+
+@pytest.mark.parametrize("polish", [True, False])
+def test_classes_are_predicted_without_a_temperature(polish):
+    """It needs the samples held, so that it is worked out when probabilities are asked for."""
+    X, y = labelled(n=400, d=6)
+    estimator = OnlineSRDA(polish=polish, random_state=0).fit(X, y)
+    found = estimator.predict(X)
+    assert ("model" in vars(estimator._solution.reading)) is polish
+    probabilities = estimator.predict_proba(X)
+    assert (found == estimator.classes_[probabilities.argmax(axis=1)]).all()

@@ -17,7 +17,7 @@ from narrows.moments.labels import arrivals
 from narrows.solve.eigen import set_signs
 from narrows.solve.rls import DiagonalRLS
 from narrows.solve.rls_merge import merged
-from narrows.solve.rls_read import Model, Reading
+from narrows.solve.rls_read import Reading
 from narrows.solve.rls_rule import FACTOR, LAST, RECENT, REPLAYS, SEEN, WEIGHT, Rule
 from narrows.solve.schema import (
     COUNT,
@@ -381,12 +381,18 @@ class Weights(Directions):
         return cls(best, np.zeros(0), W.shape[1], size=p, reading=reading, live=live)
 
     @cached_property
-    def model(self) -> Model:
-        """The classifier, of samples as they are."""
+    def rule(self) -> tuple[np.ndarray, np.ndarray]:
+        """W and b of the classifier, of samples as they are."""
         assert self.reading is not None
-        W, b, temperature = self.reading.model
+        W, b = self.reading.rule
         if self.reading.core.origin is not None:
             b = b - self.reading.core.origin @ W
         if not np.array_equal(self.live, np.arange(W.shape[1])):
             W, b = np.ascontiguousarray(W[:, self.live]), b[self.live]
-        return Model(W, b, temperature)
+        return W, b
+
+    @property
+    def temperature(self) -> float:
+        """What outputs are divided by for probabilities."""
+        assert self.reading is not None
+        return self.reading.model.temperature

@@ -330,14 +330,15 @@ class OnlineSRDA(Classifier, Sequential):
     def _decision(self, calibrated: bool = True) -> Decision:
         """With several labels per sample, for the log odds of each."""
         with lock_of(self):
-            model, several = self._solution.model, self._several
-        if not len(model.b):
+            W, b = self._solution.rule
+            temperature = self._solution.temperature if calibrated else 1.0
+            several = self._several
+        if not len(b):
             raise NotFittedError(
                 f"{type(self).__name__}: expected at least one class to predict, got none so far. "
                 "Continue with partial_fit."
             )
-        intercept = model.b - 0.5 if several else model.b
-        return Decision(model.W, intercept, model.temperature if calibrated else 1.0)
+        return Decision(W, b - 0.5 if several else b, temperature)
 
     def _chosen(self, state: Regression) -> tuple[DiagonalRLS, bool]:
         """Return the regression to read, and whether its outputs are those of softmax."""

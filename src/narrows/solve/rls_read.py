@@ -76,6 +76,8 @@ class Reading:
         One for each class.
     model : Model
         The classifier. O(m^3 + m^2 nnz) for m samples held.
+    rule : tuple of ndarray
+        Its W and b: O(1) without polish.
 
     Notes
     -----
@@ -97,6 +99,11 @@ class Reading:
             self.directions = fitted_once_more(core, held_samples(core, several))
         else:
             self.directions = self._W
+
+    @property
+    def rule(self) -> tuple[np.ndarray, np.ndarray]:
+        """W and b of the classifier; without polish they need none of the samples held."""
+        return (self.model.W, self.model.b) if self.polish else (self._W, self._b)
 
     @cached_property
     def model(self) -> Model:
