@@ -159,8 +159,8 @@ def line(title, name, half_life, right, seconds):
     memory = "-" if half_life is None else f"{half_life:,}"
     micro = f"{1e6 * seconds / len(right):,.0f}"
     print(f"{title}, {name}, {memory}: {right.mean():.4f}, {micro} us a sample")
-    return [name, memory, *(f"{t:.2f}".removeprefix("0") for t in tenths),
-            f"**{right.mean():.3f}**".replace("0.", "."), micro]  # fmt: skip
+    return [name, memory, *(f"{t:.2f}" for t in tenths),
+            f"**{right.mean():.3f}**", micro]  # fmt: skip
 
 
 def draw(found, titles, path):

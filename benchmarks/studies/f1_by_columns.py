@@ -14,7 +14,7 @@ SIZES = (3, 10, 100, 1_000, 10_000)
 METHODS = {
     "OCFS": OCFS(),
     "MMCFS, eps 1": MMCFS(),
-    "MMCFS, eps .1": MMCFS(eps=0.1),
+    "MMCFS, eps 0.1": MMCFS(eps=0.1),
     "IG": IG(),
     "CHI": CHI(),
     "MI": MI(),
@@ -49,4 +49,4 @@ class F1ByColumns:
 
 
 def _both(split: corpora.Split, columns: np.ndarray) -> str:
-    return " / ".join(f"{value:.3f}"[1:] for value in split.f1(columns))
+    return " / ".join(f"{value:.3f}" for value in split.f1(columns))

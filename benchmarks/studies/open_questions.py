@@ -49,23 +49,23 @@ def reduced(X: Any, y: np.ndarray, **parameters: Any) -> float:
 
 
 class OpenQuestions:
-    """A row a question: what was asked of what, what came of it, and what was decided."""
+    """A line for each question: the data, the results and the conclusion."""
 
     name = "open questions"
 
     def table(self) -> str:
         asked = (_hashing, _topics, _million)
-        header = ["question", "training samples, splits", "micro-F1", "decision"]
-        return markdown(header, [_told(ask) for ask in asked])
+        header = ["question", "training samples, splits", "micro-F1", "conclusion"]
+        return markdown(header, [_answered(ask) for ask in asked])
 
 
-def _told(ask: Any) -> list[str]:
+def _answered(ask: Any) -> list[str]:
     print(ask.__name__, file=sys.stderr)  # it takes minutes
     return ask()
 
 
 def _hashing() -> list[str]:
-    """What is lost where columns are hashed."""
+    """The loss by hashed features."""
     found = []
     for name, file in (("20 Newsgroups", "20news_bydate.jsonl.gz"), ("R8", "r8.jsonl.gz")):
         words, y = corpora.raw(file)["train"]
@@ -81,7 +81,7 @@ def _hashing() -> list[str]:
         "hashed features: a vocabulary, 2^20, 2^18",
         f"two sets, {SPLITS} seeded splits each",
         "; ".join(found),
-        "hash where a vocabulary cannot be had",
+        "hash features if no vocabulary is available",
     ]
 
 
@@ -105,12 +105,12 @@ def _topics() -> list[str]:
         f"several labels: `predict`, SVMs on the {Z.shape[1]} directions, on all features",
         f"RCV1, {Y.shape[1]} topics, one split",
         ", ".join(map(figure, scores)),
-        "left as it is: a classifier on the directions does better than `predict` at 1/2",
+        "a classifier on the directions is better than `predict`",
     ]
 
 
 def _million() -> list[str]:
-    """A million rows, one pass."""
+    """A million samples, one pass."""
     X, y = RCV1LikeLong().load()
     train, test = np.arange(900_000), np.arange(900_000, 1_000_000)
     OnlineSRDA().partial_fit(X[:100], y[:100])
@@ -127,5 +127,5 @@ def _million() -> list[str]:
         "a million samples: `predict`, an SVM on 4 directions, an SVM on all features (of a 20th)",
         "RCV1-like, 900,000 training samples",
         ", ".join(map(figure, scores)),
-        f"nothing to change: {seconds:.1f} s for the pass, drawing the order included",
+        f"{seconds:.1f} s for the pass, with the random order",
     ]

@@ -45,7 +45,7 @@ class Theta:
             "theta = -smallest, as printed",
             "theta = 0",
             "**auto**",
-            "eps = .05, auto, own target",
+            "eps = 0.05, auto, own target",
         ]
         return markdown(header, rows)
 

@@ -11,7 +11,7 @@ from narrows import CHI, IG, MI, MMCFS, OCFS, FisherFS
 SIZES = (10, 100, 1_000)
 METHODS = {
     "OCFS": OCFS,
-    "MMCFS, eps .1": lambda priors: MMCFS(eps=0.1, priors=priors),
+    "MMCFS, eps 0.1": lambda priors: MMCFS(eps=0.1, priors=priors),
     "FisherFS": FisherFS,
     "IG": IG,
     "CHI": CHI,
