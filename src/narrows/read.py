@@ -33,11 +33,11 @@ def iter_chunks(
     Parameters
     ----------
     inputs : path, sequence of paths, or table
-        Files of one format, which the suffix names; docs/reference/formats.md lists the formats. Several files
-        are one data set. ``"-"`` is standard input, whose first line shows its format. Also any
-        object with ``__arrow_c_stream__``: a table of polars, pandas, pyarrow or duckdb. Parquet
-        files and tables have one number in each column, or the lists ``indices`` and ``values``,
-        or what `text` or `vector` name.
+        Files of one format, which the suffix names (see the page "File formats" of the
+        documentation). Several files are one data set. ``"-"`` is standard input, whose first line
+        shows its format. Also any object with ``__arrow_c_stream__``: a table of polars, pandas,
+        pyarrow or duckdb. Parquet files and tables have one number in each column, or the lists
+        ``indices`` and ``values``, or the columns that `text` or `vector` name.
     label : str, optional
         The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
         CSV, Parquet and tables, ``label`` in JSON, and ``y`` (or the parts of an indicator matrix)

@@ -62,7 +62,7 @@ class InPasses(CrossProjector):
 
         Notes
         -----
-        **Cost**: O(1), since the map is shared. docs/guide/srda.md and docs/guide/kernel.md have examples.
+        **Cost**: O(1), since the map is shared.
         """
         check_is_fitted(self)
         with lock_of(self):

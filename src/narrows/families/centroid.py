@@ -60,8 +60,8 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
         are forgotten. By default nothing is forgotten.
     tolerance : float, optional
         Read samples in random order, and stop when the directions surely have 1 - tolerance of
-        the largest sum of eigenvalues; see docs/guide/certificates.md. 0 reads all samples and keeps the
-        ten folds that `certificate_` needs. Needs priors="empirical".
+        the largest sum of eigenvalues. 0 reads all samples and keeps the ten folds that
+        `certificate_` needs. Needs priors="empirical".
     confidence : float, default=0.95
         The probability with which the bounds of `certificate_` hold.
     random_state : int, RandomState instance or None, default=None
@@ -115,7 +115,7 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
     fold, if they are computed from the others: sum_j p_j (w'(m_j - m)) (w'(m_j - m)), with the
     first factor of the others and the second one of the fold. Directions that are noise add nothing
     on average. On a stream all directions are used while a fold has no samples. The choice depends
-    on the order of the samples; docs/how_to/choose_parameters.md says where it is a good one.
+    on the order of the samples.
 
     References
     ----------

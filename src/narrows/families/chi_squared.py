@@ -48,7 +48,7 @@ class CHI(CertifiedPerClassSelector, HeldOutInformation):
         are forgotten. By default nothing is forgotten.
     tolerance : float, optional
         Read samples in random order, and stop when the selection surely has 1 - tolerance of the
-        best possible score, see docs/guide/certificates.md; 0 reads all. Needs priors="empirical".
+        best possible score. 0 reads all. Needs priors="empirical".
     confidence : float, default=0.95
         The probability with which the bounds of `certificate_` hold.
     random_state : int, RandomState instance or None, default=None

@@ -271,7 +271,7 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     are classified by the n_classes - 1 leading directions of all others, as normal classes with a
     common covariance, for each of six weights from 0.1 to 31.6. The weight is the one nearest to 1
     whose mean log-likelihood is within half a standard error of the best. Reading takes 10 to 50
-    times as long. docs/how_to/choose_parameters.md has measurements.
+    times as long.
 
     References
     ----------

@@ -54,7 +54,6 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     basis of the class means in each band. The second pass sums the cross products of the samples
     P'x. The directions are W = P U, with the U that maximises the criterion of the P'x. P then
     stays as it is, so that further samples, merging and order change nothing but these sums.
-    docs/guide/srda.md compares both solvers.
 
     Parameters
     ----------
@@ -147,14 +146,14 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     neither order nor merging matters. In turn, parts of the first 1,000 of them, of at most a
     quarter of all samples, are subtracted from the sums, and predicted by the others with each of
     ten ridges, the powers of ten from 1e-7 to 100 times "scale". The ridge is the one nearest to
-    "scale" whose mean log-likelihood is within half a standard error of the best. docs/guide/srda.md has
-    measurements. A model file holds the samples that were kept.
+    "scale" whose mean log-likelihood is within half a standard error of the best. A model
+    file holds the samples that were kept.
 
     **The number of directions** with "cv": the samples that were kept are classified by the first p
     directions of all others, for every p, with the ridge above. The number is the smallest one
     whose Brier score, the mean of sum_j (P_j - [j = y])^2 over the samples with the probabilities
     P_j, is within one standard error of the best. `predict` uses all directions. On a stream all
-    are used while no class has two samples. docs/how_to/choose_parameters.md says where the choice is a good one.
+    are used while no class has two samples.
 
     **Reproducibility**: steps of LSQR amplify rounding errors: `components_` depend on the order of
     the samples, the machine and the number of threads, most where features differ in scale.

@@ -113,7 +113,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     References
     ----------
-    narrows' own, from states that add up (`ClassStats`); docs/guide/streams.md measures it.
+    Specific to narrows: a sum of states (`ClassStats`).
 
     Examples
     --------

@@ -93,7 +93,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     References
     ----------
-    The file is a safetensors file, whose header is described in docs/reference/model_files.md.
+    The file is a safetensors file. The page "Model files" of the documentation describes its
+    header.
 
     Examples
     --------

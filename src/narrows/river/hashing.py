@@ -47,7 +47,7 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
 
     Notes
     -----
-    **Cost**: every name is hashed in Python; docs/guide/streams.md has measurements.
+    **Cost**: every name is hashed in Python.
 
     Examples
     --------

@@ -70,9 +70,8 @@ class OneByOne(BaseEstimator):
     -----
     **Cost** of a sample: some tenths of a millisecond of Python and hashing, and O(nnz) to learn;
     after each batch O(c^2 d) for OC, O(c d) for a selector. `batches` takes a tenth of that, and
-    the rows of a matrix, without hashing, a hundredth; docs/guide/streams.md has measurements. As the
-    last step of a pipeline River 0.26 also calls `transform_one` for each sample that it learns,
-    and does not use the result.
+    samples of a matrix, without hashing, a hundredth. If it is the last step of a pipeline, River
+    0.26 also calls `transform_one` for each sample that it learns, and does not use the result.
 
     Examples
     --------
