@@ -1,4 +1,4 @@
-"""The papers' experiments: rows, the page, the reader of RCV1, and the fastest of the scripts."""
+"""The reproduced experiments: rows, the page, the reader of RCV1, and the fastest scripts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from examples.papers import data as papers_data
 from examples.papers import page
 from examples.papers.__main__ import NAMES, main
-from examples.papers.lyrl2004 import COLUMNS, VECTORS, read_lyrl2004
+from examples.papers.lyrl2004 import N_FEATURES, VECTORS, read_lyrl2004
 from examples.papers.measure import exponent, seconds
-from examples.papers.verdict import ABSENT, HOLDS, NOT, PART, Row, absent, f, judged
+from examples.papers.verdict import HOLDS, NOT, PAPERS, PART, UNTESTED, Row, f, judged, untested
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproducibility" / "papers.md"
 OUT = PAGE.with_suffix("")
@@ -30,17 +30,17 @@ def test_a_verdict_follows_from_its_parts():
     assert judged(False) == NOT
 
 
-def test_rows_are_whole():
+def test_rows_have_a_paper_a_verdict_and_no_empty_cell():
     row = Row("yan2006", "Fig. 1", "it is so", "1", "2", NOT)
     assert row.also("yan2005", "Fig. 2").paper == "yan2005"
-    assert absent("ye2005", "Fig. 5", "it is so", "1", "run it").verdict == ABSENT
-    for wrong in ({"paper": "005"}, {"verdict": "perhaps"}, {"claim": ""}, {"ours": ""}):
-        with pytest.raises(ValueError, match=r"row|verdict"):
+    assert untested("ye2005", "Fig. 5", "it is so", "1", "run it").verdict == UNTESTED
+    for wrong in ({"paper": "yan2007"}, {"verdict": "perhaps"}, {"claim": ""}, {"ours": ""}):
+        with pytest.raises(ValueError, match=r"unknown paper or verdict|empty cell"):
             Row(**(row.as_dict() | wrong))
 
 
-def test_figures_are_printed_as_in_the_papers():
-    assert [f(0.8729), f(-0.25, 2), f(10.25, 2), f(0.9996)] == [".873", "-.25", "10.25", "1.000"]
+def test_numbers_are_printed_with_a_leading_zero():
+    assert [f(0.8729), f(-0.25, 2), f(10.25, 2), f(0.9996)] == ["0.873", "-0.25", "10.25", "1.000"]
 
 
 def test_exponents_and_seconds():
@@ -51,7 +51,7 @@ def test_exponents_and_seconds():
 # -- the page ---------------------------------------------------------------------------------
 
 
-def test_the_page_is_what_the_results_say():
+def test_the_page_shows_the_results():
     results = page.load(OUT)
     assert list(results) == NAMES
     text = PAGE.read_text(encoding="utf-8")
@@ -64,25 +64,23 @@ def test_the_page_is_what_the_results_say():
 
 def test_every_picture_is_shown_and_small():
     shown = set(re.findall(r"!\[.+?\]\(papers/(.+?\.png)\)", PAGE.read_text(encoding="utf-8")))
-    there = {path.name for path in OUT.glob("*.png")}
-    assert shown == there
-    assert all((OUT / name).stat().st_size < 60_000 for name in there)
-    assert {name.removesuffix(".png") for name in there} <= set(NAMES)
+    found = {path.name for path in OUT.glob("*.png")}
+    assert shown == found
+    assert all((OUT / name).stat().st_size < 60_000 for name in found)
+    assert {name.removesuffix(".png") for name in found} <= set(NAMES)
 
 
-def test_only_what_was_run_is_replaced():
+def test_only_the_tables_are_replaced():
     mark = "<!-- rows yan2006 -->\nstale\n<!-- end -->\n"
-    others = "".join(
-        f"<!-- {name} -->\n<!-- end -->\n"
-        for name in ("summary", "seconds", "rows yan2005", "rows ye2005", "rows yan2004", "rows yan2006b")
-    )
+    names = ["summary", "seconds"] + [f"rows {paper}" for paper in PAPERS if paper != "yan2006"]
+    others = "".join(f"<!-- {name} -->\n<!-- end -->\n" for name in names)
     row = Row("yan2006", "Fig. 1", "a | b", "1", "2", HOLDS).as_dict()
     text = page.filled(f"before\n{mark}after\n{others}", {"x": {"seconds": 1.0, "rows": [row]}})
     assert text.startswith("before\n<!-- rows yan2006 -->\n\n| where")
     assert r"a \| b" in text
     assert "stale" not in text
-    assert "| 000 | 1 | 0 | 0 | 0 |" in text
-    with pytest.raises(ValueError, match="no place"):
+    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in text
+    with pytest.raises(ValueError, match="no mark for"):
         page.filled("nothing", {})
 
 
@@ -90,7 +88,7 @@ def test_only_what_was_run_is_replaced():
 
 
 def lyrl(folder, packed=()):
-    """Four documents with one top topic, one with two, one with none."""
+    """Write four documents with one top topic, one with two and one with none."""
     files = {f"lyrl2004_vectors_{part}.dat": "" for part in VECTORS}
     files["lyrl2004_vectors_train.dat"] = "2286  7:0.5 47236:0.25\n2287  1:1.0\n2288  2:1.0\n"
     files["lyrl2004_vectors_test_pt0.dat"] = "26151  3:0.75 2:0.5\n\n26152  1:1.0\n"
@@ -111,7 +109,7 @@ def lyrl(folder, packed=()):
 @pytest.mark.parametrize("packed", [(), ("lyrl2004_vectors_train.dat", "rcv1-v2.topics.qrels")])
 def test_the_original_rcv1_is_read(tmp_path, packed):
     X, y = read_lyrl2004(lyrl(tmp_path, packed))
-    assert X.shape == (4, COLUMNS)
+    assert X.shape == (4, N_FEATURES)
     assert list(y) == ["CCAT", "ECAT", "MCAT", "GCAT"]
     dense = X.toarray()
     np.testing.assert_array_equal(dense[0, [6, 47235]], [0.5, 0.25])
@@ -120,30 +118,38 @@ def test_the_original_rcv1_is_read(tmp_path, packed):
     assert X.has_sorted_indices
     X, y = read_lyrl2004(tmp_path, parts=("train",), first_label=True)
     assert list(y) == ["CCAT", "ECAT", "GCAT"]
-    assert X.shape == (3, COLUMNS)
+    assert X.shape == (3, N_FEATURES)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("lyrl2004_vectors_train.dat", "2286 7:0.5\n2287 x:1\n", r"train\.dat, line 2: tid:weight"),
-        ("lyrl2004_vectors_train.dat", "2286 7\n", r"line 1: tid:weight wanted, not '7'"),
-        ("lyrl2004_vectors_train.dat", "2286 0:1\n", r"line 1: tid from 1 to 47236 wanted, not 0"),
-        ("lyrl2004_vectors_train.dat", "2286 47237:1\n", r"line 1: tid from 1"),
-        ("lyrl2004_vectors_train.dat", "\nabc 1:1\n", r"line 2: a document number wanted"),
-        ("rcv1-v2.topics.qrels", "CCAT 2286\n", r"qrels, line 1: TOPIC did 1 wanted"),
-        ("rcv1-v2.topics.qrels", "C11 2286 1\n", r"no document of the vectors has a top topic"),
+        (
+            "lyrl2004_vectors_train.dat",
+            "2286 7:0.5\n2287 x:1\n",
+            r"train\.dat, line 2: expected tid:weight",
+        ),
+        ("lyrl2004_vectors_train.dat", "2286 7\n", r"line 1: expected tid:weight, got '7'"),
+        (
+            "lyrl2004_vectors_train.dat",
+            "2286 0:1\n",
+            r"expected a tid from 1 to 47236, got 0",
+        ),
+        ("lyrl2004_vectors_train.dat", "2286 47237:1\n", r"line 1: expected a tid from 1"),
+        ("lyrl2004_vectors_train.dat", "\nabc 1:1\n", r"line 2: expected a document number"),
+        ("rcv1-v2.topics.qrels", "CCAT 2286\n", r"qrels, line 1: expected 'TOPIC did 1'"),
+        ("rcv1-v2.topics.qrels", "C11 2286 1\n", r"no document in the vectors has a top topic"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path, name, text, message):
+def test_the_message_names_a_malformed_line(tmp_path, name, text, message):
     lyrl(tmp_path)
     (tmp_path / name).write_text(text)
     with pytest.raises(ValueError, match=message):
         read_lyrl2004(tmp_path)
 
 
-def test_a_missing_or_damaged_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"topics\.qrels is not there, nor .*\.gz"):
+def test_the_message_names_a_missing_or_damaged_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"neither .*topics\.qrels nor .*\.gz exists"):
         read_lyrl2004(tmp_path)
     lyrl(tmp_path)
     (tmp_path / "lyrl2004_vectors_train.dat").unlink()
@@ -152,14 +158,14 @@ def test_a_missing_or_damaged_file_is_named(tmp_path):
         read_lyrl2004(tmp_path)
 
 
-def test_data_that_are_brought_take_the_place_of_the_sample(tmp_path, monkeypatch):
+def test_the_full_rcv1_replaces_the_sample(tmp_path, monkeypatch):
     claim = ("yan2006", "Table 4", "it is so", "1", "yan2006_table4")
     [row] = papers_data.full_rcv1(*claim)
-    assert row.verdict == ABSENT
+    assert row.verdict == UNTESTED
     assert "yan2006_table4 --rcv1" in row.note
     monkeypatch.setenv("NARROWS_RCV1", str(lyrl(tmp_path)))
     X, y = papers_data.rcv1.__wrapped__()
-    assert X.shape == (4, COLUMNS)
+    assert X.shape == (4, N_FEATURES)
     assert sorted(y) == ["CCAT", "ECAT", "GCAT", "MCAT"]
     assert papers_data.full_rcv1(*claim) == []
 
@@ -175,7 +181,7 @@ def test_the_fastest_scripts_run(data, tmp_path, name):
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_data_that_are_missing_are_named(tmp_path, monkeypatch):
+def test_the_message_names_missing_data(tmp_path, monkeypatch):
     monkeypatch.setenv("NARROWS_DATA", str(tmp_path))
     done = CliRunner().invoke(main, ["yan2006_fig2"])
     assert done.exit_code == 1

@@ -1,7 +1,7 @@
-"""The experiments of the five papers, run again: one module a table or figure.
+"""Reproduction of the experiments of five papers: one module for each table or figure.
 
     NARROWS_DATA=folder python -m examples.papers [NAME...] [--write docs/reproducibility/papers.md]
 
-Each module has `run(out)`, which draws its pictures into a folder and returns rows: what the
-paper claims, its number, the number measured, and a verdict that is computed from it.
+Each module has `run(out)`, which saves its pictures in a folder and returns rows: the claim of the
+paper, its number, the number measured here, and the verdict computed from the two.
 """

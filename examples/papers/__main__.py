@@ -1,4 +1,4 @@
-"""The command line of the papers' experiments: ``python -m examples.papers``."""
+"""Command line of the reproduced experiments: ``python -m examples.papers``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from importlib import import_module
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import click
 from benchmarks.harness import UnavailableError
@@ -19,16 +19,16 @@ NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*20*_*.py"))
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(NAMES), metavar="[NAME]...")
-@click.option("--write", type=click.Path(exists=True, path_type=Path), help="Page to fill.")
+@click.option("--write", type=click.Path(exists=True, path_type=Path), help="Page to write.")
 @click.option("--rcv1", type=click.Path(exists=True), help="Folder of the LYRL2004 files.")
 @click.option("--ar", type=click.Path(exists=True), help="AR faces, .npz of X and y.")
 @click.option("--odp", type=click.Path(exists=True), help="ODP, any file that narrows reads.")
 def main(names: tuple[str, ...], write: Path | None, **brought: str | None) -> None:
-    """Run the experiments of the papers again, those named or all.
+    """Run the experiments of the papers, all of them or those named.
 
-    Prints rows of claim, figure and verdict; with --write they go into the page, and the pictures
-    and results.json into the folder beside it that has its name. The data are read from the folder
-    NARROWS_DATA.
+    Prints tables of claims, numbers and verdicts. --write puts them into a page, and saves the
+    pictures and results.json in the folder of the same name beside it. The data are read from the
+    folder NARROWS_DATA.
     """
     for name, path in brought.items():
         if path:
@@ -37,14 +37,14 @@ def main(names: tuple[str, ...], write: Path | None, **brought: str | None) -> N
     out.mkdir(exist_ok=True)
     results, begun = page.load(out), perf_counter()
     for name in names or NAMES:
-        start = perf_counter()
-        with threadpool_limits(1), warnings.catch_warnings():  # CPU seconds of one
-            warnings.filterwarnings("ignore", "I?MMC")  # no margin gained: on purpose
+        start = process_time()
+        with threadpool_limits(1), warnings.catch_warnings():  # CPU seconds of one thread
+            warnings.filterwarnings("ignore", "I?MMC")  # directions without margin: intended
             try:
                 rows = import_module(f"examples.papers.{name}").run(out)
             except (UnavailableError, FileNotFoundError) as missing:
                 raise click.ClickException(f"{name}: {missing}") from None
-        taken = perf_counter() - start
+        taken = process_time() - start
         results[name] = {"seconds": round(taken, 1), "rows": [row.as_dict() for row in rows]}
         page.dump(out, results)
         click.echo(f"## {name} ({taken:.0f} s)\n\n{page.table(results[name]['rows'])}\n")

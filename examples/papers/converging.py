@@ -1,4 +1,4 @@
-"""How near an iteration comes to its own batch solution in one pass, over random orders."""
+"""Convergence of an iteration to its batch solution in one pass, over random orders."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from examples.papers.data import leading, scatters
 from narrows.evaluate import convergence
 
 ORDERS = 15
-THERE = 0.95  # |cosine|: converged; the papers say no number
+CONVERGED = 0.95  # |cosine|; the papers give no number
 
 
 def targets(X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
-    """The leading eigenvectors of the three criteria."""
+    """Return the leading eigenvectors of the three criteria."""
     S_b, C = scatters(X, y)
     return {"IIS": leading(S_b), "IMMC": leading(2 * S_b - C), "CCIPCA": leading(C)}
 
@@ -22,7 +22,7 @@ def targets(X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
 def curve(
     method: Any, X: np.ndarray, y: np.ndarray, target: np.ndarray, passes: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """|cosine| of the first direction by samples: (n, its quartiles over orders)."""
+    """Return n and the quartiles over orders of the |cosine| of the first direction."""
     cosines = []
     for order in range(ORDERS):
         rng = np.random.default_rng(order)

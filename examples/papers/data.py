@@ -1,4 +1,4 @@
-"""The data of the papers: those of NARROWS_DATA, and the three that one has to bring.
+"""The data of the papers: those in NARROWS_DATA, and three that the user has to provide.
 
 RCV1, AR and ODP are read from the environment variables NARROWS_RCV1 (the folder of the LYRL2004
 files), NARROWS_AR (an .npz of `X` and `y`) and NARROWS_ODP (any file that narrows reads).
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import data_path
-from benchmarks.studies.neighbours import data as sets_of_002
+from benchmarks.studies.neighbours import data as sets_of_ye2005
 from examples.papers.lyrl2004 import read_lyrl2004
-from examples.papers.verdict import Row, absent
+from examples.papers.verdict import Row, untested
 from scipy import sparse
 
 from narrows import ClassStats
@@ -28,7 +28,7 @@ COMMAND = "python -m examples.papers"
 
 @cache
 def rcv1() -> tuple[Any, np.ndarray]:
-    """RCV1, documents of one top topic, in a seeded random order."""
+    """Return RCV1, the documents with one top topic, in a seeded random order."""
     folder = os.environ.get("NARROWS_RCV1")
     X, y = read_lyrl2004(folder) if folder else whole(data_path("rcv1_4class.npz"))
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -38,39 +38,40 @@ def rcv1() -> tuple[Any, np.ndarray]:
 
 @cache
 def rcv1_folds() -> list[Fold]:
-    """The five folds: four fifths to learn from, one held out."""
+    """Return five folds: four fifths for training, one fifth for the test."""
     return list(split(*rcv1(), cv=5, seed=0))
 
 
 @cache
 def odp() -> tuple[Any, np.ndarray] | None:
-    """ODP, if it was brought."""
+    """Return ODP, if the user provides it."""
     path = os.environ.get("NARROWS_ODP")
     return whole(Path(path)) if path else None
 
 
 def sets() -> Iterator[tuple[str, Any, np.ndarray]]:
-    """The sets of paper 002 that are available: ORL, tr41, re0, and AR if its file exists."""
-    yield from sets_of_002()
+    """Yield the available sets of Ye et al. (2005): ORL, tr41, re0, and AR if it is provided."""
+    yield from sets_of_ye2005()
     if has_ar():
         file = np.load(os.environ["NARROWS_AR"])
         yield "AR", file["X"].astype(np.float64), file["y"]
 
 
 def full_rcv1(paper: str, where: str, claim: str, theirs: str, names: str) -> list[Row]:
-    """The row of a claim that wants more of RCV1 than the sample has; none if it was brought."""
+    """Return the row of a claim on the full RCV1; no row if the user provides it."""
     if os.environ.get("NARROWS_RCV1"):
         return []
-    how = f"`{COMMAND} {names} --rcv1 FOLDER`, the folder of the LYRL2004 files"
-    return [absent(paper, where, claim, theirs, how)]
+    how = f"`{COMMAND} {names} --rcv1 FOLDER` with the folder of the LYRL2004 files"
+    return [untested(paper, where, claim, theirs, how)]
 
 
 def has_ar() -> bool:
+    """Whether the user provides the AR faces."""
     return bool(os.environ.get("NARROWS_AR"))
 
 
 def whole(path: Path) -> tuple[Any, np.ndarray]:
-    """All rows of a file, and their labels."""
+    """Return all samples of a file and their labels."""
     parts = list(iter_chunks(path))
     X = [rows for rows, _ in parts]
     stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
@@ -78,7 +79,7 @@ def whole(path: Path) -> tuple[Any, np.ndarray]:
 
 
 def uci(*names: str, standard: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """A UCI set, its files one after the other; columns of one size if wanted."""
+    """Return a UCI set, its files one after the other, standardised if asked for."""
     X, y = (np.concatenate(part) for part in zip(*map(_uci, names), strict=True))
     return ((X - X.mean(axis=0)) / X.std(axis=0) if standard else X), y
 
@@ -94,21 +95,22 @@ UCI = {
     "Wine": (("wine",), True),
     "Waveform": (("waveform",), False),
     "Pima": (("pima_diabetes",), True),
-}  # of paper 004; Wine and Pima standardised, whose columns differ a hundredfold in size
+}  # of Yan et al. (2006b); the features of Wine and Pima differ in scale by a factor of 100
 
 
 def six() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """The six sets of paper 004, in the order of its Fig. 4."""
+    """Yield the six sets of Yan et al. (2006b), in the order of Fig. 4."""
     for title, (files, standard) in UCI.items():
         yield title, *uci(*files, standard=standard)
 
 
 def two_normals(seed: int = 0, wide: float = 84.0) -> tuple[np.ndarray, np.ndarray]:
-    """The synthetic set of paper 003, 4.1, whose figures those of 000 and 004 resemble.
+    """Draw the synthetic set of Yan et al. (2004), section 4.1.
 
-    Two classes of 50 rows, means (0, 1) and (0, -2), in random order. The printed covariances,
-    diag(1, 25) and diag(2, 25), contradict the printed eigenvalues and figure, from which the wide
-    axis is the first, with variance 84; along the second 1 and 2.
+    The figures of Yan et al. (2006) and (2006b) resemble it. Two classes of 50 samples, means
+    (0, 1) and (0, -2), in random order. The printed covariances, diag(1, 25) and diag(2, 25),
+    contradict the printed eigenvalues and the figure: these need variance 84 on the first axis,
+    and variances 1 and 2 on the second.
     """
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat([0, 1], 50))
@@ -117,12 +119,12 @@ def two_normals(seed: int = 0, wide: float = 84.0) -> tuple[np.ndarray, np.ndarr
 
 
 def scatters(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """S_b and C of dense rows."""
+    """Return S_b and C of dense samples."""
     stats = ClassStats.of(X, y)
     D = stats.means - stats.mean
     return D.T @ ((stats.counts / stats.n)[:, None] * D), np.cov(X.T, bias=True)
 
 
 def leading(A: np.ndarray, p: int = 1) -> np.ndarray:
-    """The leading eigenvectors of a symmetric matrix, as rows."""
+    """Return the leading eigenvectors of a symmetric matrix, as rows."""
     return np.linalg.eigh(A)[1][:, ::-1].T[:p]

@@ -1,4 +1,4 @@
-"""What the pictures share: a line a method, told apart by colour, style and marker."""
+"""Helpers for the pictures: each method has its own colour, line style and marker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARKERS = "os^DvPX*"
 
 
 def style(number: int, marker: bool = True) -> dict[str, Any]:
-    """Colour, line and marker of the curve of that number."""
+    """Return colour, line style and marker of the curve with this number."""
     return {
         "color": COLOURS[_ORDER[number % len(_ORDER)]],
         "linestyle": _STYLES[number % len(_STYLES)],
@@ -28,7 +28,7 @@ def style(number: int, marker: bool = True) -> dict[str, Any]:
 
 
 def panels(columns: int, rows: int = 1, width: float = 4.3, height: float = 3.5) -> Any:
-    """A figure and its axes, in one flat list."""
+    """Return a figure and its axes, in one flat list."""
     figure = new_figure((width * columns, height * rows))
     figure.set_dpi(90)
     return figure, figure.subplots(rows, columns, squeeze=False).ravel().tolist()
@@ -44,7 +44,7 @@ def curves(
     legend: bool = True,
     **words: str,
 ) -> None:
-    """Draw lines over x; `log` names the axes on a log scale; words are title, xlabel, ylabel."""
+    """Draw lines over x; `log` names the axes with a log scale; words are title, xlabel, ylabel."""
     for number, (name, y) in enumerate(lines.items()):
         ax.plot(x[: len(y)], y, label=name, **style(number, marker))
     if "x" in log:
@@ -63,7 +63,7 @@ def curves(
 def bars(
     ax: Any, groups: Sequence[str], lines: Mapping[str, Sequence[float]], **words: str
 ) -> None:
-    """Draw bars side by side, a hatch and a colour a method."""
+    """Draw bars side by side, each method with its own hatch and colour."""
     width = 0.8 / len(lines)
     for number, (name, heights) in enumerate(lines.items()):
         at = np.arange(len(groups)) + (number - (len(lines) - 1) / 2) * width
@@ -78,7 +78,7 @@ def bars(
 
 
 def points(ax: Any, X: np.ndarray, y: np.ndarray, **words: str) -> None:
-    """Draw rows of two numbers, a marker and a colour a class."""
+    """Draw samples with two features, each class with its own marker and colour."""
     for number, label in enumerate(np.unique(y)):
         here = style(number)
         ax.plot(*X[y == label].T, here["marker"], color=here["color"], ms=4, alpha=0.7, label=label)
@@ -87,23 +87,24 @@ def points(ax: Any, X: np.ndarray, y: np.ndarray, **words: str) -> None:
 
 
 def background(ax: Any, X: np.ndarray, y: np.ndarray, title: str) -> None:
-    """Draw rows of two numbers in grey and black, to draw directions over; room for a legend."""
+    """Draw samples with two features in grey and black, with room for directions and a legend."""
     for label, marker, colour in zip(np.unique(y), "os", ("#999999", "black"), strict=True):
         here = {"markerfacecolor": "none", "markeredgecolor": colour, "ms": 4, "linestyle": ""}
         ax.plot(*X[y == label].T, marker, label=f"class {label + 1}", **here)
-    ax.set(title=title, xlim=(-28, 52), ylim=(-10, 10), xlabel="first column", ylabel="second")
+    ax.set(title=title, xlim=(-28, 52), ylim=(-10, 10))
+    ax.set(xlabel="first feature", ylabel="second feature")
     ax.grid(alpha=0.25)
 
 
 def line(ax: Any, direction: np.ndarray, number: int, label: str, high: float) -> None:
-    """Draw a direction through the origin, so far up, or 25 to the side."""
+    """Draw a direction through the origin, up to a height or 25 to the side."""
     a, b = np.abs(direction)
     end = direction * (high / b if 25 * b > high * a else 25 / a)
     ax.plot([-end[0], end[0]], [-end[1], end[1]], label=label, **style(number, marker=False))
 
 
 def save(figure: Any, out: Path, name: str) -> None:
-    """Write a picture, of few enough colours to be small."""
+    """Save a picture with 256 colours, which keeps the file small."""
     path = out / f"{name}.png"
     save_figure(figure, path)
     with Image.open(path) as image:

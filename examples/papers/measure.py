@@ -1,4 +1,4 @@
-"""What the scripts measure alike: CPU seconds, exponents, and classifiers on what is left."""
+"""Measurements that the scripts share: CPU seconds, exponents, and errors of classifiers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sklearn.metrics import f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
-SVM_ROWS = 4_000  # SMO learns from so many rows of a fold where there are many columns: it is slow
+SVM_SAMPLES = 4_000  # training samples of SMO, which is slow with many features
 
 
 def cpu(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and its CPU seconds."""
+    """Return the result of a call and its CPU seconds."""
     start = process_time()
     found = work()
     return found, process_time() - start
 
 
 def seconds(work: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, float]:
-    """Median CPU seconds of several calls made in turn, after a round that does not count."""
+    """Return median CPU seconds of calls made in turn, after a warm-up round."""
     taken: dict[str, list[float]] = {name: [] for name in work}
     for counts in [False] + [True] * rounds:
         for name, call in work.items():
@@ -35,16 +35,16 @@ def seconds(work: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str,
 
 
 def exponent(sizes: Sequence[float], times: Sequence[float]) -> float:
-    """b of time = a size^b, by least squares of the logarithms."""
+    """Return b of time = a size^b, by least squares on the logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
 def smo(
-    Z: Any, y: np.ndarray, Z_test: Any, y_test: np.ndarray, rows: int | None = None
+    Z: Any, y: np.ndarray, Z_test: Any, y_test: np.ndarray, samples: int | None = None
 ) -> tuple[float, float]:
-    """Micro- and macro-F1 of a linear SVM by SMO, learnt from the first rows of those given."""
-    Z, y = Z[:rows], y[:rows]
-    if sparse.issparse(Z):  # the same machine, from its kernel: libsvm is slow on sparse rows
+    """Return micro- and macro-F1 of a linear SVM (SMO) fitted on the first samples given."""
+    Z, y = Z[:samples], y[:samples]
+    if sparse.issparse(Z):  # the same SVM, by its kernel: libsvm is slow on sparse samples
         machine = SVC(kernel="precomputed").fit((Z @ Z.T).toarray(), y)
         found = machine.predict((Z_test @ Z.T).toarray())
     else:
@@ -53,10 +53,10 @@ def smo(
 
 
 def nearest(Z: np.ndarray, y: np.ndarray, Z_test: np.ndarray, y_test: np.ndarray) -> float:
-    """The error of the nearest neighbour."""
+    """Return the error of the nearest neighbour."""
     return float(1 - KNeighborsClassifier(1).fit(Z, y).score(Z_test, y_test))
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """|cosine| of two directions."""
+    """Return the |cosine| of two directions."""
     return float(abs(a @ b) / (np.linalg.norm(a) * np.linalg.norm(b)))

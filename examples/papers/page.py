@@ -1,4 +1,4 @@
-"""The page of verdicts: rows of results.json, put between the marks of docs/reproducibility/papers.md."""
+"""The page of verdicts: results.json as tables between the marks of the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADER = ("where", "claim", "the paper", "here", "verdict", "note")
 
 
 def load(out: Path) -> Results:
-    """What results.json of a folder holds."""
+    """Read results.json of a folder."""
     path = out / "results.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
@@ -31,7 +31,7 @@ def dump(out: Path, results: Results) -> None:
 
 
 def table(rows: list[dict[str, str]]) -> str:
-    """Rows as a Markdown table."""
+    """Return rows as a Markdown table."""
     return markdown(HEADER, [[_cell(row, name) for name in HEADER] for row in rows])
 
 
@@ -41,8 +41,10 @@ def _cell(row: dict[str, str], name: str) -> str:
 
 
 def parts(results: Results) -> dict[str, str]:
-    """What the page has between its marks, by their names."""
-    rows = [row for _, found in sorted(results.items()) for row in found["rows"]]
+    """Return the tables of the page by the names of their marks."""
+    order = {paper: position for position, paper in enumerate(PAPERS)}
+    names = sorted(results, key=lambda name: (order.get(name.split("_")[0], len(order)), name))
+    rows = [row for name in names for row in results[name]["rows"]]
     found = {
         f"rows {paper}": table([row for row in rows if row["paper"] == paper]) for paper in PAPERS
     }
@@ -51,14 +53,17 @@ def parts(results: Results) -> dict[str, str]:
     found["summary"] = markdown(
         ["paper", *VERDICTS],
         [
-            *([PAPERS[paper], *(counts[paper][verdict] for verdict in VERDICTS)] for paper in PAPERS),
+            *(
+                [title, *(counts[paper][verdict] for verdict in VERDICTS)]
+                for paper, title in PAPERS.items()
+            ),
             ["**all**", *(f"**{total[verdict]}**" for verdict in VERDICTS)],
         ],
     )
-    taken = {name: results[name]["seconds"] for name in sorted(results)}
+    taken = {name: results[name]["seconds"] for name in names}
     found["seconds"] = (
-        f"All {len(taken)} scripts: {sum(taken.values()) / 60:.1f} minutes. In seconds, 0 where "
-        "another script has made the same runs: "
+        f"All {len(taken)} scripts take {sum(taken.values()) / 60:.1f} minutes of CPU time. CPU "
+        "seconds by script, 0 where a script reuses the runs of another: "
         + ", ".join(f"`{name}` {second:.0f}" for name, second in taken.items())
         + "."
     )
@@ -66,18 +71,18 @@ def parts(results: Results) -> dict[str, str]:
 
 
 def fill(path: Path, results: Results) -> None:
-    """Put the tables in their places."""
+    """Write the tables into the page."""
     text = filled(path.read_text(encoding="utf-8"), results)
     with replacing(path) as temporary:
         Path(temporary).write_text(text, encoding="utf-8")
 
 
 def filled(text: str, results: Results) -> str:
-    """The page with what the results say between its marks."""
+    """Return the page with the tables of the results between its marks."""
     for name, part in parts(results).items():
         place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         found = place.search(text)
         if not found:
-            raise ValueError(f"the page has no place for {name}.")
+            raise ValueError(f"the page has no mark for {name}.")
         text = f"{text[: found.start()]}{found[1]}\n{part}\n\n{found[2]}{text[found.end() :]}"
     return text

@@ -1,4 +1,4 @@
-"""Paper 002, section 6.3: incremental IDR/QR against batch, run once for Figs. 9 and 10."""
+"""Ye et al. (2005), section 6.3: incremental against batch IDR/QR, runs of Figs. 9 and 10."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Runs = list[tuple[dict[str, list[float]], tuple[list[float], list[float]]]]
 
 @cache
 def runs() -> dict[str, Runs]:
-    """For each set and order: errors at each share, and seconds of updates and of batch."""
+    """Return, by set and order, errors at each share and seconds of updates and of batch."""
     found: dict[str, Runs] = {}
     for name, X, y in sets():
         for order in ORDERS:

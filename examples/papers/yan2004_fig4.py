@@ -1,4 +1,4 @@
-"""003 Fig. 4: Ionosphere; IMMC with theta = 0. One pass, medians of 15 orders."""
+"""Yan et al. (2004) Fig. 4: Ionosphere; IMMC with theta = 0, medians of 15 orders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from examples.papers import draw
-from examples.papers.converging import THERE, curve, targets
+from examples.papers.converging import CONVERGED, curve, targets
 from examples.papers.data import scatters, six, uci
 from examples.papers.verdict import Row, f, judged, several
 
@@ -21,10 +21,10 @@ def run(out: Path) -> list[Row]:
     values = np.linalg.eigvalsh(2 * S_b - C)
     n, quartiles = curve(IMMC(1, theta=0.0), X, y, targets(X, y)["IMMC"], passes=5)
     figure, [ax] = draw.panels(1, width=6)
-    draw.curves(ax, n, {"IMMC, theta = 0, median of 15": quartiles[1]}, marker=False,
+    draw.curves(ax, n, {"IMMC, theta = 0, median of 15 orders": quartiles[1]}, marker=False,
                 title="Ionosphere, five passes", xlabel="samples", ylabel="|cosine|")  # fmt: skip
     ax.fill_between(n, quartiles[0], quartiles[2], color="#888888", alpha=0.25, label="quartiles")
-    ax.axvline(len(y), color="black", lw=0.8, ls=":", label="one pass")
+    ax.axvline(len(y), color="black", lw=0.8, ls=":", label="end of the first pass")
     ax.set_ylim(0, 1.03)
     ax.legend(fontsize=8)
     draw.save(figure, out, "yan2004_fig4")
@@ -37,23 +37,26 @@ def run(out: Path) -> list[Row]:
         )
     return [
         Row(
-            "yan2004", "section 4.2, Ionosphere", "the smallest eigenvalue of 2 S_b - C is close to 0",
+            "yan2004", "section 4.2, Ionosphere",
+            "the smallest eigenvalue of 2 S_b - C is close to 0",
             "very close to zero",
             f"{f(float(values[0]))}; the largest is {f(float(values[-1]), 4)}",
-            judged(abs(values[0]) < 0.1), "So theta = 0 does not make the matrix nonnegative.",
+            judged(abs(values[0]) < 0.1),
+            "Close: within 0.1. The matrix is not nonnegative definite with theta = 0.",
         ),
         Row(
             "yan2004", "Fig. 4", "IMMC with theta = 0 converges on Ionosphere", "in the figure",
             f"|cosine| {f(one)} after one pass, {f(five)} after five",
-            judged(one > THERE, five > THERE),
-            "It is enough that the largest eigenvalue is positive.",
+            judged(one > CONVERGED, five > CONVERGED),
+            f"Median of 15 random orders. Converged: above {CONVERGED}; in part if only after five "
+            "passes. A positive largest eigenvalue is enough.",
         ),
         Row(
             "yan2004", "section 4.2, weighted", "a small eps in S_b - eps S_w makes the matrix "
-            "nonnegative, in the place of theta", "claimed",
-            "smallest eigenvalue at eps = .1 or .001: " + several(least, 4),
+            "nonnegative definite and replaces theta", "claimed",
+            "smallest eigenvalue for eps = 0.1 or 0.001: " + several(least, 4),
             judged(*(value > -1e-9 for value in least.values())),
-            "S_b has rank c - 1, so outside of it any eps > 0 gives negative ones; only eps = 0 "
-            "does not. What eps does help is the leading ones: see [projection](projection.md).",
+            "S_b has rank c - 1, so any eps > 0 gives negative eigenvalues. A small eps makes the "
+            "leading ones positive: see [theta](../guide/research_methods.md).",
         ),
     ]  # fmt: skip

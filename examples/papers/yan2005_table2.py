@@ -1,4 +1,4 @@
-"""001 Tables 2 and 3: which columns OCFS, IG and CHI share on the comp.* groups."""
+"""Yan et al. (2005) Tables 2 and 3: features that OCFS, IG and CHI share on comp.*."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def run(out: Path) -> list[Row]:
     parts = {pair: [n / p for n, p in zip(of, SIZES, strict=True)] for pair, of in shared.items()}
     printed = {f"{pair} (paper)": [n / p for n, p in zip(of, SIZES, strict=True)]
                for pair, of in PRINTED.items()}  # fmt: skip
-    draw.curves(ax, SIZES, parts | printed, log="x", ticks=True, title="columns shared, comp.*",
-                xlabel="columns", ylabel="share that both choose")  # fmt: skip
+    draw.curves(ax, SIZES, parts | printed, log="x", ticks=True, title="comp.*: shared features",
+                xlabel="features", ylabel="share that both select")  # fmt: skip
     ax.set_ylim(0, 1.02)
     draw.save(figure, out, "yan2005_table2")
     close = [
@@ -51,32 +51,33 @@ def run(out: Path) -> list[Row]:
     other = {name: terms - common for name, terms in best.items()}
     return [
         Row(
-            "yan2005", "Table 2", "how many columns two methods share, at 10, 100, 1,000 and 10,000",
-            _told(PRINTED), _told(shared), judged(*close),
-            f"{sum(close)} of 12 within 15 % (or 2 columns) of the paper's; other words, from "
-            f"{comp.X.shape[1]:,} terms.",
+            "yan2005", "Table 2", "how many of 10, 100, 1,000 and 10,000 features two methods "
+            "share", _listed(PRINTED), _listed(shared), judged(*close),
+            f"{sum(close)} of 12 within 15% (or 2 features) of the paper's. The vocabulary "
+            f"differs: {comp.X.shape[1]:,} terms here.",
         ),
         Row(
-            "yan2005", "Table 2, IG and CHI", "IG and CHI select mostly the same columns",
-            "90, 85, 83, 91 %", ", ".join(f"{share:.0%}" for share in parts["IG, CHI"]),
+            "yan2005", "Table 2, IG and CHI", "IG and CHI select mostly the same features",
+            "90%, 85%, 83%, 91%", ", ".join(f"{share:.0%}" for share in parts["IG, CHI"]),
             judged(*(share > 0.8 for share in parts["IG, CHI"])),
-            "Mostly: over 80 %.",
+            "Mostly: over 80%, at each of the four sizes.",
         ),
         Row(
-            "yan2005", "Table 2, OCFS", "about half of the columns of OCFS are not those of IG or CHI",
-            "30 to 49 % others", f"{min(apart):.0%} to {max(apart):.0%} others",
+            "yan2005", "Table 2, OCFS",
+            "IG or CHI do not select about half of the features of OCFS",
+            "30% to 49%", f"{min(apart):.0%} to {max(apart):.0%}",
             judged(*(0.3 <= share <= 0.7 for share in apart)),
-            "About half: 30 to 70 %, at each of the four sizes.",
+            "About half: 30% to 70%, at each of the four sizes.",
         ),
         Row(
-            "yan2005", "Table 3", "of the ten best, the terms that not all three choose",
+            "yan2005", "Table 3", "terms among the ten best that not all three methods select",
             "; ".join(f"{name}: {', '.join(sorted(terms))}" for name, terms in TERMS.items()),
             "; ".join(f"{name}: {', '.join(sorted(terms))}" for name, terms in other.items()),
             judged(*(term in other[name] for name, terms in TERMS.items() for term in terms)),
-            "Holds if every printed term is there, in part if one is.",
+            "Holds if all printed terms are found, in part if at least one is.",
         ),
     ]  # fmt: skip
 
 
-def _told(shared: dict) -> str:
+def _listed(shared: dict) -> str:
     return "; ".join(f"{pair}: {', '.join(f'{n:,}' for n in of)}" for pair, of in shared.items())

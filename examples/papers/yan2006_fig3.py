@@ -1,8 +1,8 @@
-"""000 Fig. 3: a synthetic set of two classes; six directions, and the convergence of IOC.
+"""Yan et al. (2006) Fig. 3: two synthetic classes; six directions, and the convergence of IOC.
 
-No means or covariances are printed: those of paper 003, whose figure looks alike (`two_normals`).
-The paper draws one sample; here the picture shows one and the figures are medians over 100. How
-fast IOC comes there hangs on the wide axis, so that is tried with three variances.
+The paper prints no means or covariances. Used are those of Yan et al. (2004), whose figure looks
+alike (`two_normals`). The paper draws the set once; the picture shows one draw, the numbers are
+medians over 100 draws. The speed of IOC depends on the wide axis, so three variances are tried.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from examples.papers import draw
-from examples.papers.converging import THERE
+from examples.papers.converging import CONVERGED
 from examples.papers.data import two_normals
 from examples.papers.measure import cosine
 from examples.papers.verdict import Row, judged, several
@@ -21,18 +21,15 @@ from sklearn.decomposition import PCA
 from narrows import IOC, LDA, MMC, OC, OCFS
 from narrows.evaluate import convergence
 
-SAMPLES = 100
-WIDE = (
-    84.0,
-    25.0,
-    4.0,
-)  # variances of the wide axis: papers 003's eigenvalue, its text, a narrow one
+DRAWS = 100
+# variances of the wide axis: by the eigenvalue of Yan et al. (2004), by its text, and a narrow one
+WIDE = (84.0, 25.0, 4.0)
 NEAR = 0.99  # |cosine| of directions that are drawn as one
 
 
 def run(out: Path) -> list[Row]:
-    found = [_directions(*two_normals(seed)) for seed in range(SAMPLES)]
-    curves = np.array([_curve(*two_normals(seed)) for seed in range(SAMPLES)])
+    found = [_directions(*two_normals(seed)) for seed in range(DRAWS)]
+    curves = np.array([_curve(*two_normals(seed)) for seed in range(DRAWS)])
     X, y = two_normals(0)
     figure, axes = draw.panels(2)
     draw.background(axes[0], X, y, "two classes, six directions")
@@ -41,7 +38,7 @@ def run(out: Path) -> list[Row]:
     axes[0].legend(fontsize=8, loc="center right")
     n = np.arange(1, 101)
     quartiles = np.percentile(curves, [25, 50, 75], axis=0)
-    lines = {"sample of the picture": curves[0], "median of 100": quartiles[1]}
+    lines = {"draw on the left": curves[0], "median of 100 draws": quartiles[1]}
     draw.curves(axes[1], n, lines, marker=False, title="IOC against batch OC", xlabel="samples",
                 ylabel="|cosine|")  # fmt: skip
     axes[1].set_ylim(0, 1.03)
@@ -55,30 +52,31 @@ def run(out: Path) -> list[Row]:
     at = {wide: _reached(wide) for wide in WIDE}
     return [
         Row(
-            "yan2006", "Fig. 3a, OCFS, LDA, MMC", "the directions of OCFS, LDA and MMC fall together",
-            "one line", several({f"{a}-{b}": value for (a, b), value in alike.items()}),
-            judged(*(value > NEAR for value in alike.values())), "|cosine|, median of 100 samples.",
+            "yan2006", "Fig. 3a, OCFS, LDA, MMC", "the directions of OCFS, LDA and MMC coincide",
+            "one line in the figure",
+            several({f"{a}-{b}": value for (a, b), value in alike.items()}),
+            judged(*(value > NEAR for value in alike.values())),
+            f"|cosine|, median of 100 draws. Above {NEAR} counts.",
         ),
         Row(
-            "yan2006", "Fig. 3a, IOC and OC", "the directions of IOC and batch OC fall together",
-            "one line", "|cosine| after 100 rows: " + _told(at, 1),
+            "yan2006", "Fig. 3a, IOC and OC", "the directions of IOC and batch OC coincide",
+            "one line in the figure", "|cosine| after 100 samples: " + _listed(at, 1),
             judged(*(of[1] > NEAR for of in at.values())),
-            "By the variance of the wide axis. The raw first sample, far out on it, wears off "
-            "slowly.",
+            "By variance of the wide axis. IOC starts from the first sample, which lies far out "
+            f"on this axis. Above {NEAR} counts.",
         ),
         Row(
-            "yan2006", "Fig. 3a, PCA", "PCA mixes the classes, IOC and OCFS make them easier "
-            "to separate",
-            "seen in the figure", "wrong: " + several(errors),
+            "yan2006", "Fig. 3a, PCA", "PCA mixes the classes, IOC and OCFS separate them "
+            "better", "seen in the figure", "error: " + several(errors),
             judged(*(errors[name] < errors["PCA"] - 0.05 for name in ("IOC", "OCFS"))),
-            "Share of rows nearer to the other class's mean on the direction; median of 100 "
-            "samples. .5 is chance; easier: by five points.",
+            "Error: share of samples whose projection is nearer to the mean of the other class; "
+            "median of 100 draws; chance is 0.5. Better: by more than 0.05.",
         ),
         Row(
             "yan2006", "Fig. 3b", "IOC converges after about 40 training samples", "about 40",
-            "|cosine| after 40 rows: " + _told(at, 0),
-            judged(*(of[0] > THERE for of in at.values())),
-            "Against batch OC of all rows. Converged: .95, as in 004 Fig. 4.",
+            "|cosine| after 40 samples: " + _listed(at, 0),
+            judged(*(of[0] > CONVERGED for of in at.values())),
+            f"Against batch OC of all samples. Converged: above {CONVERGED}.",
         ),
     ]  # fmt: skip
 
@@ -96,15 +94,15 @@ def _directions(X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _reached(wide: float) -> np.ndarray:
-    """|cosine| of IOC with OC after 40 and 100 rows, medians."""
+    """Return medians of the |cosine| of IOC with OC after 40 and 100 samples."""
     found = []
-    for seed in range(SAMPLES):
+    for seed in range(DRAWS):
         X, y = two_normals(seed, wide)
         found.append(convergence(IOC(1), X, y, OC().fit(X, y), at=[40, 100]).cosines[:, 0])
     return np.median(found, axis=0)
 
 
-def _told(at: dict[float, np.ndarray], which: int) -> str:
+def _listed(at: dict[float, np.ndarray], which: int) -> str:
     return several({f"variance {wide:.0f}:": of[which] for wide, of in at.items()})
 
 

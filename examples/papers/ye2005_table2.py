@@ -1,7 +1,7 @@
-"""002 Table 2: how the time of five reductions grows with n, d and c, as exponents measured.
+"""Ye et al. (2005) Table 2: exponents of the time of five reductions in n, d and c.
 
-Random dense rows. The paper's PCA takes O(n^2 d) by way of the small side (n < d): scikit-learn's
-full SVD. LDA/GSVD and PCA+LDA are narrows' own.
+Random dense samples. PCA is scikit-learn's full SVD, which takes O(n^2 d) for n < d as the paper's
+does. LDA/GSVD and PCA+LDA are those of narrows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def run(out: Path) -> list[Row]:
     for ax, (what, sizes) in zip(axes, SIZES.items(), strict=True):
         times: dict[str, list[float]] = {name: [] for name in METHODS}
         for size in sizes:
-            X, y = _rows(**BASE | {what: size} | ({"n": 400} if what == "c" else {}))
+            X, y = _samples(**BASE | {what: size} | ({"n": 400} if what == "c" else {}))
             work = {name: fits(method, X, y) for name, method in METHODS.items()}
             for name, second in seconds(work, rounds=2).items():
                 times[name].append(second)
@@ -61,13 +61,13 @@ def run(out: Path) -> list[Row]:
             Row(
                 "ye2005", f"Table 2, {name}", f"{name} takes {claim}", f"n {n}, d {d}"
                 + (", c 1" if name == "IDR/QR" else ""), several(e, 2), judged(*parts),
-                f"Exponents of CPU time; within {NEAR} of the claim.",
+                f"Exponents of CPU time. Within {NEAR} counts.",
             )
         )  # fmt: skip
     return rows
 
 
-def _rows(n: int, d: int, c: int) -> tuple[np.ndarray, np.ndarray]:
+def _samples(n: int, d: int, c: int) -> tuple[np.ndarray, np.ndarray]:
     return np.random.default_rng(0).normal(size=(n, d)), np.arange(n) % c
 
 
