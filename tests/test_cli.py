@@ -310,6 +310,11 @@ WRONG = [
         2,
         "OC: expected a parameter of it, got 'q'. Choose from confidence, half_life, n_components,",
     ),
+    (
+        "fit a.svm --method srda -o x --tolerance 0.1",
+        2,
+        "got 'tolerance'. Methods with --tolerance: chi, ig, oc, ocfs.",
+    ),
     ("fit a.svm --method oc -o x --param q", 2, "--param: expected NAME=VALUE, got q."),
     ("fit a.svm --method ocfs -o x --n-features few", 2, "expected a number, got 'few'"),
     (

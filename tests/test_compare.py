@@ -280,6 +280,7 @@ def test_every_method_can_be_compared():
     [
         ({"methods": ["pcaa"]}, "got 'pcaa'"),
         ({"classifiers": ["tree"]}, "expected classifiers of svm, knn, smo, got 'tree'"),
+        ({"classifiers": ["svn"]}, "got 'svn'. Did you mean svm?"),
         ({"dims": [0]}, "expected dims to be integers >= 1"),
         ({"dims": []}, "expected dims to be integers >= 1"),
         ({"cv": 3, "test": labelled()}, "expected test or cv, got both"),
@@ -288,6 +289,14 @@ def test_every_method_can_be_compared():
 def test_what_is_asked_for_has_to_be_there(arguments, message):
     with pytest.raises(ParameterError, match=message):
         compare(*labelled(), **arguments)
+
+
+def test_a_fifth_is_held_out_if_it_can_have_all_classes():
+    X, y = labelled(n=11, c=3)
+    y = np.arange(11) % 3
+    assert len(compare(X, y, ["oc"], [1])) == 2
+    with pytest.raises(ParameterError, match="expected at least 11 samples .* 3 classes, got 10"):
+        compare(X[:10], y[:10], ["oc"], [1])
 
 
 # -- the command line ----------------------------------------------------------------------------

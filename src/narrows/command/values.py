@@ -78,7 +78,10 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
         chosen.setdefault("random_state", 0)  # the same command gives the same model
     for key in [key for key in chosen if key not in known]:
         near = _SIZES[key] if _SIZES.get(key) in known else key
-        hint = did_you_mean(near, known, lambda name: _flag(name) if name in _PARAMETERS else name)
+        hint = did_you_mean(near, known, _shown)
+        others = [name for name in types.METHODS if key in class_of(name)().get_params()]
+        if others and near == key:
+            hint = f"Methods with {_shown(key)}: {', '.join(others)}."
         raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")
     return estimator.set_params(**chosen)
 
@@ -271,6 +274,10 @@ def _require(given: dict[str, Any], name: str, holds: bool, required: str) -> No
     if given[name] not in (None, False) and not holds:
         problem = f"expected {required} beside it, got a command without it. Add it."
         raise ParameterError(f"{_flag(name)}: {problem}")
+
+
+def _shown(name: str) -> str:
+    return _flag(name) if name in _PARAMETERS else name
 
 
 def _flag(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import time
 from collections import Counter
@@ -17,7 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.lines import ALL, Comparison, Line, averaged
 from narrows.evaluate.methods import Ours, Rival, States, method_of
 from narrows.moments.labels import joined, one_a_row
@@ -170,7 +171,8 @@ def check(
     for classifier in classifiers:
         if classifier not in CLASSIFIERS:
             raise ParameterError(
-                f"compare: expected classifiers of {', '.join(CLASSIFIERS)}, got {classifier!r}."
+                f"compare: expected classifiers of {', '.join(CLASSIFIERS)}, got {classifier!r}. "
+                f"{did_you_mean(classifier, CLASSIFIERS)}"
             )
     whole = [isinstance(p, numbers.Integral) and not isinstance(p, bool) and p >= 1 for p in dims]
     if not whole or not all(whole):
@@ -189,6 +191,12 @@ def split(X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0) -> Iterat
     """Yield (X, y, X_test, y_test): one stratified split, 4 to 1, or each of cv folds."""
     rows = np.arange(len(y))
     if cv is None:
+        held_out, classes = math.ceil(len(y) / 5), len(np.unique(y))
+        if held_out < classes:
+            raise ParameterError(
+                f"compare: expected at least {5 * classes - 4} samples to hold out a fifth with all "
+                f"{classes} classes, got {len(y)}. Set cv (--cv) or test (--test)."
+            )
         pairs = [train_test_split(rows, test_size=0.2, stratify=y, random_state=seed)]
     else:
         pairs = list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(rows, y))

@@ -71,7 +71,8 @@ def one_a_row(X: Any, y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     if is_matrix(y):
         raise ValueError(
             f"{who}: expected one label per sample, got y of shape {y.shape}. The selectors, OC, "
-            "OCM, OnlineSRDA, and SRDA and MMC by cross products or bands, support several."
+            "OCM, OnlineSRDA and KernelSRDA support several, and SRDA and MMC by cross products or "
+            "bands."
         )
     classes, codes = _from_column(y, who)
     check_consistent_length(X, codes)
