@@ -295,7 +295,7 @@ def test_a_fifth_is_held_out_if_it_can_have_all_classes():
     X, y = labelled(n=11, c=3)
     y = np.arange(11) % 3
     assert len(compare(X, y, ["oc"], [1])) == 2
-    with pytest.raises(ParameterError, match="expected at least 11 samples .* 3 classes, got 10"):
+    with pytest.raises(ParameterError, match=r"expected at least 11 samples .* 3 classes, got 10"):
         compare(X[:10], y[:10], ["oc"], [1])
 
 

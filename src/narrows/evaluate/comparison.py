@@ -194,8 +194,8 @@ def split(X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0) -> Iterat
         held_out, classes = math.ceil(len(y) / 5), len(np.unique(y))
         if held_out < classes:
             raise ParameterError(
-                f"compare: expected at least {5 * classes - 4} samples to hold out a fifth with all "
-                f"{classes} classes, got {len(y)}. Set cv (--cv) or test (--test)."
+                f"compare: expected at least {5 * classes - 4} samples to hold out a fifth with "
+                f"all {classes} classes, got {len(y)}. Set cv (--cv) or test (--test)."
             )
         pairs = [train_test_split(rows, test_size=0.2, stratify=y, random_state=seed)]
     else:

@@ -42,7 +42,7 @@ _SURE = 2.0  # standard errors: curved is better
 
 
 class KernelSRDA(InPasses, Ridged):
-    """Discriminant analysis with random features of a kernel, for classes that no plane separates.
+    """Kernel spectral regression discriminant analysis with random features.
 
     ::
 
@@ -57,14 +57,14 @@ class KernelSRDA(InPasses, Ridged):
         x        (2 gamma)^(1/2) (x - o)
 
     with random w and v of mean 0 and variance 1. S_b is the scatter of the class means of the z(x),
-    C their covariance. Inner products of the first functions tend to ``exp(-gamma |x - y|^2)`` as m
-    grows, so that this is kernel discriminant analysis without the n x n matrix of a kernel.
-    `transform` returns (z(x) - m)'W, with m the mean of the z(x); where hidden features are not
-    used, X W, not centred.
+    and C their covariance. Inner products of the functions of "rbf" converge to
+    ``exp(-gamma |x - y|^2)`` as m grows: this is kernel discriminant analysis without the n x n
+    matrix of a kernel. `transform` returns (z(x) - m)'W, where m is the mean of the z(x); if hidden
+    features are not used, it returns X W, not centred.
 
-    Behind the map everything is a function of sums, as it is for `SRDA`: batches in any order,
-    merging, forgetting and subtraction are exact. Held-out samples choose the ridge, and whether
-    hidden features are used at all: where they do not help, the result is that of x alone.
+    The result is computed from sums over the z(x), as for `SRDA`: batches in any order, merging,
+    decay and subtraction are exact for a fixed map z. Held-out samples decide the ridge, and
+    whether hidden features are used. If not, the result is that of `SRDA` on x.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ class KernelSRDA(InPasses, Ridged):
         mean squared length of samples less their mean, the trace of their covariance.
     alpha : float or {"cv", "scale"}, default="cv"
         The ridge, in the squared units of z: it is added to the scatter of all samples, which is a
-        sum. "scale" is the mean squared length of the z(x) less their mean. "cv" is chosen by
-        held-out samples, as for `SRDA`.
+        sum. "scale" is the mean squared length of the z(x) less their mean. "cv" chooses
+        the ridge with held-out samples, as `SRDA` does.
     folds : int, default=5
-        The number of blocks of time in the test for drift; see Notes.
+        The number of blocks of successive samples in the test for drift; see Notes.
     half_life : float, optional
         A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
         are forgotten. By default nothing is forgotten.

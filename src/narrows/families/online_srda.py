@@ -32,7 +32,7 @@ LOSSES = ("squared", "softmax", "auto")
 
 
 class OnlineSRDA(Classifier, Sequential):
-    """Online spectral regression discriminant analysis: SRDA in one pass, c numbers per sample.
+    """Online spectral regression discriminant analysis: SRDA in a single pass.
 
     ::
 
@@ -46,42 +46,41 @@ class OnlineSRDA(Classifier, Sequential):
         p = x / (s2 + Q),    e = (t - xW - b) / (1 + x'p + 1/(1 + qb)),
         W += p e',    b += e/(1 + qb),    Q += x^2,    qb += 1.
 
-    The step is implicit and preconditioned by the energy. So there is no step size to choose, no
-    step overshoots, and rescaling the data changes no prediction. New classes may appear at any
-    time, and then have the weights that they would have had from the start. `transform` is X W, not
-    centred; `predict` is the class of the largest xW + b.
+    The step is implicit and scaled by the energy of the features: there is no step size to choose,
+    and the scale of the data does not change the predictions. New classes may appear at any time.
+    `transform` returns X W, not centred; `predict` returns the class of the largest xW + b.
 
-    **Origin.** Dense samples are learned about their mean, which is updated after 1, 2, 4, 8, ...
-    samples; adding a constant to a feature changes no prediction. Sparse samples of more than 64
-    features are learned about 0, also the later ones of a state that becomes so wide.
+    Dense samples are centred by their mean, which is updated after 1, 2, 4, 8, ... samples. Sparse
+    samples of more than 64 features are not centred.
 
     Parameters
     ----------
     n_components : int, optional
-        p, the number of directions. If left out, one per class, in the order of `classes_`. Fewer
-        are the leading singular directions of W, s_k u_k. On a stream there are p from the first
-        batch on: one per class and zeros, while there are no more than p classes.
+        p, the number of directions. By default one per class, in the order of `classes_`. A smaller
+        number gives the leading singular directions s_k u_k of W. On a stream there are p
+        directions from the first batch on; those that are not available yet are zero.
     half_life : float, optional
-        The number of samples after which what was counted weighs half: Q, qb, the mean of `|x|^2`,
-        the origin, class sums and weights, and the samples of the reservoir. W itself does not
-        shrink; it turns faster. For data that change.
+        The number of samples after which all sums count half: Q, qb, the mean of `|x|^2`, the mean
+        of the samples, class sums and weights, and the stored samples. W itself does not shrink,
+        but changes faster. For data that change.
     reservoir : int, default=2000
-        The number of samples to store, balanced by class, against bad order, for the polish and for
-        probabilities. 0: none, and no class sums.
+        The number of samples to store, balanced by class. They are used if the stream is sorted by
+        class, for `polish`, and for probabilities. With 0, class sums are not stored either.
     polish : bool, default=True
-        Whether to improve W by the reservoir when it is read: solve for it again after a bad order
-        or `merge`, and fit the classifier once more, if that predicts samples better that are left
-        out. `transform` uses the latter only where the reservoir has ten times as many samples as
-        there are features. Not for data that change without a `half_life`, since it uses old
-        samples. The state does not change.
+        Whether to improve the result with the stored samples when it is read: W is computed again
+        after a sorted stream or a `merge`, and the classifier is fitted again, if that predicts
+        left-out samples better. `transform` uses the latter only if there are ten times as many
+        stored samples as features. Set False for data that change if `half_life` is not set, since
+        the stored samples are old. The state does not change.
     loss : {"squared", "softmax", "auto"}, default="squared"
-        The residuals: those of xW + b, or of its softmax, for classes that lie between others.
-        "softmax" expects one label per sample. "auto" learns both, in twice the time and memory,
-        and takes "softmax" where that predicts clearly more samples before they are learned.
+        The residuals are those of xW + b, or of its softmax, which suits classes that lie between
+        other classes. "softmax" expects one label per sample. "auto" learns both, in twice the time
+        and memory, and uses "softmax" if it predicts significantly more samples correctly before
+        they are learned.
     shuffle : bool, default=True
-        Whether `fit` takes the samples in a random order. `partial_fit` takes them in theirs.
+        Whether `fit` learns the samples in random order. `partial_fit` does not shuffle.
     random_state : int, RandomState or None, default=None
-        For that order; and, if an int, for the choice of samples to store and repeat.
+        Seed of that order and, if it is an int, of the choice of samples to store and repeat.
 
     Attributes
     ----------
@@ -92,10 +91,10 @@ class OnlineSRDA(Classifier, Sequential):
         Labels, sorted, and the weight of each (decayed, with a half-life); also the classes given
         to `partial_fit`, with weight 0 until they are seen.
     loss_ : str
-        The loss in use: with "auto" the one that is ahead so far.
+        The loss in use.
     score_ : float
-        The share of samples whose class was predicted before they were learned; with several
-        labels, whose best label was one of theirs. NaN before the first sample.
+        The share of samples that were predicted correctly before they were learned; with several
+        labels, whose best predicted label was correct. NaN before the first sample.
     score_window_ : float
         The same over the last 1,000 samples; it starts again after `merge`.
     n_samples_seen_, n_features_in_ : int
@@ -118,15 +117,15 @@ class OnlineSRDA(Classifier, Sequential):
     float32 or float64, d c doubles for the class sums, d doubles, and the samples of the reservoir.
     When read, with polish: O(m^3) for m samples in the reservoir.
 
-    **Bad order**: kappa = (agree - chance)/(1 - chance), where agree is the share, over about 100
-    samples, of samples of the same class as the one before. If kappa is above 0.2, a sample of the
-    reservoir is learned again with probability kappa. Where that happened to more than 5 % of the
-    samples, or parts of more than 200 features were merged, W is read as the least-squares solution
-    in the span of W and of the class means, cut into bands of features of equal energy, by the
-    exact class sums and the scatter of the reservoir within classes.
+    **Sorted streams**: kappa = (agree - chance)/(1 - chance), where agree is the share of samples,
+    among about 100, that have the class of the previous sample. If kappa is above 0.2, a stored
+    sample is learned again with probability kappa. If this happened for more than 5 % of the
+    samples, or if states of more than 200 features were merged, W is computed again when it is
+    read: by least squares in the span of W and of the class means in bands of features of equal
+    energy, from the class sums and the scatter of the stored samples within the classes.
 
-    **Probabilities** are softmax((xW + b)/T). The temperature T makes the labels of the reservoir
-    most likely, by the outputs without each sample, which follow from its leverage.
+    **Probabilities** are softmax((xW + b)/T). The temperature T maximises the likelihood of the
+    stored samples, each predicted without itself, which follows from its leverage.
 
     With loss="softmax" e = t - softmax(xW + b) over the classes so far, `h = |e|^2/10`, and
     `p = x / (s2/10 + Q)`, `e /= 1 + h (x'p + 1/(1/10 + qb))`, `b += e/(1/10 + qb)`,

@@ -22,7 +22,7 @@ _SCALES = ("mean", "within")
 
 
 class SRDA(InBands, HeldOutDiscriminant, Ridged):
-    """Spectral regression discriminant analysis, exact on a stream.
+    """Spectral regression discriminant analysis for sparse and dense data.
 
     ::
 
@@ -35,37 +35,36 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     regularised LDA, and solve the ridge regressions of responses that are constant on each class.
     `transform` returns X W, not centred.
 
-    Both matrices are functions of sums (`ClassStats` with ``second="cross"``), so that batches in
-    any order, merging and `fit` give one answer, for at most 8,192 features. With more features
-    there are two solvers.
+    With at most 8,192 features, both matrices are computed from sums over the samples (`ClassStats`
+    with ``second="cross"``). Batches in any order, merged estimators and a single `fit` then give
+    the same result. With more features there are two solvers.
 
-    "lsqr" needs all samples at once. For each of c - 1 orthonormal responses t of c classes it
-    finds the w that minimises ::
+    ``solver="lsqr"`` needs all samples at once. For each of c - 1 orthonormal responses t of c
+    classes, it minimises ::
 
         |(X - 1 m')w - t|^2 + alpha |w|^2
 
-    by `max_iter` steps of LSQR, which only needs products with X and X', and rotates the solutions
-    in the same way. `max_iter` then acts as regularisation, like alpha: one step spans the `OC`
-    subspace; further steps approach LDA. There is therefore no warning if `tol` is not reached.
+    by at most `max_iter` steps of LSQR, and rotates the solutions to the order of the criterion.
+    `max_iter` acts as regularisation: one step spans the `OC` subspace; further steps approach LDA.
+    There is no warning if `tol` is not reached.
 
-    "bands" goes through the samples twice, in constant memory. The first pass sums what a map P of
-    orthonormal columns is made of: the `head` features that `OCFS` would select, each by itself;
-    and the other features, cut into `bands` of equal energy (sum of squares), with an orthonormal
-    basis of the class means in each band. The second pass sums the cross products of the samples
-    P'x. The directions are W = P U, with the U that maximises the criterion of the P'x. P then
-    stays as it is, so that further samples, merging and order change nothing but these sums.
+    ``solver="bands"`` reads the samples twice, in constant memory. The first pass determines a map
+    P with orthonormal columns: the `head` features that `OCFS` would select, and an orthonormal
+    basis of the class means in each of several `bands` of equal energy (sum of squares) of the
+    other features. The second pass sums the cross products of the samples P'x. The directions are
+    W = P U, where U maximises the criterion of the samples P'x. P does not change later.
 
     Parameters
     ----------
     n_components : int or "cv", optional
         p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). A given
-        number is the width on a stream from the first batch on; directions that are not available
-        yet are zero. "cv" is chosen by held-out samples, for "cross" and "bands": see Notes.
+        number holds on a stream from the first batch on; directions that are not available yet are
+        zero. "cv" chooses the number with held-out samples, for "cross" and "bands": see Notes.
     alpha : float or {"auto", "scale", "cv"}, default="auto"
-        The ridge, in the squared units of X: it is added to the scatter of all samples, which is a
-        sum and not a mean. "scale" is the mean squared length of samples less their mean. "cv" is
-        chosen by held-out samples: see Notes. "auto" is "cv" where cross products of features are
-        summed, and "scale" otherwise, also in bands.
+        The ridge, in the squared units of X. It is added to the scatter of all samples, which is a
+        sum and not a mean. "scale" is the mean squared length of the centred samples. "cv" chooses
+        the ridge with held-out samples: see Notes. "auto" is "cv" with ``solver="cross"``, and
+        "scale" otherwise.
     solver : {"auto", "cross", "lsqr", "bands"}, default="auto"
         "cross" solves the eigenproblem from cross products, "lsqr" needs all samples at once, and
         "bands" two passes over them. "auto" is "cross" for at most 8,192 features. With more, it is
@@ -77,7 +76,7 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     tol : float, default=1e-8
         Relative tolerance on the residuals (LSQR's atol and btol) at which the steps end.
     head : int, default=3000
-        The number of features that "bands" keeps by themselves; fewer if there are fewer.
+        The number of single features in the map of "bands"; fewer if there are fewer.
     bands : int or "auto", default="auto"
         The number of bands of the other features.
     half_life : float, optional
@@ -137,26 +136,26 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     d)) each; memory 8 c (6 d + 3 n) bytes. Bands: for a sample with z features in the head and r
     coordinates of bands O(z^2 + z r + r^2), and 8 k^2 bytes for k = `head` + r coordinates.
 
-    **In bands**, `partial_fit` and ``narrows update`` add to the second pass. The map stays that of
-    the fit: of a class that comes later it keeps the features of the head and what its mean shares
-    with the means of the classes of the fit. Estimators that were fitted by themselves have maps of
-    their own and cannot be merged: fit one, and let `emptied` copies of it learn the other samples.
+    **Bands**: `partial_fit` and ``narrows update`` repeat the second pass only. The map of the fit
+    contains no directions for classes that appear later, except for the features of the head.
+    Estimators that were fitted separately have different maps and cannot be merged: fit one, and
+    let `emptied` copies learn the other samples.
 
-    **The choice of alpha**: up to 2,000 samples, those with the smallest hashes, are kept, so that
-    neither order nor merging matters. In turn, parts of the first 1,000 of them, of at most a
-    quarter of all samples, are subtracted from the sums, and predicted by the others with each of
-    ten ridges, the powers of ten from 1e-7 to 100 times "scale". The ridge is the one nearest to
-    "scale" whose mean log-likelihood is within half a standard error of the best. A model
-    file holds the samples that were kept.
+    **The choice of alpha**: the state keeps up to 2,000 samples, those with the smallest hashes, so
+    that order and merging do not matter. The first 1,000 of them are divided into parts of at most
+    a quarter of all samples. Each part is subtracted from the sums, and predicted by the other
+    samples with ten ridges, the powers of ten from 1e-7 to 100 times "scale". The ridge is the one
+    nearest to "scale" whose mean log-likelihood is within half a standard error of the best. Model
+    files contain the kept samples.
 
-    **The number of directions** with "cv": the samples that were kept are classified by the first p
-    directions of all others, for every p, with the ridge above. The number is the smallest one
-    whose Brier score, the mean of sum_j (P_j - [j = y])^2 over the samples with the probabilities
-    P_j, is within one standard error of the best. `predict` uses all directions. On a stream all
-    are used while no class has two samples.
+    **The number of directions** with "cv": the kept samples are classified by the first p
+    directions of the other samples, for every p, with the ridge above. The number is the smallest
+    one whose Brier score, the mean of sum_j (P_j - [j = y])^2 with the probabilities P_j, is within
+    one standard error of the best. `predict` uses all directions. On a stream all directions are
+    used while no class has two samples.
 
-    **Reproducibility**: steps of LSQR amplify rounding errors: `components_` depend on the order of
-    the samples, the machine and the number of threads, most where features differ in scale.
+    **Reproducibility**: LSQR amplifies rounding errors, so that `components_` depend on the order
+    of the samples, the machine and the number of threads.
 
     References
     ----------
