@@ -58,7 +58,7 @@ def main():
     below.fill_between(mails, np.convolve(spam, window, "valid"), color=COLOURS[8], linewidth=0)
     below.set_ylim(0, 1)
     below.set_ylabel("spam,\nof the last 500")
-    below.set_xlabel("mails, in the order in which they came")
+    below.set_xlabel("mails, in time order")
     below.set_xlim(0, len(y))
     out = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     save_figure(figure, out / "drift_mails.png")
