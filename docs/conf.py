@@ -68,9 +68,13 @@ html_css_files = ["narrows.css"]
 html_show_sourcelink = False
 html_show_sphinx = False
 html_copy_source = False
-html_sidebars = {"index": [], "cite": []}
+# pages without others below them
+html_sidebars = {
+    page: [] for page in ("index", "get_started", "limits", "compared", "cite", "changelog")
+}
 html_theme_options = {
     "header_links_before_dropdown": 7,
+    "navbar_align": "left",
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,
