@@ -91,7 +91,7 @@ def test_scores_and_seconds_by_dimensions():
     lines = compare(X, y, ["oc", "ocfs", "pca"], [2, 5, 20], ["svm", "knn"], cv=2)
     display = ComparisonDisplay(lines).plot()
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert sorted(names) == ["OC", "OCFS", "PCA", "all 64 columns"]
+    assert sorted(names) == ["OC", "OCFS", "PCA", "all 64 features"]
     found = {c.get_label(): c.lines[0].get_xydata() for c in display.ax_.containers}
     oc = [(line.dimensions, line.micro_f1) for line in lines if line.method == "oc"][::2]
     np.testing.assert_allclose(found["OC"], oc)
