@@ -23,6 +23,14 @@ from narrows.command.cli import cli
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "narrows"
 NOT_SAID = r"\bcame\b|\bwanted\b|[Pp]apers? 00\d|shape \((n|c|p|d)\b|\(n, d\)"
+NOT_WRITTEN = (
+    r"\b(learnt|told|begun|fades?|faded|wanted|tells? apart)\b|not to be had|[Pp]apers? 00\d"
+    r"|(?<![\w.`\])*])\.\d\d+\b"  # .866 for 0.866
+)
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts),
+]
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
 OF_NOTHING = {  # what they return
     "narrows.save", "narrows.export.register_converters", "narrows.export.to_sentence_transformers",
@@ -133,6 +141,13 @@ def test_docstrings_and_messages_are_in_the_words_of_the_field(name):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             said = re.search(NOT_SAID, node.value)
             assert said is None, f"{name}:{node.lineno}: {said[0]!r} in {node.value!r}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_are_in_the_words_of_the_field(page):
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        said = re.search(NOT_WRITTEN, line)
+        assert said is None, f"{page.name}:{number}: {said[0]!r} in {line!r}"
 
 
 @pytest.mark.parametrize("verb", ["", *cli.commands])
