@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.stats import chi2_contingency
+from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -273,6 +274,25 @@ def test_two_stages_in_a_pipeline_carry_names():
     first = OCFS(n_features=5).fit(X, y).get_support(indices=True)
     second = IG(n_features=2).fit(X[:, first], y).get_support(indices=True)
     assert list(reduced.columns) == ["abcdefg"[k] for k in first[second]]
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_sparse_samples_become_sparse_columns_of_pandas(everywhere):
+    pd = pytest.importorskip("pandas")
+    X, y = labelled(sparse=True)
+    X = sparse.csr_array(X)
+    ocfs = OCFS(n_features=3).fit(X, y)
+    expected = X[:, ocfs.get_support(indices=True)].toarray()
+    if everywhere:
+        with config_context(transform_output="pandas"):
+            reduced = ocfs.transform(X)
+    else:
+        reduced = ocfs.set_output(transform="pandas").transform(X)
+    assert isinstance(reduced, pd.DataFrame)
+    assert list(reduced.columns) == list(ocfs.get_feature_names_out())
+    assert all(isinstance(kind, pd.SparseDtype) for kind in reduced.dtypes)
+    np.testing.assert_array_equal(reduced.to_numpy(), expected)
+    assert sparse.issparse(ocfs.set_output(transform="default").transform(X))
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
+from sklearn import get_config
 from sklearn.feature_selection import SelectorMixin
 
 from narrows.criteria import Criterion
@@ -184,17 +186,29 @@ class Selector(SelectorMixin, Additive):
         Returns
         -------
         X_r : {ndarray, sparse matrix} of shape (n_samples, n_features_out)
-            In the float type of X (float64 for others); CSR for sparse X.
+            In the float type of X (float64 for others); CSR for sparse X. With
+            ``set_output(transform="pandas")`` a DataFrame, which has sparse columns for sparse X.
 
         See Also
         --------
         get_support : Return which features are selected.
         inverse_transform : Put zeros in the place of the other features.
         """
-        chosen = self.get_support(indices=True)
+        chosen, index = self.get_support(indices=True), getattr(X, "index", None)
         X = self._check_X(X, reset=False)
         self._check_solution(self._solution, self._state)
-        return columns.take(X, chosen)
+        reduced = columns.take(X, chosen)
+        return self._sparse_frame(reduced, index) if sparse.issparse(reduced) else reduced
+
+    def _sparse_frame(self, reduced: Any, index: Any) -> Any:
+        """Return sparse samples as pandas holds them, if set_output asks for its DataFrames."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if (asked or get_config()["transform_output"]) != "pandas":
+            return reduced
+        from pandas import DataFrame
+
+        names = self.get_feature_names_out()
+        return DataFrame.sparse.from_spmatrix(reduced, index=index, columns=names)
 
     def _reducer(self) -> Callable[[Any], Any]:
         """Return a function that does what `transform` does, for samples that were checked."""
