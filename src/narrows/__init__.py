@@ -2,8 +2,8 @@
 
 Each method maximises a criterion trace(W'AW), or a ratio of two, over a space of matrices W:
 selectors choose features, projectors find directions. Exact methods compute the optimum;
-incremental methods update W once for each sample. All methods are linear but KernelSRDA, which
-projects random functions of the features.
+incremental methods update W once for each sample. All methods are linear, except for KernelSRDA,
+which projects random functions of the features.
 
     criterion                        selectors        exact projectors   incremental projectors
     between: S_b                     OCFS             OC, OCM            IOC, IIS
@@ -19,10 +19,10 @@ covariance of all samples.
 All methods also learn from batches (`partial_fit`); SRDA, KernelSRDA, LDA, MMC and PCA do so for at
 most 8,192 features. The result is that of `fit`, except for IDRQR, whose updates are approximate,
 for KernelSRDA, whose functions then depend on the first samples, and for incremental methods that
-shuffle in `fit`. Selectors and exact projectors but IDRQR also learn from states that add up
-(`ClassStats`, `fit_stats`, `merge`), forget old samples (`half_life`), and, but for KernelSRDA, can
-be restricted to the latest samples (`Window`). `align` rotates an orthonormal projection onto an
-earlier one. `save` and `load` store fitted estimators.
+shuffle in `fit`. Selectors and exact projectors, except for IDRQR, also learn from states that add
+up (`ClassStats`, `fit_stats`, `merge`), forget old samples (`half_life`), and can be restricted to
+the latest samples (`Window`). `align` rotates an orthonormal projection onto an earlier one. `save`
+and `load` store fitted estimators.
 """
 
 from importlib import import_module

@@ -34,10 +34,10 @@ def iter_chunks(
     ----------
     inputs : path, sequence of paths, or table
         Files of one format, which the suffix names (see the page "File formats" of the
-        documentation). Several files are one data set. ``"-"`` is standard input, whose first line
-        shows its format. Also any object with ``__arrow_c_stream__``: a table of polars, pandas,
-        pyarrow or duckdb. Parquet files and tables have one number in each column, or the lists
-        ``indices`` and ``values``, or the columns that `text` or `vector` name.
+        documentation). Several files are one data set. ``"-"`` is standard input; its first line
+        determines the format. Also any object with ``__arrow_c_stream__``: a table of polars,
+        pandas, pyarrow or duckdb. Parquet files and tables have one number in each column, or the
+        lists ``indices`` and ``values``, or the columns that `text` or `vector` name.
     label : str, optional
         The column, JSON key or npz array with the labels. By default ``class`` or ``label`` in
         CSV, Parquet and tables, ``label`` in JSON, and ``y`` (or the parts of an indicator matrix)
@@ -45,37 +45,37 @@ def iter_chunks(
         column of ``obs``.
     text : str or sequence of str, optional
         The column of CSV, Parquet or a table, or the JSON key, that holds texts; several are joined
-        by a newline. The other columns, except that of the labels, are then ignored. ``text`` by
-        default in JSON; without it the columns of the other formats are numbers.
+        by a newline. The other columns, except the labels, are then ignored. By default ``text`` in
+        JSON; without `text`, the columns of other formats are numbers.
     vector : str, optional
         The column of Parquet or a table that holds each sample as a list of floats. The other
-        columns, except that of the labels, are then ignored.
+        columns, except the labels, are then ignored.
     split : str, optional
-        Read only the JSON lines whose ``split`` is this.
+        Read only the JSON lines with this value of ``split``.
     width : int, optional
-        The number of features. By default svmlight samples are as wide as the largest column
-        number so far, so later chunks may be wider.
+        The number of features. By default svmlight chunks have the largest column number so far as
+        width, so that later chunks may be wider.
     zero_based : bool, optional
-        Whether svmlight columns count from 0. By default the files are searched for a column 0
-        first.
+        Whether svmlight columns are numbered from 0. By default they are if the files, which are
+        searched first, have a column 0.
     chunk_rows : int, default=10_000
-        The maximal number of samples in a chunk.
+        The maximum number of samples in a chunk.
     max_line_mb : int, default=256
         The longest line of a text file, in millions of bytes; a longer one is an error. In CSV the
-        longest row, where quoted cells hold several lines. In lines of more than 4 MB each comma
-        or opening bracket counts for 16 bytes more.
+        limit is on rows, in which quoted cells may hold several lines. In lines of more than 4 MB,
+        each comma or opening bracket counts as 16 more bytes.
 
     Yields
     ------
     X : csr_array or ndarray of shape (n_samples, n_features), or list of str
         A list for texts.
     y : ndarray of shape (n_samples,), csr_array of shape (n_samples, n_classes), or None
-        None where the data hold no labels.
+        None if the data have no labels.
 
     Raises
     ------
     ParameterError
-        A suffix is not supported, files have different formats, or a pipe has to be read twice.
+        A suffix is not supported, files have different formats, or a pipe must be read twice.
     DataError
         A file holds an error; the message names the file and the line.
     FileNotFoundError
@@ -84,13 +84,14 @@ def iter_chunks(
     Warns
     -----
     UserWarning
-        The last line of a svmlight or CSV file lacks an end: its last number may lack digits.
+        The last line of a svmlight or CSV file has no line end, so that its last number may be
+        incomplete.
 
     See Also
     --------
     Dataset : Files of one format as one data set, with the line of each sample.
-    Source : How files became features, as models remember it.
-    source_of : What a fitted model remembers of its files.
+    Source : How files become features, as stored in models.
+    source_of : Return the source of a fitted model.
 
     Notes
     -----
@@ -150,7 +151,7 @@ def source_of(estimator: Any) -> Source | None:
     Raises
     ------
     TypeError
-        The estimator is not one of this library.
+        The estimator does not belong to narrows.
     NotFittedError
         The estimator is not fitted.
 
@@ -161,7 +162,7 @@ def source_of(estimator: Any) -> Source | None:
 
     Notes
     -----
-    **Cost**: none; the estimator holds it.
+    **Cost**: none; the estimator stores it.
 
     Examples
     --------

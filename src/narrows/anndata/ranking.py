@@ -59,11 +59,11 @@ def rank_genes(
     key : str
         The column of `adata.obs` with the groups. Cells without a group belong to the rest.
     method : str, default="t-test"
-        "t-test" is Welch's test, and "t-test_overestim_var" the same with the size of the group for
-        that of the rest. Or a selector of narrows with scores for each class: "ocfs", "ig", "chi"
-        or "mi". Their scores have no sign and no p-values, and cells without a group are left out.
+        "t-test" is Welch's test; "t-test_overestim_var" is the same test with the size of the group
+        instead of the size of the rest. "ocfs", "ig", "chi" and "mi" are selectors: their scores
+        have neither sign nor p-values, and they ignore cells without a group.
     groups : "all" or sequence, default="all"
-        The groups to rank genes for. The rest consists of all other cells nevertheless.
+        The groups to rank genes for. The rest always consists of all other cells.
     reference : default="rest"
         The group to compare with, instead of the rest.
     n_genes : int, optional
@@ -77,40 +77,39 @@ def rank_genes(
     key_added : str, default="rank_genes_groups"
         The key of `adata.uns` for the results.
     chunk_size : int, default=10_000
-        The maximal number of cells in memory at once, of data that are not.
+        The maximum number of cells to read at once from backed data.
     copy : bool, default=False
         Return a copy with the results instead of changing `adata`.
 
     Returns
     -------
     adata : AnnData or None
-        None unless `copy` is set. ``adata.uns[key_added]`` holds "params", and, each with a field
-        for every group, best gene first: "names", "scores", "pvals", "pvals_adj" and
-        "logfoldchanges". For a selector the last three are NaN. Of genes with equal scores the one
-        with the lower index is first.
+        None unless `copy` is set. ``adata.uns[key_added]`` holds "params", and the arrays "names",
+        "scores", "pvals", "pvals_adj" and "logfoldchanges" with a field for each group, best gene
+        first. For a selector the last three are NaN. Genes with equal scores are ordered by index.
 
     Raises
     ------
     ParameterError
-        No such column, group, layer or method; or a group of a single cell.
+        A column, group, layer or method does not exist, or a group has a single cell.
     ValueError
-        Values that are NaN or infinite.
+        Values are NaN or infinite.
     TypeError
         `adata` is not an AnnData.
 
     See Also
     --------
     reduce : Reduce cells by a projector, or select genes.
-    narrows.ClassStats : The state that the results are a function of.
+    narrows.ClassStats : The state that the results are computed from.
     narrows.OCFS : Select features by the scatter of the class means.
 
     Notes
     -----
     **Cost** for c groups and d genes: one pass, O(nnz) for sparse data, and O(c d log d) after it;
-    16 c d bytes beside the data, or beside a chunk of backed data.
+    16 c d bytes in addition to the data, or to a chunk of backed data.
 
-    Means, variances and p-values are computed in double precision, scores and fold changes are
-    stored in single precision, as scanpy does.
+    As in scanpy, means, variances and p-values are computed in double precision, and scores and
+    fold changes are stored in single precision.
 
     Examples
     --------

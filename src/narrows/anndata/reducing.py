@@ -38,11 +38,11 @@ def reduce(
     chunk_size: int = 10_000,
     copy: bool = False,
 ) -> Any:
-    """Reduce cells to what distinguishes their groups, or select genes that do.
+    """Reduce cells to directions that distinguish their groups, or select such genes.
 
     A projector stores its results as `scanpy.tl.pca` does; a selector stores a score for each gene,
-    and whether it is selected, as columns of `adata.var`. Cells without a group are not learned
-    from, but reduced, too.
+    and whether it is selected, as columns of `adata.var`. Cells without a group are reduced, but
+    not used for the fit.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def reduce(
         The name of a method of narrows, or an estimator, which is fitted in place: keep it to save
         it, or to predict the groups of other cells.
     n_components : int, optional
-        The number of directions; that of the method by default.
+        The number of directions; by default that of the method.
     layer : str, optional
         The layer of `adata` to use instead of `X`.
     use_rep : str, optional
@@ -62,7 +62,7 @@ def reduce(
     key_added : str, optional
         The key of the results, instead of the name of the method.
     chunk_size : int, default=10_000
-        The maximal number of cells in memory at once, of data that are not.
+        The maximum number of cells to read at once from backed data.
     copy : bool, default=False
         Return a copy with the results instead of changing `adata`.
 
@@ -71,19 +71,20 @@ def reduce(
     adata : AnnData or None
         None unless `copy` is set. With the method "srda", or another projector:
         ``adata.obsm["X_srda"]``, the reduced cells of shape (n_samples, n_components);
-        ``adata.varm["srda"]``, the directions of shape (n_features, n_components), without
-        `use_rep` and for linear methods; ``adata.uns["srda"]``, with "params", "classes", and
-        "variance" and "variance_ratio" if the method has eigenvalues. `key_added` replaces all
-        three keys. With the method "ocfs", or another selector: ``adata.var["ocfs_score"]`` and
+        ``adata.varm["srda"]``, the directions of shape (n_features, n_components), for linear
+        methods without `use_rep`; ``adata.uns["srda"]``, with "params", "classes", and "variance"
+        and "variance_ratio" if the method has eigenvalues. `key_added` replaces all three keys.
+        With the method "ocfs", or another selector: ``adata.var["ocfs_score"]`` and
         ``adata.var["ocfs_selected"]``, which `scanpy.pp.pca` takes as `mask_var`, and
         ``adata.uns["ocfs"]``; `key_added` replaces "ocfs".
 
     Raises
     ------
     ParameterError
-        No such column, layer, representation or method, or parameters that do not fit.
+        A column, layer, representation or method does not exist, or a parameter does not fit the
+        data.
     ValueError
-        Fewer than two groups, or values that are NaN or infinite.
+        There are fewer than two groups, or values are NaN or infinite.
     TypeError
         `adata` is not an AnnData.
 

@@ -96,10 +96,10 @@ PARAMETERS = (
     _option("--half-life", "ROWS", float, "Rows after which the weight of a row is halved."),
     _option(
         "--tolerance", "SHARE", float,
-        "Read parts of the files at random, and stop when the result surely has 1 - SHARE of the "
-        "best possible score (ocfs, ig, chi, oc).",
+        "Read parts of the files at random, and stop when the result has at least 1 - SHARE of "
+        "the best possible score, with probability --confidence (ocfs, ig, chi, oc).",
     ),
-    _option("--confidence", "P", float, "How surely, with --tolerance.  [default: 0.95]"),
+    _option("--confidence", "P", float, "Probability for --tolerance.  [default: 0.95]"),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE",
         help="Any other parameter of the method; may be given several times.",
@@ -112,7 +112,7 @@ READING = (
     ),
     click.option(
         "--text", metavar="COLUMN", multiple=True,
-        help="Column or JSON key that holds texts; may be given several times, which joins them. "
+        help="Column or JSON key that holds texts; may be given several times to join texts. "
         " [default: text in JSON lines]",
     ),
     _option("--vector", "COLUMN", str, "Parquet column of lists that holds the samples."),
@@ -160,22 +160,22 @@ CHECKPOINTS = (
     _flag("--resume", "Continue from the checkpoint, if there is one."),
     _flag(
         "--from-position",
-        "With --resume: standard input starts where the checkpoint was made.",
+        "With --resume: standard input starts at the position of the checkpoint.",
     ),
 )  # fmt: skip
 ENGINES = (
     _option(
         "--engine", None, click.Choice(["local", "dask", "spark"]),
-        "Run here, or on a cluster of Dask or Spark: a task for each file, or part of a large one.",
+        "Run here, or on a Dask or Spark cluster, with a task for each file or part of a file.",
         default="local", show_default=True,
     ),
     _option(
         "--scheduler", "ADDRESS", str,
-        "Of a Dask cluster that runs, such as tcp://host:8786; by default a local one is started.",
+        "Running Dask cluster, such as tcp://host:8786; by default a local one is started.",
     ),
     _option(
         "--master", "URL", str,
-        "Of Spark: local[2], spark://host:7077, yarn, or sc://host of Spark Connect; by default "
-        "it is started here.",
+        "Spark master: local[2], spark://host:7077, yarn, or sc://host of Spark Connect; by "
+        "default Spark is started here.",
     ),
 )  # fmt: skip

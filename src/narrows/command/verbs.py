@@ -71,7 +71,7 @@ def merge(models: tuple[str, ...], **given: Any) -> None:
     \b
     narrows merge monday.narrows tuesday.narrows -o week.narrows
 
-    Exact for the methods whose states add up, approximate for onlinesrda.
+    The merge is exact, except for onlinesrda.
     """  # noqa: D301 - click reads the character
     existing(models)
     from narrows.command import learning
@@ -90,7 +90,7 @@ def transform(model: str, input: str, **given: Any) -> int:
     narrows transform model.narrows mails.jsonl.gz --split test -o reduced.npz
     narrows transform model.narrows 'shards/*.parquet' -o folder --engine dask
 
-    On a cluster the output is a folder, with Parquet files in the order of the rows.
+    On a cluster, the output is a folder of Parquet files in the order of the rows.
     """  # noqa: D301 - click reads the character
     existing([model])
     existing([input], given["engine"])
@@ -115,7 +115,7 @@ def predict(model: str, input: str, **given: Any) -> int:
     narrows predict model.narrows mails.jsonl.gz --split test -o - --proba
 
     The output has a row for each row of the input: `probability`, and the predicted class as
-    `label`. Where the input has labels, the share of equal ones is printed.
+    `label`. If the input has labels, the accuracy is printed.
     """  # noqa: D301 - click reads the character
     existing([model, input])
     from narrows.command import transforming
@@ -195,7 +195,7 @@ def info(model: str, **given: Any) -> None:
     short_help="Compare methods by the accuracy of a classifier.",
 )  # fmt: skip
 def compare(input: str, **given: Any) -> int:
-    """Compare methods: how well a classifier does on the reduced data, by number of dimensions.
+    """Compare methods by the accuracy of a classifier on the reduced data.
 
     \b
     narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --classifier svm,knn
@@ -203,8 +203,8 @@ def compare(input: str, **given: Any) -> int:
     narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
     narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
 
-    Methods are those of fit, and of scikit-learn truncatedsvd, sklearn-pca, sparserandomprojection,
-    chi2, f_classif, lineardiscriminantanalysis. JSON lines with a `split` are split by it.
+    Methods are those of fit, and these of scikit-learn: truncatedsvd, sklearn-pca,
+    sparserandomprojection, chi2, f_classif, lineardiscriminantanalysis.
     """  # noqa: D301 - click reads the character
     existing([input, given["test"] or input])
     from narrows.command import reporting
@@ -246,8 +246,8 @@ def export(model: str, **given: Any) -> None:
     narrows export model.narrows -o model.onnx
 
     The input of an ONNX model is X, float32, of shape (n_samples, n_features). Its outputs are
-    `transformed`, and for methods that predict, `label` and `probabilities`. Texts become vectors
-    outside of it. Needs the extra onnx.
+    `transformed`, and for methods that predict, `label` and `probabilities`. Texts must be
+    vectorised before. Requires the extra onnx.
     """  # noqa: D301 - click reads the character
     existing([model])
     from narrows.command import exporting

@@ -107,7 +107,7 @@ def fit(
     vectoriser: Vectoriser | None = None,
     progress: bool = False,
 ) -> Any:
-    """Fit an estimator to a data set in parts, each of which one worker reads and learns.
+    """Fit an estimator to the parts of a data set on a Dask cluster.
 
     ::
 
@@ -117,10 +117,9 @@ def fit(
     ----------
     estimator : narrows estimator
         All selectors, OC, OCM and, for at most 8,192 features, SRDA, LDA, MMC and PCA give the
-        result of a local fit, because their states add up. SRDA, MMC and PCA do with more features
-        as well; the samples then stay on the workers, which compute the products with them.
-        OnlineSRDA is merged approximately. Other methods are refused with an error that names an
-        alternative.
+        result of a local fit, because their states add up. SRDA, MMC and PCA also do so with more
+        features; the samples then stay on the workers, which compute products with them. OnlineSRDA
+        is merged approximately. Other methods raise an error that names an alternative.
     partitions : dask collection, tuple, or list
         - A tuple (X, y) or (X, y, sample_weight) of dask arrays of shape (n_samples, n_features)
           and (n_samples,), with dense or SciPy sparse blocks. y may also be a NumPy array, or a
@@ -129,7 +128,7 @@ def fit(
           lists ``indices`` and ``values``; or a tuple (DataFrame, Series).
         - A list of paths or patterns such as ``"shards/*.parquet"``, of (X, y) or
           (X, y, sample_weight), of DataFrames with the same columns, or of `dask.delayed` of any
-          of these. One worker reads each file, and has to find it under that name. Dense parts
+          of these. One worker reads each file, under this path. Dense parts
           need the same number of features, and named features the same names. Sparse parts may
           differ in width.
     client : distributed.Client, optional
@@ -139,7 +138,7 @@ def fit(
     label, text, vector, split, width, zero_based, chunk_rows, max_line_mb
         How to read files and tables; see `narrows.read.iter_chunks`.
     vectoriser : Vectoriser, optional
-        Counts the terms of texts, in a pass of its own; `narrows.text.Tfidf` by default.
+        Counts the terms of texts, in a separate pass; `narrows.text.Tfidf` by default.
     progress : bool, default=False
         Show on stderr how many parts are done.
 
@@ -152,12 +151,12 @@ def fit(
     ------
     ParameterError
         The method needs samples in order or all in one place, or has a `half_life`, or the files
-        have several formats.
+        differ in format.
     DataError
         A file or a part is damaged, or its features differ from those of other parts. The message
         names the file or part, and the row.
     ConnectionError
-        The scheduler cannot be reached or was lost, or workers died again and again.
+        The scheduler cannot be reached or was lost, or workers died repeatedly.
 
     Warns
     -----
@@ -175,9 +174,9 @@ def fit(
     **Cost**: that of a local fit, divided by the number of workers. Each part sends one state over
     the network: at most 8 c d bytes, or about 12 bytes for each of its non-zeros if that is less. A
     state of more than 100 MB is cut by features, so that no process holds more than a few such
-    pieces. If the sum has more than 400 MB, it is collected in temporary files and not in memory.
-    States of SRDA, LDA, MMC and PCA are not cut: they have 4 d^2 bytes on the network and 8 d^2 in
-    memory, and those of SRDA and LDA hold up to 2,000 samples. If the first part has at most 8,192
+    pieces. A sum of more than 400 MB is collected in temporary files instead of memory. States of
+    SRDA, LDA, MMC and PCA are not cut: they have 4 d^2 bytes on the network and 8 d^2 in memory,
+    and those of SRDA and LDA hold up to 2,000 samples. If the first part has at most 8,192
     features, and a later one has more, all parts are read again. Dask replaces a worker that dies,
     and its parts are learned again.
 
@@ -223,7 +222,7 @@ def transform(
     output : str, optional
         A folder, created if necessary. The reduced samples and their labels are written there, one
         Parquet file for each part that has samples, named ``part-00000.parquet`` and so on. Other
-        files in the folder stay.
+        files in the folder are kept.
     client : distributed.Client, optional
         As for `fit`; only used with `output`.
     **reading

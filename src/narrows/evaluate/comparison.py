@@ -63,7 +63,8 @@ def compare(
         scikit-learn's LinearSVC, 5 nearest neighbours, and SVC with a linear kernel (SMO, as in
         the papers; its time grows with the square of n_samples).
     test : (X, y), optional
-        Held-out samples. If neither test nor cv is given, a stratified fifth of the samples.
+        Held-out samples. If neither `test` nor `cv` is given, a stratified fifth of the samples is
+        held out.
     cv : int, optional
         Number of stratified, shuffled folds, each held out in turn.
     seed : int, default=0
@@ -76,13 +77,14 @@ def compare(
     -------
     Comparison
         A list of `Line`: all features first, then the methods in the given order, by dimensions and
-        classifiers. What has fewer dimensions than asked for is listed once. `recommendation_` says
-        which reduction to use; printed, it is a table.
+        classifiers. A reduction with fewer dimensions than requested is listed once.
+        `recommendation_` is the reduction to use; `print` shows the list as a table.
 
     Raises
     ------
     ParameterError
-        An unknown method or classifier, dims that are not integers >= 1, or both cv and test.
+        A method or classifier is unknown, `dims` are not integers >= 1, or both `cv` and `test` are
+        given.
 
     See Also
     --------
@@ -92,7 +94,8 @@ def compare(
 
     Notes
     -----
-    **Cost**: that of the methods and, mostly, of the classifiers, once for each size and fold.
+    **Cost**: that of the methods and of the classifiers, once for each size and fold; the
+    classifiers mostly take longer.
 
     Methods with an additive state are fitted to one shared state per fold, and every method of
     narrows is fitted once for all dimensions; `Line.learn` is the time that the method would have

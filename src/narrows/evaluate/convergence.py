@@ -46,8 +46,8 @@ class Convergence:
 
     See Also
     --------
-    convergence : Returns this.
-    ConvergenceDisplay : Plots it.
+    convergence : Compute the distances.
+    ConvergenceDisplay : Plot the distances.
 
     Examples
     --------
@@ -72,8 +72,8 @@ def convergence(estimator: Any, X: Any, y: Any, target: Any, at: Any = None) -> 
     Parameters
     ----------
     estimator : projector with `partial_fit`
-        A clone is fitted to the samples in order, in its number of `passes` (with `shuffle`, in
-        its own seeded orders).
+        A clone is fitted to the samples in order, or in its own random order with `shuffle`,
+        `passes` times.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Samples.
     y : array-like of shape (n_samples,), or None
@@ -93,7 +93,7 @@ def convergence(estimator: Any, X: Any, y: Any, target: Any, at: Any = None) -> 
     Raises
     ------
     ParameterError
-        Another target, or sample numbers outside the stream.
+        The target is of another kind, or `at` has numbers outside the stream.
 
     See Also
     --------
@@ -312,7 +312,7 @@ class ConvergenceDisplay:
 
     See Also
     --------
-    convergence : Makes what is plotted.
+    convergence : Compute what is plotted.
 
     Examples
     --------

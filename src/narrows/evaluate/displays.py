@@ -30,8 +30,8 @@ _WORDS = {
 class EnergyDisplay:
     """Plot of the scores of a selection, best first, and of their cumulative share.
 
-    With held-out scores, these are plotted too, as a share of the best one, with a band of one
-    standard error.
+    Held-out scores, if given, are plotted as a share of the best one, with a band of one standard
+    error.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class ComparisonDisplay:
 
     See Also
     --------
-    compare : Makes what is plotted.
+    compare : Compute what is plotted.
 
     Examples
     --------

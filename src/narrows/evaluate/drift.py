@@ -12,15 +12,15 @@ from narrows.families.aligned import check_same_features, components_of
 
 
 def drift(a: Any, b: Any) -> np.ndarray:
-    """Return the principal angles between what two projections span.
+    """Return the principal angles between the spans of two projections.
 
     With orthonormal bases P and Q of the directions of `a` and `b`, the angles are ::
 
         theta_k = arccos(s_k)    with s_k the singular values of P'Q
 
-    All are 0 if one span contains the other, and pi/2 if both are orthogonal. Rotating, scaling or
-    reordering the directions changes nothing, so that the largest angle says how far a projection
-    has moved on a stream, and how well `narrows.align` can compensate for it.
+    All are 0 if one span contains the other, and pi/2 if both are orthogonal. The angles do not
+    change if the directions are rotated, scaled or reordered. The largest angle measures how far a
+    projection has moved on a stream, and how well `narrows.align` can compensate for it.
 
     Parameters
     ----------
@@ -37,9 +37,10 @@ def drift(a: Any, b: Any) -> np.ndarray:
     Raises
     ------
     ParameterError
-        Something other than a projector or an array, other features, or no direction.
+        An argument is neither a projector nor an array, the features differ, or there is no
+        direction.
     NotFittedError
-        An estimator that is not fitted.
+        An estimator is not fitted.
 
     See Also
     --------

@@ -48,13 +48,14 @@ class Line:
     micro_f1, error : float
         Micro-F1, which is the accuracy since each sample has one label, and 1 - accuracy.
     standard_error : float
-        Of the accuracy: sqrt(a (1 - a) / n), that of the bootstrap over n held-out samples, with
-        one right and one wrong prediction added, so that it is never 0. Of a mean over folds, the
-        larger one of that by the errors of the folds, and that by their standard deviation.
+        The standard error of the accuracy a: sqrt(a (1 - a) / n) for n held-out samples, with one
+        correct and one wrong prediction added, so that it is never 0. For a mean over folds, the
+        larger of the one from the errors of the folds and the one from their standard deviation.
     spread : dict
         Standard deviation of each score over the folds, if there are several.
     wrong : Counter
-        How many held-out samples of a class were predicted as another, by the two labels.
+        The number of held-out samples of one class that were predicted as another, by the two
+        labels.
     skipped : str
         Why the method was skipped; empty if it was not.
     """
@@ -162,7 +163,7 @@ class Comparison(list[Line]):
     """The lines of a comparison: all columns, then each method by dimensions and classifier.
 
     Each `Line` has the names of the method and of the classifier, the number of dimensions, scores,
-    times and the size of a reduced sample. Printed, the list is a table.
+    times and the size of a reduced sample. `print` shows a table.
 
     Parameters
     ----------
@@ -172,12 +173,12 @@ class Comparison(list[Line]):
     Attributes
     ----------
     n_folds : int
-        Of how many folds the lines are means.
+        The number of folds over which the lines are means.
 
     See Also
     --------
-    compare : Makes it.
-    ComparisonDisplay : Plots it.
+    compare : Compute the lines.
+    ComparisonDisplay : Plot the lines.
 
     Examples
     --------
@@ -192,7 +193,7 @@ class Comparison(list[Line]):
 
     @property
     def recommendation_(self) -> Recommendation | None:
-        """Which reduction to use, and why; None where none was compared."""
+        """The reduction to use, and why; None if no reduction was compared."""
         done = [line for line in self if not line.skipped]
         reductions = [line for line in done if line.method != ALL]
         if not reductions:

@@ -32,7 +32,7 @@ class Overlap:
 
     See Also
     --------
-    selection_overlap : Returns this.
+    selection_overlap : Compute the overlap.
 
     Examples
     --------

@@ -68,13 +68,13 @@ class ScatterDisplay:
         Raises
         ------
         ParameterError
-            A reduction to one dimension.
+            The reduction has one dimension only.
         ImportError
             matplotlib is not installed.
 
         See Also
         --------
-        plot : Plot samples that are reduced already.
+        plot : Plot reduced samples.
         """
         Z = estimator.transform(X)
         if Z.shape[1] < 2:

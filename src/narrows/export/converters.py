@@ -22,9 +22,9 @@ _OPTIONS: dict[str, list[Any]] = {"zipmap": [True, False, "columns"], "nocl": [T
 def register_converters() -> None:
     """Let skl2onnx convert pipelines with estimators of narrows among those of scikit-learn.
 
-    The last step of a pipeline is converted to "label" and "probabilities" if it is a classifier
-    (`SRDA`, `LDA`, `KernelSRDA`, `OnlineSRDA`). Before other steps a classifier of narrows reduces
-    the samples, as it does in a pipeline of scikit-learn.
+    If the last step of a pipeline is a classifier (`SRDA`, `LDA`, `KernelSRDA`, `OnlineSRDA`), its
+    outputs are "label" and "probabilities". Before other steps, a classifier of narrows reduces the
+    samples, as in scikit-learn.
 
     Raises
     ------
@@ -37,8 +37,7 @@ def register_converters() -> None:
 
     Notes
     -----
-    **Cost**: none but the import of skl2onnx, which takes seconds. Calling it again changes
-    nothing.
+    **Cost**: the import of skl2onnx, which takes seconds. Further calls have no effect.
 
     Examples
     --------

@@ -22,8 +22,8 @@ _WHO = "to_sentence_transformers"
 def to_sentence_transformers(estimator: Any, folder: str | os.PathLike[str]) -> None:
     """Write a fitted reduction of embeddings as a `Dense` module of sentence-transformers.
 
-    The module is y = W'x without bias and activation, which is what `transform` does to dense
-    embeddings. It belongs behind the module that makes embeddings of sentences.
+    The module computes y = W'x without bias and activation, as `transform` does for dense
+    embeddings. Append it after the module that computes the embeddings of sentences.
 
     Parameters
     ----------
@@ -31,32 +31,32 @@ def to_sentence_transformers(estimator: Any, folder: str | os.PathLike[str]) -> 
         Fitted to embeddings of sentences.
     folder : str or path-like
         Where ``config.json`` and ``model.safetensors`` are written. It is created if it does not
-        exist, and its other files stay.
+        exist; other files in it are kept.
 
     Raises
     ------
     TypeError
-        An estimator of another library.
+        The estimator is of another library.
     NotFittedError
         The estimator is not fitted.
     ParameterError
-        `KernelSRDA` with hidden features, which is not linear.
+        The estimator is a `KernelSRDA` with hidden features, which is not linear.
     OSError
         A file cannot be written.
 
     See Also
     --------
     to_onnx : Export an estimator as an ONNX model.
-    narrows.SRDA : The projector to begin with.
+    narrows.SRDA : The projector to try first.
 
     Notes
     -----
     **Cost**: 4 p d bytes for p components of d features. Neither torch nor sentence-transformers
     is needed.
 
-    Where the model ends with a `Normalize` module, embeddings that were encoded by it have length
-    1: fit to these, and append the module after `Normalize`. Reduced embeddings do not have length
-    1; append another `Normalize` for cosine similarities by inner products.
+    If the model ends with a `Normalize` module, fit to its embeddings, which have length 1, and
+    append the module after `Normalize`. Reduced embeddings do not have length 1: append another
+    `Normalize` to compute cosine similarities by inner products.
 
     Examples
     --------

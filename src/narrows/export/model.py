@@ -38,43 +38,44 @@ def to_onnx(estimator: Any) -> Any:
     Parameters
     ----------
     estimator : narrows estimator, or Pipeline
-        Fitted. A vectoriser of texts in front is left out: ONNX gets its vectors. Of a `Window` the
-        estimator that it holds is exported. A pipeline with steps of other libraries is converted
-        by skl2onnx, which names its outputs.
+        A fitted estimator. A vectoriser of texts at the start of a pipeline is omitted: the input
+        is then its vectors. For a `Window`, its `estimator_` is exported. skl2onnx converts
+        pipelines with steps of other libraries, and names their outputs.
 
     Returns
     -------
     model : onnx.ModelProto
-        With the input "X", float32 of shape (n_samples, n_features), and the outputs "transformed",
-        what `transform` returns, and for a classifier "label" and "probabilities", what `predict`
-        and `predict_proba` return, all in float32. Labels are int64 or text. ``metadata_props`` has
-        the entries "estimator", "narrows", "classes", "features" and "components", each as JSON.
+        The input is "X", float32 of shape (n_samples, n_features). The outputs are "transformed",
+        the result of `transform`, and for a classifier "label" and "probabilities", the results of
+        `predict` and `predict_proba`. Numbers are float32; labels are int64 or text.
+        ``metadata_props`` has the entries "estimator", "narrows", "classes", "features" and
+        "components", each as JSON.
 
     Raises
     ------
     TypeError
-        An estimator that is not of narrows, and no pipeline.
+        The argument is neither an estimator of narrows nor a pipeline.
     NotFittedError
         The estimator is not fitted.
     ParameterError
         The weights take more than 2 GB, which a model cannot hold.
     ImportError
-        onnx, or for such a pipeline skl2onnx, is not installed.
+        onnx is not installed, or skl2onnx for a pipeline with steps of other libraries.
 
     See Also
     --------
     register_converters : Let skl2onnx convert pipelines with steps of other libraries.
-    narrows.save : Save an estimator for narrows, which can then learn more.
+    narrows.save : Save an estimator that can continue to learn.
 
     Notes
     -----
     **Cost**: 4 p d bytes for p components of d features, 4 c d for a classifier of c classes, and 8
     bytes for each selected feature.
 
-    ONNX computes in single precision. Estimators that know the mean of dense samples subtract it
-    before products, so that features far from zero keep their digits.
+    ONNX computes in single precision. The mean of dense samples, if known, is subtracted before
+    products, so that features far from zero keep their digits.
 
-    Sparse samples have to be made dense for ONNX, a batch at a time.
+    Convert sparse samples to dense arrays for ONNX, one batch at a time.
 
     Examples
     --------

@@ -83,9 +83,8 @@ class Additive(Estimator):
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
         classes : array-like of shape (n_classes,), optional
-            All labels that may occur, as classifiers of scikit-learn expect them in the first call.
-            Never needed here: if given, other labels are an error. `classes_` has the labels that
-            were seen.
+            All labels that may occur. Never required, in contrast to scikit-learn; if given, other
+            labels raise an error. `classes_` has the labels that were seen.
 
         Returns
         -------
@@ -119,12 +118,13 @@ class Additive(Estimator):
         """Note the classes that may occur; only classifiers show them."""
 
     def fit_stats(self, stats: ClassStats) -> Self:
-        """Fit to a state instead of samples: `fit` of the samples it was made of.
+        """Fit to a state; the result is that of `fit` on its samples.
 
         Parameters
         ----------
         stats : ClassStats
-            Of this method's kind; it is copied. It may hold more second moments than needed.
+            A state of the kind that the method needs, or with additional second moments. It is
+            copied.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class Additive(Estimator):
         Raises
         ------
         ValueError
-            A state of another kind, or one that `fit` would refuse.
+            The state is of another kind, or `fit` would raise for its samples.
 
         See Also
         --------
@@ -165,9 +165,9 @@ class Additive(Estimator):
     def merge(self, *others: Self) -> Self:
         """Merge other estimators of the same method and parameters into this one.
 
-        The result is that of one estimator that saw all their samples; with a `half_life`, that
-        of streams in parallel, each of which decays by its own samples only. Nothing is shared
-        with the others afterwards. O(c d) for each of them.
+        The result is that of one estimator that saw all samples. With a `half_life`, the estimators
+        count as parallel streams: each decays with its own samples only. The other estimators are
+        not changed.
 
         Parameters
         ----------
@@ -181,12 +181,13 @@ class Additive(Estimator):
         Raises
         ------
         ValueError
-            Another method, other parameters (named), features or kind of state.
+            The estimators differ in method, parameters (the message names them), features or kind
+            of state.
 
         See Also
         --------
         partial_fit : Update with more samples.
-        narrows.ClassStats : The states that are added up.
+        narrows.ClassStats : The states that are added.
         """
         return merge_into(self, others, self._summed)
 
@@ -211,7 +212,7 @@ class Additive(Estimator):
 
     @property
     def stats_(self) -> ClassStats:
-        """The state, a `ClassStats`, of which all results are a function; copy it to change it."""
+        """The state, a `ClassStats`, that determines all attributes; copy it before changing it."""
         return self._state
 
     @property

@@ -50,10 +50,10 @@ class Certified(Additive):
 
     @property
     def certificate_(self) -> Certificate:
-        """How sure the result is: `n_samples`, `share`, `lower`, `upper` and `confidence`.
+        """Bounds on the score: `n_samples`, `share`, `lower`, `upper` and `confidence`.
 
-        With probability `confidence`, the score of the result is at least `share` of that of the
-        best one of the same size, for the source that the samples were drawn from at random.
+        With probability `confidence`, the score of the result is at least `share` of the best score
+        of a result of the same size, on the distribution that the samples were drawn from.
         """
         stats, solution = self._state, self._solution
         problem = self._uncertain()

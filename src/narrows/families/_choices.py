@@ -43,7 +43,7 @@ class HeldOutProjector(RankedProjector):
 
     @property
     def held_out_errors_(self) -> np.ndarray:
-        """The standard errors that go with `held_out_scores_`."""
+        """The standard errors of `held_out_scores_`."""
         return read_only(self._held_out.errors)
 
     @property

@@ -93,7 +93,7 @@ class Classifier(ClassifierMixin, Estimator):
         return every
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log posterior of each class, but for a term that all classes share.
+        """Return the log posterior of each class, up to a term that all classes share.
 
         Parameters
         ----------
@@ -103,9 +103,9 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
-            In the order of `classes_`; for two classes the difference of both, which is positive
-            where the second one is predicted. Where several labels are predicted per sample, the
-            log odds of each, of shape (n_samples, n_classes).
+            In the order of `classes_`. For two classes, their difference, which is positive if the
+            second class is predicted. For several labels per sample, the log odds of each label, of
+            shape (n_samples, n_classes).
 
         See Also
         --------
@@ -118,7 +118,7 @@ class Classifier(ClassifierMixin, Estimator):
         return scores[:, 1] - scores[:, 0] if one else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the most probable class of samples, or all labels that are more likely than not.
+        """Predict the most probable class, or all labels with a probability above 1/2.
 
         Parameters
         ----------
@@ -128,8 +128,7 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            One of `classes_` for each sample. After learning an indicator matrix OnlineSRDA
-            predicts one of as many columns.
+            One of `classes_` for each sample; an indicator matrix if OnlineSRDA was fitted to one.
 
         See Also
         --------
@@ -156,12 +155,12 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         P : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`. Where several labels are predicted per sample, the
-            probability of having each, which do not add up to 1.
+            In the order of `classes_`. For several labels per sample, the probability of each
+            label; these do not sum to 1.
 
         See Also
         --------
-        predict_log_proba : Return logarithms.
+        predict_log_proba : Return logarithms of the probabilities.
         predict : Predict the most probable class.
         """
         with lock_of(self):

@@ -55,17 +55,17 @@ class CrossProjector(RankedProjector, Additive):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Any number of samples, also 0 or 1, of at most 8,192 features. An estimator that was
-            fitted in bands has no such limit.
+            Any number of samples, also 0 or 1, of at most 8,192 features. This limit does not apply
+            to estimators that were fitted in bands.
         y : array-like of shape (n_samples,)
-            One label per sample; new classes may appear at any time. SRDA and MMC take a 0-1
-            indicator matrix of shape (n_samples, n_classes) as well.
+            One label per sample; new classes may appear at any time. SRDA and MMC also accept a 0-1
+            indicator matrix of shape (n_samples, n_classes).
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
         classes : array-like of shape (n_classes,), optional
-            All labels that may occur, as classifiers of scikit-learn expect them in the first call.
-            Never needed here: if given, other labels are an error, and `classes_` of a classifier
-            has them all, with probability 0 until they are seen.
+            All labels that may occur. Never required, in contrast to scikit-learn; if given, other
+            labels raise an error, and `classes_` of a classifier has all of them, with probability
+            0 until they are seen.
 
         Returns
         -------

@@ -29,7 +29,7 @@ class HeldOutSelector(Selector):
 
     @property
     def held_out_scores_(self) -> np.ndarray:
-        """With ``n_features="cv"``, the held-out scores of the p best features; else empty.
+        """With ``n_features="cv"``, the held-out scores of the best features; else empty.
 
         Entry p - 1 is the mean over the folds for the p best features.
         """

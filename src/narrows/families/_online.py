@@ -97,8 +97,8 @@ class OnlineProjector(RankedProjector, Sequential):
         -------
         X_r : ndarray of shape (n_samples, n_components)
             Row i is W(i)'x(i), with the columns `v_j(i) / |v_j(i)|` of W(i) after sample i, and 0
-            for a component that has not started. Their signs are those of the iteration, which do
-            not jump from sample to sample; `components_` and `transform` set signs by a rule.
+            for a component that has not started. Signs are those of the iteration, which are stable
+            from sample to sample; `components_` and `transform` normalise the signs.
 
         See Also
         --------
@@ -134,7 +134,7 @@ class OnlineProjector(RankedProjector, Sequential):
 
     @property
     def n_samples_still_(self) -> int | None:
-        """The first n at which `tol` had held for `patience` samples in a row; None before."""
+        """The first n with a movement below `tol` for `patience` samples in a row, or None."""
         return self._state.core.still
 
     # -- inside ---------------------------------------------------------------------------------

@@ -42,8 +42,8 @@ class InPasses(CrossProjector):
     def emptied(self) -> Self:
         """Return a copy that has learned no samples, with the same map.
 
-        Estimators with one map can be merged: fit one, let emptied copies of it learn other
-        samples by `partial_fit`, and merge all of them.
+        Estimators with the same map can be merged: fit one, call `partial_fit` of emptied copies on
+        the other samples, and merge all of them.
 
         Returns
         -------

@@ -88,13 +88,13 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     @property
     def components_(self) -> np.ndarray:
-        """The directions W', of shape (n_components, n_features)."""
+        """The directions, the transpose of W, of shape (n_components, n_features)."""
         solution = self._solution
         return read_only(solution.padded(solution.W).T)
 
     @accepts_collections
     def transform(self, X: Any) -> Any:
-        """Project X: X W, not centred.
+        """Project X onto the directions: X W, not centred.
 
         Parameters
         ----------
@@ -104,9 +104,8 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         Returns
         -------
         X_r : ndarray of shape (n_samples, n_components)
-            In the float type of X (float64 for others). On a stream an explicit ``n_components``
-            gives that many columns from the first batch on; they are 0 while there are too few
-            classes.
+            In the float dtype of X (float64 for other dtypes). With an explicit ``n_components``,
+            the columns of directions that are not available yet are 0.
 
         See Also
         --------

@@ -121,7 +121,7 @@ class Selector(SelectorMixin, Additive):
         self.half_life = half_life
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; one size replaces another one that is not among them.
+        """Set parameters; a new size, such as `energy`, replaces the previous one.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Selector(SelectorMixin, Additive):
 
     @property
     def energy_(self) -> np.ndarray:
-        """E(p) for p = 1..n_features: the share of all positive scores in the p best features."""
+        """Entry p - 1 is the share of the p best features in the sum of positive scores."""
         return read_only(self._solution.energy)
 
     @property
@@ -186,13 +186,13 @@ class Selector(SelectorMixin, Additive):
         Returns
         -------
         X_r : {ndarray, sparse matrix} of shape (n_samples, n_features_out)
-            In the float type of X (float64 for others); CSR for sparse X. With
+            In the float dtype of X (float64 for other dtypes); CSR for sparse X. With
             ``set_output(transform="pandas")`` a DataFrame, which has sparse columns for sparse X.
 
         See Also
         --------
         get_support : Return which features are selected.
-        inverse_transform : Put zeros in the place of the other features.
+        inverse_transform : Fill the other features with zeros.
         """
         chosen, index = self.get_support(indices=True), getattr(X, "index", None)
         X = self._check_X(X, reset=False)
@@ -221,7 +221,7 @@ class Selector(SelectorMixin, Additive):
         Parameters
         ----------
         input_features : array-like of str of shape (n_features,), optional
-            Names of all features; those seen in `fit`, or x0, x1, … if left out.
+            Names of all features; by default those seen in `fit`, or x0, x1, …
 
         Returns
         -------

@@ -45,9 +45,8 @@ class Sequential(Projector):
         y : array-like of shape (n_samples,)
             One label per sample, as for `fit`; new classes may appear at any time.
         classes : array-like of shape (n_classes,), optional
-            All labels that may occur, as classifiers of scikit-learn expect them in the first call.
-            Never needed here: if given, other labels are an error. `classes_` has the labels that
-            were seen.
+            All labels that may occur. Never required, in contrast to scikit-learn; if given, other
+            labels raise an error. `classes_` has the labels that were seen.
 
         Returns
         -------

@@ -71,7 +71,7 @@ class Found(Directions):
 
 
 def ridge_curve(solution: Any) -> Curve:
-    """Return how a ridge was chosen; without entries if it was given."""
+    """Return how a ridge was chosen; empty if it was given."""
     found = getattr(solution, "curve", None)
     return Curve(*np.empty((6, 0))) if found is None else found
 

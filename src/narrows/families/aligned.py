@@ -69,7 +69,7 @@ class Aligned(TransformerMixin, BaseEstimator):
         Returns
         -------
         X_r : ndarray of shape (n_samples, n_components)
-            In the float type of X (float64 for others).
+            In the float dtype of X (float64 for other dtypes).
 
         See Also
         --------
@@ -104,10 +104,10 @@ def align(estimator: Any, reference: Any) -> Aligned:
 
         R = U Z'    with the singular value decomposition W'V = U S Z'
 
-    is the orthogonal matrix that minimises ``|W R - V|`` (orthogonal Procrustes). W R spans what W
-    does, and distances and inner products of reduced samples are those of `estimator`. Coordinates
-    are as close to those of `reference` as they can be, so that vectors that were stored before an
-    update can be compared with new ones, as far as both projections span the same.
+    is the orthogonal matrix that minimises ``|W R - V|`` (orthogonal Procrustes). W R has the same
+    span as W, so that distances and inner products of reduced samples do not change. Coordinates
+    are as close as possible to those of `reference`, so that vectors stored before an update can be
+    compared with new ones, as far as the two spans agree.
 
     Parameters
     ----------
@@ -115,36 +115,36 @@ def align(estimator: Any, reference: Any) -> Aligned:
         `OC`, `OCM`, `MMC` or `PCA`; or `IOC`, `IIS`, `IMMC`, `CCIPCA` or `ILDA` with
         ``orthonormalize=True``. It is not changed, and can learn further.
     reference : projector, or array-like of shape (n_components, n_features)
-        A projector as above, a result of `align`, or the `components_` of one, for example from a
-        file, since models change when they learn.
+        A projector as above, a result of `align`, or stored `components_` of one, since estimators
+        change when they learn.
 
     Returns
     -------
     aligned : transformer
-        A fitted transformer with `components_`, `transform` and `get_feature_names_out`. It is what
-        `estimator` was at the time of the call: it does not learn. Call `align` again after
-        updates. `save` does not store it: store its `components_`.
+        A fitted transformer with `components_`, `transform` and `get_feature_names_out`. It does
+        not learn: call `align` again after updates of `estimator`. `save` does not support it:
+        store its `components_`.
 
     Raises
     ------
     ParameterError
-        Directions that are not orthonormal, as those of `SRDA` and `LDA`, or that are zero since
-        there were too few classes so far; other numbers of components or features, or other names
-        of features than those of the reference.
+        Directions are not orthonormal (as those of `SRDA` and `LDA`), or are zero because there
+        were too few classes so far; or the number of components or features, or the feature names,
+        differ from those of the reference.
     NotFittedError
-        An estimator that is not fitted.
+        An estimator is not fitted.
 
     See Also
     --------
-    narrows.evaluate.drift : Angles between two projections, which no rotation changes.
+    narrows.evaluate.drift : Angles between the spans of two projections.
     scipy.linalg.orthogonal_procrustes : Computes the rotation.
 
     Notes
     -----
     **Cost**, for p components of d features: O(d p^2).
 
-    The rotation may contain a reflection. Rotated directions are not ordered by eigenvalues any
-    more, so that none of them can be left out.
+    The rotation may contain a reflection. Rotated directions are not ordered by eigenvalue: keep
+    all of them.
 
     References
     ----------

@@ -30,8 +30,8 @@ class OCFS(CertifiedPerClassSelector, HeldOutSelector, CriterionSelector):
     ----------
     n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
-        five folds of one pass; the state is five times as large.
+        "cv" chooses the smallest number whose held-out score is within one standard error of the
+        best. One pass computes five folds; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of scores, in (0, 1]. By default
         0.8 if neither `n_features`, `threshold` nor `per_class` is given.
@@ -44,16 +44,16 @@ class OCFS(CertifiedPerClassSelector, HeldOutSelector, CriterionSelector):
     per_class : int, optional
         Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
     tolerance : float, optional
-        Read samples in random order, and stop when the selection surely has 1 - tolerance of the
-        best possible score. 0 reads all samples and keeps the ten folds that `certificate_` needs.
-        Needs priors="empirical".
+        Read the samples in random order, and stop when the selection has at least 1 - tolerance of
+        the best possible score, with probability `confidence`. 0 reads all samples and keeps the
+        ten folds that `certificate_` needs. Requires priors="empirical".
     confidence : float, default=0.95
         The probability with which the bounds of `certificate_` hold.
     random_state : int, RandomState instance or None, default=None
-        Draws the order of the samples, with `tolerance`.
+        Seed of the order of the samples, used with `tolerance`.
 
     Attributes
     ----------
@@ -62,20 +62,20 @@ class OCFS(CertifiedPerClassSelector, HeldOutSelector, CriterionSelector):
     class_scores_ : ndarray of shape (n_classes, n_features)
         p_j (m_jk - m_k)^2, the contribution of each class to the score.
     energy_ : ndarray of shape (n_features,)
-        The share of the p best scores in the sum of all, for p = 1, ..., n_features.
+        Entry p - 1 is the share of the p best scores in the sum of the scores.
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first; ties go to the lower index. Sums alone do not distinguish a
         constant feature from one with equal class means: both score 0 and come last.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, for p = 1, ..., n_features, the sum over the p best features of
-        how much lower the mean squared error of a held-out fold is, if samples are predicted
-        halfway between the mean and the class mean of the other folds, instead of by the mean; and
-        its standard error. Otherwise empty.
+        With ``n_features="cv"``: entry p - 1 is the sum of the held-out scores of the p best
+        features, and its standard error; else empty. The score of a feature is the decrease in the
+        mean squared error of a held-out fold if its values are predicted by the point halfway
+        between the mean and the class mean of the other folds, instead of by the mean.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     certificate_ : Certificate
-        `n_samples`, `share`, `lower`, `upper` and `confidence`: the selection has at least `share`
-        of the best possible score. Only with `tolerance` or other folds.
+        With `tolerance` or other folds: `n_samples`, `share`, `lower`, `upper` and `confidence`.
+        The selection has at least `share` of the best possible score.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int

@@ -48,24 +48,24 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
     Parameters
     ----------
     n_components : int or "cv", optional
-        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). A given
-        number is the width on a stream from the first batch on; directions that are not available
-        yet are zero. "cv" is the smallest number whose held-out score is within one standard error
-        of the best one, see Notes.
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). An
+        explicit number holds from the first batch of a stream on; directions that are not available
+        yet are zero. "cv" chooses the smallest number whose held-out score is within one standard
+        error of the best: see Notes.
     priors : str, dict or array-like of shape (n_classes,), default="empirical"
         The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
         to 1; an array gives them in the order of `classes_`, a dict by class.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
     tolerance : float, optional
-        Read samples in random order, and stop when the directions surely have 1 - tolerance of
-        the largest sum of eigenvalues. 0 reads all samples and keeps the ten folds that
-        `certificate_` needs. Needs priors="empirical".
+        Read the samples in random order, and stop when the directions have at least 1 - tolerance
+        of the largest sum of eigenvalues, with probability `confidence`. 0 reads all samples and
+        keeps the ten folds that `certificate_` needs. Requires priors="empirical".
     confidence : float, default=0.95
         The probability with which the bounds of `certificate_` hold.
     random_state : int, RandomState instance or None, default=None
-        Draws the order of the samples, with `tolerance`.
+        Seed of the order of the samples, used with `tolerance`.
 
     Attributes
     ----------
@@ -79,10 +79,10 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
         that each direction explains.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
         With ``n_components="cv"``: entry p - 1 is the held-out score of the first p directions, and
-        its standard error; else without entries.
+        its standard error; else empty.
     certificate_ : Certificate
-        With `tolerance`: `n_samples`, `share`, `lower`, `upper` and `confidence`; the
-        directions has at least `share` of the best possible score.
+        With `tolerance`: `n_samples`, `share`, `lower`, `upper` and `confidence`. The directions
+        have at least `share` of the largest possible sum of eigenvalues.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -91,13 +91,13 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
     Raises
     ------
     ValueError
-        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
-        number of available directions; or it is "cv" and a fold has no samples.
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
+        of available directions, or n_components is "cv" and a fold has no samples.
 
     See Also
     --------
     OCM : The span of the class means themselves, one direction more.
-    SRDA : Discriminant analysis, usually more accurate, from all samples at once.
+    SRDA : Discriminant analysis, usually more accurate.
     OCFS : Selection of features by the same criterion.
     IOC : The incremental iteration that converges to these directions.
     sklearn.neighbors.NearestCentroid : Classification by the nearest class mean.
@@ -107,15 +107,14 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
     **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c^2 d + c^3) when
     attributes are read; memory 8 d (c + p) bytes.
 
-    S_b is a function of sums that add up. Therefore OC computes the limit of the incremental IOC
-    directly, without waiting for convergence and with less work.
+    OC computes the limit of the incremental `IOC` directly from class sums, with less work.
 
     **The number of directions**: with "cv" the state has five folds, and sample number i is in fold
-    i mod 5. The score of p directions is the scatter of the class means that they explain in one
-    fold, if they are computed from the others: sum_j p_j (w'(m_j - m)) (w'(m_j - m)), with the
-    first factor of the others and the second one of the fold. Directions that are noise add nothing
-    on average. On a stream all directions are used while a fold has no samples. The choice depends
-    on the order of the samples.
+    i mod 5. Directions are computed from four folds, and the score of p directions is the scatter
+    of the class means that they explain in the fifth: the sum of p_j (w'(m_j - m)) (w'(m_j - m))
+    over classes and directions w, with the means of the four folds in the first factor and those of
+    the fifth in the second. Directions of noise add nothing on average. On a stream, all directions
+    are used while a fold has no samples. The choice depends on the order of the samples.
 
     References
     ----------
@@ -245,22 +244,22 @@ class OCM(_OrthogonalCentroid):
     orthonormal basis Q of the class means is an optimum (Ye et al. 2005, Theorem 2). OCM uses Q M,
     with M the eigenvectors of Q'S_b Q, so that the best directions come first: those of `OC`,
     followed by the direction that m adds to their span, with eigenvalue 0. The last direction
-    contains no scatter of the means. It preserves the inner products of the samples with the means,
-    and with them which mean has the largest cosine with a sample. `transform` returns X W, not
-    centred.
+    contains no scatter of the class means. It preserves the inner products of samples with class
+    means, and with them the class mean that has the largest cosine with a sample. `transform`
+    returns X W, not centred.
 
     Parameters
     ----------
     n_components : int, optional
-        p, the number of directions. By default n_classes (fewer if the rank is lower). A given
-        number is the width on a stream from the first batch on; directions that are not available
-        yet are zero.
+        p, the number of directions. By default n_classes (fewer if the rank is lower). An explicit
+        number holds from the first batch of a stream on; directions that are not available yet are
+        zero.
     priors : str, dict or array-like of shape (n_classes,), default="empirical"
         The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
         to 1; an array gives them in the order of `classes_`, a dict by class.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
 
     Attributes
     ----------

@@ -25,14 +25,14 @@ class CHI(CertifiedPerClassSelector, HeldOutInformation):
     where p_j is the prior of class j. A feature is present in a sample if its value is not 0. chi2
     = n (A D - C B)^2 / ((A + C)(B + D)(A + B)(C + D)), without continuity correction: the feature
     is present in A samples of the class and in B others, and absent from C samples of the class and
-    from D others. CHI counts presence, whereas scikit-learn's ``chi2`` adds values up.
+    from D others. CHI counts presence, whereas scikit-learn's ``chi2`` sums values.
 
     Parameters
     ----------
     n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
-        five folds of one pass; the state is five times as large.
+        "cv" chooses the smallest number whose held-out score is within one standard error of the
+        best. One pass computes five folds; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
@@ -44,15 +44,16 @@ class CHI(CertifiedPerClassSelector, HeldOutInformation):
     per_class : int, optional
         Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
     tolerance : float, optional
-        Read samples in random order, and stop when the selection surely has 1 - tolerance of the
-        best possible score. 0 reads all. Needs priors="empirical".
+        Read the samples in random order, and stop when the selection has at least 1 - tolerance of
+        the best possible score, with probability `confidence`. 0 reads all samples. Requires
+        priors="empirical".
     confidence : float, default=0.95
         The probability with which the bounds of `certificate_` hold.
     random_state : int, RandomState instance or None, default=None
-        Draws the order of the samples, with `tolerance`.
+        Seed of the order of the samples, used with `tolerance`.
 
     Attributes
     ----------
@@ -61,19 +62,18 @@ class CHI(CertifiedPerClassSelector, HeldOutInformation):
     class_scores_ : ndarray of shape (n_classes, n_features)
         The statistics chi2(t, c_j).
     energy_ : ndarray of shape (n_features,)
-        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, the sum of the information of the p best features on held-out
-        folds in bits, as for `IG`, and its standard error, for p = 1, ..., n_features. Otherwise
-        empty.
+        With ``n_features="cv"``: entry p - 1 is the sum of the information of the p best features
+        on held-out folds in bits, as for `IG`, and its standard error; else empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     certificate_ : Certificate
-        `n_samples`, `share`, `lower`, `upper`, `confidence`: the selection has at least `share` of
-        the best possible score. Only with `tolerance` or other folds.
+        With `tolerance` or other folds: `n_samples`, `share`, `lower`, `upper` and `confidence`.
+        The selection has at least `share` of the best possible score.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int

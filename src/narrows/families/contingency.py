@@ -82,14 +82,14 @@ class IG(CertifiedPerClassSelector, HeldOutInformation):
         schedule    exact, from all samples at once or batch by batch
 
     where H(c) is the entropy of the classes. A feature is present in a sample if its value is not
-    0; its size is ignored. The joint information of several features is not the sum.
+    0. The joint information of several features is not the sum of their scores.
 
     Parameters
     ----------
     n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
-        five folds of one pass; the state is five times as large.
+        "cv" chooses the smallest number whose held-out score is within one standard error of the
+        best. One pass computes five folds; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
@@ -101,15 +101,16 @@ class IG(CertifiedPerClassSelector, HeldOutInformation):
     per_class : int, optional
         Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
     tolerance : float, optional
-        Read samples in random order, and stop when the selection surely has 1 - tolerance of the
-        best possible score. 0 reads all. Needs priors="empirical".
+        Read the samples in random order, and stop when the selection has at least 1 - tolerance of
+        the best possible score, with probability `confidence`. 0 reads all samples. Requires
+        priors="empirical".
     confidence : float, default=0.95
         The probability with which the bounds of `certificate_` hold.
     random_state : int, RandomState instance or None, default=None
-        Draws the order of the samples, with `tolerance`.
+        Seed of the order of the samples, used with `tolerance`.
 
     Attributes
     ----------
@@ -118,18 +119,18 @@ class IG(CertifiedPerClassSelector, HeldOutInformation):
     class_scores_ : ndarray of shape (n_classes, n_features)
         The information gain in bits of each class against all others; its sum is not `scores_`.
     energy_ : ndarray of shape (n_features,)
-        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, the information in bits that the p = 1, ..., n_features best
-        features have on held-out folds, and its standard error. Otherwise empty.
+        With ``n_features="cv"``: entry p - 1 is the sum of the information of the p best features
+        on held-out folds in bits, and its standard error; else empty.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     certificate_ : Certificate
-        `n_samples`, `share`, `lower`, `upper`, `confidence`: the selection has at least `share` of
-        the best possible score. Only with `tolerance` or other folds.
+        With `tolerance` or other folds: `n_samples`, `share`, `lower`, `upper` and `confidence`.
+        The selection has at least `share` of the best possible score.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -152,14 +153,14 @@ class IG(CertifiedPerClassSelector, HeldOutInformation):
     -----
     **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
     when attributes are read; memory 8 c d bytes. Held-out information is the log-likelihood of the
-    classes of a fold by the counts of the others, less that by the priors.
+    classes of a fold given the counts of the other folds, minus that given the priors.
 
     References
     ----------
     Yan et al. (2005): J. Yan et al., "OCFS: Optimal Orthogonal Centroid Feature Selection for Text
     Categorization", SIGIR 2005, section 3.1, doi:10.1145/1076034.1076058, and Yan et al. (2006),
-    IEEE TKDE 18(3), section 2.3.1. Both misprint the last term, which Y. Yang and J. O. Pedersen,
-    "A Comparative Study on Feature Selection in Text Categorization", ICML 1997, have right.
+    IEEE TKDE 18(3), section 2.3.1. Both misprint the last term; see Y. Yang and J. O. Pedersen, "A
+    Comparative Study on Feature Selection in Text Categorization", ICML 1997.
 
     Examples
     --------
@@ -205,7 +206,7 @@ class MI(_Contingency):
 
     where p_j is the prior of class j. This is the pointwise mutual information of feature t
     (present in a sample if its value is not 0) and class j; a class without the feature adds 0. MI
-    favours rare features and is provided because the papers compare with it: prefer `IG`.
+    favours rare features: prefer `IG`.
 
     Parameters
     ----------
@@ -222,8 +223,8 @@ class MI(_Contingency):
     per_class : int, optional
         Select the union of the `per_class` best features of each class by `class_scores_`.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
 
     Attributes
     ----------
@@ -232,7 +233,7 @@ class MI(_Contingency):
     class_scores_ : ndarray of shape (n_classes, n_features)
         log2(P(t, c_j) / (P(t) P(c_j))), in bits; 0 if no sample of the class has the feature.
     energy_ : ndarray of shape (n_features,)
-        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.

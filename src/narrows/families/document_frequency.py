@@ -28,15 +28,15 @@ class DF(Selector):
     threshold : float, optional
         Select the features that are present in at least `threshold` samples.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         The number of samples (the sum of their weights) in which the feature is not 0.
     energy_ : ndarray of shape (n_features,)
-        The share of the p best scores in the sum of all, for p = 1, ..., n_features.
+        Entry p - 1 is the share of the p best scores in the sum of the scores.
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; features that are present in no
         sample or in all come last.

@@ -34,18 +34,18 @@ class FisherFS(HeldOutSelector):
         space       W selects features: a 0-1 matrix with a single 1 in each column
         schedule    exact, from all samples at once or batch by batch
 
-    where S_b is the scatter of the class means and S_w the scatter within the classes. The ratio of
-    two sums is not a sum of ratios, so the two criteria differ. The ranking by score is the useful
-    one. The trace ratio is exact over all sets of features, but of little use: the ratio of a set
-    lies between those of its features, so that the optimum consists of the best feature and of
-    those that add least to either sum, the rarest.
+    where S_b is the scatter of the class means and S_w the scatter within the classes. The two
+    criteria differ, since a ratio of sums is not a sum of ratios. Use "score" in general.
+    "trace_ratio" computes the exact optimum over all sets of features, which is of little use: the
+    ratio of a set lies between the ratios of its features, so that the best set consists of the
+    best feature and of the rarest features, which add least to either sum.
 
     Parameters
     ----------
     n_features : int, float or "cv", optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-        "cv" chooses the fewest whose held-out score is within one standard error of the best, by
-        five folds of one pass; the state is five times as large.
+        "cv" chooses the smallest number whose held-out score is within one standard error of the
+        best. One pass computes five folds; the state is five times as large.
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features` nor `threshold` is given.
@@ -57,8 +57,8 @@ class FisherFS(HeldOutSelector):
     optimum : {"score", "trace_ratio"}, default="score"
         The criterion; "trace_ratio" requires n_features.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
 
     Attributes
     ----------
@@ -67,15 +67,15 @@ class FisherFS(HeldOutSelector):
         within them, 0 if its class means are equal. "trace_ratio": s_bk - lambda s_wk, with lambda
         the largest ratio; s_bk or minus infinity if lambda is infinite.
     energy_ : ndarray of shape (n_features,)
-        The share of the p best features in the sum of s_bk / (s_bk + s_wk), which has the order of
-        the score, for p = 1, ..., n_features; in the sum of max(score, 0) for the trace ratio.
+        Entry p - 1 is the share of the p best features in the sum of s_bk / (s_bk + s_wk), which
+        has the order of the score; for the trace ratio, in the sum of max(score, 0).
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
-        With ``n_features="cv"``, the sum of the held-out scores of the p best features, for p = 1,
-        ..., n_features, and its standard error. They are those of `OCFS`, divided by the variance
-        of the feature. Otherwise empty.
+        With ``n_features="cv"``: entry p - 1 is the sum of the held-out scores of the p best
+        features, and its standard error; else empty. The scores are those of `OCFS`, divided by the
+        variance of the feature.
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -104,11 +104,11 @@ class FisherFS(HeldOutSelector):
 
     References
     ----------
-    Three different criteria are called Fisher's, and for a single feature all are the score. The
-    ratio of determinants: Yan et al. (2006), IEEE TKDE 18(3), section 2.2.2. The trace of a
-    quotient: Ye et al. (2005), IEEE TKDE 17(9). The ratio of traces: Yan et al. (2006b),
-    Information Sciences 176, section 2.3.2. The rounds for the ratio of sums: W. Dinkelbach, "On
-    Nonlinear Fractional Programming", Management Science 13(7), 1967.
+    Three criteria are called Fisher's; for a single feature, each of them is the score. The ratio
+    of determinants: Yan et al. (2006), IEEE TKDE 18(3), section 2.2.2. The trace of a quotient: Ye
+    et al. (2005), IEEE TKDE 17(9). The ratio of traces: Yan et al. (2006b), Information Sciences
+    176, section 2.3.2. The rounds for the ratio of sums: W. Dinkelbach, "On Nonlinear Fractional
+    Programming", Management Science 13(7), 1967.
 
     Examples
     --------
@@ -197,9 +197,8 @@ class ILDA(OnlineProjector):
     is no update for n <= 20. `transform` returns X W with the columns `v_j/|v_j|` of W, not
     centred.
 
-    ILDA converges slowly: eigenvalues of the ratio that are small compared to the first one take
-    many passes, and so do features of very different scale. Standardise dense data. The papers
-    could not run ILDA on RCV1; here the step is bounded, and no run diverged.
+    ILDA converges slowly: it needs many passes for directions whose eigenvalue is small compared to
+    the first one, and for features of very different scale. Standardise dense data.
 
     Parameters
     ----------
@@ -218,8 +217,8 @@ class ILDA(OnlineProjector):
     early_stopping : bool, default=False
         Ignore further samples once the movement was below `tol` for `patience` samples.
     orthonormalize : bool, default=False
-        Orthonormalise `components_`, first one first. The iterates themselves are orthonormal only
-        in the limit.
+        Orthonormalise `components_`, starting with the first one. The iterates themselves are
+        orthonormal only in the limit.
     passes : int, default=1
         Number of passes of `fit` over the samples.
     shuffle : bool, default=False
@@ -231,7 +230,7 @@ class ILDA(OnlineProjector):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; a component that has not started, before n = p samples, is zero.
+        direction is positive; components that have not started yet are zero.
     eigenvalues_ : ndarray of shape (n_components,)
         v_j'S_b v_j before v_j is normalised, which converges to the eigenvalue of S_w^-1 S_b.
     n_samples_still_ : int or None
@@ -257,7 +256,7 @@ class ILDA(OnlineProjector):
     Notes
     -----
     **Cost** per sample, for c classes and d features: O(nnz (p + c)) and O(c^2 p) operations
-    independent of d, instead of O(d (c + p) p) as printed; memory 8 d (p + c) bytes.
+    independent of d; memory 8 d (p + c) bytes.
 
     References
     ----------

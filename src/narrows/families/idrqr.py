@@ -82,38 +82,38 @@ class IDRQR(ExplainedProjector, Sequential):
     classes. This is regularised LDA in c dimensions: M holds the eigenvectors of (W + mu I)^-1 B.
     `transform` returns X G, not centred.
 
-    `fit` is the batch algorithm (Algorithm 1). `partial_fit` continues from it, or starts a stream,
-    by Algorithms 2 and 3, one sample at a time, so that batches do not matter. C and B are then
-    exact, W is approximate: the scatter of a sample is projected onto the span of the means at that
-    time, and is not corrected when the means move. The result depends on the order of the samples
-    and, through Q, on the order in which the classes appear (the diagonal of R is positive, which
-    determines the signs). `update="transport"` transforms W into each new basis. The result then
-    depends neither on the signs nor on the order of the classes, and the directions are mostly
-    closer to those of `fit`. `refresh` recomputes the exact W from the samples.
+    `fit` runs the batch algorithm (Algorithm 1). `partial_fit` continues from it, or starts a
+    stream, and learns one sample at a time (Algorithms 2 and 3), so that the result does not depend
+    on the batches. C and B are then exact, and W is approximate: the scatter of a sample is
+    projected onto the span of the means at that time, and is not corrected when the means move. The
+    result depends on the order of the samples and on the order in which the classes appear.
+    `update="transport"` transforms W into each new basis. The result then does not depend on the
+    order of the classes, and the directions are mostly closer to those of `fit`. `refresh`
+    recomputes the exact W from the samples.
 
     Parameters
     ----------
     n_components : int, optional
-        p, the number of directions. By default n_classes (fewer if the rank is lower). A given
-        number is the width on a stream from the first batch on; directions that are not available
-        yet are zero.
+        p, the number of directions. By default n_classes (fewer if the rank is lower). An explicit
+        number holds from the first batch of a stream on; directions that are not available yet are
+        zero.
     mu : float, default=0.5
-        Added to the diagonal of W, >= 0, in the squared units of X. W is a sum (not a mean) over
-        the samples. With 0, directions without scatter are omitted.
+        The ridge on the diagonal of W, >= 0, in the squared units of X. W is a sum (not a mean)
+        over the samples. With 0, directions without scatter are omitted.
     update : {"paper", "transport"}, default="paper"
         How `partial_fit` updates W.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The transpose of G, most discriminative direction first, with g'(n S_w + mu I)g = 1 in terms
-        of W; not orthogonal. The entry of largest magnitude in each direction is positive.
-        Directions that are not available (yet) are zero.
+        The transpose of G, most discriminative direction first, with M'(W + mu I)M = I; not
+        orthogonal. The entry of largest magnitude in each direction is positive. Directions that
+        are not available (yet) are zero.
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues of (W + mu I)^-1 B, descending. The c-th is 0, since the means do not differ
         in that direction; 0 for zero directions.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        The eigenvalues, divided by the sum of those of all directions, whatever n_components.
+        The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int
@@ -135,11 +135,10 @@ class IDRQR(ExplainedProjector, Sequential):
     Notes
     -----
     **Cost**, for c classes and d features: `fit` O(nnz c + c^2 d); `partial_fit` O(nnz c) and
-    O(c^3) per sample, instead of O(d c + c^3) as printed, and O(c^2 d) while a mean is within 1e-4
-    of the span of others; O(c^2 d) when attributes are read. Memory 16 d c bytes, and twice that
-    during `fit`. The updates equal those of the paper up to rounding, 1e-8 or better, also if a
-    mean nearly depends on others; a mean within 1e-10 of its length counts as dependent. The means
-    are not centred, so that an offset of the data changes the result.
+    O(c^3) per sample, and O(c^2 d) while a mean is within 1e-4 of the span of others; O(c^2 d) when
+    attributes are read. Memory 16 d c bytes, and twice that during `fit`. The updates equal those
+    of the paper up to rounding, also if the means are nearly linearly dependent. The means are not
+    centred, so that an offset of the data changes the result.
 
     References
     ----------
@@ -216,7 +215,7 @@ class IDRQR(ExplainedProjector, Sequential):
         Returns
         -------
         self : object
-            The estimator; with all samples its result is that of `fit`.
+            The estimator. With all samples, the result is that of `fit`.
 
         Raises
         ------

@@ -50,21 +50,21 @@ class KernelSRDA(InPasses, Ridged):
         space       W real
         schedule    exact behind a fixed map z, from all samples at once or batch by batch
 
-    where z(x) has `n_hidden` random functions of x, and x itself: ::
+    where z(x) consists of `n_hidden` random functions of x (hidden features) and of x itself: ::
 
-        "rbf"    (2 / m)^(1/2) cos((2 gamma)^(1/2) w'(x - o)), and the same with sin, for m / 2 w
-        "relu"   (2 / m)^(1/2) max(0, (2 gamma)^(1/2) w'(x - o) + v), for m w and v
+        "rbf"    (2 / m)^(1/2) cos((2 gamma)^(1/2) w'(x - o)), and sin likewise, for m/2 random w
+        "relu"   (2 / m)^(1/2) max(0, (2 gamma)^(1/2) w'(x - o) + v), for m random w and v
         x        (2 gamma)^(1/2) (x - o)
 
-    with random w and v of mean 0 and variance 1. S_b is the scatter of the class means of the z(x),
-    and C their covariance. Inner products of the functions of "rbf" converge to
-    ``exp(-gamma |x - y|^2)`` as m grows: this is kernel discriminant analysis without the n x n
-    matrix of a kernel. `transform` returns (z(x) - m)'W, where m is the mean of the z(x); if hidden
-    features are not used, it returns X W, not centred.
+    with w and v of mean 0 and variance 1, and a mean o of samples (see Notes). S_b is the scatter
+    of the class means of the z(x), and C their covariance. Inner products of the functions of "rbf"
+    converge to ``exp(-gamma |x - y|^2)`` as m grows: this is kernel discriminant analysis without
+    the n x n kernel matrix. `transform` returns (z(x) - m)'W, where m is the mean of the z(x); if
+    hidden features are not used, it returns X W, not centred.
 
     The result is computed from sums over the z(x), as for `SRDA`: batches in any order, merging,
-    decay and subtraction are exact for a fixed map z. Held-out samples decide the ridge, and
-    whether hidden features are used. If not, the result is that of `SRDA` on x.
+    decay and subtraction are exact for a fixed map z. Held-out samples determine the ridge, and
+    whether hidden features are used. Without hidden features, the result is that of `SRDA` on x.
 
     Parameters
     ----------
@@ -76,29 +76,29 @@ class KernelSRDA(InPasses, Ridged):
         The random functions.
     gamma : float or "auto", default="auto"
         The width of the kernel, > 0, in inverse squared units of X. "auto" is 0.15 divided by the
-        mean squared length of samples less their mean, the trace of their covariance.
+        mean squared length of the centred samples.
     alpha : float or {"cv", "scale"}, default="cv"
         The ridge, in the squared units of z: it is added to the scatter of all samples, which is a
-        sum. "scale" is the mean squared length of the z(x) less their mean. "cv" chooses
-        the ridge with held-out samples, as `SRDA` does.
+        sum. "scale" is the mean squared length of the centred z(x). "cv" chooses the ridge with
+        held-out samples, as `SRDA` does.
     folds : int, default=5
         The number of blocks of successive samples in the test for drift; see Notes.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
     random_state : int, RandomState instance or None, default=0
         Seed of the random functions.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_hidden + n_features)
-        The transpose of W, best direction first; not orthogonal. One number multiplies all of W,
-        such that the variance of the first dimension is 1. Where hidden features are not used,
-        of shape (n_components, n_features), and scaled as those of `SRDA`.
+        The transpose of W, best direction first; not orthogonal. W is scaled so that the variance
+        of the first dimension is 1. Without hidden features, the shape is (n_components,
+        n_features) and the scale is that of `SRDA`.
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        The eigenvalues, divided by the sum of those of all directions, whatever n_components.
+        The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
     uses_hidden_ : bool
         Whether hidden features are used.
     gamma_ : float
@@ -107,10 +107,10 @@ class KernelSRDA(InPasses, Ridged):
         The ridge.
     alphas_, alpha_scores_, alpha_errors_ : ndarray of shape (n_alphas,)
         The ridges that were compared, the mean log-likelihood of held-out samples with each, and
-        its standard error; without entries if there were no such samples.
+        its standard error; empty if there were no such samples.
     stats_ : object
-        The state, which adds up: ``a.stats_ - b.stats_`` for `fit_stats` removes the samples of b,
-        if a and b have one map. See `emptied`.
+        The state. If a and b have the same map (see `emptied`), ``fit_stats(a.stats_ - b.stats_)``
+        fits to the samples of a without those of b.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -124,7 +124,7 @@ class KernelSRDA(InPasses, Ridged):
 
     See Also
     --------
-    SRDA : The same without hidden features.
+    SRDA : Linear discriminant analysis, without hidden features.
     OnlineSRDA : A linear discriminant of any number of features, in one pass.
     sklearn.kernel_approximation.RBFSampler : Random features of the same kernel.
     sklearn.decomposition.KernelPCA : Components without labels, from all pairs of samples.
@@ -136,22 +136,21 @@ class KernelSRDA(InPasses, Ridged):
     attributes are read. Memory: 8 k^2 bytes, and three to four times as much while they are read. A
     model file holds half of that, and up to 2,000 samples.
 
-    **The map** consists of the seed, gamma, and o, the mean of the samples that it was made of: all
-    samples in `fit` (which goes through them twice, also in files and on clusters), the first 1,000
-    in `partial_fit`. It then stays as it is. Before that many, the samples themselves are kept.
-    Weights are sums of twelve uniform integers, so that a seed gives the same bits on every machine
-    and a model file has no matrix of weights. Estimators that were fitted by themselves have maps
-    of their own, and cannot be merged: fit one, or let it learn some samples, and let `emptied`
-    copies of it learn the other samples.
+    **The map** consists of the seed, gamma and o. `fit` reads the samples twice and computes o and
+    gamma from all of them. `partial_fit` computes them from the first 1,000 samples, which it
+    stores until then. The map does not change later. A seed gives the same w and v on every
+    machine. Estimators that were fitted separately have different maps and cannot be merged: fit
+    one, and let `emptied` copies learn the other samples.
 
-    **Linear or not**: up to 1,000 kept samples are subtracted from the sums and predicted, by both
-    alternatives, each with its own ridge. Hidden features are used if the log-likelihood of these
-    samples is higher with them by two standard errors of the difference. Samples that are held out
-    at random have neighbours in time among the others. So a test looks for drift: kept samples are
-    cut into `folds` blocks of time, for each class by itself, and predicted by those of the other
-    blocks, or as many random ones. Where blocks are harder to predict by ten standard errors, or
-    there is a `half_life`, hidden features are not used if they predict each block from those
-    before it worse than features alone do, by two standard errors.
+    **Linear or not**: up to 1,000 kept samples are subtracted from the sums and predicted with and
+    without hidden features, each with its own ridge. Hidden features are used if the log-likelihood
+    of these samples is higher with them by two standard errors of the difference. Random held-out
+    samples have neighbours in time among the other samples, so a second test looks for drift. The
+    kept samples of each class are divided into `folds` blocks of time. Each block is predicted from
+    the other blocks, and from as many random samples. If blocks are harder to predict by ten
+    standard errors, or there is a `half_life`, each block is also predicted from earlier blocks.
+    Hidden features are not used if they do this worse than the features alone, by two standard
+    errors.
 
     References
     ----------
@@ -283,7 +282,7 @@ class KernelSRDA(InPasses, Ridged):
     # -- learning -------------------------------------------------------------------------------
 
     def fit_stats(self, stats: Any) -> Self:
-        """Fit to a state instead of samples: `fit` of the samples it was made of, with its map."""
+        """Fit to a state instead of samples, with the map of the state."""
         name = type(self).__name__
         if not self._is_own(stats):
             raise TypeError(

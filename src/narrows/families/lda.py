@@ -43,49 +43,47 @@ class LDA(HeldOutDiscriminant):
     as mu tends to 0. `transform` returns X W, not centred.
 
     "regularized" is a function of sums (`ClassStats` with ``second="cross"``) for at most 8,192
-    features: batches in any order, merging and `fit` give one answer. The other forms, and more
-    features, need all samples at once.
+    features: batches in any order, merging and `fit` give the same result. The other forms, and
+    data with more features, need all samples at once.
 
     Parameters
     ----------
     n_components : int or "cv", optional
-        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). "cv" is
-        chosen by held-out samples, as for `SRDA`; "regularized" only.
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). "cv"
+        chooses the number with held-out samples, as `SRDA` does; "regularized" only.
     solver : {"regularized", "pca", "gsvd"}, default="regularized"
         The form of the criterion.
     mu : float or "cv", default=0.5
         Added to the diagonal of n S_w by "regularized", >= 0, in the squared units of X. n S_w is a
-        sum over the samples, so that mu matters less the more samples there are. "cv" is chosen by
-        held-out samples: the alpha that ``SRDA(alpha="cv")`` chooses, which gives the same
-        directions in another scale.
+        sum over the samples, so that mu has less effect the more samples there are. "cv" chooses
+        the ridge with held-out samples, as ``SRDA(alpha="cv")`` does; the directions are then the
+        same up to scale.
     pca_components : int, optional
-        Number of leading principal components of X - m that "pca" uses. By default the rank of
-        X - m_y, each sample minus its class mean (n - c for d >= n in general position), and the
-        components of X - m_y: with as many of X - m, S_w is nearly singular (faces of ORL, six for
-        each person: 0.34 and 0.50 of the others are recognised, and 0.96 and 0.98 with those of
-        X - m_y).
+        The number of leading principal components of X - m that "pca" uses. By default "pca" uses
+        all components of X - m_y instead, the samples minus their class means (n - c components for
+        d >= n in general position): with as many components of X - m, S_w is nearly singular.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The transpose of W, best direction first; of unit length in D, not orthogonal. The entry of
-        largest magnitude in each direction is positive.
+        The transpose of W, best direction first; W'D W = I, not orthogonal. The entry of largest
+        magnitude in each direction is positive.
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'D w of each direction, with n S_b for "regularized".
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        The eigenvalues, divided by the sum of those of all directions, whatever n_components; with
-        "pca", as scikit-learn's LDA has it if S_w is not singular.
+        The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
+        With "pca" these are the ratios of scikit-learn's LDA, if S_w is not singular.
     mu_ : float
         The mu of "regularized"; 0 for the other forms.
     mus_, mu_scores_, mu_errors_ : ndarray of shape (n_mus,)
         The values that ``mu="cv"`` compares, the mean log-likelihood of held-out samples with each,
-        and its standard error; without entries if mu was given.
+        and its standard error; empty if mu was given.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
-        With ``n_components="cv"``: entry p - 1 is 1 less the Brier score of held-out samples by the
-        first p directions, and its standard error; else without entries.
+        With ``n_components="cv"``: entry p - 1 is 1 minus the Brier score of held-out samples by
+        the first p directions, and its standard error; else empty.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -95,14 +93,14 @@ class LDA(HeldOutDiscriminant):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
-        of available directions, or S_w is singular and mu=0; or a parameter is "cv" where no
-        samples are kept.
+        of available directions, or S_w is singular and mu=0, or a parameter is "cv" and no samples
+        are kept.
     TypeError
         X is sparse; use `SRDA`.
 
     See Also
     --------
-    SRDA : The same directions with a ridge that is chosen, also of sparse samples.
+    SRDA : The same directions, also for sparse data, with a ridge chosen by default.
     IDRQR : Discriminant analysis in the span of the class means, also on a stream.
     FisherFS : Selection of features by the same ratio.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Classification, for n > d.
@@ -111,18 +109,17 @@ class LDA(HeldOutDiscriminant):
     -----
     **Cost**, for n samples and d features: the smaller of O(n d^2) and O(n^2 d). "regularized"
     learns dense samples on all cores, and takes O(d^3) when attributes are read; memory 8 d^2
-    bytes, and up to 2,000 samples, which calibrate `predict_proba`, choose what is "cv" and are
-    held by a model file. With mu chosen, reading takes 10 to 40 times as long.
-    The other forms decompose X by singular values; memory up to ten times that of X in double
-    precision.
+    bytes, and up to 2,000 samples, which calibrate `predict_proba` and choose the parameters that
+    are "cv"; model files contain them. With mu chosen, reading takes 10 to 40 times as long. The
+    other forms compute the SVD of X; memory up to ten times that of X in double precision.
 
-    **Accuracy**: from sums, n S_w is a difference, so that a ratio r has a relative error of about
-    r times the rounding of sums. A mu of less than the rounding of the scatter is replaced by that.
-    "pca" and "gsvd" keep all digits.
+    **Accuracy**: "regularized" computes n S_w as a difference of sums, so that a ratio r has a
+    relative error of about r times the rounding of the sums. A mu below the rounding of the scatter
+    is replaced by that rounding. "pca" and "gsvd" keep all digits.
 
-    Three different criteria are called Fisher's: the ratio of determinants (Yan et al. 2006, IEEE
-    TKDE), the trace of a quotient (Ye et al. 2005; this one), and the ratio of traces (Yan et al.
-    2006b, Information Sciences).
+    Three criteria are called Fisher's: the ratio of determinants (Yan et al. 2006, IEEE TKDE), the
+    trace of a quotient (Ye et al. 2005; this one), and the ratio of traces (Yan et al. 2006b,
+    Information Sciences).
 
     References
     ----------

@@ -60,10 +60,10 @@ class MMCFS(CriterionSelector):
     is the set of features with the largest margins s_bk - eps s_wk, the diagonal entries. At eps =
     0 this is `OCFS`.
 
-    In sparse data few features gain margin (have a positive score) at eps = 1, since a term varies
-    more within the classes than between them. Beyond those features the largest margins are the
-    ones nearest to 0, of the rarest terms, and MMCFS warns. A small eps, such as 0.1, still selects
-    informative features.
+    In sparse data few features gain margin (have a positive score) at eps = 1, since features vary
+    more within the classes than between them. The next largest margins are those of the rarest
+    features, which are nearest to 0; MMCFS warns if it selects them. A small eps, such as 0.1,
+    still selects informative features.
 
     Parameters
     ----------
@@ -80,15 +80,15 @@ class MMCFS(CriterionSelector):
     eps : float, default=1.0
         The weight of the scatter within the classes, >= 0.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         The margins s_bk - eps s_wk, in the squared units of X.
     energy_ : ndarray of shape (n_features,)
-        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
@@ -108,7 +108,7 @@ class MMCFS(CriterionSelector):
     Warns
     -----
     UserWarning
-        More features are requested than gain margin; `n_positive_` is their number.
+        More features are requested than have a positive margin (`n_positive_`).
 
     See Also
     --------
@@ -189,30 +189,30 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     where S_b is the scatter of the class means and S_w the scatter within the classes. The optimum
     consists of the leading eigenvectors of S_b - eps S_w. `transform` returns X W, not centred.
 
-    At most c - 1 directions of c classes gain margin (have a positive eigenvalue). With many
-    features nearly always all of these do; `n_positive_` is their number. Further directions lose
-    as little as possible. If the samples do not span all features, directions outside their span
-    lose nothing, but every projection onto them is 0. MMC therefore stays in the span of the
-    samples, and warns. At eps = 0 this is `OC`.
+    At most c - 1 directions of c classes gain margin, that is, have a positive eigenvalue; with
+    many features nearly always all c - 1 do. `n_positive_` is their number. MMC warns if more
+    directions are requested: these have the largest of the other eigenvalues in the span of the
+    samples. (Directions outside of this span have eigenvalue 0, but every projection onto them is
+    0.) At eps = 0 this is `OC`.
 
     Parameters
     ----------
     n_components : int, optional
-        p, the number of directions. By default n_classes - 1. A given number is the width on a
-        stream from the first batch on; directions that are not available yet are zero.
+        p, the number of directions. By default n_classes - 1. An explicit number holds from the
+        first batch of a stream on; directions that are not available yet are zero.
     eps : float or "cv", default=1.0
-        The weight of the scatter within the classes, >= 0. "cv" is chosen by held-out samples: see
-        Notes.
+        The weight of the scatter within the classes, >= 0. "cv" chooses the weight with held-out
+        samples: see Notes.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
     solver : {"auto", "cross", "bands"}, default="auto"
-        "cross" solves the eigenproblem from cross products. "bands" goes through the samples twice,
-        in constant memory, and finds the best W in the span of a map of few columns: see `SRDA`.
-        "auto" is "cross" for at most 8,192 features. With more, it is "bands" for sparse samples in
-        files or on a cluster, and otherwise finds W from all samples.
+        "cross" solves the eigenproblem from cross products. "bands" reads the samples twice, in
+        constant memory, and computes the best W in the span of a map with few columns: see `SRDA`.
+        "auto" is "cross" for at most 8,192 features. With more features, it is "bands" for sparse
+        samples in files or on a cluster, and otherwise computes W from all samples at once.
     head : int, default=3000
-        The number of features that "bands" keeps by themselves; fewer if there are fewer.
+        The number of single features in the map of "bands"; at most n_features are used.
     bands : int or "auto", default="auto"
         The number of bands of the other features.
 
@@ -224,12 +224,12 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     eigenvalues_ : ndarray of shape (n_components,)
         The eigenvalues of S_b - eps S_w (normalised by 1/n), descending.
     n_positive_ : int
-        The number of directions that gain margin, whatever n_components.
+        The number of directions that gain margin, for any `n_components`.
     eps_ : float
         The weight of the scatter within the classes.
     eps_values_, eps_scores_, eps_errors_ : ndarray of shape (n_values,)
         The weights that "cv" compares, the mean log-likelihood of held-out samples with each, and
-        its standard error; without entries if eps was given.
+        its standard error; empty if eps was given.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class.
     n_samples_seen_, n_features_in_ : int
@@ -239,15 +239,15 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the
-        dimension of the span of the samples, eps is "cv" where no samples are kept, or there are
-        more than 8,192 features in `partial_fit` of a model that was not fitted in bands.
+        dimension of the span of the samples, eps is "cv" and no samples are kept, or there are more
+        than 8,192 features in `partial_fit` of a model that was not fitted in bands.
 
     Warns
     -----
     UserWarning
         Fewer directions than requested gain margin with a given eps.
     ConvergenceWarning
-        The iteration was stopped; further directions may gain margin.
+        The iteration stopped early; further directions may gain margin.
 
     See Also
     --------
@@ -262,16 +262,16 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     **Cost**, for n samples and d features: with at most 8,192 features O(n d^2) to learn dense
     samples on all cores, O(d^3) when attributes are read, and 8 d^2 bytes; with fewer samples than
     features O(n^2 d). With more features, `fit` needs all samples: some tens of products with X and
-    X', O(nnz) each, by Lanczos; memory about 8 d (5 p + 20) bytes. If n is at most 1,000, an
-    eigenproblem of that size instead; one of up to 4,000 for directions beyond those that gain, or
-    if Lanczos does not converge. If n is larger, the directions beyond those that gain are
-    estimated from the space that the class means generate.
+    X', O(nnz) each, by Lanczos; memory about 8 d (5 p + 20) bytes. For n <= 1,000, an eigenproblem
+    of size n replaces Lanczos; for n <= 4,000 also if Lanczos does not converge, or for directions
+    that do not gain margin. For larger n, the latter are estimated from the space that the class
+    means generate.
 
-    **The choice of eps**: up to 2,000 samples are kept and held out in parts, as `SRDA` does. They
-    are classified by the n_classes - 1 leading directions of all others, as normal classes with a
-    common covariance, for each of six weights from 0.1 to 31.6. The weight is the one nearest to 1
-    whose mean log-likelihood is within half a standard error of the best. Reading takes 10 to 50
-    times as long.
+    **The choice of eps**: up to 2,000 samples are kept and held out in parts, as in `SRDA`. The
+    n_classes - 1 leading directions of the other samples classify them, assuming normal classes
+    with a common covariance, for each of six weights from 0.1 to 31.6. The weight is the one
+    nearest to 1 whose mean log-likelihood is within half a standard error of the best. Reading
+    takes 10 to 50 times as long.
 
     References
     ----------

@@ -55,7 +55,7 @@ class IMMC(OnlineProjector):
         The shift of all components, or of each, >= 0, in the squared units of X.
     deflate_shift : "auto" or bool, default="auto"
         Whether the shift of v_j excludes its projections on v_1, ..., v_{j-1}. "auto" excludes them
-        for theta="auto", and not, as in the papers, if theta is given.
+        for theta="auto", and includes them, as in the papers, if theta is given.
     tol : float, optional
         Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
         components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
@@ -66,8 +66,8 @@ class IMMC(OnlineProjector):
     early_stopping : bool, default=False
         Ignore further samples once the movement was below `tol` for `patience` samples.
     orthonormalize : bool, default=False
-        Orthonormalise `components_`, first one first. The iterates themselves are orthonormal only
-        in the limit.
+        Orthonormalise `components_`, starting with the first one. The iterates themselves are
+        orthonormal only in the limit.
     passes : int, default=1
         Number of passes of `fit` over the samples.
     shuffle : bool, default=False
@@ -79,7 +79,7 @@ class IMMC(OnlineProjector):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; a component that has not started, before n = p samples, is zero.
+        direction is positive; components that have not started yet are zero.
     eigenvalues_ : ndarray of shape (n_components,)
         `|v_j|` minus the mean of theta_j(n), with the same weights as in v_j. Converges to the
         eigenvalue of S_b - eps S_w (normalised by 1/n).
@@ -103,7 +103,7 @@ class IMMC(OnlineProjector):
 
     See Also
     --------
-    MMC : The exact solution, from all samples at once.
+    MMC : The exact solution.
     MMCFS : Selection of features by the same criterion.
     OC : The exact solution at eps = 0, also on a stream.
     sklearn.decomposition.IncrementalPCA : Incremental projection without labels.
@@ -112,7 +112,7 @@ class IMMC(OnlineProjector):
     -----
     **Cost** per sample, for c classes and d features: O(nnz (p + c)) and about 10 c^3 operations
     (for p = c) independent of d; memory 8 d (p + c) bytes. The iterates equal those of the papers'
-    tables up to rounding, 1e-6 or better: a large theta amplifies rounding.
+    tables up to rounding, which a large theta amplifies.
 
     References
     ----------

@@ -40,8 +40,8 @@ class OnlineSRDA(Classifier, Sequential):
         space       W real, one direction per class
         schedule    one step per sample
 
-    Let x be a sample of class k, t the indicator of its class, Q_k the energy sum w x_k^2 of each
-    feature so far, s2 the running mean of `|x|^2` and qb the weight of all samples. The step is
+    Let x be a sample, t the indicator of its class, Q_k the energy sum w x_k^2 of feature k so far,
+    s2 the running mean of `|x|^2` and qb the weight of all samples. The step is
 
         p = x / (s2 + Q),    e = (t - xW - b) / (1 + x'p + 1/(1 + qb)),
         W += p e',    b += e/(1 + qb),    Q += x^2,    qb += 1.
@@ -60,50 +60,52 @@ class OnlineSRDA(Classifier, Sequential):
         number gives the leading singular directions s_k u_k of W. On a stream there are p
         directions from the first batch on; those that are not available yet are zero.
     half_life : float, optional
-        The number of samples after which all sums count half: Q, qb, the mean of `|x|^2`, the mean
-        of the samples, class sums and weights, and the stored samples. W itself does not shrink,
-        but changes faster. For data that change.
+        The number of samples after which all sums are halved: Q, qb, the mean of `|x|^2`, the mean
+        of the samples, class sums and weights, and the weights of stored samples. W itself does not
+        decay, but changes faster. Use it for data that change.
     reservoir : int, default=2000
         The number of samples to store, balanced by class. They are used if the stream is sorted by
         class, for `polish`, and for probabilities. With 0, class sums are not stored either.
     polish : bool, default=True
-        Whether to improve the result with the stored samples when it is read: W is computed again
-        after a sorted stream or a `merge`, and the classifier is fitted again, if that predicts
-        left-out samples better. `transform` uses the latter only if there are ten times as many
-        stored samples as features. Set False for data that change if `half_life` is not set, since
-        the stored samples are old. The state does not change.
+        Whether to improve the result with the stored samples when it is read. W is computed again
+        after a sorted stream or a `merge`. The classifier is fitted again if that predicts held-out
+        samples better; `transform` uses the new fit only with ten times as many stored samples as
+        features. The state does not change. Set False for data that change without a `half_life`,
+        since the stored samples are outdated.
     loss : {"squared", "softmax", "auto"}, default="squared"
         The residuals are those of xW + b, or of its softmax, which suits classes that lie between
-        other classes. "softmax" expects one label per sample. "auto" learns both, in twice the time
-        and memory, and uses "softmax" if it predicts significantly more samples correctly before
-        they are learned.
+        other classes. "softmax" requires one label per sample. "auto" learns with both losses, in
+        twice the time and memory, and uses "softmax" if it predicts significantly more samples
+        correctly before they are learned.
     shuffle : bool, default=True
         Whether `fit` learns the samples in random order. `partial_fit` does not shuffle.
     random_state : int, RandomState or None, default=None
-        Seed of that order and, if it is an int, of the choice of samples to store and repeat.
+        Seed of the random order. An int also seeds the choice of samples to store and to repeat.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        W', as it is read, neither scaled nor signed. With fewer than one per class, the entry of
-        largest magnitude in each row is positive. Rows of missing components are zeros.
+        The transpose of W, not scaled. If `n_components` is set and smaller than the number of
+        classes, the entry of largest magnitude in each direction is positive. Directions that are
+        not available yet are zero.
     classes_, class_count_ : ndarray of shape (n_classes,)
-        Labels, sorted, and the weight of each (decayed, with a half-life); also the classes given
-        to `partial_fit`, with weight 0 until they are seen.
+        The sorted class labels, and the weight of each class, which decays with a `half_life`.
+        Classes given to `partial_fit` have weight 0 until they are seen.
     loss_ : str
         The loss in use.
     score_ : float
-        The share of samples that were predicted correctly before they were learned; with several
-        labels, whose best predicted label was correct. NaN before the first sample.
+        The share of samples that were predicted correctly before they were learned. With several
+        labels per sample, the most probable label counts. NaN before the first sample.
     score_window_ : float
-        The same over the last 1,000 samples; it starts again after `merge`.
+        `score_` over the last 1,000 samples; `merge` resets it.
     n_samples_seen_, n_features_in_ : int
         The number of samples learned, and of features.
 
     Raises
     ------
     ValueError
-        See `fit`; NaN, fewer than two classes, more components than classes.
+        See `fit`. X contains NaN, or there are fewer than two classes or fewer classes than
+        components.
 
     See Also
     --------
@@ -115,22 +117,23 @@ class OnlineSRDA(Classifier, Sequential):
     -----
     **Cost** per sample: 2 nnz c operations. Memory: d c numbers of the type of the first samples,
     float32 or float64, d c doubles for the class sums, d doubles, and the samples of the reservoir.
-    When read, with polish: O(m^3) for m samples in the reservoir.
+    With `polish`, O(m^3) when attributes are read, for m samples in the reservoir.
 
-    **Sorted streams**: kappa = (agree - chance)/(1 - chance), where agree is the share of samples,
-    among about 100, that have the class of the previous sample. If kappa is above 0.2, a stored
-    sample is learned again with probability kappa. If this happened for more than 5 % of the
-    samples, or if states of more than 200 features were merged, W is computed again when it is
-    read: by least squares in the span of W and of the class means in bands of features of equal
-    energy, from the class sums and the scatter of the stored samples within the classes.
+    **Sorted streams**: kappa = (agree - chance)/(1 - chance), where agree is the share of about the
+    last 100 samples that have the class of the previous sample, and chance is this share in random
+    order. If kappa is above 0.2, a stored sample is learned again with probability kappa. If this
+    happened for more than 5 % of the samples, or if states of more than 200 features were merged, W
+    is computed again when it is read, by least squares in the span of W and of the class means in
+    bands of features of equal energy, from the class sums and the scatter of the stored samples
+    within the classes.
 
     **Probabilities** are softmax((xW + b)/T). The temperature T maximises the likelihood of the
-    stored samples, each predicted without itself, which follows from its leverage.
+    stored samples, each predicted from the others (leave-one-out, by leverages).
 
-    With loss="softmax" e = t - softmax(xW + b) over the classes so far, `h = |e|^2/10`, and
-    `p = x / (s2/10 + Q)`, `e /= 1 + h (x'p + 1/(1/10 + qb))`, `b += e/(1/10 + qb)`,
-    `Q += h x^2`, `qb += h`. A weight w is not a repetition but one longer step:
-    `e *= w/(1 + w h (...))`, with h = 1 for squared loss, and w h instead of h in the sums.
+    With loss="softmax", e = t - softmax(xW + b) over the classes so far, `h = |e|^2/10`, and `p = x
+    / (s2/10 + Q)`, `e /= 1 + h (x'p + 1/(1/10 + qb))`, `b += e/(1/10 + qb)`, `Q += h x^2`, `qb +=
+    h`. A sample weight w gives one longer step instead of w steps: `e *= w/(1 + w h (...))`, with h
+    = 1 for squared loss, and w h instead of h in the sums.
 
     References
     ----------
@@ -180,7 +183,7 @@ class OnlineSRDA(Classifier, Sequential):
     @accepts_collections
     @atomic
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to the samples in one pass, in a random order unless `shuffle` is off.
+        """Fit to the samples in one pass, in random order unless ``shuffle=False``.
 
         Parameters
         ----------
@@ -222,9 +225,9 @@ class OnlineSRDA(Classifier, Sequential):
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
         classes : array-like of shape (n_classes,), optional
-            All labels that may occur, as classifiers of scikit-learn expect them in the first call.
-            Never needed: if given, other labels are an error, and `classes_` has them all, with
-            probability 0 until they are seen.
+            All labels that may occur. Never required, in contrast to scikit-learn; if given, other
+            labels raise an error, and `classes_` has all of them, with probability 0 until they are
+            seen.
 
         Returns
         -------
@@ -255,8 +258,8 @@ class OnlineSRDA(Classifier, Sequential):
         Returns
         -------
         X_r : ndarray of shape (n_samples, n_classes)
-            Row i is x(i)W(i), not polished; one column for each of `classes_` after the last
-            sample, whatever `n_components`.
+            Row i is x(i)W(i), without `polish`. There is one column for each of `classes_` after
+            the last sample; `n_components` has no effect.
 
         See Also
         --------
@@ -265,11 +268,11 @@ class OnlineSRDA(Classifier, Sequential):
         return self._learn(X, y, sample_weight, reducing=True)
 
     def merge(self, *others: Self) -> Self:
-        """Merge other estimators into this one, approximately: W weighted by the energy.
+        """Merge other estimators into this one, approximately.
 
-        W becomes sum (s2_k + Q_k) W_k / (s2 + Q), feature by feature. The result is not that of one
-        estimator that saw all samples. Class sums and scores are added up; reservoirs are merged
-        and balanced again.
+        For each feature, W becomes the mean of the estimators' W_k weighted by energy, sum (s2_k +
+        Q_k) W_k / (s2 + Q). The result is not that of one estimator that saw all samples. Class
+        sums and scores are added; reservoirs are merged and balanced again.
 
         Parameters
         ----------
@@ -283,7 +286,8 @@ class OnlineSRDA(Classifier, Sequential):
         Raises
         ------
         ValueError
-            Another method, other parameters (named), features, or form of labels.
+            The estimators differ in method, parameters (the message names them), features, or form
+            of labels.
 
         See Also
         --------
@@ -309,17 +313,17 @@ class OnlineSRDA(Classifier, Sequential):
 
     @property
     def loss_(self) -> str:
-        """The loss in use, "squared" or "softmax": with "auto" the one that is ahead so far."""
+        """The loss in use, "squared" or "softmax"; with "auto" the better one so far."""
         return "softmax" if self._chosen(self._state)[1] else "squared"
 
     @property
     def score_(self) -> float:
-        """The share of samples whose class was predicted before they were learned."""
+        """The share of samples that were predicted correctly before they were learned."""
         return self._chosen(self._state)[0].score
 
     @property
     def score_window_(self) -> float:
-        """The same over the last 1,000 samples."""
+        """`score_` over the last 1,000 samples."""
         return self._chosen(self._state)[0].score_of_window
 
     @property

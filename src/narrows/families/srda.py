@@ -31,9 +31,9 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
         schedule    exact, from all samples at once or batch by batch
 
     where S_b is the scatter of the class means and C the covariance of the n samples. The optimum
-    consists of the leading eigenvectors of the pair (S_b, C + alpha/n I). They are those of
-    regularised LDA, and solve the ridge regressions of responses that are constant on each class.
-    `transform` returns X W, not centred.
+    consists of the leading eigenvectors of the pair (S_b, C + alpha/n I). These are the directions
+    of regularised LDA, and solve ridge regressions of responses that are constant within each
+    class. `transform` returns X W, not centred.
 
     With at most 8,192 features, both matrices are computed from sums over the samples (`ClassStats`
     with ``second="cross"``). Batches in any order, merged estimators and a single `fit` then give
@@ -44,9 +44,9 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
 
         |(X - 1 m')w - t|^2 + alpha |w|^2
 
-    by at most `max_iter` steps of LSQR, and rotates the solutions to the order of the criterion.
-    `max_iter` acts as regularisation: one step spans the `OC` subspace; further steps approach LDA.
-    There is no warning if `tol` is not reached.
+    by at most `max_iter` steps of LSQR, and rotates the solutions so that the best directions come
+    first. `max_iter` acts as regularisation: one step spans the `OC` subspace; further steps
+    approach LDA. There is no warning if `tol` is not reached.
 
     ``solver="bands"`` reads the samples twice, in constant memory. The first pass determines a map
     P with orthonormal columns: the `head` features that `OCFS` would select, and an orthonormal
@@ -57,9 +57,10 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     Parameters
     ----------
     n_components : int or "cv", optional
-        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). A given
-        number holds on a stream from the first batch on; directions that are not available yet are
-        zero. "cv" chooses the number with held-out samples, for "cross" and "bands": see Notes.
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). An
+        explicit number holds from the first batch of a stream on; directions that are not available
+        yet are zero. "cv" chooses the number with held-out samples, for "cross" and "bands": see
+        Notes.
     alpha : float or {"auto", "scale", "cv"}, default="auto"
         The ridge, in the squared units of X. It is added to the scatter of all samples, which is a
         sum and not a mean. "scale" is the mean squared length of the centred samples. "cv" chooses
@@ -67,21 +68,21 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
         "scale" otherwise.
     solver : {"auto", "cross", "lsqr", "bands"}, default="auto"
         "cross" solves the eigenproblem from cross products, "lsqr" needs all samples at once, and
-        "bands" two passes over them. "auto" is "cross" for at most 8,192 features. With more, it is
-        "lsqr" for sparse samples in memory, "bands" for sparse samples in files or on a cluster,
-        and for dense samples "lsqr" or, for at most 8,192 of them, the same eigenproblem from their
-        inner products.
+        "bands" two passes over them. "auto" is "cross" for at most 8,192 features. With more
+        features, it is "lsqr" for sparse samples in memory and "bands" for sparse samples in files
+        or on a cluster. For dense samples it is "lsqr", or solves the eigenproblem from inner
+        products of at most 8,192 samples.
     max_iter : int, default=20
         The maximum number of LSQR steps for each response.
     tol : float, default=1e-8
         Relative tolerance on the residuals (LSQR's atol and btol) at which the steps end.
     head : int, default=3000
-        The number of single features in the map of "bands"; fewer if there are fewer.
+        The number of single features in the map of "bands"; at most n_features are used.
     bands : int or "auto", default="auto"
         The number of bands of the other features.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
     scale : {"mean", "within"}, default="mean"
         The length of the directions. With "within", W'(S_w + alpha/n I) W = I, with the scatter S_w
         within the classes. With "mean" these are multiplied by one number, so that the mean of
@@ -95,16 +96,16 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     eigenvalues_ : ndarray of shape (n_components,)
         w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        The eigenvalues r, divided by the sum of those of all directions, whatever n_components.
-        Those of scikit-learn's LDA are shares of r / (1 - r), the ratio to the scatter within.
+        The eigenvalues r, divided by the sum of all eigenvalues, not only the first `n_components`.
+        scikit-learn's LDA uses the ratios r / (1 - r) to the scatter within the classes instead.
     alpha_ : float
         The ridge.
     alphas_, alpha_scores_, alpha_errors_ : ndarray of shape (n_alphas,)
         The ridges that "cv" compares, the mean log-likelihood of held-out samples with each, and
-        its standard error; without entries if alpha was not chosen.
+        its standard error; empty if alpha was not chosen.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
-        With ``n_components="cv"``: entry p - 1 is 1 less the Brier score of held-out samples by the
-        first p directions, and its standard error; else without entries.
+        With ``n_components="cv"``: entry p - 1 is 1 minus the Brier score of held-out samples by
+        the first p directions, and its standard error; else empty.
     n_iter_ : int
         The number of LSQR steps of the slowest response; 1 where no steps are needed.
     classes_, class_count_ : ndarray of shape (n_classes,)
@@ -143,16 +144,16 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
 
     **The choice of alpha**: the state keeps up to 2,000 samples, those with the smallest hashes, so
     that order and merging do not matter. The first 1,000 of them are divided into parts of at most
-    a quarter of all samples. Each part is subtracted from the sums, and predicted by the other
-    samples with ten ridges, the powers of ten from 1e-7 to 100 times "scale". The ridge is the one
+    a quarter of all samples. Each part is subtracted from the sums and predicted from the other
+    samples, with ten ridges: "scale" times the powers of ten from 1e-7 to 100. The ridge is the one
     nearest to "scale" whose mean log-likelihood is within half a standard error of the best. Model
     files contain the kept samples.
 
     **The number of directions** with "cv": the kept samples are classified by the first p
-    directions of the other samples, for every p, with the ridge above. The number is the smallest
-    one whose Brier score, the mean of sum_j (P_j - [j = y])^2 with the probabilities P_j, is within
-    one standard error of the best. `predict` uses all directions. On a stream all directions are
-    used while no class has two samples.
+    directions of the other samples, for every p, with the ridge `alpha_`. The number is the
+    smallest one whose Brier score, the mean of sum_j (P_j - [j = y])^2 with the probabilities P_j,
+    is within one standard error of the best. `predict` uses all directions. On a stream all
+    directions are used while no class has two samples.
 
     **Reproducibility**: LSQR amplifies rounding errors, so that `components_` depend on the order
     of the samples, the machine and the number of threads.

@@ -41,15 +41,15 @@ class VarianceFS(CriterionSelector):
     threshold : float, optional
         Select the features with a score of at least `threshold`.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         The variance of each feature (normalised by 1/n), in the squared units of X.
     energy_ : ndarray of shape (n_features,)
-        The share of the p best scores in the sum of max(score, 0), for p = 1, ..., n_features.
+        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
@@ -102,7 +102,7 @@ class VarianceFS(CriterionSelector):
 
 
 class PCA(ExplainedProjector, CriterionCrossProjector):
-    """Principal component analysis, exact on a stream; `transform` does not centre.
+    """Exact principal component analysis, also on a stream.
 
     ::
 
@@ -111,17 +111,17 @@ class PCA(ExplainedProjector, CriterionCrossProjector):
         schedule    exact, from all samples at once or batch by batch
 
     where m is the mean of all samples x, and C their covariance. The optimum consists of the
-    leading eigenvectors of C. `transform` returns X W, not centred: subtract ``mean_ @ W`` for
-    scikit-learn's result, whose rows differ in sign at most. Labels are ignored.
+    leading eigenvectors of C. `transform` returns X W, not centred: subtract ``mean_ @ W`` for the
+    result of scikit-learn's PCA, up to the signs of the columns. Labels are ignored.
 
     Parameters
     ----------
     n_components : int, optional
-        p, the number of directions. By default the rank of C. A given number is the width on a
-        stream from the first batch on; directions that are not available yet are zero.
+        p, the number of directions. By default the rank of C. An explicit number holds from the
+        first batch of a stream on; directions that are not available yet are zero.
     half_life : float, optional
-        A sample that k samples have followed has weight 0.5^(k / half_life), so that old samples
-        are forgotten. By default nothing is forgotten.
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
 
     Attributes
     ----------
@@ -133,7 +133,8 @@ class PCA(ExplainedProjector, CriterionCrossProjector):
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The eigenvalues, divided by the trace of C: the share of the variance in each direction.
     mean_ : ndarray of shape (n_features,)
-        The mean of the samples, which `fit` of at most 8,192 features and `partial_fit` store.
+        The mean of the samples; available after `partial_fit`, and after `fit` with at most 8,192
+        features.
     n_samples_seen_, n_features_in_ : int
         Number of samples learned from, and of features.
 
@@ -232,9 +233,9 @@ class CCIPCA(OnlineProjector):
     n_components : int, default=2
         p, the number of directions, at most n_features.
     amnesic : float, default=0.0
-        a, >= 0: the additional weight of new samples, which lets old samples decay; 2 to 4 if the
-        first samples are not typical. Applied for n > 1 + a: before, the weight of the past would
-        not be positive.
+        The additional weight a >= 0 of new samples, with which old samples decay; 2 to 4 if the
+        first samples are not typical. It applies for n > 1 + a, so that the weight of earlier
+        samples is positive.
     tol : float, optional
         Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
         components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
@@ -245,8 +246,8 @@ class CCIPCA(OnlineProjector):
     early_stopping : bool, default=False
         Ignore further samples once the movement was below `tol` for `patience` samples.
     orthonormalize : bool, default=False
-        Orthonormalise `components_`, first one first. The iterates themselves are orthonormal only
-        in the limit.
+        Orthonormalise `components_`, starting with the first one. The iterates themselves are
+        orthonormal only in the limit.
     passes : int, default=1
         Number of passes of `fit` over the samples.
     shuffle : bool, default=False
@@ -258,7 +259,7 @@ class CCIPCA(OnlineProjector):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; a component that has not started, before n = p samples, is zero.
+        direction is positive; components that have not started yet are zero.
     eigenvalues_ : ndarray of shape (n_components,)
         `|v_j|`, which converges to the variance along the direction (normalised by 1/n).
     n_samples_still_ : int or None

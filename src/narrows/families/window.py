@@ -78,38 +78,37 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     ----------
     estimator : narrows estimator whose states add up
         OC, OCM, a selector, or SRDA, KernelSRDA, MMC, PCA or LDA(solver="regularized") for at most
-        8,192 features; without a `half_life`. It is not changed itself. The map of KernelSRDA is
-        made of all samples of the window.
+        8,192 features; without a `half_life`. It is not changed. The map of KernelSRDA is computed
+        from all samples of the window.
     samples : int, default=1000
         N, the number of samples in the window.
 
     Attributes
     ----------
     estimator_ : estimator
-        Fitted to the samples of the window, when it is first read.
+        The estimator, fitted to the samples of the window when this attribute is read.
     n_samples_seen_ : int
-        The number of samples seen, also those that have left the window.
+        The number of samples seen, including those that have left the window.
     n_features_in_ : int
         The number of features of X, of shape (n_samples, n_features).
 
     Raises
     ------
     ParameterError
-        An estimator of another kind, one with a half_life, more than 8,192 features for SRDA, LDA,
-        MMC or PCA, or samples that is not an integer >= 1.
+        The estimator is of another kind or has a half_life, there are more than 8,192 features for
+        SRDA, LDA, MMC or PCA, or `samples` is not an integer >= 1.
 
     See Also
     --------
-    OC : Supports `half_life`, with which old samples decay instead of leaving.
-    ClassStats : The states that are added up.
+    OC : Supports `half_life`, with which old samples decay instead.
+    ClassStats : The states that are added.
 
     Notes
     -----
     **Cost**: O(nnz + c d) for each batch; when the result is read, O(c d) for each of about 16
     pieces and a new sum of the piece that is leaving. Memory: a copy of the samples of the window,
     and 16 to 32 states. States of SRDA, LDA, MMC and PCA have 8 d^2 bytes, and take O(d^2) to learn
-    a sample and to add up; pieces of fewer than 256 samples, or d if that is more, hold these
-    samples instead.
+    a sample and to add; pieces of fewer than max(256, d) samples store the samples instead.
 
     References
     ----------
@@ -135,7 +134,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     @atomic
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget all samples, and fit to the last of these.
+        """Forget all earlier samples, and fit to the last samples of X.
 
         Parameters
         ----------
@@ -153,7 +152,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            What the estimator would raise. The window is then unchanged.
+            As for the estimator. The window is then unchanged.
 
         See Also
         --------
@@ -169,7 +168,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
     ) -> Self:
-        """Update with more samples; the oldest leave when the window is full.
+        """Update with more samples; the oldest samples leave a full window.
 
         Parameters
         ----------
@@ -180,7 +179,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
         classes : array-like of shape (n_classes,), optional
-            All labels that may occur. Never needed: if given, other labels of y are an error.
+            All labels that may occur. Never required; if given, other labels raise an error.
 
         Returns
         -------
@@ -189,11 +188,11 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            What the estimator would raise. The window is then unchanged.
+            As for the estimator. The window is then unchanged.
 
         See Also
         --------
-        fit : Forget all samples and fit to the last of new ones.
+        fit : Forget all earlier samples, and fit to new ones.
         """
         if classes is not None:
             check_among(classes, y, _NO_CLASSES, "Window")
@@ -233,7 +232,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Reduce samples by the estimator of the window.
+        """Reduce samples with the estimator of the window.
 
         Parameters
         ----------
@@ -243,7 +242,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         X_r : {ndarray, sparse matrix}
-            What `transform` of the estimator returns.
+            The result of `transform` of the estimator.
 
         See Also
         --------
@@ -279,7 +278,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array-like of str of shape (n_features,), optional
-            Names of all features; those seen in `fit`, or x0, x1, … if left out.
+            Names of all features; by default those seen in `fit`, or x0, x1, …
 
         Returns
         -------

@@ -22,7 +22,7 @@ from narrows.text.base import Vectoriser
 
 
 class Dataset:
-    r"""Files of one format as one data set, which can be iterated over again and again.
+    r"""Files of one format as one data set, for repeated iteration.
 
     Parameters
     ----------
@@ -31,20 +31,20 @@ class Dataset:
     options : Options
         How to read them.
     source : Source, optional
-        What a model remembers of the files that it was fitted to; `options` come first.
+        The source of a fitted model; `options` take precedence.
     part : FilePart, optional
-        The part to read of the only file. Errors name the line in the whole file.
+        The part of a single file to read. Errors name the line in the whole file.
 
     Attributes
     ----------
     format : Format
-        Their format.
+        The format of the files.
     is_text : bool
         Whether chunks hold texts instead of numbers.
     found : dict
-        The facts that a survey of the files found.
+        Properties of the files that a first search found.
     position, size : int
-        Bytes read so far in this pass, and in all (0 if unknown).
+        Bytes read so far in this pass, and total bytes (0 if unknown).
 
     Raises
     ------
@@ -54,7 +54,7 @@ class Dataset:
     See Also
     --------
     iter_chunks : Read files, or a table, in chunks; the function to use.
-    Source : What a model remembers of its files.
+    Source : How files become features, as stored in models.
 
     Notes
     -----
@@ -161,8 +161,8 @@ class Dataset:
     def resume_from(self, start: Position, input_continues: bool = False) -> None:
         """Let the next pass start after the chunk that ended at `start`.
 
-        The rows before are skipped, unless the input continues there (`input_continues`): a pipe
-        whose producer does not repeat them. The header of a CSV pipe is then a fact of `options`.
+        Earlier rows are skipped, unless the input continues there (`input_continues`): a pipe whose
+        producer does not repeat them. `options` then have the header of a CSV pipe.
         """
         self._start, self._line = start, start.line if input_continues else 0
 
@@ -177,7 +177,7 @@ class Dataset:
             self._stdin.store()
 
     def source(self, tfidf: Vectoriser | None = None) -> Source | None:
-        """Return what a model fitted to these files has to remember of them, after a pass."""
+        """Return the source that a model of these files stores, after a pass."""
         options = self.options
         label = None if self.format.labels_apart else options.label
         source = Source(

@@ -32,7 +32,7 @@ _MORE = {"vector": (str, None)}  # only where it was set
 
 @dataclass(frozen=True)
 class Source:
-    """How files became features, so that later files become the same ones.
+    """How files become features, so that later files give the same features.
 
     Parameters
     ----------

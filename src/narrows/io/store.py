@@ -76,7 +76,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     TypeError
-        If the estimator, or a step of the pipeline, is not one of this library, or has a parameter
+        If the estimator, or a step of the pipeline, does not belong to narrows, or has a parameter
         that cannot be stored.
     NotFittedError
         If the estimator is not fitted.
@@ -125,8 +125,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     DataError
-        If the file is not a model, is damaged, has a newer format, or holds arrays or parameters
-        that no fit produces.
+        If the file is not a model, is damaged, has a newer format, or contains invalid arrays or
+        parameters.
     OSError
         If the file cannot be read.
 

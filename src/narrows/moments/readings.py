@@ -62,7 +62,7 @@ class Readings:
     def sums(self) -> np.ndarray:
         """S_j, the sum of the samples of each class, of shape (n_classes, n_features); read-only.
 
-        This is an array also where the state stores its non-zeros alone.
+        This is a dense array, also if the state stores its non-zeros only.
         """
         return _read_only(self._raw_sums().toarray())
 
@@ -165,7 +165,7 @@ class Readings:
         return X if self._origin is None else X - self._origin
 
     def mean_square(self) -> float:
-        """Return the mean squared length of samples less their mean, the trace of C."""
+        """Return the mean squared length of the centred samples, the trace of C."""
         return float(self.variances(self.priors()).sum())
 
     def has(self, second: Any) -> bool:

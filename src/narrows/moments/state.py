@@ -111,16 +111,16 @@ class State(Algebra):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            n_samples may be 0. Sparse matrices of any format, unsorted, with duplicates or explicit
-            zeros, give what the same numbers give as an array.
+            n_samples may be 0. Sparse matrices of any format, also unsorted or with duplicates or
+            explicit zeros, give the same result as the dense array.
         y : array-like of shape (n_samples,), or {array, sparse matrix} of shape \
 (n_samples, n_classes)
-            Labels, new ones at any time; or a 0-1 indicator matrix, of which every
-            (sample, class) pair counts as a sample of its own.
+            Labels; new classes may appear at any time. Or a 0-1 indicator matrix, where every pair
+            of a sample and a class counts as a sample.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100; a weight of 2 stands for two equal samples.
         check_input : bool, default=True
-            False where X is known to be finite, float32 or float64, and CSR if sparse.
+            Set False if X is known to be finite, float32 or float64, and CSR if sparse.
 
         Returns
         -------
@@ -129,8 +129,8 @@ class State(Algebra):
         Raises
         ------
         ValueError
-            NaN or infinity, another number of features, labels that do not fit. The state is
-            then as it was before.
+            NaN or infinity, another number of features, or labels that do not fit. The state is
+            then unchanged.
 
         See Also
         --------
@@ -237,15 +237,15 @@ class State(Algebra):
 
     @classmethod
     def beside(cls, parts: Iterable[Self], in_memory: bool = True) -> Self:
-        """Return the state of all features from those of neighbouring ones, of the same samples.
+        """Combine states of neighbouring features of the same samples.
 
         Parameters
         ----------
         parts : iterable of ClassStats
             In the order of their features.
         in_memory : bool, default=True
-            If not, the numbers are put into temporary files, a part at a time, and read from these
-            when needed.
+            If False, the numbers are stored in temporary files, one part at a time, and read when
+            needed.
 
         See Also
         --------

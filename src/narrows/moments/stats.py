@@ -13,16 +13,15 @@ from narrows.moments.state import Second, State, checked_rows
 
 
 class ClassStats(State):
-    """Weights, sums and, on request, second moments of labelled samples.
+    """Class weights, class sums and optional second moments of labelled samples.
 
-    States add up: ``a + b`` is the state of both data sets together, ``a - b`` removes one of
-    them again, ``g * a`` scales all weights by g >= 0. So merging, unlearning, forgetting and
-    streaming are additions, and neither batches nor order matter.
+    States add up: ``a + b`` is the state of both data sets together, ``a - b`` is the state of a
+    without the samples of b, and ``g * a`` scales all weights by g >= 0. The result does not depend
+    on batches or order.
 
-    Sparse samples are stored as raw sums. Dense samples are measured from an origin, because raw
-    sums of squares lose every digit where the offset is large; what is read (``sums``, ``squares``,
-    ``means``) is always raw. The origin is near the mean of the first batch, and follows most of
-    the weight. A state of both is raw.
+    Dense samples are stored relative to an origin near their mean, since sums of squares of data
+    with a large offset lose all digits. States with sparse samples have no such origin. The
+    attributes (``sums``, ``squares``, ``means``) do not depend on the origin.
 
     Parameters
     ----------
@@ -30,13 +29,13 @@ class ClassStats(State):
         The number of features.
     second : {None, "total", "class", "cross"}, default=None
         Second moments: none, sums of squares over all samples ("total") or for each class
-        ("class"), or sums of the products of all pairs of features ("cross"), which at most 8,192
-        features may have.
+        ("class"), or sums of products of all pairs of features ("cross", for at most 8,192
+        features).
     presence : bool, default=False
-        Count the samples in which a feature is not zero, instead of adding values up. Explicit
-        zeros do not count.
+        Count the samples in which a feature is not zero, instead of summing values. Explicit zeros
+        do not count.
     kept : int, default=0
-        How many samples to keep: those with the smallest hashes, whatever their order.
+        The number of samples to keep: those with the smallest hashes, in any order.
     folds : int, optional
         K, from 2 to 1,000, the number of folds; none by default. Sample number i is in fold i mod
         K, with all its labels. The state is the sum of its folds; see Notes.
@@ -56,16 +55,16 @@ class ClassStats(State):
     Raises
     ------
     ValueError
-        NaN, samples or states with another number of features, states of different kinds, more
-        subtracted than was added, a factor below 0, or sums and weights that no float can hold.
+        X contains NaN, the number of features or the kind of the states differs, more is subtracted
+        than was added, a factor is negative, or sums or weights overflow.
     TypeError
-        Something other than a state added or subtracted.
+        The other operand is not a state.
 
     Warns
     -----
     UserWarning
-        By ``a - b`` of states with second moments: fewer than 6 digits of a variance are left,
-        because samples far from those that remain, or nearly all of the spread, were subtracted.
+        ``a - b`` leaves fewer than 6 digits of a variance, because samples far from the remaining
+        ones, or nearly all of the variance, were subtracted.
 
     See Also
     --------
@@ -73,31 +72,30 @@ class ClassStats(State):
 
     Notes
     -----
-    **Folds**: what is read of a state with folds is that of all samples; ``fold(k)`` returns the
-    state of one fold, ``without(k)`` that of all others, for cross-validation without a second
-    pass. Addition, subtraction, decay and storage work fold by fold. Samples are numbered from 0
-    in the order in which they are added, whatever the batches. The numbers continue in
-    ``emptied()`` copies, in ``fade``, and in ``a + b``, after as many samples as both have. ``a -
-    b`` needs the samples of b in the folds that they have in a: ``count_from(i)`` numbers them.
+    **Folds**: the attributes of a state with folds are those of all samples. ``fold(k)`` returns
+    the state of one fold, and ``without(k)`` that of all others, for cross-validation without a
+    second pass. Addition, subtraction, decay and storage work fold by fold. Samples are numbered
+    from 0 in the order in which they are added, in any batches. ``emptied()`` copies and ``fade``
+    continue the numbers; ``a + b`` continues them after the samples of both. ``a - b`` requires the
+    samples of b to be in the same folds as in a: set their numbers with ``count_from``.
 
     **Cost**: O(nnz) to update from sparse samples, O(n_samples n_features) from dense ones, with no
     array larger than the state. Memory: 8 n_classes n_features bytes, and 8 n_features or as much
     again for sums of squares. For sparse samples, a table of more than 4 million numbers is stored
-    as its non-zeros with their places, at about 12 bytes each, as long as that is smaller. K folds
+    as its non-zeros with their indices, at about 12 bytes each, as long as that is smaller. K folds
     take K times the memory.
 
     With "cross", O(n_samples n_features^2) from dense samples on all cores, O(n_samples z^2) from
-    sparse ones with z non-zeros each, and 8 n_features^2 bytes. Up to 256 samples, or n_features if
-    these are more, wait until their products are added; 512 in each of several folds. Products of
-    float32 samples are computed in single precision within blocks, and added up in double
-    precision.
+    sparse ones with z non-zeros each, and 8 n_features^2 bytes. Up to max(256, n_features) samples
+    are stored until their products are added; 512 in each of several folds. Products of float32
+    samples are computed in single precision within blocks, and added in double precision.
 
     References
     ----------
     The means and scatters that follow from it are those of Yan et al. (2006): J. Yan et al.,
     "Effective and Efficient Dimensionality Reduction for Large-Scale and Streaming Data
-    Preprocessing", IEEE TKDE 18(3), 2006, section 2.2, doi:10.1109/TKDE.2006.45. That states add up
-    is narrows' own.
+    Preprocessing", IEEE TKDE 18(3), 2006, section 2.2, doi:10.1109/TKDE.2006.45. The addition of
+    states is specific to narrows.
 
     Examples
     --------
@@ -143,13 +141,13 @@ class ClassStats(State):
         Parameters
         ----------
         states : iterable of ClassStats
-            At least two, of one kind and without folds. Narrower ones have zeros in the features
-            that they lack.
+            At least two states of one kind, without folds. States with fewer features are padded
+            with zeros.
 
         Returns
         -------
         stats : ClassStats
-            It shares nothing with the states. Further samples are numbered from their number on.
+            An independent copy. The numbers of further samples continue after those of the states.
 
         Raises
         ------
@@ -194,8 +192,8 @@ class ClassStats(State):
         Returns
         -------
         stats : ClassStats
-            Without folds; a copy. Its classes are all of those of this state, and those of which
-            the fold has no sample have weight 0.
+            A copy without folds. It has all classes of this state; classes without samples in the
+            fold have weight 0.
 
         Raises
         ------
@@ -228,7 +226,7 @@ class ClassStats(State):
         Returns
         -------
         stats : ClassStats
-            Without folds; a copy.
+            A copy without folds.
 
         Raises
         ------
@@ -257,10 +255,10 @@ class ClassStats(State):
         return new
 
     def count_from(self, first: int) -> Self:
-        """Give the next sample this number, which decides on its fold; in place.
+        """Set the number of the next sample, which determines its fold, in place.
 
-        A part of a stream is then in the same folds as it is in the state of the whole stream, for
-        ``whole - part``.
+        The samples of a part of a stream are then in the same folds as in the state of the whole
+        stream, as ``whole - part`` requires.
 
         Parameters
         ----------

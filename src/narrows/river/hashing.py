@@ -23,10 +23,10 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     Parameters
     ----------
     dicts : iterable of mapping
-        From names to values. A number is kept; a text becomes a feature ``name=text`` with value 1;
-        None is left out.
+        Dicts of names and values. A number is kept; a text becomes a feature ``name=text`` with
+        value 1; None is ignored.
     n_features : int, default=2**18
-        At most 2**31 - 1. Values whose names share a feature are added up.
+        At most 2**31 - 1. Values whose names share a feature are added.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     See Also
     --------
     batches : Batches of a stream of dicts, for `partial_fit`.
-    sklearn.feature_extraction.FeatureHasher : What hashes the names.
+    sklearn.feature_extraction.FeatureHasher : Hashes the names.
 
     Notes
     -----
@@ -88,7 +88,7 @@ def batches(
     Parameters
     ----------
     stream : iterable of (mapping, label)
-        Such as River's data sets.
+        For example a data set of River.
     rows : int, default=1000
         The number of samples in a batch; the last one may have fewer.
     n_features : int, default=2**18
@@ -108,7 +108,7 @@ def batches(
 
     See Also
     --------
-    rows_of : What hashes the dicts.
+    rows_of : Hash the dicts.
     OneByOne : One sample at a time, for River's pipelines.
 
     Notes

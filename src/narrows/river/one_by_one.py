@@ -37,8 +37,8 @@ _OF_RIVER = {  # what River reads of its estimators beside their methods
 class OneByOne(BaseEstimator):
     """An estimator with the methods of River's transformers and classifiers.
 
-    With an estimator that predicts, River takes it for both: the last step of a pipeline predicts,
-    and any other step transforms. With an estimator that does not predict it is a transformer.
+    If the estimator predicts, River treats it as a classifier in the last step of a pipeline, and
+    as a transformer in any other step. Otherwise it is a transformer.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class OneByOne(BaseEstimator):
         The number of hashed features; at most 8,192 for SRDA, LDA, MMC and PCA.
     batch : int, default=1
         The number of samples that `learn_one` collects and learns together. The reduction is
-        recomputed after each batch: with ``batch=100`` a sample of 170 words took a quarter of the
-        time, and the reduction is at most 99 samples behind.
+        recomputed after each batch: a larger batch takes less time per sample, and the reduction is
+        at most batch - 1 samples behind.
 
     Attributes
     ----------
@@ -69,9 +69,8 @@ class OneByOne(BaseEstimator):
     Notes
     -----
     **Cost** of a sample: some tenths of a millisecond of Python and hashing, and O(nnz) to learn;
-    after each batch O(c^2 d) for OC, O(c d) for a selector. `batches` takes a tenth of that, and
-    samples of a matrix, without hashing, a hundredth. If it is the last step of a pipeline, River
-    0.26 also calls `transform_one` for each sample that it learns, and does not use the result.
+    after each batch O(c^2 d) for OC, O(c d) for a selector. `batches` takes a tenth of that, and a
+    matrix, without hashing, a hundredth.
 
     Examples
     --------
@@ -140,7 +139,7 @@ class OneByOne(BaseEstimator):
     def learn_one(self, x: Row, y: Any) -> Self:
         """Learn a dict and its label, at once or with its batch; return self.
 
-        A batch that cannot be learned is left out, and the error is raised.
+        If a batch cannot be learned, it is dropped, and the error is raised.
         """
         self._start()
         self._batch.append((dict(x), y))
@@ -156,9 +155,9 @@ class OneByOne(BaseEstimator):
     def learn_many(self, X: Any, y: Any) -> Self:
         """Learn a pandas DataFrame and its labels at once; return self.
 
-        Samples that `learn_one` has collected are learned before. Columns are features as the
-        names of a dict are, and may differ between calls. Missing text is left out; missing numbers
-        are an error.
+        Samples that `learn_one` has collected are learned first. Column names are used like the
+        names of a dict, and may differ between calls. Missing text is left out; missing numbers are
+        an error.
         """
         rows = rows_of_frame(X, self.n_features, type(self).__name__)
         labels = y.tolist() if hasattr(y, "tolist") else list(y)
@@ -200,7 +199,7 @@ class OneByOne(BaseEstimator):
     def transform_one(self, x: Row) -> dict[str, Any]:
         """Return the reduced dict: the selected entries, or one number for each component.
 
-        Empty until the estimator can reduce.
+        Empty until the estimator can transform.
         """
         if not hasattr(self, "estimator_"):
             return {}
@@ -217,7 +216,7 @@ class OneByOne(BaseEstimator):
     def transform_many(self, X: Any) -> Any:
         """Return the reduced DataFrame: the selected columns, or one for each component.
 
-        Without columns until the estimator can reduce. Text that is not selected is None.
+        Without columns until the estimator can transform. Text that is not selected is None.
         """
         rows = rows_of_frame(X, self.n_features, type(self).__name__)
         if not hasattr(self, "estimator_"):

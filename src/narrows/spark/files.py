@@ -23,7 +23,7 @@ def fit_files(
     progress: bool = False,
     **reading: Any,
 ) -> Any:
-    """Fit an estimator to files, which executors of Spark read with the readers of narrows.
+    """Fit an estimator to files on a Spark cluster, with the readers of narrows.
 
     Parameters
     ----------
@@ -31,15 +31,15 @@ def fit_files(
         As for `fit`.
     files : sequence of str
         Paths or patterns such as ``"shards/*.parquet"``, of one format. One task reads each file,
-        or each part of about 64 MB of a large one, and has to find it under that name.
+        or each part of about 64 MB of a large file, under this path.
     session : SparkSession or str, optional
-        A session, or the URL of a master or of a Spark Connect server (``sc://host``), which is
-        then left again. By default the active session; if there is none, Spark is started with the
-        cores of this machine.
+        A session, or the URL of a master or of a Spark Connect server (``sc://host``); the session
+        of a URL is stopped at the end. By default the active session; if there is none, Spark is
+        started with the cores of this machine.
     vectoriser : Vectoriser, optional
         As for `fit`.
     progress : bool, default=False
-        Let a Spark that is started here show its progress on stderr.
+        Show progress on stderr, if Spark is started by this call.
     **reading
         How to read the files: ``label``, ``text``, ``vector``, ``split``, ``width``,
         ``zero_based``, ``chunk_rows`` and ``max_line_mb`` of `narrows.read.iter_chunks`.
@@ -55,7 +55,7 @@ def fit_files(
         A file is damaged, or its features differ from those of other parts. The message names the
         file and the line or row.
     ParameterError
-        As for `fit`, or the files have several formats.
+        As for `fit`, or the files differ in format.
     ConnectionError
         Spark does not start or answer.
 
@@ -86,7 +86,7 @@ def fit_files(
 def transform_files(
     estimator: Any, files: Sequence[str], output: str, session: Any = None, **reading: Any
 ) -> list[str]:
-    """Reduce files; executors of Spark read them with the readers of narrows and write Parquet.
+    """Reduce files to Parquet files on a Spark cluster, with the readers of narrows.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def transform_files(
     files : sequence of str
         As for `fit_files`; labels are not needed.
     output : str
-        A folder that all executors reach under that name, created if necessary. Each part of the
+        A folder that all executors reach under this path, created if necessary. Each part of the
         files that has samples becomes a Parquet file ``part-00000.parquet`` and so on, with the
-        labels. Other files in the folder stay.
+        labels. Other files in the folder are kept.
     session : SparkSession or str, optional
         As for `fit_files`.
     **reading

@@ -48,7 +48,7 @@ def fit(
     vectoriser: Vectoriser | None = None,
     progress: bool = False,
 ) -> Any:
-    """Fit an estimator to a DataFrame of Spark; each partition is learned where it is.
+    """Fit an estimator to the partitions of a Spark DataFrame on a cluster.
 
     ::
 
@@ -60,23 +60,23 @@ def fit(
         All selectors, OC, OCM and, for at most 8,192 features, SRDA, LDA, MMC and PCA give the
         result of a local fit, because their states add up; SRDA and MMC also for more features of
         sparse samples, in two passes (bands), and KernelSRDA in two passes. OnlineSRDA is merged
-        approximately. Other methods are refused with an error that names an alternative.
+        approximately. Other methods raise an error that names an alternative.
     df : pyspark.sql.DataFrame
-        Of a classic session or of Spark Connect, and no stream. It is computed once for each pass,
-        so cache it if that takes long and the method makes two.
+        A DataFrame of a classic session or of Spark Connect, not a stream. Spark computes it in
+        each pass: cache it if this takes long and the method makes two passes.
     features_col : str or sequence of str, optional
         A column of vectors (dense or sparse), of arrays of floats or of texts; or several columns
         of numbers, each of which is a feature, or of texts, which are joined by a newline. By
         default ``features`` if there is such a column, else the arrays ``indices`` and ``values``
         of sparse samples, else all other columns.
     label_col : str, default="label"
-        The column of labels: text, integers, or whole numbers such as those of a StringIndexer.
-        Where the method needs no labels, the column may be missing; with None, none is read.
+        The column of labels: text, integers, or whole numbers such as those of a StringIndexer. The
+        column may be missing if the method needs no labels; with None, no labels are read.
     weight_col : str, optional
         The column of weights, 0 or from 1e-100 to 1e100.
     vectoriser : Vectoriser, optional
-        Counts the terms of texts, in a pass of its own; `narrows.text.Tfidf` by default.
-        `narrows.text.HashedTfidf` numbers them without names.
+        Counts the terms of texts, in a separate pass; `narrows.text.Tfidf` by default. With
+        `narrows.text.HashedTfidf`, features have no names.
     progress : bool, default=False
         Show on stderr how many partitions are done.
 
@@ -88,7 +88,7 @@ def fit(
     Raises
     ------
     TypeError
-        `df` is no DataFrame of Spark, or a stream.
+        `df` is not a Spark DataFrame, or is a stream.
     DataError
         A column is missing or of another type, or holds a null, NaN or infinity, or vectors of
         different lengths. The message names the column, the partition and its row.
@@ -110,12 +110,11 @@ def fit(
 
     Notes
     -----
-    **Cost**: that of a local fit divided by the number of executor cores, beside what Spark takes
-    to compute `df` and to convert its rows. Each partition has one state, at most 8 c d bytes;
-    sums that may exceed 80 MB are cut by features, and a task adds up 64 MB, or two pieces.
+    **Cost**: that of a local fit divided by the number of executor cores, plus the time that Spark
+    takes to compute `df` and to convert its rows. Each partition has one state, at most 8 c d
+    bytes; sums that may exceed 80 MB are cut by features, and a task adds up 64 MB, or two pieces.
     The states of SRDA, LDA, MMC and PCA are not cut: 4 d^2 bytes. Executors keep the states in
-    memory or on disk until the fit ends. What Spark repeats, because a task failed, was slow or its
-    executor died, is counted once.
+    memory or on disk until the fit ends. Tasks that Spark repeats are counted once.
 
     Examples
     --------
@@ -188,7 +187,7 @@ def transform(
     estimator : narrows estimator
         A fitted estimator, wherever it was fitted.
     df : pyspark.sql.DataFrame
-        With the features of the fit; other columns stay.
+        A DataFrame with the features of the fit; other columns are kept.
     output_col : str, default="reduced"
         The new column: arrays of float64 if the features are arrays, else vectors, which are
         sparse if a selector picks features of sparse samples.
@@ -198,13 +197,13 @@ def transform(
     Returns
     -------
     df : pyspark.sql.DataFrame
-        Nothing is computed yet.
+        A lazy DataFrame with the new column.
 
     Raises
     ------
     DataError
-        A column is missing or of another type, or there is a column of that name. What is wrong in
-        a row is raised by Spark when it is computed, with the same message.
+        A column is missing or of another type, or there is a column of that name. Spark raises
+        errors in rows when it computes them, with the same message.
 
     See Also
     --------
@@ -244,9 +243,9 @@ def predict(
     Parameters
     ----------
     estimator : narrows estimator
-        A fitted one that predicts: SRDA, LDA, KernelSRDA or OnlineSRDA.
+        A fitted classifier: SRDA, LDA, KernelSRDA or OnlineSRDA.
     df : pyspark.sql.DataFrame
-        With the features of the fit; other columns stay.
+        A DataFrame with the features of the fit; other columns are kept.
     output_col : str, default="prediction"
         The new column, of labels as in the fit: long, double, boolean or string.
     probability_col : str, optional
@@ -258,7 +257,7 @@ def predict(
     Returns
     -------
     df : pyspark.sql.DataFrame
-        Nothing is computed yet.
+        A lazy DataFrame with the new column.
 
     Raises
     ------
@@ -274,7 +273,7 @@ def predict(
 
     Notes
     -----
-    **Cost**: each executor receives what classes are predicted by, 8 c d bytes.
+    **Cost**: each executor receives the classifier, 8 c d bytes.
 
     Examples
     --------

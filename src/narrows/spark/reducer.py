@@ -85,7 +85,7 @@ class Reducer(Estimator, _Columns, MLWritable, MLReadable):
     Parameters
     ----------
     estimator : narrows estimator
-        What is fitted; it stays unfitted itself. As for `fit`.
+        The estimator to fit, as for `fit`. It is not changed.
     featuresCol : str, default="features"
         The column of vectors, arrays of floats, or texts.
     labelCol : str, default="label"
@@ -100,7 +100,8 @@ class Reducer(Estimator, _Columns, MLWritable, MLReadable):
     Raises
     ------
     ParameterError
-        In `fit`: there is no estimator, or it cannot predict what it has to. Others as for `fit`.
+        In `fit`: there is no estimator, or a column for predictions is set and it does not predict.
+        Others as for `fit`.
 
     See Also
     --------
@@ -110,7 +111,7 @@ class Reducer(Estimator, _Columns, MLWritable, MLReadable):
     Notes
     -----
     **Cost**: that of `fit`. Each name is also a ``Param``, so that ``ParamGridBuilder`` and
-    ``CrossValidator`` choose between estimators, and between their parameters:
+    ``CrossValidator`` can choose between estimators and their parameters:
     ``addGrid(reducer.estimator, [OC(), SRDA(alpha=0.1)])``.
 
     ``write().overwrite().save(path)`` and ``Reducer.load(path)`` store the name of the estimator
@@ -166,12 +167,12 @@ class Reducer(Estimator, _Columns, MLWritable, MLReadable):
         return self._copyValues(model, {self.getParam("estimator"): model.getEstimator()})
 
     def write(self) -> Writer:
-        """Return what saves the stage."""
+        """Return the writer of the stage."""
         return Writer(self)
 
     @classmethod
     def read(cls) -> Reader:
-        """Return what loads a stage."""
+        """Return the reader of stages."""
         return Reader(cls)
 
 
@@ -181,7 +182,7 @@ class ReducerModel(Model, _Columns, MLWritable, MLReadable):
     Parameters
     ----------
     estimator : narrows estimator
-        A fitted one, wherever it was fitted.
+        A fitted estimator, wherever it was fitted.
 
     See Also
     --------
@@ -190,13 +191,13 @@ class ReducerModel(Model, _Columns, MLWritable, MLReadable):
 
     Notes
     -----
-    **Cost**: that of `transform` and `predict`. Columns are set as those of `Reducer`:
+    **Cost**: that of `transform` and `predict`. Set columns as for `Reducer`:
     ``model.set(model.outputCol, "z")``.
 
-    ``write().overwrite().save(path)`` stores the estimator as the model file
-    ``estimator.narrows`` in the folder, which `narrows.load` reads as well, beside the metadata of
-    Spark. Spark Connect cannot write such a file to HDFS or an object store; there the folder has
-    its bytes in Parquet, which only `ReducerModel.load` reads.
+    ``write().overwrite().save(path)`` stores the estimator as the model file ``estimator.narrows``
+    in the folder, which `narrows.load` also reads, and the metadata of Spark. Spark Connect cannot
+    write such a file to HDFS or an object store; there the folder contains its bytes in Parquet,
+    which only `ReducerModel.load` reads.
 
     Examples
     --------
@@ -225,10 +226,10 @@ class ReducerModel(Model, _Columns, MLWritable, MLReadable):
         return found
 
     def write(self) -> Writer:
-        """Return what saves the stage."""
+        """Return the writer of the stage."""
         return Writer(self)
 
     @classmethod
     def read(cls) -> Reader:
-        """Return what loads a stage."""
+        """Return the reader of stages."""
         return Reader(cls)

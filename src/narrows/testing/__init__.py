@@ -12,20 +12,20 @@ __all__ = ["Outcome", "check_method", "checks", "laws"]
 
 
 class Outcome(NamedTuple):
-    """What became of a law.
+    """The outcome of the check of a law.
 
     Parameters
     ----------
     law : str
         The name of the law.
     status : {"passed", "expected to fail", "not applicable"}
-        Whether the law holds, fails as expected, or needs what the estimator does not have.
+        Whether the law holds, fails as expected, or does not apply to the estimator.
     reason : str
         Why the law is expected to fail or not applicable; else "".
 
     See Also
     --------
-    check_method : Returns one for each law.
+    check_method : Check all laws that apply.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 def laws(estimator: Any) -> dict[str, str]:
-    """List all laws, with the reason why one does not apply to an estimator.
+    """List all laws, and why some do not apply to an estimator.
 
     Parameters
     ----------
@@ -50,18 +50,18 @@ def laws(estimator: Any) -> dict[str, str]:
     Returns
     -------
     reasons : dict of str to str
-        For the name of each law "" where it applies, or else why it does not.
+        By the name of each law, "" if it applies, else the reason why it does not.
 
     Raises
     ------
     TypeError
-        The estimator is a class, or does not have what every law needs.
+        The estimator is a class, or lacks a method that every law needs.
     ValueError
-        A clone has to be fitted, and cannot be.
+        A clone must be fitted, and its `fit` raises an error.
 
     See Also
     --------
-    check_method : Check all laws that apply, and what each of them needs and says.
+    check_method : Check all laws that apply; describes each law.
     checks : The laws that apply, one by one.
 
     Notes
@@ -96,14 +96,14 @@ def checks(
     estimator : estimator
         An instance whose parameters fit data of 60 samples, 7 features and 3 classes.
     expected_to_fail : dict of str to str, optional
-        Names of laws that the method does not promise, with the reason. Their checks raise
+        Names of laws that the method is not meant to keep, with the reason. Their checks raise
         `unittest.SkipTest` with the reason, which pytest shows; or AssertionError if the law holds.
     n_draws : int, default=12
-        How often data are drawn for a law, where they matter.
+        The number of random data sets for each law that depends on the data.
     random_state : int or None, default=0
-        Determines the data; None draws others each time. An error names the number.
+        Seed of the data; None draws different data each time. Errors name the seed.
     rtol : float, default=1e-9
-        By which part of the largest value in an array two results may differ.
+        The tolerated difference of two results, relative to the largest value of an array.
 
     Yields
     ------
@@ -115,16 +115,16 @@ def checks(
     Raises
     ------
     TypeError
-        The estimator is a class, or does not have what every law needs, or another argument has
+        The estimator is a class, or lacks a method that every law needs, or another argument has
         the wrong type.
     ValueError
         `expected_to_fail` names a law that does not exist, or that does not apply; or another
-        argument has a value that is not available.
+        argument has an invalid value.
 
     See Also
     --------
-    check_method : Check all laws at once, and what each of them needs and says.
-    laws : Which laws apply, and why others do not.
+    check_method : Check all laws at once; describes each law.
+    laws : List which laws apply, and why others do not.
 
     Notes
     -----
@@ -163,13 +163,13 @@ def check_method(
     estimator : estimator
         An instance whose parameters fit data of 60 samples, 7 features and 3 classes.
     expected_to_fail : dict of str to str, optional
-        Names of laws that the method does not promise, with the reason.
+        Names of laws that the method is not meant to keep, with the reason.
     n_draws : int, default=12
-        How often data are drawn for a law, where they matter.
+        The number of random data sets for each law that depends on the data.
     random_state : int or None, default=0
-        Determines the data; None draws others each time. An error names the number.
+        Seed of the data; None draws different data each time. Errors name the seed.
     rtol : float, default=1e-9
-        By which part of the largest value in an array two results may differ.
+        The tolerated difference of two results, relative to the largest value of an array.
 
     Returns
     -------
@@ -182,26 +182,25 @@ def check_method(
         Laws that apply do not hold, or one that is expected to fail does. The message names each
         law, the estimator, and what differs.
     TypeError
-        The estimator is a class, or does not have what every law needs, or another argument has
+        The estimator is a class, or lacks a method that every law needs, or another argument has
         the wrong type.
     ValueError
         The estimator cannot be fitted; `expected_to_fail` names a law that does not exist, or that
-        does not apply; or another argument has a value that is not available.
+        does not apply; or another argument has an invalid value.
 
     See Also
     --------
-    checks : The laws that apply, one by one, to parametrize tests.
-    laws : Which laws apply, and why others do not.
-    sklearn.utils.estimator_checks.check_estimator : The checks of scikit-learn, to be run too.
+    checks : Yield the laws that apply, to parametrize tests.
+    laws : List which laws apply, and why others do not.
+    sklearn.utils.estimator_checks.check_estimator : The checks of scikit-learn; run them too.
 
     Notes
     -----
-    Every law needs `fit(X, y)` and `transform(X)`, and what `sklearn.base.BaseEstimator` has:
-    `get_params`, `set_params` and tags. `fit` gives the same result each time: an estimator with
-    random steps has a parameter `random_state`, and it is set.
+    Every law needs `fit(X, y)`, `transform(X)`, and `get_params`, `set_params` and tags as in
+    `sklearn.base.BaseEstimator`. `fit` must give the same result each time: set `random_state` of
+    an estimator with random steps.
 
-    Laws read what else the estimator has, and do not apply or compare less where it is not
-    there:
+    Laws use the following parts of an estimator. Without these, they do not apply, or compare less:
 
     - All public attributes that end in "_", `get_support`, `get_feature_names_out`, `predict`,
       `predict_proba` and `decision_function`: laws that compare two estimators compare the values
@@ -225,9 +224,9 @@ def check_method(
       `target_tags.multi_output`, or `fit_stats`, for `multi_label`.
     - `save_and_load` is for the methods of narrows only.
 
-    What rounding may decide is not compared: `n_iter_`, `ranking_`, `n_positive_` where a value is
-    0, and what is selected where the last score is a tie, or at its limit (parameters `threshold`
-    and `energy`).
+    Results that depend on rounding are not compared: `n_iter_`, `ranking_`, `n_positive_` where a
+    value is 0, and what is selected where the last score is a tie, or at its limit (parameters
+    `threshold` and `energy`).
 
     The laws:
 

@@ -40,7 +40,7 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
         return hasattr(self, "n_documents_")
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
-        """Forget all texts and count the terms of others.
+        """Forget all earlier texts and count the terms of new texts.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
         ParameterError
             A parameter is out of range.
         ValueError
-            Anything but texts. The vectoriser is then unchanged.
+            X contains something other than texts. The vectoriser is then unchanged.
 
         See Also
         --------
@@ -109,7 +109,7 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
         Parameters
         ----------
         *others : vectoriser of the same class
-            They stay as they are. This one may be unfitted.
+            They are not changed. This one may be unfitted.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            Another class, or other settings.
+            The vectorisers differ in class or settings.
 
         See Also
         --------
@@ -146,7 +146,7 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
     __hash__ = None  # type: ignore[assignment]
 
     def transform(self, X: Iterable[str]) -> sparse.csr_array:
-        """Make samples of texts; unknown terms are ignored.
+        """Transform texts to samples; unknown terms are ignored.
 
         Parameters
         ----------
@@ -156,12 +156,12 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
         Returns
         -------
         X_new : csr_array of shape (n_samples, n_features)
-            The weights of the terms, each sample of length 1 or 0.
+            The weights of the terms; each sample has norm 1, or 0 without known terms.
 
         Raises
         ------
         NotFittedError
-            No texts were counted.
+            No texts were counted yet.
         ValueError
             Anything but texts.
 

@@ -19,7 +19,7 @@ MOST = 2**31 - 1  # features at most
 class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     """TF-IDF vectoriser with hashed features and additive document frequencies.
 
-    Each term's hash is its feature, for streams with an unknown vocabulary: memory is fixed,
+    The hash of a term is its feature, for streams with an unknown vocabulary. Memory is constant,
     features have no names, and terms with the same hash share a feature.
 
     Parameters
@@ -32,16 +32,16 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     Attributes
     ----------
     document_frequency_ : ndarray of shape (n_features,)
-        Number of texts that hold a term of each feature.
+        Number of texts that contain a term of each feature.
     n_documents_ : int
         Number of texts counted.
 
     Raises
     ------
     ParameterError
-        n_features out of range, or invalid stop words.
+        n_features is out of range, or stop words are invalid.
     ValueError
-        Anything but texts, or more subtracted than was counted.
+        X contains something other than texts, or more is subtracted than was counted.
 
     See Also
     --------
@@ -67,7 +67,7 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
 
     @property
     def document_frequency(self) -> np.ndarray:
-        """Number of texts that hold a term of each feature, of shape (n_features,)."""
+        """Number of texts that contain a term of each feature, of shape (n_features,)."""
         found = getattr(self, "document_frequency_", None)
         return np.zeros(self.n_features, dtype=np.int64) if found is None else found
 

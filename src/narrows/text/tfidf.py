@@ -17,20 +17,20 @@ from narrows.text.base import TOKEN, StopWords, Vectoriser, check
 class Tfidf(Vectoriser):
     """TF-IDF vectoriser with one feature per term and additive document frequencies.
 
-    Texts are lower-cased; tokens are runs of word characters, including single ones; a value is
-    (1 + ln tf) (ln((1 + n) / (1 + df)) + 1), and each sample is scaled to length 1.
+    Texts are converted to lower case. Tokens are runs of one or more word characters. A value is (1
+    + ln tf) (ln((1 + n) / (1 + df)) + 1), and each sample is scaled to norm 1.
 
     Parameters
     ----------
     stop_words : {"english"}, collection of str or None
         Words to ignore: scikit-learn's list, or your own.
     min_df : int
-        Terms in fewer texts get no feature. They are counted nevertheless.
+        Terms in fewer texts are counted, but have no feature.
 
     Attributes
     ----------
     document_frequency_ : Counter
-        Number of texts that hold each term.
+        Number of texts that contain each term.
     n_documents_ : int
         Number of texts counted.
     vocabulary_ : dict
@@ -43,9 +43,10 @@ class Tfidf(Vectoriser):
     Raises
     ------
     ParameterError
-        min_df below 1, or invalid stop words.
+        min_df is below 1, or stop words are invalid.
     ValueError
-        Anything but texts, no term in at least min_df texts, or more subtracted than was counted.
+        X contains something other than texts, no term is in at least min_df texts, or more is
+        subtracted than was counted.
 
     See Also
     --------
@@ -54,7 +55,8 @@ class Tfidf(Vectoriser):
 
     Notes
     -----
-    **Cost**: one pass over the words of each text, in scikit-learn; memory for each term.
+    **Cost**: one pass over the words of each text, in scikit-learn; memory proportional to the
+    number of terms.
 
     Features and their weights depend on all texts counted: count all texts first, with `fit`,
     `partial_fit` or `merge`, and transform afterwards. ``a + b`` and ``a - b`` return new
@@ -88,7 +90,7 @@ class Tfidf(Vectoriser):
 
     @property
     def document_frequency(self) -> Counter[str]:
-        """Number of texts that hold each term."""
+        """Number of texts that contain each term."""
         found: Counter[str] | None = getattr(self, "document_frequency_", None)
         return Counter() if found is None else found
 
@@ -130,7 +132,7 @@ class Tfidf(Vectoriser):
 
         See Also
         --------
-        transform : Make samples of texts.
+        transform : Transform texts to samples.
         """
         check_is_fitted(self)
         return self.terms
