@@ -113,19 +113,19 @@ def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", error=0.
             [("srda", 19, 0.895, 2.0), ("onlinesrda", 19, 0.893), ("oc", 50, 0.9)],
             ("onlinesrda", 19), ("srda",),
             "Use OnlineSRDA with 19 dimensions: within one standard error (0.010) of the best "
-            "result (accuracy 0.893 of 0.902, all 5,000 columns; svm). The data become 6.6 times "
+            "result (accuracy 0.893 of 0.902, all 5,000 features; svm). The data become 6.6 times "
             "smaller. SRDA ties.",
         ),
         (
             [("srda", 9, 0.95), ("oc", 3, 0.93), ("ocfs", 9, 0.945), ("lda", 9, 0.941)],
             ("srda", 9), ("ocfs", "lda"),
-            "Use SRDA with 9 dimensions: no result is better (accuracy 0.950; all 5,000 columns: "
+            "Use SRDA with 9 dimensions: no result is better (accuracy 0.950; all 5,000 features: "
             "0.902; svm). The data become 14 times smaller. OCFS, LDA tie.",
         ),
         (
             [("ocfs", 1, 0.5), ("oc", 5, 0.88), ("chi2", 200, 0.88)],
             ("oc", 5), (),
-            "No reduction is within one standard error (0.010) of all 5,000 columns. The most "
+            "No reduction is within one standard error (0.010) of all 5,000 features. The most "
             "accurate is OC with 5 dimensions (accuracy 0.880 of 0.902; svm). The data become 25 "
             "times smaller.",
         ),
@@ -279,7 +279,7 @@ def test_every_method_can_be_compared():
     ("arguments", "message"),
     [
         ({"methods": ["pcaa"]}, "got 'pcaa'"),
-        ({"classifiers": ["tree"]}, "expected classifiers of svm, knn, smo, got 'tree'"),
+        ({"classifiers": ["tree"]}, "expected a classifier, got 'tree'. Choose from knn, smo, svm"),
         ({"classifiers": ["svn"]}, "got 'svn'. Did you mean svm?"),
         ({"dims": [0]}, "expected dims to be integers >= 1"),
         ({"dims": []}, "expected dims to be integers >= 1"),
@@ -364,7 +364,7 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
         ("compare a.jsonl --methods pcaa", 2, "got 'pcaa'"),
         ("compare a.jsonl --dims few", 2, "--dims: expected integers separated by commas, got"),
         ("compare n.csv --min-df 2 --dims 1", 2, "--min-df: expected texts (.jsonl), got numbers"),
-        ("compare a.jsonl --classifier tree", 2, "expected classifiers of svm, knn, smo"),
+        ("compare a.jsonl --classifier tree", 2, "got 'tree'. Choose from knn, smo, svm"),
         (
             "compare a.jsonl --test a.jsonl --cv 3",
             2,

@@ -92,7 +92,7 @@ def demo(output: str, as_json: bool) -> None:
         raise ParameterError(f"{output}: expected {expected}, got another suffix. Change it.")
     lines = digits.run()
     table = digits.shown(lines)
-    heading = "Handwritten digits: 64 pixels, 10 classes; 1,437 to learn from, 360 held out"
+    heading = "Handwritten digits: 64 pixels, 10 classes; 1,437 for training, 360 held out"
     found = {"lines": [line.as_dict() for line in table], "picture": output}
     show(found, f"{heading}\n\n{table}", as_json)
     digits.picture(lines, output)

@@ -174,7 +174,7 @@ def check(
     for classifier in classifiers:
         if classifier not in CLASSIFIERS:
             raise ParameterError(
-                f"compare: expected classifiers of {', '.join(CLASSIFIERS)}, got {classifier!r}. "
+                f"compare: expected a classifier, got {classifier!r}. "
                 f"{did_you_mean(classifier, CLASSIFIERS)}"
             )
     whole = [isinstance(p, numbers.Integral) and not isinstance(p, bool) and p >= 1 for p in dims]

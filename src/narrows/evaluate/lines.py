@@ -101,11 +101,11 @@ class Recommendation:
     line : Line
         The reduction.
     best : Line
-        The most accurate line, of all columns or of a reduction.
+        The most accurate line, of all features or of a reduction.
     ties : tuple of str
         Other methods within one standard error of `best` with as many dimensions.
     all_columns : Line or None
-        The line of all columns with the same classifier.
+        The line of all features with the same classifier.
     """
 
     line: Line
@@ -160,7 +160,7 @@ class Recommendation:
 
 
 class Comparison(list[Line]):
-    """The lines of a comparison: all columns, then each method by dimensions and classifier.
+    """The lines of a comparison: all features, then each method by dimensions and classifier.
 
     Each `Line` has the names of the method and of the classifier, the number of dimensions, scores,
     times and the size of a reduced sample. `print` shows a table.
@@ -290,7 +290,7 @@ def _is_within(line: Line, best: Line) -> bool:
 
 
 def _named(line: Line) -> str:
-    count = _count(line.dimensions, "column" if line.method == ALL else "dimension")
+    count = _count(line.dimensions, "feature" if line.method == ALL else "dimension")
     return f"all {count}" if line.method == ALL else f"{title(line.method)} with {count}"
 
 
