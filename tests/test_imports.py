@@ -117,10 +117,10 @@ def test_the_house_has_a_dozen_rooms_and_three_modules():
 
 
 def test_no_module_is_long_without_a_reason():
-    """One of more than 400 lines says why in the first line of its docstring."""
+    """One of more than 450 lines says why in the first line of its docstring."""
     for name, path in MODULES.items():
         first, *rest = path.read_text().splitlines()
-        assert len(rest) < 400 or " because " in first, name
+        assert len(rest) < 450 or " because " in first, name
 
 
 def test_only_the_kernels_import_numba():

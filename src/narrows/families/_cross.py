@@ -265,7 +265,8 @@ class CrossProjector(RankedProjector, Additive):
             coef, intercept = rule(answer, counts, stats.mean @ answer.W)
             linear = answer.W @ coef, intercept
         best = Found.best(answer.W, answer.eigenvalues, self._size)
-        best.more, best.alpha, best.rule = answer.more, alpha, linear
+        best.more, best.rule = answer.more, linear
+        best.alpha = alpha if answer.alpha is None else answer.alpha
         return best
 
     def _of_solved(self, state: Solved) -> Directions:

@@ -15,7 +15,13 @@ from narrows.moments.cross import MOST
 from narrows.solve.centred import Centred
 from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
 from narrows.solve.exact import total_space, with_rule
-from narrows.solve.scatter import Answer, Scatter, discriminants, rank_within
+from narrows.solve.scatter import (
+    Answer,
+    Scatter,
+    discriminants,
+    discriminants_of_span,
+    rank_within,
+)
 
 _SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inverse are lost
 _ROUNDING = 1e-12  # relative: smaller differences of the class means are rounding
@@ -114,8 +120,10 @@ class LDA(HeldOutDiscriminant):
     other forms compute the SVD of X; memory up to ten times that of X in double precision.
 
     **Accuracy**: "regularized" computes n S_w as a difference of sums, so that a ratio r has a
-    relative error of about r times the rounding of the sums. A mu below the rounding of the scatter
-    is replaced by that rounding. "pca" and "gsvd" keep all digits.
+    relative error of about r times the rounding of the sums. If rounding makes n S_w + mu I
+    singular, a larger mu is used, which `mu_` shows. "pca" and "gsvd" keep all digits. With mu=0,
+    "pca" without `pca_components`, and "gsvd" with more samples than features, predictions do not
+    depend on the units of the features.
 
     Three criteria are called Fisher's: the ratio of determinants (Yan et al. 2006, IEEE TKDE), the
     trace of a quotient (Ye et al. 2005; this one), and the ratio of traces (Yan et al. 2006b,
@@ -190,12 +198,13 @@ class LDA(HeldOutDiscriminant):
         return is_cv(self.mu)
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        if not alpha:
-            S = S.spanned()
-            rank = rank_within(S)
-            if rank < len(S.C):
-                raise self._singular(rank, len(S.C))
-        return discriminants(S, alpha)
+        if alpha:
+            return discriminants(S, alpha)
+        S = S.spanned()
+        rank = rank_within(S)
+        if rank < len(S.C):
+            raise self._singular(rank, len(S.C))
+        return discriminants_of_span(S, alpha)
 
     def _singular(self, rank: int, of: int) -> ParameterError:
         return ParameterError(
@@ -225,8 +234,8 @@ class LDA(HeldOutDiscriminant):
 
     def _by_svd(self, A: Centred, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return ratios and directions from singular values: no scatter costs digits."""
-        n = A.shape[0]
-        Q, s, H, F = total_space(A)
+        n, given = A.shape[0], mu or (self.solver == "pca" and self.pca_components is not None)
+        Q, s, H, F = total_space(A, equal=not given)
         noise = rank_tolerance(F, s, n)  # F contains differences of samples of size s
         if self.solver == "regularized":
             rank = len(s) if mu else row_basis(F, n, noise).shape[1]

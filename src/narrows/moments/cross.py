@@ -39,7 +39,7 @@ from narrows.solve.sums import blocks, canonical, widened, with_values
 MOST = 8192  # features: 512 MB
 _IN_FOLD = 2 * FEW  # samples that wait in a fold, to which each batch adds a few
 COORDINATES = 16_384  # of samples behind a map: 2 GB
-_SINGLE = 2.0**-21  # of a sum of squares in single precision: its rounding
+_SINGLE = 2.0**-16  # of the mean of the sums of squares: the rounding of 0.2 in single precision
 
 
 class Cross:
@@ -58,13 +58,11 @@ class Cross:
         The samples that wait.
     rounding : ndarray of shape (n_features,), optional
         How far the diagonal may be off by the rounding of what was subtracted.
-    single : float
-        The trace of all products that were computed in single precision.
     most : int
         The limit of the number of features.
     """
 
-    names: ClassVar[tuple[str, ...]] = ("cross", "cross_rounding", "cross_single")
+    names: ClassVar[tuple[str, ...]] = ("cross", "cross_rounding")
     of: ClassVar[str] = " of squares"
     by_class: ClassVar[bool] = False
     separable: ClassVar[bool] = False
@@ -75,7 +73,6 @@ class Cross:
         products: np.ndarray | None = None,
         rows: tuple[Rows, ...] = (),
         rounding: np.ndarray | None = None,
-        single: float = 0.0,
         most: int = MOST,
     ):
         if n_features > most:
@@ -87,7 +84,7 @@ class Cross:
         self.n_features, self.most = n_features, most
         self._made_here = False  # the products, in an update
         self._held = products, rows  # replaced together, since a read may be interrupted
-        self.rounding, self.single = rounding, single
+        self.rounding = rounding
 
     @classmethod
     def empty(cls, n_features: int) -> Self:
@@ -122,14 +119,11 @@ class Cross:
             return
         room = self._room if batch.step == 1 else max(self._room, _IN_FOLD)
         if n + self._waiting <= room:
-            rows = to_wait(X, weight, origin, batch.X.shape[0] > FEW)
-            self.single += rows.single
-            self._held = self._held[0], (*self._held[1], rows)
+            self._held = self._held[0], (*self._held[1], to_wait(X, weight, origin))
             return
         products = self.summed(batch.in_place and self._made_here)
         for part in blocks(n, step(X)):
-            some = X[part] if sparse.issparse(X) else about(X[part], origin, X.dtype)
-            self.single += add(products, some, weight[part])
+            add(products, X[part] if sparse.issparse(X) else about(X[part], origin), weight[part])
         check_products(products)
         self._held, self._made_here = (products, ()), True
 
@@ -150,12 +144,11 @@ class Cross:
             self._held = mine, ()
         if other.rounding is not None:
             self._add_rounding(other.rounding)
-        self.single += other.single
 
     def clear(self, row: np.ndarray, empty: bool) -> None:
         """Remove the rounding that is left where the state is empty."""
         if empty:
-            self._held, self.rounding, self.single = (None, ()), None, 0.0
+            self._held, self.rounding = (None, ()), None
 
     def _add_rounding(self, more: np.ndarray) -> None:
         self.rounding = more if self.rounding is None else self.rounding + more
@@ -183,7 +176,6 @@ class Cross:
             products = products * weight
         new = self._like(products, tuple(Rows(r.X, r.weight * weight) for r in rows))
         new.rounding = None if self.rounding is None else self.rounding * weight
-        new.single *= weight
         return new
 
     def spread(self, row: np.ndarray, n_classes: int) -> Self:
@@ -193,7 +185,7 @@ class Cross:
     def widened(self, n_features: int) -> Self:
         """Return the moment with more features, which are 0."""
         more = n_features - self.n_features
-        new = type(self)(n_features, single=self.single, most=self.most)
+        new = type(self)(n_features, most=self.most)
         products, rows = self._held
         if products is not None:
             wide = np.zeros((n_features, n_features), order="F")
@@ -211,7 +203,7 @@ class Cross:
         kept = tuple(Rows(r.X[:, columns], r.weight) for r in rows)
         start, stop, _ = columns.indices(self.n_features)
         rounding = None if self.rounding is None else self.rounding[columns]
-        return type(self)(stop - start, products, kept, rounding, self.single, self.most)
+        return type(self)(stop - start, products, kept, rounding, self.most)
 
     @classmethod
     def beside(cls, parts: Sequence[Self], in_memory: bool) -> Self:
@@ -220,7 +212,7 @@ class Cross:
         return part._like(*part._held)
 
     def _like(self, products: np.ndarray | None, rows: tuple[Rows, ...]) -> Self:
-        return type(self)(self.n_features, products, rows, self.rounding, self.single, self.most)
+        return type(self)(self.n_features, products, rows, self.rounding, self.most)
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -237,8 +229,7 @@ class Cross:
         rows = groups(self._held[1])
         if self._held[0] is not None or len(rows) != 1 or self._waiting >= self.n_features:
             return None
-        X, weight = rows[0]
-        return Rows(X.astype(np.float64, copy=False), weight)
+        return rows[0]
 
     def diagonal(self) -> np.ndarray:
         """Return the sums of squares, of shape (n_features,)."""
@@ -249,10 +240,10 @@ class Cross:
                 squares += r.squares
         return squares
 
-    def noise(self) -> float:
-        """Return the size up to which eigenvalues of G may be rounding."""
-        lost = 0.0 if self.rounding is None else float(self.rounding.sum())
-        return float(NOISE * self.diagonal().sum() + lost + _SINGLE * self.single)
+    def noise(self) -> np.ndarray:
+        """Return how far each sum of squares may be off by rounding, of shape (n_features,)."""
+        noise = NOISE * self.diagonal()
+        return noise if self.rounding is None else noise + self.rounding
 
     def total(self) -> TotalSquares:
         """Return what ``second="total"`` holds."""
@@ -280,7 +271,7 @@ class Cross:
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return it as named arrays: the columns of the lower triangle, one after the other."""
         G, d = self._held[0], self.n_features
-        arrays = {"cross_width": np.array(d), "cross_single": np.array(self.single)}
+        arrays = {"cross_width": np.array(d)}
         if G is not None:
             columns = [G[k:, k] for k in range(d)]
             arrays["cross"] = np.concatenate(columns) if columns else np.zeros(0)
@@ -305,8 +296,10 @@ class Cross:
                 start += d - k
         rounding = None if rounding is None else np.array(rounding)
         most = MOST if d <= MOST else COORDINATES
-        rows = rows_from_arrays(arrays, d)
-        return cls(d, G, rows, rounding, float(arrays["cross_single"]), most)
+        new = cls(d, G, rows_from_arrays(arrays, d), rounding, most)
+        if arrays.get("cross_single"):
+            new._add_rounding(np.full(d, _SINGLE * float(arrays["cross_single"]) / d**2))
+        return new
 
     # -- inside -------------------------------------------------------------------------------
 
@@ -347,7 +340,7 @@ def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool
 
 _SCHEMA = {
     "cross_width": Field("i8", (), between(0, COORDINATES)),
-    "cross_single": Field("f8", (), NOT_NEGATIVE),
+    "cross_single": Field("f8", (), NOT_NEGATIVE, optional=True),  # of 0.2: the trace of products
     "cross": Field("f8", ("t",), FINITE, optional=True),
     "cross_rounding": Field("f8", ("d",), NOT_NEGATIVE, optional=True),
     **ROWS,

@@ -13,10 +13,8 @@ from scipy.linalg import blas
 from narrows.moments.table import Table
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Field, between
 from narrows.solve.sums import (
-    BLOCK,
     HUGE,
     TINY,
-    blocks,
     check_not_tiny,
     sum_of_squares,
     too_large,
@@ -26,7 +24,6 @@ from narrows.solve.threads import CORES, each
 
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
-_LOW, _HIGH = 1e-30, 1e30  # of sums of squares in single precision
 _MANY = 1 << 21  # products that are worth several threads
 # the time of a product, where both features are scattered in a sample 1: one of them, and none
 _BESIDE, _BLAS = 1 / 8, 1 / 50
@@ -35,80 +32,57 @@ _BESIDE, _BLAS = 1 / 8, 1 / 50
 class Rows(NamedTuple):
     """Samples about the origin whose products are not summed yet, and their weights."""
 
-    X: Any  # ndarray or csr_array of shape (n_samples, n_features), float64, or float32 if dense
+    X: Any  # ndarray or csr_array of shape (n_samples, n_features), float64
     weight: np.ndarray
-
-    @property
-    def form(self) -> str:
-        """Of which kind X is."""
-        return self.X.dtype.char if isinstance(self.X, np.ndarray) else "sparse"
 
     @property
     def squares(self) -> np.ndarray:
         """The weighted sums of the squares of each feature."""
-        if self.form == "sparse":
-            squares: np.ndarray = self.weight @ self.X.power(2)
-            return squares
-        return self.weight @ self.X.astype(np.float64, copy=False) ** 2
-
-    @property
-    def single(self) -> float:
-        """The trace of the products that will be computed in single precision."""
-        return float(self.squares.sum()) if self.form == "f" else 0.0
+        squares: np.ndarray = self.weight @ (
+            self.X.power(2) if sparse.issparse(self.X) else self.X**2
+        )
+        return squares
 
 
 def groups(rows: Sequence[Rows]) -> list[Rows]:
-    """Return the samples of each form together."""
+    """Return the dense samples together, and the sparse ones."""
     found = []
-    for form in ("d", "f", "sparse"):
-        some = [r for r in rows if r.form == form]
+    for is_sparse in (False, True):
+        some = [r for r in rows if sparse.issparse(r.X) == is_sparse]
         if len(some) > 1:
-            stack: Any = sparse.vstack if form == "sparse" else np.vstack
+            stack: Any = sparse.vstack if is_sparse else np.vstack
             X = stack([r.X for r in some])
             weight = np.concatenate([r.weight for r in some])
-            some = [Rows(X.tocsr() if form == "sparse" else X, weight)]
+            some = [Rows(X.tocsr() if is_sparse else X, weight)]
         found += some
     return found
 
 
-def to_wait(X: Any, weight: np.ndarray, origin: np.ndarray | None, single: bool) -> Rows:
-    """Return samples about the origin, whose squares are in range.
-
-    With `single`, dense ones stay in single precision where they are, if their squares are well in
-    its range.
-    """
+def to_wait(X: Any, weight: np.ndarray, origin: np.ndarray | None) -> Rows:
+    """Return samples about the origin, whose squares are in range."""
     if not sparse.issparse(X):
-        given = X
-        X = about(given, origin, X.dtype if single else np.float64)
-        if X.dtype == np.float32 and not _LOW < sum_of_squares(X) * max(weight.max(), 1.0) < _HIGH:
-            X = about(given, origin, np.float64)
-    if X.dtype != np.float32:
-        check_range(X, float(weight.max()))
+        X = about(X, origin)
+    check_range(X, float(weight.max()))
     return Rows(X, weight)
 
 
-def add(G: np.ndarray, X: Any, weight: np.ndarray) -> float:
-    """Add w x x' of each sample, in place; return the trace of what is in single precision."""
+def add(G: np.ndarray, X: Any, weight: np.ndarray) -> None:
+    """Add w x x' of each sample, in place."""
     if sparse.issparse(X):
-        return _add_sparse(G, X, weight)
-    if (weight != 1).any():
-        X = X * np.sqrt(weight).astype(X.dtype)[:, None]
-    with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
-        if X.dtype == np.float32:
-            products = blas.ssyrk(1.0, X.T, lower=1)
-            G += products
-            return float(products.trace(dtype=np.float64))
-        if X.size:
+        _add_sparse(G, X, weight)
+    elif X.size:
+        if (weight != 1).any():
+            X = X * np.sqrt(weight)[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
             blas.dsyrk(1.0, X.T, beta=1.0, c=G, lower=1, overwrite_c=1)
-    return 0.0
 
 
-def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> float:
+def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
     """Add the products of sparse samples; the last features may be there in most of them."""
     k = _first_filled(X)
     if k == X.shape[1]:
         _add_scattered(G, X, weight)
-        return 0.0
+        return
     if (weight != 1).any():
         X = with_values(X, X.data * np.repeat(np.sqrt(weight), np.diff(X.indptr)))
     thin, filled = X[:, :k], X[:, k:].toarray()
@@ -116,7 +90,6 @@ def _add_sparse(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> float
     G[k:, :k] += (thin.T @ filled).T
     with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
         G[k:, k:] += blas.dsyrk(1.0, filled.T, lower=1)
-    return 0.0
 
 
 def _add_scattered(G: np.ndarray, X: sparse.csr_array, weight: np.ndarray) -> None:
@@ -150,27 +123,16 @@ def _first_filled(X: sparse.csr_array) -> int:
     return int((thin**2 / 2 + _BESIDE * thin * filled + _BLAS * filled**2).argmin())
 
 
-def about(X: np.ndarray, origin: np.ndarray | None, dtype: Any) -> np.ndarray:
-    """Return a copy of samples about the origin; the differences are of double precision."""
-    if origin is None:
-        return X.astype(dtype)
-    if X.dtype != dtype or dtype == np.float64:
-        return (X - origin).astype(dtype, copy=False)
-    near = origin.astype(dtype)
-    rest = (origin - near).astype(dtype)
-    found = np.empty(X.shape, dtype)
-    for rows in blocks(len(X), max(1, BLOCK // max(1, X.shape[1]))):  # what a cache holds
-        np.subtract(X[rows], near, out=found[rows])  # exact for samples near the origin
-        found[rows] -= rest
-    return found
+def about(X: np.ndarray, origin: np.ndarray | None) -> np.ndarray:
+    """Return a copy of samples about the origin, in double precision."""
+    return X.astype(np.float64) if origin is None else X - origin
 
 
 def step(X: Any) -> int:
     """The number of samples in a block."""
     if sparse.issparse(X):
         return max(1, _BLOCK * X.shape[0] // max(1, X.nnz))
-    size = _BLOCK if X.dtype == np.float64 else 4 * _BLOCK
-    return max(FEW, size // max(1, X.shape[1]))
+    return max(FEW, _BLOCK // max(1, X.shape[1]))
 
 
 def check_range(X: Any, heaviest: float) -> None:
@@ -209,36 +171,36 @@ def one_row(values: np.ndarray) -> Table:
 ROWS = {
     "cross_weight": Field("f8", ("b",), NOT_NEGATIVE, optional=True),
     "cross_rows": Field("f8", ("b", "d"), FINITE, optional=True),
-    "cross_short_weight": Field("f8", ("a",), NOT_NEGATIVE, optional=True),
+    "cross_short_weight": Field("f8", ("a",), NOT_NEGATIVE, optional=True),  # of 0.2
     "cross_short_rows": Field("f4", ("a", "d"), FINITE, optional=True),
     "cross_sparse_weight": Field("f8", ("s",), NOT_NEGATIVE, optional=True),
     "cross_indptr": Field("i8", ("s+1",), between(0, 2**53), optional=True),
     "cross_indices": Field("i8", ("e",), between(0, "d"), optional=True),
     "cross_data": Field("f8", ("e",), FINITE, optional=True),
 }
-_NAMES = {"d": "cross", "f": "cross_short"}
+_DENSE = ("cross", "cross_short")
 
 
 def rows_to_arrays(rows: Sequence[Rows]) -> dict[str, np.ndarray]:
     """Return samples that wait as named arrays."""
     arrays: dict[str, np.ndarray] = {}
     for r in groups(rows):
-        if r.form == "sparse":
+        if sparse.issparse(r.X):
             arrays["cross_sparse_weight"] = r.weight
             arrays["cross_indptr"] = r.X.indptr.astype(np.int64)
             arrays["cross_indices"] = r.X.indices.astype(np.int64)
             arrays["cross_data"] = r.X.data
         else:
-            arrays[f"{_NAMES[r.form]}_weight"] = r.weight
-            arrays[f"{_NAMES[r.form]}_rows"] = np.ascontiguousarray(r.X)
+            arrays["cross_weight"] = r.weight
+            arrays["cross_rows"] = np.ascontiguousarray(r.X)
     return arrays
 
 
 def rows_from_arrays(arrays: Mapping[str, np.ndarray], d: int) -> tuple[Rows, ...]:
     """Return the samples of `rows_to_arrays`, which fit `ROWS`."""
     rows = [
-        Rows(np.array(arrays[f"{name}_rows"]), np.array(arrays[f"{name}_weight"]))
-        for name in _NAMES.values()
+        Rows(arrays[f"{name}_rows"].astype(np.float64), np.array(arrays[f"{name}_weight"]))
+        for name in _DENSE
         if f"{name}_rows" in arrays
     ]
     if "cross_data" in arrays:
@@ -250,7 +212,7 @@ def rows_from_arrays(arrays: Mapping[str, np.ndarray], d: int) -> tuple[Rows, ..
 
 def are_complete(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     """Whether samples have weights, and sparse ones are tidy."""
-    dense = ({f"{name}_rows", f"{name}_weight"} for name in _NAMES.values())
+    dense = ({f"{name}_rows", f"{name}_weight"} for name in _DENSE)
     form = {"cross_sparse_weight", "cross_indptr", "cross_indices", "cross_data"}
     if any(len(each & arrays.keys()) == 1 for each in dense) or len(form & arrays.keys()) not in (
         0,

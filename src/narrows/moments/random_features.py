@@ -109,7 +109,7 @@ class RandomFeatures(Map):
         n, dtype = X.shape[0], X.dtype
         found = np.empty((n, self.width), dtype)
         hidden, linear = found[:, : self.n_hidden], found[:, self.n_hidden :]
-        linear[:] = about(X.toarray() if sparse.issparse(X) else X, self.centre, dtype)
+        linear[:] = about(X.toarray() if sparse.issparse(X) else X, self.centre)
         if self.n_hidden:
             W, shift = self._weights(dtype)
             if sparse.issparse(X):

@@ -122,12 +122,11 @@ class Readings:
         H = np.empty((int((p > 0).sum()), self.n_features))
         for columns, D in self.deviations(p):
             H[:, columns] = np.sqrt(self.n * p[p > 0])[:, None] * D
-        faint = float(np.sqrt(self.n) * norm(self.rounding(p)))
-        H[np.linalg.norm(H, axis=1) <= faint] = 0.0
+        H[np.linalg.norm(H, axis=1) <= float(np.sqrt(self.n) * norm(self.rounding(p)))] = 0.0
         rows = self._cross().samples() if by_samples else None
         if rows is not None:
-            return of_samples(rows.X, rows.weight, self._centre(p), H, faint)
-        return Scatter(self._scatter(), H, self.n, self._cross().noise(), faint, self._centre(p))
+            return of_samples(rows.X, rows.weight, self._centre(p), H)
+        return Scatter(self._scatter(), H, self.n, self._cross().noise(), self._centre(p))
 
     @property
     def samples(self) -> Samples:

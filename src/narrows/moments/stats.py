@@ -87,8 +87,8 @@ class ClassStats(State):
 
     With "cross", O(n_samples n_features^2) from dense samples on all cores, O(n_samples z^2) from
     sparse ones with z non-zeros each, and 8 n_features^2 bytes. Up to max(256, n_features) samples
-    are stored until their products are added; 512 in each of several folds. Products of float32
-    samples are computed in single precision within blocks, and added in double precision.
+    are stored until their products are added; 512 in each of several folds. float32
+    samples are converted to double precision first.
 
     References
     ----------

@@ -146,9 +146,11 @@ class Centred(LinearOperator):
         """Return the scatters, in the columns, or in the rows if these are fewer."""
         H = self.between()
         if self.shape[0] <= self.shape[1]:
-            return of_samples(self.X, self.root**2, self.m, H, self.noise)
-        C = np.asfortranarray(self.square() - self.n * np.outer(self.m, self.m))
-        return Scatter(C, H, self.n, float(4 * _EPS * self.squares), self.noise, self.m)
+            return of_samples(self.X, self.root**2, self.m, H)
+        C = np.asfortranarray(self.square())
+        noise = 4 * _EPS * C.diagonal()
+        C -= self.n * np.outer(self.m, self.m)
+        return Scatter(C, H, self.n, noise, self.m)
 
     def square(self) -> np.ndarray:
         """Return sum_i w_i x_i x_i', for few columns."""

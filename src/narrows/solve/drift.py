@@ -48,8 +48,7 @@ class Kept(NamedTuple):
         C = blas.dsyrk(1.0, (np.sqrt(weight)[:, None] * Z).T, lower=1)
         sums = sparse.csc_array((weight, code, np.arange(len(code) + 1))) @ Z
         size = np.sqrt(np.where(counts > 0, counts, np.inf))[:, None]
-        noise = float(4 * np.finfo(np.float64).eps * C.trace())
-        S = Scatter(C, sums / size, n, noise, 0.0, m)
+        S = Scatter(C, sums / size, n, 4 * np.finfo(np.float64).eps * C.diagonal(), m)
         return cls(S, counts, HeldOut(Z, code, weight))
 
     def ahead(self, block: np.ndarray, alpha: float) -> np.ndarray:

@@ -24,21 +24,26 @@ SMALL_SIDE = 1_000  # rows or columns up to which a square array is always forme
 _LARGEST_SIDE = 4_000  # rows or columns up to which it is formed where nothing else works
 _RESTARTS = 100  # of Lanczos
 _ROOM = 1 << 24  # numbers in each array for a group of responses
+_VARIES = 1e-12  # of the root mean square: a standard deviation of less is rounding
 _NOTHING = 1e-9  # eigenvalues below this share of a typical one count as 0
 
 
-def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def total_space(A: Centred, equal: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the space that dense samples span, and the two scatters in it, for LDA/GSVD.
 
     Parameters
     ----------
     A : Centred
         Of dense samples.
+    equal : bool
+        Whether features may be in other units: if the samples span all features that vary, these
+        have the same length. So the units do not decide what is rounding.
 
     Returns
     -------
     Q : ndarray of shape (n_features, t)
-        Orthonormal: the principal directions of the total scatter H'H + F'F, largest first.
+        The principal directions of the total scatter H'H + F'F, largest first; orthonormal, but
+        for the units of features.
     s : ndarray of shape (t,)
         Their singular values, none of which is rounding.
     H : ndarray of shape (n_classes, t)
@@ -51,11 +56,25 @@ def total_space(A: Centred) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
     **Cost**: O(n d r), with r the smaller of n and d.
     """
     H, F = A.between(), A.within()
-    K = np.vstack([H, F])
-    _, s, Qt = linalg.svd(triangle(K), full_matrices=False)
-    Q = Qt[s > rank_tolerance(K, s, A.shape[0])].T
+    K = triangle(np.vstack([H, F]))
     H[np.linalg.norm(H, axis=1) <= A.noise] = 0.0
-    return Q, s[: Q.shape[1]], H @ Q, F @ Q
+    size = np.linalg.norm(K, axis=0)
+    live = size > _VARIES * np.sqrt(A.n) * np.abs(A.mean)
+    if equal and 0 < live.sum() <= len(K):
+        unit = np.divide(1.0, size, out=np.zeros(len(size)), where=live)
+        Q, s = _right_vectors(K * unit, A.shape[0])
+        if len(s) == live.sum():
+            Q *= unit[:, None]
+            return Q, s, H @ Q, F @ Q
+    Q, s = _right_vectors(K, A.shape[0])
+    return Q, s, H @ Q, F @ Q
+
+
+def _right_vectors(K: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the right singular vectors and singular values of K that are more than rounding."""
+    _, s, Qt = linalg.svd(K, full_matrices=False)
+    kept = s > rank_tolerance(K, s, n)
+    return Qt[kept].T, s[kept]
 
 
 def lsqr_regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np.ndarray, int]:

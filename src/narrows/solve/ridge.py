@@ -25,6 +25,7 @@ TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chos
 SURE = 5.0  # and at the end
 _RANGE = -3.0, 7.0  # of log T
 _ATTEMPTS = 12  # at a Cholesky factorisation
+_FLOOR = 2.0  # times the noise, in equal units: the least ridge with which it rarely fails
 
 
 Posterior = Callable[[float], np.ndarray]  # of a ridge
@@ -157,7 +158,7 @@ def without(
     C = blas.dsyrk(-1.0, Z.T, beta=1.0, c=C, lower=1, overwrite_c=1)
     size = np.sqrt(np.where(left > 0, left, np.inf))[:, None]
     H = sums / size - np.sqrt(left)[:, None] * m
-    return Scatter(C, H, n, S.noise, S.faint, S.m), left, m
+    return Scatter(C, H, n, S.noise, S.m), left, m
 
 
 def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
@@ -166,12 +167,15 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     Z are the samples in coordinates; the log posteriors are of shape (n_samples, n_classes), and
     -inf for classes without samples.
     """
-    live, n, least = counts > 0, S.n, S.ridge(0.0)
-    d, within = S.H[live] / np.sqrt(counts[live])[:, None], S.within()
+    live, n = counts > 0, S.n
+    equal, varies, size = S.equilibrated()
+    within, noise = equal.within(), _FLOOR * float(equal.noise.sum())
+    within[np.diag_indices_from(within)] += noise
+    d, Z = equal.H[live] / np.sqrt(counts[live])[:, None], Z[:, varies] / size
     share = np.log(counts[live] / n)
 
     def posterior(alpha: float) -> np.ndarray:
-        coef = n * _solved(within, max(alpha, least) or 1.0, d.T)
+        coef = n * _solved(within, alpha / size**2, noise, d.T)
         found = np.full((len(Z), len(counts)), -np.inf)
         found[:, live] = Z @ coef + (share - 0.5 * np.einsum("jk,kj->j", d, coef))
         return found
@@ -179,11 +183,13 @@ def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
     return posterior
 
 
-def _solved(within: np.ndarray, ridge: float, B: np.ndarray) -> np.ndarray:
-    """Return (within + ridge I)^-1 B, with a larger ridge where rounding asks for one."""
+def _solved(within: np.ndarray, ridge: np.ndarray, noise: float, B: np.ndarray) -> np.ndarray:
+    """Return (within + diag(ridge))^-1 B, with a larger ridge where rounding asks for one."""
+    if not within.size:
+        return np.zeros_like(B)
     for attempt in range(_ATTEMPTS):
         A = within.copy(order="F")
-        A[np.diag_indices_from(A)] += ridge * 16.0**attempt
+        A[np.diag_indices_from(A)] += ridge + (noise * 16.0**attempt if attempt else 0.0)
         try:
             found: np.ndarray = lapack.dpotrs(factorised(A), np.asfortranarray(B), lower=1)[0]
         except np.linalg.LinAlgError:

@@ -7,7 +7,7 @@ fewer samples than features, the principal directions of the samples.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from scipy.linalg import blas, lapack
 from narrows.solve.eigen import DROPPED, orthonormal, positive_eigh
 
 _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
-_RIDGE = 2.0  # times the noise: the least ridge with which a Cholesky factorisation cannot fail
+_VARIES = 1e3  # times the noise: a variance of less is rounding
+_ATTEMPTS = 12  # at a Cholesky factorisation
 
 
 @dataclass
@@ -38,6 +39,8 @@ class Answer:
         W'(n S_w + alpha I) W.
     unit : float
         The columns to return are W times this.
+    alpha : float, optional
+        The ridge that was used, where there is one.
     """
 
     eigenvalues: np.ndarray
@@ -46,6 +49,7 @@ class Answer:
     between: np.ndarray | None = None
     within: np.ndarray | None = None
     unit: float = 1.0
+    alpha: float | None = None
 
 
 @dataclass
@@ -60,26 +64,28 @@ class Scatter:
         N_j^(1/2) (m_j - m), so that H'H is the scatter of the class means.
     n : float
         The weight of all samples.
-    noise : float
-        Eigenvalues of C up to this may be rounding.
-    faint : float
-        The length that a row of H may have by rounding.
+    noise : ndarray of shape (k,)
+        How far each number of the diagonal of C may be off by rounding; C_ij by the root of the
+        product of those of i and j, and an eigenvalue of C by their sum.
     m : ndarray of shape (n_features,)
         The mean of the samples.
     basis : callable, optional
         Returns the directions of shape (n_features, p) with given coordinates of shape (k, p).
     place : callable, optional
         Returns the coordinates of samples less the mean, of shape (n_samples, k).
+    penalty : ndarray of shape (k,) or (k, k), optional
+        The diagonal, or the whole, of the symmetric matrix that a ridge is multiplied by; the
+        identity by default.
     """
 
     C: np.ndarray
     H: np.ndarray
     n: float
-    noise: float
-    faint: float
+    noise: np.ndarray
     m: np.ndarray
     basis: Callable[[np.ndarray], np.ndarray] = np.ascontiguousarray
     place: Callable[[Any], np.ndarray] | None = None
+    penalty: np.ndarray | None = None
 
     def coordinates(self, X: Any) -> np.ndarray:
         """Return the coordinates of samples less the mean, of shape (n_samples, k)."""
@@ -87,33 +93,120 @@ class Scatter:
             return self.place(X)
         return (X.toarray() if sparse.issparse(X) else X) - self.m
 
-    def spanned(self) -> Scatter:
-        """Return the scatters in the span of the samples, without directions of rounding alone."""
-        spread, Q = linalg.eigh(self.C, lower=True)
-        kept = spread > max(self.noise, DROPPED * spread.max(initial=0.0))
-        Q, C = Q[:, kept], np.asfortranarray(np.diag(spread[kept]))
-        return Scatter(
-            C, self.H @ Q, self.n, self.noise, self.faint, self.m,
-            lambda V: self.basis(Q @ V), lambda X: self.coordinates(X) @ Q,
-        )  # fmt: skip
+    def equilibrated(self) -> tuple[Scatter, np.ndarray, np.ndarray]:
+        """Return the scatters in units in which the features that vary have the variance 1 / n.
 
-    def ridge(self, alpha: float) -> float:
-        """Return alpha, or the least ridge that is more than rounding."""
-        return max(alpha, max(_RIDGE, len(self.C) / 16) * self.noise)
+        So units of features do not decide what is rounding.
+
+        Returns
+        -------
+        scatter : Scatter
+        varies : ndarray of shape (k,)
+            Which coordinates are in it.
+        size : ndarray
+            The unit of each of them.
+        """
+        squares = self.C.diagonal()
+        varies = squares > _VARIES * self.noise
+        size = np.sqrt(squares[varies])
+        C = self.C if varies.all() else self.C[np.ix_(varies, varies)]
+        C = np.asfortranarray(C / size[:, None] / size)
+
+        def basis(V: np.ndarray) -> np.ndarray:
+            W = np.zeros((len(varies), V.shape[1]))
+            W[varies] = V / size[:, None]
+            return self.basis(W)
+
+        noise, H = self.noise[varies] / size / size, self.H[:, varies] / size
+        return (
+            Scatter(C, H, self.n, noise, self.m[:0], basis, penalty=1 / size / size),
+            varies,
+            size,
+        )
+
+    def spanned(self) -> Scatter:
+        """Return the scatters in the span of the samples, without directions of rounding alone.
+
+        What is rounding is decided in equal units. If the samples span all features that vary,
+        the coordinates are those in equal units; else the principal directions, unless rounding
+        hides some of them.
+        """
+        equal, _, size = self.equilibrated()
+        spread, Q, found = _directions(equal)
+        if found.all():
+            return equal
+        if found.sum() <= _directions(self)[2].sum():
+            return self.principal()
+        Q = Q[:, found]
+        C, penalty = np.asfortranarray(np.diag(spread[found])), Q.T @ (Q / size[:, None] ** 2)
+        noise = (np.abs(Q).T @ np.sqrt(equal.noise)) ** 2
+        return Scatter(
+            C, equal.H @ Q, self.n, noise, self.m, lambda V: equal.basis(Q @ V), penalty=penalty
+        )
+
+    def principal(self) -> Scatter:
+        """Return the scatters in the principal directions of the samples, without rounding alone.
+
+        Where the units of features differ so much that rounding hides directions, these are found
+        by a Jacobi method, which computes small eigenvalues to as many digits as large ones.
+        """
+        spread, Q, found = _directions(self)
+        if not found.all():
+            equal, varies, size = self.equilibrated()
+            squares, P, more = _directions(equal)
+            if more.sum() > found.sum():
+                F = np.zeros((len(varies), more.sum()), order="F")
+                F[varies] = size[:, None] * (P[:, more] * np.sqrt(squares[more]))
+                spread, Q = _graded(F)
+                found = np.ones(len(spread), dtype=bool)
+        Q, C = Q[:, found], np.asfortranarray(np.diag(spread[found]))
+        noise = (np.abs(Q).T @ np.sqrt(self.noise)) ** 2
+        return Scatter(C, self.H @ Q, self.n, noise, self.m, lambda V: self.basis(Q @ V))
 
     def plus(self, alpha: float, overwrite: bool = False) -> np.ndarray:
-        """Return the lower triangle of C + alpha I, with `overwrite` in the place of C."""
+        """Return the lower triangle of C + alpha P, with `overwrite` in the place of C.
+
+        P is the penalty.
+        """
         C = self.C if overwrite else self.C.copy(order="F")
-        C[np.diag_indices_from(C)] += alpha
+        if self.penalty is None or self.penalty.ndim == 1:
+            C[np.diag_indices_from(C)] += alpha if self.penalty is None else alpha * self.penalty
+        elif alpha:
+            C += alpha * self.penalty
         return C
 
     def within(self, alpha: float = 0.0) -> np.ndarray:
-        """Return the lower triangle of n S_w + alpha I = C - H'H + alpha I."""
+        """Return the lower triangle of n S_w + alpha P = C - H'H + alpha P."""
         W = self.plus(alpha)
+        if not W.size:
+            return W
         return blas.dsyrk(-1.0, self.H.T, beta=1.0, c=W, lower=1, overwrite_c=1)
 
 
-def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray, faint: float) -> Scatter:
+def _directions(S: Scatter) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the eigenvalues and eigenvectors of C, and which of them are more than rounding."""
+    spread, Q = linalg.eigh(S.C, lower=True)
+    return spread, Q, spread > max(S.noise.sum(), DROPPED * spread.max(initial=0.0))
+
+
+def _graded(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvalues and eigenvectors of F F', whose rows may be of any size.
+
+    Notes
+    -----
+    By the preconditioned Jacobi method (LAPACK's dgejsv) of Z. Drmac, K. Veselic, "New Fast and
+    Accurate Jacobi SVD Algorithm", SIAM J. Matrix Anal. Appl. 29(4), 2008.
+    """
+    order = np.argsort(-np.abs(F).max(axis=1), kind="stable")
+    size, U, _, work, _, info = lapack.dgejsv(F[order], joba=2, jobu=0, jobv=3)
+    if info:
+        raise np.linalg.LinAlgError("the principal directions were not found")
+    Q = np.empty_like(U)
+    Q[order] = U
+    return (size * (work[0] / work[1])) ** 2, Q
+
+
+def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray) -> Scatter:
     """Return the scatter of few samples of many features, in their principal directions.
 
     From the eigenvectors of the n x n matrix of the inner products of samples less their mean; in
@@ -127,7 +220,7 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray, faint: 
         Positive.
     m : ndarray of shape (n_features,)
         Their mean.
-    H, faint
+    H : ndarray of shape (n_classes, n_features)
         As for `Scatter`, in the features.
     """
     root = np.sqrt(weight)
@@ -157,7 +250,8 @@ def of_samples(X: Any, weight: np.ndarray, m: np.ndarray, H: np.ndarray, faint: 
     half = U / np.sqrt(L)
     HF = root[:, None] * (X @ H.T - m @ H.T)
     return Scatter(
-        np.asfortranarray(np.diag(L)), (half.T @ HF).T, float(weight.sum()), noise, faint, m,
+        np.asfortranarray(np.diag(L)), (half.T @ HF).T, float(weight.sum()),
+        np.full(len(L), noise / max(1, len(L))), m,
         lambda V: times(half @ V), lambda some: products(some) @ half,
     )  # fmt: skip
 
@@ -174,12 +268,18 @@ def discriminants(S: Scatter, alpha: float, total: bool = False, overwrite: bool
     **Cost**: O(k^3 + k^2 c), a Cholesky factorisation. n S_w = C - H'H loses digits where nearly
     all scatter is between the classes: the relative error of a ratio r is about r times that of C.
     """
-    if alpha <= _FIRM * S.noise:  # 1 / alpha would let rounding in
+    if alpha <= _FIRM * S.noise.sum():  # 1 / alpha would let rounding in
         S = S.spanned()
+    return discriminants_of_span(S, alpha, total, overwrite)
+
+
+def discriminants_of_span(
+    S: Scatter, alpha: float, total: bool = False, overwrite: bool = False
+) -> Answer:
+    """Return `discriminants` of scatters without directions of rounding."""
     if not S.C.size:
         return _nothing(S)
-    alpha = S.ridge(alpha)
-    factor = factorised(S.plus(alpha, overwrite) if total else S.within(alpha))
+    factor, alpha = _factor(S, alpha, total, overwrite)
     T = lapack.dtrtrs(factor, np.asfortranarray(S.H.T), lower=1)[0]
     _, t, Ut = linalg.svd(T.T, full_matrices=False)
     found = t**2 > DROPPED * (t[:1] ** 2).max(initial=0.0)
@@ -188,7 +288,23 @@ def discriminants(S: Scatter, alpha: float, total: bool = False, overwrite: bool
     V = lapack.dtrtrs(factor, np.asfortranarray(Ut[found].T), lower=1, trans=1)[0]
     ratios, between = t[found] ** 2, S.H @ V
     within = np.diag(np.maximum(1 - ratios, 0.0)) if total else np.eye(len(ratios))
-    return Answer(ratios, S.basis(V), 1, between, within)
+    return Answer(ratios, S.basis(V), 1, between, within, alpha=alpha)
+
+
+def _factor(S: Scatter, alpha: float, total: bool, overwrite: bool) -> tuple[np.ndarray, float]:
+    """Return a Cholesky factor of C or n S_w plus the ridge, and the ridge.
+
+    The ridge is `alpha`; or the least one of a few with which there is a factor, if rounding leaves
+    none.
+    """
+    if total:  # C is not singular in the span of the samples
+        return factorised(S.plus(alpha, overwrite)), alpha
+    for _ in range(_ATTEMPTS):
+        try:
+            return factorised(S.within(alpha)), alpha
+        except np.linalg.LinAlgError:
+            alpha = max(16 * alpha, float(S.noise.sum()))
+    return factorised(S.within(alpha)), alpha
 
 
 def _nothing(S: Scatter) -> Answer:
@@ -217,9 +333,7 @@ def scaled(answer: Answer, n: float, by: str) -> Answer:
     if by == "mean" and len(size):
         size /= np.sqrt(np.mean((np.linalg.norm(answer.W, axis=0) * size) ** 2))
     within = answer.within * np.outer(size, size)
-    return Answer(
-        answer.eigenvalues, answer.W * size, answer.more, answer.between * size, within
-    )  # fmt: skip
+    return replace(answer, W=answer.W * size, between=answer.between * size, within=within)
 
 
 def rule(answer: Answer, counts: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -259,7 +373,7 @@ def rule(answer: Answer, counts: np.ndarray, centre: np.ndarray) -> tuple[np.nda
 def rank_within(S: Scatter) -> int:
     """Return the rank of the scatter within the classes, beyond rounding."""
     L = linalg.eigvalsh(S.within(), lower=True)
-    return int((L > max(S.noise, DROPPED * L.max(initial=0.0))).sum())
+    return int((L > max(S.noise.sum(), DROPPED * L.max(initial=0.0))).sum())
 
 
 def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarray, np.ndarray]:
@@ -286,8 +400,8 @@ def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarra
     L, V = linalg.eigh(
         _criterion(S.C, S.H, between, total), lower=True, subset_by_index=[k - p, k - 1]
     )
-    if L[0] <= abs(total) * S.noise + DROPPED * np.abs(L).max():
-        S = S.spanned()
+    if L[0] <= abs(total) * S.noise.sum() + DROPPED * np.abs(L).max():
+        S = S.principal()
         k = len(S.C)
         p = min(p, k)
         if not p:

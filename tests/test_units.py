@@ -1,0 +1,231 @@
+"""What the float type of samples, and the units of features, must not change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from narrows import LDA, MMC, PCA, SRDA, ClassStats, KernelSRDA, load, save
+
+METHODS = {
+    "SRDA": SRDA(),
+    "SRDA cv": SRDA(alpha="cv", n_components="cv"),
+    "SRDA scale": SRDA(alpha="scale"),
+    "LDA": LDA(),
+    "LDA cv": LDA(mu="cv"),
+    "MMC": MMC(),
+    "PCA": PCA(n_components=5),
+    "KernelSRDA": KernelSRDA(n_hidden=50),
+}
+
+
+def spread(n, d, seed=0):
+    """float32 samples of two classes: 40 features of spread 3, and rare ones of 0.3."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    X = 3 * rng.standard_normal((n, d), dtype=np.float32)
+    X[:, 40:] *= (rng.random((n, d - 40), dtype=np.float32) < 0.02) * np.float32(0.1)
+    X[:, 40:] += 0.05 * (y[:, None] * 2 - 1) * (rng.random(d - 40) < 0.3)
+    return X, y
+
+
+def assert_equal_models(single, double, rtol=1e-12):
+    """Two models chose the same ridge, and differ by rounding of double precision alone."""
+    for name in ("alpha_", "mu_", "eps_"):
+        if hasattr(single, name):
+            assert getattr(single, name) == getattr(double, name)
+    size = np.linalg.norm(double.components_)
+    assert np.linalg.norm(single.components_ - double.components_) <= rtol * size
+
+
+# -- float32 -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("n", [30, 200, 900])
+def test_float32_is_the_same_numbers_in_fit_batches_and_merges(name, n):
+    """Also the samples that wait for their products, of which up to 256 do."""
+    X, y = spread(n, 60)
+    method = METHODS[name]
+    models = []
+    for given in (X, X.astype(float)):
+        fitted = method.__class__(**method.get_params()).fit(given, y)
+        parts = [slice(0, n // 3), slice(n // 3, n - 5), slice(n - 5, n)]
+        streamed = method.__class__(**method.get_params())
+        for part in parts:
+            streamed.partial_fit(given[part], y[part])
+        more = [fitted, streamed]
+        if name != "KernelSRDA":  # whose maps are frozen at the first batch
+            one, two = (method.__class__(**method.get_params()) for _ in range(2))
+            one.partial_fit(given[parts[0]], y[parts[0]])
+            two.partial_fit(given[n // 3 :], y[n // 3 :])
+            more.append(one.merge(two))
+        models.append(more)
+    for single, double in zip(*models, strict=True):
+        assert_equal_models(single, double)
+
+
+@pytest.mark.parametrize(
+    ("n", "d"),
+    [(1000, 384), (20_000, 384), pytest.param(6000, 2040, marks=pytest.mark.slow),
+     pytest.param(1_000_000, 60, marks=pytest.mark.slow),
+     pytest.param(9000, 8192, marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_float32_is_the_same_numbers_in_every_size(n, d):
+    X, y = spread(n, d)
+    assert_equal_models(SRDA(alpha="scale").fit(X, y), SRDA(alpha="scale").fit(X.astype(float), y))
+
+
+def test_the_ridge_that_is_used_is_the_one_that_is_shown():
+    """The directions are those of ridge regression with `alpha_`, solved by SciPy."""
+    from scipy import linalg
+
+    X, y = spread(3000, 600)
+    for alpha in ("auto", "scale", 1e-3):
+        model = SRDA(alpha=alpha).fit(X, y)
+        D = X.astype(float) - X.mean(axis=0, dtype=float)
+        w = linalg.solve(
+            D.T @ D + model.alpha_ * np.eye(X.shape[1]), D.T @ (y - y.mean()), assume_a="pos"
+        )
+        found = model.components_[0] / np.linalg.norm(model.components_[0])
+        w *= np.sign(w @ found) / np.linalg.norm(w)
+        np.testing.assert_allclose(found, w, atol=1e-9)
+
+
+def test_float32_is_the_same_numbers_in_folds():
+    X, y = spread(700, 60)
+    single, double = (
+        ClassStats(60, second="cross", folds=3).update(given, y) for given in (X, X.astype(float))
+    )
+    for k in range(3):
+        np.testing.assert_array_equal(single.fold(k).covariance(), double.fold(k).covariance())
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet"])
+def test_float32_is_the_same_numbers_in_files(tmp_path, suffix):
+    from click.testing import CliRunner
+
+    from narrows.command.cli import cli
+
+    X, y = spread(900, 60)
+    models = []
+    for dtype in (np.float32, np.float64):
+        path = tmp_path / f"{np.dtype(dtype).name}.{suffix}"
+        if suffix == "npz":
+            np.savez(path, X=X.astype(dtype), y=y)
+        else:
+            pa = pytest.importorskip("pyarrow", reason="the extra arrow is not installed")
+            from pyarrow import parquet
+
+            columns = {f"x{k}": pa.array(X[:, k].astype(dtype)) for k in range(60)}
+            parquet.write_table(pa.table({**columns, "label": y}), path)
+        model = tmp_path / f"{path.stem}.narrows"
+        command = ["fit", str(path), "--method", "srda", "-o", str(model), "--chunk-rows", "250"]
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == 0, result.output
+        models.append(load(model))
+    assert_equal_models(*models)
+
+
+def test_float32_models_are_saved_with_their_digits(tmp_path):
+    X, y = spread(300, 60)
+    model = SRDA().partial_fit(X, y)
+    save(model, tmp_path / "m.narrows")
+    loaded = load(tmp_path / "m.narrows")
+    assert_equal_models(loaded.partial_fit(X, y), model.partial_fit(X, y), rtol=0)
+
+
+# -- units of features ---------------------------------------------------------------------------
+
+REAL = {
+    "iris": load_iris, "wine": load_wine, "digits": load_digits, "cancer": load_breast_cancer,
+}  # fmt: skip
+EXACT = {
+    "SRDA": SRDA(alpha=0),
+    "LDA": LDA(mu=0),
+    "LDA gsvd": LDA(solver="gsvd"),
+    "LDA pca": LDA(solver="pca"),
+}
+
+
+def in_units(X, seed):
+    """X in random units, from 10^-9 to 10^9."""
+    return X * 10.0 ** np.random.default_rng(seed).integers(-9, 10, X.shape[1])
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("data", REAL)
+def test_units_change_no_prediction_without_a_ridge(name, data):
+    """And the predictions are those of scikit-learn's LDA, also with constant features (digits)."""
+    X, y = REAL[data](return_X_y=True)
+    expected = LinearDiscriminantAnalysis(solver="svd").fit(X, y).predict(X)
+    method = EXACT[name]
+    np.testing.assert_array_equal(method.fit(X, y).predict(X), expected)
+    for seed in range(5):
+        Z = in_units(X, seed)
+        np.testing.assert_array_equal(method.fit(Z, y).predict(Z), expected)
+
+
+@pytest.mark.parametrize("name", ["SRDA", "LDA"])
+def test_units_change_no_prediction_on_a_stream(name):
+    X, y = load_wine(return_X_y=True)
+    expected = LinearDiscriminantAnalysis().fit(X, y).predict(X)
+    Z, order = in_units(X, 7), np.random.default_rng(0).permutation(len(y))
+    model = EXACT[name].__class__(**EXACT[name].get_params())
+    for start in range(0, len(y), 30):
+        part = order[start : start + 30]
+        model.partial_fit(Z[part], y[part])
+    np.testing.assert_array_equal(model.predict(Z), expected)
+
+
+def test_units_do_not_make_a_dependent_feature_independent():
+    """A feature that is a sum of others, a copy or a constant adds nothing, in any units."""
+    X, y = load_wine(return_X_y=True)
+    expected = LinearDiscriminantAnalysis().fit(X, y).predict(X)
+    X = np.column_stack([X, X[:, 0] + X[:, 1] / 10, X[:, 2], np.full(len(y), 7.0)])
+    for seed in range(5):
+        Z = in_units(X, seed)
+        for method in (SRDA(alpha=0), LDA(mu=0)):
+            np.testing.assert_array_equal(method.fit(Z, y).predict(Z), expected)
+        assert PCA().fit(Z).components_.shape == (13, 16)
+
+
+@pytest.mark.parametrize("ratio", [1e-5, 1e-7, 1e-9])
+def test_a_feature_of_small_spread_decides(ratio):
+    """The classes differ in the feature of least spread only: also with a tiny ridge."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 500)
+    X = rng.standard_normal((500, 3))
+    X[:, 2] += 4 * y
+    X *= [1.0, ratio**0.5, ratio]
+    for method in (*EXACT.values(), SRDA(alpha=ratio**4), LDA(mu=ratio**4)):
+        assert method.fit(X, y).score(X, y) > 0.95
+
+
+def test_principal_components_of_any_units():
+    """Eigenvalues of features in units far apart are what is left by the features before them."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((400, 4)) @ rng.standard_normal((4, 4))
+    units = np.array([1.0, 1e9, 1e-9, 1e5])
+    found = PCA().fit(A * units)
+    C = np.cov(A.T, bias=True)
+    order = np.argsort(-units)
+    pivots = np.diag(np.linalg.cholesky(C[np.ix_(order, order)])) ** 2  # Schur complements
+    np.testing.assert_allclose(found.eigenvalues_, pivots * units[order] ** 2, rtol=1e-6)
+    np.testing.assert_array_equal(np.abs(found.components_).argmax(axis=1), order)
+    np.testing.assert_allclose(found.components_ @ found.components_.T, np.eye(4), atol=1e-12)
+    assert PCA(n_components=3).fit(A * units).components_.shape == (3, 4)
+    with pytest.raises(ValueError, match="n_components<=4"):
+        PCA(n_components=5).fit(np.column_stack([A, A[:, 0] * 2]) * np.append(units, 1e-7))
+
+
+def test_a_ridge_is_in_the_units_of_the_samples():
+    """With alpha > 0, a common factor of all features and alpha changes nothing."""
+    X, y = load_wine(return_X_y=True)
+    for power in (-20, 20):
+        scaled = SRDA(alpha=3.0 * 4.0**power).fit(X * 2.0**power, y)
+        np.testing.assert_array_equal(
+            scaled.predict(X * 2.0**power), SRDA(alpha=3.0).fit(X, y).predict(X)
+        )
