@@ -171,6 +171,17 @@ def test_weights_travel_with_the_rows(client, case):
     assert_same(engine.fit(case.new(), parts, client), case.new().fit(X, y, weight))
 
 
+def test_float32_is_summed_in_double_precision(client):
+    X, y = labelled(n=900, d=30)
+    X = X.astype(np.float32)
+    single, double = (
+        engine.fit(SRDA(), parts_of(given, y, (0, 300, 900)), client=client)
+        for given in (X, X.astype(float))
+    )
+    assert_same(single, double, rtol=1e-12)
+    assert single.alpha_ == double.alpha_
+
+
 def test_several_labels_a_row(client):
     X, _ = labelled()
     Y = np.random.default_rng(0).random((60, 4)) < 0.4

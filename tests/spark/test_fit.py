@@ -70,6 +70,7 @@ def test_arrays(spark):
     single = spark.createDataFrame(rows, "label string, features array<float>")
     X = X.astype(np.float32)
     np.testing.assert_allclose(fit(OCFS(), single).scores_, OCFS().fit(X, y).scores_, rtol=1e-6)
+    assert_same(fit(SRDA(), single), SRDA().fit(X.astype(float), y))  # summed in double precision
 
 
 def test_lists_of_indices_and_values(spark):
