@@ -45,9 +45,9 @@ from narrows.command import cli
 from narrows.engines import local
 from narrows.errors import DataError
 from narrows.evaluate.describe import described, details, summary
-from narrows.families._base import Estimator, Fitted
+from narrows.methods._base import Estimator, Fitted
 from narrows.io import store
-from narrows.moments import table
+from narrows.state import table
 from narrows.read import Source
 from narrows.text import HashedTfidf, Tfidf
 from narrows.text.base import Vectoriser

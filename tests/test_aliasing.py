@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from narrows import CCIPCA, CHI, IMMC, MMC, MMCFS, OC, OCFS, OCM, FisherFS, OnlineSRDA, Window
-from narrows.moments.mapped import Mapped
+from narrows.state.mapped import Mapped
 from narrows.solve import span
 from tests.cases import ADDITIVE, ALL, answer, assert_same, labelled
 

@@ -18,9 +18,9 @@ from narrows import OC, SRDA, ClassStats, Window
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, RangeError
 from narrows.io import store
-from narrows.moments import bands as bands_module
-from narrows.moments.bands import Bands
-from narrows.moments.mapped import Mapped
+from narrows.state import bands as bands_module
+from narrows.state.bands import Bands
+from narrows.state.mapped import Mapped
 from tests.test_forgery import rewritten
 
 NAMES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])

@@ -15,7 +15,7 @@ from narrows import SRDA, load
 from narrows.command import cli
 from narrows.command.runs import Run
 from narrows.io import checkpoint as checkpoint_module
-from narrows.moments.mapped import Mapped
+from narrows.state.mapped import Mapped
 from narrows.read import source_of
 from tests.forks import exit_code, forked
 from tests.test_bands import same_models, texts

@@ -22,7 +22,7 @@ import narrows
 from narrows import LDA, MMC, OC, SRDA
 from narrows.engines import local
 from narrows.errors import ParameterError, RangeError
-from narrows.families import _cross
+from narrows.methods import _cross
 from narrows.solve import exact
 from tests.cases import BATCH, CROSS, assert_same, labelled
 from tests.oracles.dense import scatters

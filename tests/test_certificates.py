@@ -19,7 +19,7 @@ from narrows import CHI, IG, OC, OCFS, ClassStats, load, save
 from narrows.command.cli import main
 from narrows.criteria import BETWEEN, held_out_gain
 from narrows.errors import ParameterError
-from narrows.moments.halves import Halves
+from narrows.state.halves import Halves
 from narrows.solve.certificate import FIRST, HeldOutScores, certify, order_of
 from tests.cases import assert_same, labelled
 

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from narrows import LDA, SRDA, OnlineSRDA, load, save
-from narrows.families import _discriminant
+from narrows.methods import _discriminant
 from tests.cases import labelled
 
 METHODS = [

@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 
 import narrows
 from narrows.command import cli
-from narrows.families import methods
+from narrows.methods import methods
 from narrows.read import source_of
 from tests.cases import labelled
 from tests.conftest import EVERYTHING, slow

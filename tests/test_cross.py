@@ -19,8 +19,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from narrows import LDA, MMC, PCA, SRDA, ClassStats, Window, load, save
 from narrows.errors import ParameterError
-from narrows.moments import products as summing
-from narrows.moments.cross import MOST, Cross
+from narrows.state import products as summing
+from narrows.state.cross import MOST, Cross
 from narrows.solve.eigen import best_ratios
 from tests.cases import CROSS, assert_same, labelled
 from tests.oracles.dense import scatters

@@ -27,7 +27,7 @@ import narrows
 from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, KernelSRDA, OnlineSRDA
 from narrows.errors import DataError, ParameterError
 from narrows.io.write import writer
-from narrows.moments import table
+from narrows.state import table
 from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, assert_same, labelled
 from tests.conftest import slow
 from tests.test_bands import same_models, texts

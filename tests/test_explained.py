@@ -27,7 +27,7 @@ from narrows import (
     load,
     save,
 )
-from narrows.moments import table
+from narrows.state import table
 from tests.cases import labelled
 
 EXPLAINED = [

@@ -14,10 +14,10 @@ import narrows
 from narrows import IG, LDA, OC, OCFS, ClassStats, FisherFS, Window
 from narrows.engines.learn import Part, add_parts, from_bytes, to_bytes
 from narrows.errors import ParameterError, RangeError
-from narrows.moments import batch, table
-from narrows.moments.cross import Cross
-from narrows.moments.kept import Kept, hashes
-from narrows.moments.squares import Squares
+from narrows.state import batch, table
+from narrows.state.cross import Cross
+from narrows.state.kept import Kept, hashes
+from narrows.state.squares import Squares
 from narrows.solve import sparse_sums, sums
 from narrows.solve.schema import SchemaError
 from tests.cases import labelled

@@ -23,7 +23,7 @@ import narrows
 from narrows import IOC, OC, SRDA, OnlineSRDA
 from narrows.errors import DataError
 from narrows.io import store
-from narrows.moments import table
+from narrows.state import table
 from narrows.solve.schema import COUNT, FINITE, Check, Field, SchemaError, check_plain, checked
 from tests.cases import labelled
 from tests.forgery import KINDS, made

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import narrows
-from narrows.families import MODULES as MODULES_OF
+from narrows.methods import MODULES as MODULES_OF
 
 PACKAGE = Path(narrows.__file__).parent
 
@@ -26,7 +26,7 @@ MODULES = {
 }
 # a room imports from those before it, and from itself
 ROOMS = [
-    "errors", "solve", "moments", "criteria", "families", "text", "io", "read", "engines",
+    "errors", "solve", "state", "criteria", "methods", "text", "io", "read", "engines",
     "evaluate", "river", "anndata", "export", "spark", "testing", "command",
 ]  # fmt: skip
 
@@ -53,7 +53,7 @@ def graph():
         name: {found for found in imports_of(path) if found in MODULES and found != name}
         for name, path in MODULES.items()
     }
-    imports["narrows.families.methods"] |= {f"narrows.families.{m}" for m in MODULES_OF.values()}
+    imports["narrows.methods.methods"] |= {f"narrows.methods.{m}" for m in MODULES_OF.values()}
     return imports
 
 
@@ -132,7 +132,7 @@ def test_only_the_kernels_import_numba():
     ("what", "heavy"),
     [
         ("narrows, narrows.command.cli", "numpy scipy sklearn tqdm"),
-        (f"narrows.spark, {', '.join(f'narrows.families.{m}' for m in MODULES_OF.values())}", ""),
+        (f"narrows.spark, {', '.join(f'narrows.methods.{m}' for m in MODULES_OF.values())}", ""),
     ],
     ids=["names", "methods"],
 )  # fmt: skip

@@ -22,11 +22,11 @@ from sklearn.preprocessing import StandardScaler
 import narrows
 from narrows import SRDA, ClassStats, KernelSRDA, Window
 from narrows.errors import DataError, ParameterError, RangeError
-from narrows.families import kernel_srda
-from narrows.moments import random_features
-from narrows.moments.kept import hashes
-from narrows.moments.mapped import Mapped
-from narrows.moments.random_features import RandomFeatures
+from narrows.methods import kernel_srda
+from narrows.state import random_features
+from narrows.state.kept import hashes
+from narrows.state.mapped import Mapped
+from narrows.state.random_features import RandomFeatures
 from narrows.solve.drift import Kept, by_time
 from tests.cases import assert_same, labelled
 from tests.oracles import kernel as oracle

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from narrows import OC, ClassStats, FisherFS
-from narrows.moments import table
+from narrows.state import table
 from tests.forks import holds_in_a_fork
 
 D, CLASSES = 20_000, 40

@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.studies import corpora
 from benchmarks.studies.tables import markdown
 from narrows import OC, SRDA, OnlineSRDA
-from narrows.moments.bands import Bands
-from narrows.moments.mapped import Mapped
-from narrows.moments.stats import ClassStats
+from narrows.state.bands import Bands
+from narrows.state.mapped import Mapped
+from narrows.state.stats import ClassStats
 from narrows.text import HashedTfidf
 
 HEADS = (1000, 2000, 3000, 4000)

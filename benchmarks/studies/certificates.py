@@ -16,10 +16,10 @@ from benchmarks.studies import corpora
 from benchmarks.studies.tables import markdown
 from narrows import CHI, IG, MMCFS, OC, OCFS, FisherFS
 from narrows.criteria import BETWEEN, TOTAL, held_out_gain
-from narrows.families._certified import CertifiedSelector
-from narrows.moments.halves import Halves
-from narrows.moments.labels import indicator
-from narrows.moments.stats import ClassStats
+from narrows.methods._certified import CertifiedSelector
+from narrows.state.halves import Halves
+from narrows.state.labels import indicator
+from narrows.state.stats import ClassStats
 from narrows.solve.certificate import FIRST
 
 ORDERS = 1000

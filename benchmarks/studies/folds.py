@@ -20,8 +20,8 @@ from benchmarks.studies.tables import figure, markdown
 from benchmarks.studies.which import _scaled
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
 from narrows.evaluate.comparison import Fold, split
-from narrows.families._held_out import HeldOutSelector
-from narrows.moments.halves import Halves
+from narrows.methods._held_out import HeldOutSelector
+from narrows.state.halves import Halves
 from narrows.solve.columns import take
 
 FOLDS = 5

@@ -29,28 +29,28 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from narrows.families import MODULES
+from narrows.methods import MODULES
 
 if TYPE_CHECKING:
-    from narrows.families.aligned import align
-    from narrows.families.between import OCFS
-    from narrows.families.between_online import IIS, IOC
-    from narrows.families.centroid import OC, OCM
-    from narrows.families.chi_squared import CHI
-    from narrows.families.contingency import IG, MI
-    from narrows.families.document_frequency import DF
-    from narrows.families.fisher import ILDA, FisherFS
-    from narrows.families.idrqr import IDRQR
-    from narrows.families.kernel_srda import KernelSRDA
-    from narrows.families.lda import LDA
-    from narrows.families.margin import MMC, MMCFS
-    from narrows.families.margin_online import IMMC
-    from narrows.families.online_srda import OnlineSRDA
-    from narrows.families.srda import SRDA
-    from narrows.families.total import CCIPCA, PCA, VarianceFS
-    from narrows.families.window import Window
+    from narrows.methods.aligned import align
+    from narrows.methods.between import OCFS
+    from narrows.methods.between_online import IIS, IOC
+    from narrows.methods.centroid import OC, OCM
+    from narrows.methods.chi_squared import CHI
+    from narrows.methods.contingency import IG, MI
+    from narrows.methods.document_frequency import DF
+    from narrows.methods.fisher import ILDA, FisherFS
+    from narrows.methods.idrqr import IDRQR
+    from narrows.methods.kernel_srda import KernelSRDA
+    from narrows.methods.lda import LDA
+    from narrows.methods.margin import MMC, MMCFS
+    from narrows.methods.margin_online import IMMC
+    from narrows.methods.online_srda import OnlineSRDA
+    from narrows.methods.srda import SRDA
+    from narrows.methods.total import CCIPCA, PCA, VarianceFS
+    from narrows.methods.window import Window
     from narrows.io.store import load, save
-    from narrows.moments.stats import ClassStats
+    from narrows.state.stats import ClassStats
 
 __all__ = [
     "CCIPCA",
@@ -83,10 +83,10 @@ __all__ = [
 ]
 
 # the module of each public name: names are imported when they are first used (PEP 562)
-_MODULES = {name: f"families.{module}" for name, module in MODULES.items()} | {
-    "ClassStats": "moments.stats",
-    "Window": "families.window",
-    "align": "families.aligned",
+_MODULES = {name: f"methods.{module}" for name, module in MODULES.items()} | {
+    "ClassStats": "state.stats",
+    "Window": "methods.window",
+    "align": "methods.aligned",
     "load": "io.store",
     "save": "io.store",
 }

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import norm  # whose squares do not overflow
 
-from narrows.moments.factor import between
-from narrows.moments.halves import Halves
-from narrows.moments.stats import ClassStats
+from narrows.state.factor import between
+from narrows.state.halves import Halves
+from narrows.state.stats import ClassStats
 from narrows.solve.eigen import gram_eigh, lanczos
 from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from narrows.families._base import Estimator
+from narrows.methods._base import Estimator
 from narrows.io.chunk import Options, check_finite, names_of_texts
 from narrows.io.dataset import Dataset
 from narrows.io.formats import parquet

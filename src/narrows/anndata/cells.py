@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.families._parameters import check, is_integer
-from narrows.families.methods import METHODS
+from narrows.methods._parameters import check, is_integer
+from narrows.methods.methods import METHODS
 from narrows.io.formats import h5ad
 from narrows.solve.sums import blocks
 

@@ -20,8 +20,8 @@ from narrows.anndata.cells import (
 )
 from narrows.engines import local
 from narrows.errors import ParameterError
-from narrows.families._select import PerClassSelector
-from narrows.moments.stats import ClassStats
+from narrows.methods._select import PerClassSelector
+from narrows.state.stats import ClassStats
 
 _TESTS = ("t-test", "t-test_overestim_var")
 _CORRECTIONS = ("benjamini-hochberg", "bonferroni")

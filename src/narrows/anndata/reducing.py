@@ -18,8 +18,8 @@ from narrows.anndata.cells import (
 )
 from narrows.engines import local
 from narrows.errors import ParameterError
-from narrows.families._base import Estimator
-from narrows.families._select import Selector
+from narrows.methods._base import Estimator
+from narrows.methods._select import Selector
 from narrows.io.source import Source
 
 _WHO = "reduce"

@@ -17,7 +17,7 @@ from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
 from narrows.io.prefetch import prefetch
 from narrows.io.source import check_terms
-from narrows.moments.cross import MOST
+from narrows.state.cross import MOST
 from narrows.text import Tfidf
 from narrows.text.base import Vectoriser
 

@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from narrows.errors import did_you_mean
-from narrows.families import MODULES
+from narrows.methods import MODULES
 from narrows.io.kinds import kind_of
 
 RIVALS = (

@@ -15,7 +15,7 @@ from narrows.command import types
 from narrows.command.clusters import ADDRESSES, Cluster
 from narrows.command.types import int_or_float
 from narrows.errors import DataError, ParameterError, did_you_mean
-from narrows.families.methods import METHODS
+from narrows.methods.methods import METHODS
 from narrows.io.chunk import Options
 from narrows.io.kinds import SUFFIXES
 from narrows.io.store import is_checkpoint

@@ -24,7 +24,7 @@ from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.engines.tree import TreeSum
 from narrows.io.chunk import Options, feature_columns, names_of_texts
 from narrows.io.lines import MAX_LINE_MB
-from narrows.moments.labels import as_array
+from narrows.state.labels import as_array
 from narrows.text.base import Vectoriser
 
 __all__ = ["fit", "transform"]

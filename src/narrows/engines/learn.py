@@ -29,10 +29,10 @@ from narrows.io.formats.parquet import read_table
 from narrows.io.parts import FilePart
 from narrows.io.source import Source, remembered
 from narrows.io.write import writer
-from narrows.moments.labels import joined, one_a_row, weights
-from narrows.moments.mapped import Mapped
-from narrows.moments.state import checked_rows
-from narrows.moments.stats import ClassStats
+from narrows.state.labels import joined, one_a_row, weights
+from narrows.state.mapped import Mapped
+from narrows.state.state import checked_rows
+from narrows.state.stats import ClassStats
 from narrows.solve.sums import stacked
 from narrows.text.base import Vectoriser
 

@@ -29,8 +29,8 @@ from narrows.io.kinds import SUFFIXES
 from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
-from narrows.moments.cross import MOST
-from narrows.moments.stats import ClassStats
+from narrows.state.cross import MOST
+from narrows.state.stats import ClassStats
 from narrows.text import Tfidf
 from narrows.text.base import Vectoriser
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Samples
-from narrows.moments.stats import ClassStats
+from narrows.state.stats import ClassStats
 from narrows.solve.centred import Centred
 from narrows.solve.eigen import triangle
 from narrows.solve.lsqr import Product

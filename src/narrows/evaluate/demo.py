@@ -13,7 +13,7 @@ from narrows.evaluate.displays import ComparisonDisplay
 from narrows.evaluate.figure import new_figure, save_figure
 from narrows.evaluate.lines import Comparison
 from narrows.evaluate.scatter import ScatterDisplay
-from narrows.families.srda import SRDA
+from narrows.methods.srda import SRDA
 
 METHODS = "srda", "oc", "pca", "ocfs", "f_classif"  # the last is SelectKBest of scikit-learn
 DIMENSIONS = 1, 2, 3, 5, 7, 9, 14, 20, 32

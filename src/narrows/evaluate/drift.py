@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import subspace_angles
 
 from narrows.errors import ParameterError
-from narrows.families.aligned import check_same_features, components_of
+from narrows.methods.aligned import check_same_features, components_of
 
 
 def drift(a: Any, b: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.families import MODULES
+from narrows.methods import MODULES
 
 ALL = "all columns"
 _SCORES = ("precision", "recall", "micro_f1", "macro_f1", "error")

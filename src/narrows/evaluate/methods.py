@@ -16,16 +16,16 @@ from sklearn.random_projection import SparseRandomProjection
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean
-from narrows.families import total
-from narrows.families._additive import Additive
-from narrows.families._base import Estimator
-from narrows.families._online import OnlineProjector
-from narrows.families._parameters import same
-from narrows.families._select import Selector
-from narrows.families.methods import METHODS
-from narrows.families.online_srda import OnlineSRDA
-from narrows.moments.state import Second
-from narrows.moments.stats import ClassStats
+from narrows.methods import total
+from narrows.methods._additive import Additive
+from narrows.methods._base import Estimator
+from narrows.methods._online import OnlineProjector
+from narrows.methods._parameters import same
+from narrows.methods._select import Selector
+from narrows.methods.methods import METHODS
+from narrows.methods.online_srda import OnlineSRDA
+from narrows.state.state import Second
+from narrows.state.stats import ClassStats
 from narrows.solve.columns import take
 from narrows.solve.threads import CORES
 

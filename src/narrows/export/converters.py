@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
 from narrows.export.graph import Graph, as_labels, predicted, reduced
-from narrows.families._classifier import Classifier
-from narrows.families.aligned import Aligned
-from narrows.families.methods import METHODS
+from narrows.methods._classifier import Classifier
+from narrows.methods.aligned import Aligned
+from narrows.methods.methods import METHODS
 from narrows.io.extras import needing
 
 _WHO = "register_converters"

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
 from narrows.export.graph import steps_of
-from narrows.families._project import Projector
-from narrows.families._select import Selector
+from narrows.methods._project import Projector
+from narrows.methods._select import Selector
 from narrows.io.atomic import replacing
 
 _WHO = "to_sentence_transformers"

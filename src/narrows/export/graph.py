@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from narrows.families._base import Estimator
-from narrows.families._classifier import Classifier
-from narrows.families._project import Projector
-from narrows.families._select import Selector
-from narrows.families.aligned import Aligned
-from narrows.families.window import Window
+from narrows.methods._base import Estimator
+from narrows.methods._classifier import Classifier
+from narrows.methods._project import Projector
+from narrows.methods._select import Selector
+from narrows.methods.aligned import Aligned
+from narrows.methods.window import Window
 from narrows.io.entries import is_passing
 from narrows.io.source import is_of_texts
-from narrows.moments.random_features import RandomFeatures
-from narrows.moments.stats import ClassStats
+from narrows.state.random_features import RandomFeatures
+from narrows.state.stats import ClassStats
 from narrows.text.base import Vectoriser
 
 

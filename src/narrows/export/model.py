@@ -22,8 +22,8 @@ from narrows.export.graph import (
     reduced,
     steps_of,
 )
-from narrows.families._base import Estimator
-from narrows.families._classifier import Classifier
+from narrows.methods._base import Estimator
+from narrows.methods._classifier import Classifier
 from narrows.io.extras import needing
 from narrows.text.base import Vectoriser
 

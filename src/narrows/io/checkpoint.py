@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
-from narrows.families._parameters import same
+from narrows.methods._parameters import same
 from narrows.io.atomic import clear_unfinished
 from narrows.io.chunk import Chunk, Options, Position, plain_texts
 from narrows.io.store import identity, load_checkpoint, save_checkpoint

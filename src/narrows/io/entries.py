@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.families._atomic import lock_of
-from narrows.families._base import Estimator, Fitted
-from narrows.families.methods import METHODS
+from narrows.methods._atomic import lock_of
+from narrows.methods._base import Estimator, Fitted
+from narrows.methods.methods import METHODS
 from narrows.io.arrays import get, put
 from narrows.io.source import Source, vectoriser_of
-from narrows.moments.priors import by_class
+from narrows.state.priors import by_class
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
 from narrows.text import HashedTfidf, Tfidf
 from narrows.text.base import Vectoriser

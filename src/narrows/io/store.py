@@ -24,8 +24,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import DataError, ParameterError
-from narrows.families._atomic import lock_of
-from narrows.families._base import Estimator, Fitted
+from narrows.methods._atomic import lock_of
+from narrows.methods._base import Estimator, Fitted
 from narrows.io.atomic import replacing
 from narrows.io.entries import (
     ESTIMATOR,

@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.feature_extraction import FeatureHasher
 
 from narrows.errors import ParameterError
-from narrows.families._parameters import check_whole
-from narrows.moments.labels import as_array
+from narrows.methods._parameters import check_whole
+from narrows.state.labels import as_array
 from narrows.text.hashed import MOST
 
 Row = Mapping[str, Any]

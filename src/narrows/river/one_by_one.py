@@ -16,10 +16,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 from narrows.errors import ParameterError
-from narrows.families._parameters import check_whole
-from narrows.families._select import Selector
-from narrows.moments.cross import MOST
-from narrows.moments.labels import as_array
+from narrows.methods._parameters import check_whole
+from narrows.methods._select import Selector
+from narrows.state.cross import MOST
+from narrows.state.labels import as_array
 from narrows.river.frames import pandas, rows_of_frame, selected_columns
 from narrows.river.hashing import Row, batches, rows_of
 

@@ -1,4 +1,4 @@
-"""The compiled loop of `narrows.moments.bands`."""
+"""The compiled loop of `narrows.state.bands`."""
 
 from __future__ import annotations
 

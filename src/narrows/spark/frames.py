@@ -13,8 +13,8 @@ from sklearn.utils import get_tags
 from narrows.engines import parts
 from narrows.engines.spark import NAME, Spark
 from narrows.errors import DataError, ParameterError
-from narrows.families._base import Estimator
-from narrows.families._classifier import Decision
+from narrows.methods._base import Estimator
+from narrows.methods._classifier import Decision
 from narrows.io.chunk import Options
 from narrows.io.formats.arrow import pyarrow
 from narrows.io.source import is_of_texts

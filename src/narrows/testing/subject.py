@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from narrows.families.methods import METHODS
+from narrows.methods.methods import METHODS
 
 N, D = 60, 7  # samples and features of the data
 _RIDGES = tuple(

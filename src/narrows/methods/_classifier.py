@@ -1,0 +1,191 @@
+"""Classifiers: what predicts classes by scores that are log posteriors."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import ClassifierMixin
+
+from narrows.methods._atomic import lock_of
+from narrows.methods._base import Estimator
+from narrows.solve.products import product
+
+
+class Decision(NamedTuple):
+    """What classes are predicted by: (Z weights + intercept) / temperature, for coordinates Z.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_coordinates, n_classes)
+        For the classes seen.
+    intercept : ndarray of shape (n_classes,)
+        Beside them.
+    temperature : float
+        What calibrates the probabilities.
+    map : Map or None
+        What makes coordinates of samples; if None, they are the features.
+    """
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    temperature: float = 1.0
+    map: Any = None
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Return the score of each class, of shape (n_samples, n_classes)."""
+        X = X.astype(np.float64, copy=False)
+        products = product(X, self.weights) if self.map is None else self.map.times(X, self.weights)
+        found: np.ndarray = (products + self.intercept) / self.temperature
+        return found
+
+
+class Classifier(ClassifierMixin, Estimator):
+    """An estimator that predicts classes. Subclasses give `_decision`.
+
+    A state has `known`, the classes that were seen with positive weight or registered.
+    """
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels seen with positive weight, or given to `partial_fit` as `classes`, sorted."""
+        with lock_of(self):
+            state = self._state
+            return state.classes[state.known]
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """The weight of each of `classes_`, of shape (n_classes,)."""
+        with lock_of(self):
+            state = self._state
+            return state.counts[state.known]
+
+    def _register(self, classes: np.ndarray) -> None:
+        self._state.register(classes)
+
+    @abstractmethod
+    def _decision(self, calibrated: bool = True) -> Decision:
+        """Return what classes are predicted by; with a temperature of 1 if not `calibrated`."""
+
+    def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
+        """Return the log posterior of each of `classes_`, but for a term that all share.
+
+        With or without the temperature, which does not matter for `predict`. If `_several`, the
+        log odds of each.
+        """
+        X = self._check_X(X, reset=False)
+        return self._of_every_class(self._decision(calibrated).scores(X))
+
+    @property
+    def _several(self) -> bool:
+        """Whether several labels are predicted for a sample."""
+        return False
+
+    def _of_every_class(self, scores: np.ndarray) -> np.ndarray:
+        """Return scores of the classes seen as those of `classes_`; others have -inf."""
+        seen = self.class_count_ > 0
+        if seen.all():
+            return scores
+        every = np.full((len(scores), len(seen)), -np.inf)
+        every[:, seen] = scores
+        return every
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log posterior of each class, up to a term that all classes share.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            In the order of `classes_`. For two classes, their difference, which is positive if the
+            second class is predicted. For several labels per sample, the log odds of each label, of
+            shape (n_samples, n_classes).
+
+        See Also
+        --------
+        predict : Predict the class with the largest score.
+        predict_proba : Estimate probabilities.
+        """
+        with lock_of(self):  # scores and classes of one moment
+            scores, several = self._log_posterior(X), self._several
+        one = scores.shape[1] == 2 and not several
+        return scores[:, 1] - scores[:, 0] if one else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class, or all labels with a probability above 1/2.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            One of `classes_` for each sample; an indicator matrix if OnlineSRDA was fitted to one.
+
+        See Also
+        --------
+        predict_proba : Estimate probabilities.
+        score : Return the accuracy.
+        """
+        with lock_of(self):
+            scores, several = self._log_posterior(X, calibrated=False), self._several
+            classes, n_labels = self.classes_, len(self._state.classes)
+        if not several:
+            return classes[scores.argmax(axis=1)]
+        every = np.zeros((len(scores), n_labels), np.int64)
+        every[:, classes] = scores > 0
+        return every
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Estimate the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`. For several labels per sample, the probability of each
+            label; these do not sum to 1.
+
+        See Also
+        --------
+        predict_log_proba : Return logarithms of the probabilities.
+        predict : Predict the most probable class.
+        """
+        with lock_of(self):
+            scores, several = self._log_posterior(X), self._several
+        probability: np.ndarray = expit(scores) if several else softmax(scores, axis=1)
+        return probability
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Estimate the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        log_P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+
+        See Also
+        --------
+        predict_proba : Return probabilities.
+        """
+        with lock_of(self):
+            scores, several = self._log_posterior(X), self._several
+        logarithm: np.ndarray = log_expit(scores) if several else log_softmax(scores, axis=1)
+        return logarithm

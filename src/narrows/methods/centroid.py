@@ -1,0 +1,317 @@
+"""Projection by the criterion trace(W'S_b W): the orthogonal centroid methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from narrows.criteria import BETWEEN, Criterion
+from narrows.methods._certified import Certified
+from narrows.methods._choices import HeldOutProjector
+from narrows.methods._folds import FOLDS, check_filled, check_folds, is_cv
+from narrows.methods._project import Directions, ExactProjector
+from narrows.state.halves import Halves
+from narrows.state.stats import ClassStats
+from narrows.solve.certificate import HeldOutScores, errors_of
+from narrows.solve.eigen import orthogonal_part
+from narrows.solve.held_out import NO_CURVE, HeldOutCurve
+
+
+class _OrthogonalCentroid(ExactProjector):
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        priors: Any = "empirical",
+        half_life: float | None = None,
+    ):
+        self.n_components = n_components
+        self.priors = priors
+        self.half_life = half_life
+
+    def _criterion(self) -> Criterion:
+        return BETWEEN
+
+
+class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
+    """Orthogonal centroid projection.
+
+    ::
+
+        criterion   maximise trace(W'S_b W),  S_b = sum_j p_j (m_j - m)(m_j - m)'
+        space       W real, W'W = I
+        schedule    exact, from all samples at once or batch by batch
+
+    where p_j and m_j are the prior and the mean of class j, and m is the mean of all samples. The
+    optimum consists of the leading eigenvectors of S_b. `transform` returns X W, not centred.
+
+    Parameters
+    ----------
+    n_components : int or "cv", optional
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). An
+        explicit number holds from the first batch of a stream on; directions that are not available
+        yet are zero. "cv" chooses the smallest number whose held-out score is within one standard
+        error of the best: see Notes.
+    priors : str, dict or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`, a dict by class.
+    half_life : float, optional
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
+    tolerance : float, optional
+        Read the samples in random order, and stop when the directions have at least 1 - tolerance
+        of the largest sum of eigenvalues, with probability `confidence`. 0 reads all samples and
+        keeps the ten folds that `certificate_` needs. Requires priors="empirical".
+    confidence : float, default=0.95
+        The probability with which the bounds of `certificate_` hold.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of the samples, used with `tolerance`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W: orthonormal directions, largest eigenvalue first. The entry of largest
+        magnitude in each direction is positive. Directions that are not available (yet) are zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of S_b (normalised by 1/n), descending; 0 for zero directions.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the trace of S_b: the share of the scatter of the class means
+        that each direction explains.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
+        With ``n_components="cv"``: entry p - 1 is the held-out score of the first p directions, and
+        its standard error; else empty.
+    certificate_ : Certificate
+        With `tolerance`: `n_samples`, `share`, `lower`, `upper` and `confidence`. The directions
+        have at least `share` of the largest possible sum of eigenvalues.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
+        of available directions, or n_components is "cv" and a fold has no samples.
+
+    See Also
+    --------
+    OCM : The span of the class means themselves, one direction more.
+    SRDA : Discriminant analysis, usually more accurate.
+    OCFS : Selection of features by the same criterion.
+    IOC : The incremental iteration that converges to these directions.
+    sklearn.neighbors.NearestCentroid : Classification by the nearest class mean.
+
+    Notes
+    -----
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c^2 d + c^3) when
+    attributes are read; memory 8 d (c + p) bytes.
+
+    OC computes the limit of the incremental `IOC` directly from class sums, with less work.
+
+    **The number of directions**: with "cv" the state has five folds, and sample number i is in fold
+    i mod 5. Directions are computed from four folds, and the score of p directions is the scatter
+    of the class means that they explain in the fifth: the sum of p_j (w'(m_j - m)) (w'(m_j - m))
+    over classes and directions w, with the means of the four folds in the first factor and those of
+    the fifth in the second. Directions of noise add nothing on average. On a stream, all directions
+    are used while a fold has no samples. The choice depends on the order of the samples.
+
+    References
+    ----------
+    Yan et al. (2006): J. Yan et al., "Effective and Efficient Dimensionality Reduction for
+    Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, section 2.2.4 and Theorem
+    1, doi:10.1109/TKDE.2006.45.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import OC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> oc = OC().fit(X, y)
+    >>> oc.eigenvalues_.round(3).tolist()
+    [3.913, 0.034]
+    >>> oc.transform(X).shape
+    (150, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        priors: Any = "empirical",
+        half_life: float | None = None,
+        tolerance: float | None = None,
+        confidence: float = 0.95,
+        random_state: Any = None,
+    ):
+        _OrthogonalCentroid.__init__(self, n_components, priors, half_life)
+        self.tolerance = tolerance
+        self.confidence = confidence
+        self.random_state = random_state
+
+    def _folds(self) -> int | None:
+        return super()._folds() or (FOLDS if is_cv(self.n_components) else None)
+
+    def _check_kind(self, stats: ClassStats) -> None:
+        super()._check_kind(stats)
+        if is_cv(self.n_components):
+            check_folds(type(self).__name__, "n_components", stats)
+
+    def _solve(self, stats: ClassStats) -> Directions:
+        if not is_cv(self.n_components):
+            return super()._solve(stats)
+        check_folds(type(self).__name__, "n_components", stats)
+        found = super()._solve(stats)
+        curve = self._held_out_curve(stats, found.available)
+        return found.first(curve.smallest(), curve) if len(curve.scores) else found
+
+    def _held_out_curve(self, stats: ClassStats, size: int) -> HeldOutCurve:
+        """Return the scatter of the class means of each fold that others' directions explain.
+
+        Without entries if there are no directions, or no samples in one of the folds.
+        """
+        curves, weight = [], []
+        for halves in Halves.of(stats, self._priors()):
+            weight.append(halves.fold.n)
+            if not size or not halves.fold.n:
+                return NO_CURVE
+            p = halves.p_fold[halves.p_fold > 0]
+            _, W = BETWEEN.leading(halves.others, halves.p_others[halves.others.counts > 0], size)
+            A = B = np.zeros((len(p), W.shape[1]))
+            for columns, others, fold in halves.deviations():
+                A = A + others @ W[columns]
+                B = B + fold @ W[columns]
+            explained = np.cumsum(p @ (A * B))
+            last = explained[-1:] if len(explained) else np.zeros(1)
+            curves.append(np.append(explained, np.repeat(last, size - len(explained))))
+        return HeldOutCurve.of(np.array(curves), np.array(weight))
+
+    def _held_out_scores(self, stats: ClassStats, solution: Directions) -> HeldOutScores:
+        held_out, plugged_in, p = [], [], stats.priors()
+        size = solution.W.shape[1]
+        L, V = BETWEEN.leading(stats)
+        for halves in Halves.of(stats, "empirical"):
+            _, W = BETWEEN.leading(halves.others, "empirical", size)
+            held_out.append(float(np.trace(_explained(halves, W))))
+            plugged_in.append(_explained(halves._replace(others=stats, p_others=p), V))
+        errors = errors_of(np.array(plugged_in), stats.fold_counts.sum(axis=1))
+
+        def regret(weights: np.ndarray) -> np.ndarray:
+            if size == len(L):
+                return np.zeros(len(weights))
+            scatter = np.diag(L) + np.tensordot(weights, errors, 1)
+            chosen = np.trace(scatter[:, :size, :size], axis1=1, axis2=2)
+            largest: np.ndarray = np.linalg.eigvalsh(scatter)[:, -size:].sum(axis=1) - chosen
+            return largest
+
+        return HeldOutScores(
+            held_out,
+            [float(np.trace(each[:size, :size])) for each in plugged_in],
+            float(L[:size].sum()),
+            regret,
+        )
+
+    def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
+        super()._check_solution(solution, stats)
+        if is_cv(self.n_components) and not len(solution.held_out.scores):
+            for k in range(stats.folds or 0):
+                check_filled(type(self).__name__, "n_components", stats.fold(k), stats.n_samples)
+
+
+def _explained(halves: Halves, W: np.ndarray) -> np.ndarray:
+    """Return how much closer to a fold the others' class means are than their mean, along W.
+
+    The trace of the symmetric matrix is that of `held_out_gain`.
+    """
+    p = halves.p_fold[halves.p_fold > 0]
+    A = B = np.zeros((len(p), W.shape[1]))
+    for columns, others, fold in halves.deviations(own_mean=False):
+        A = A + others @ W[columns]
+        B = B + fold @ W[columns]
+    crossed: np.ndarray = (p[:, None] * A).T @ (2 * B - A)
+    return (crossed + crossed.T) / 2
+
+
+class OCM(_OrthogonalCentroid):
+    """Orthogonal centroid method: projection onto the span of the class means.
+
+    ::
+
+        criterion   maximise trace(W'S_b W),  S_b = sum_j p_j (m_j - m)(m_j - m)'
+        space       W real, W'W = I, with as many columns as the rank of the means [m_1 .. m_c]
+        schedule    exact, from all samples at once or batch by batch
+
+    where p_j and m_j are the prior and the mean of class j, and m is the mean of all samples. Every
+    orthonormal basis Q of the class means is an optimum (Ye et al. 2005, Theorem 2). OCM uses Q M,
+    with M the eigenvectors of Q'S_b Q, so that the best directions come first: those of `OC`,
+    followed by the direction that m adds to their span, with eigenvalue 0. The last direction
+    contains no scatter of the class means. It preserves the inner products of samples with class
+    means, and with them the class mean that has the largest cosine with a sample. `transform`
+    returns X W, not centred.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        p, the number of directions. By default n_classes (fewer if the rank is lower). An explicit
+        number holds from the first batch of a stream on; directions that are not available yet are
+        zero.
+    priors : str, dict or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`, a dict by class.
+    half_life : float, optional
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W: orthonormal directions, largest eigenvalue first. The entry of largest
+        magnitude in each direction is positive. Directions that are not available (yet) are zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of S_b (normalised by 1/n), descending; 0 for zero directions.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the trace of S_b: the share of the scatter of the class means
+        that each direction explains.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
+        number of available directions.
+
+    See Also
+    --------
+    OC : The same directions without the last one.
+    IDRQR : Regularised discriminant analysis in the span of the class means.
+    sklearn.neighbors.NearestCentroid : Classification by the nearest class mean.
+
+    Notes
+    -----
+    **Cost**: that of `OC`. The result depends on the origin of the data. Use another method for
+    dense data with a large offset.
+
+    References
+    ----------
+    Ye et al. (2005): J. Ye et al., "IDR/QR: An Incremental Dimension Reduction Algorithm via QR
+    Decomposition", IEEE TKDE 17(9), 2005, section 4 and Theorem 2, doi:10.1109/TKDE.2005.148.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import OCM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OCM().fit(X, y).eigenvalues_.round(3).tolist()
+    [3.913, 0.034, 0.0]
+    """
+
+    def _directions(self, stats: ClassStats) -> tuple[np.ndarray, np.ndarray]:
+        L, W = self._criterion().leading(stats, self.priors)
+        p = stats.priors(self.priors)
+        rest = orthogonal_part(stats.centre(p), W, scale=np.sqrt(L.max(initial=0.0)))
+        return np.append(L, np.zeros(rest.shape[1])), np.hstack([W, rest])
+
+    def _limit(self, classes: int) -> tuple[int, str]:
+        return classes, ""

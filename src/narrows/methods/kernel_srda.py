@@ -1,0 +1,393 @@
+"""Discriminant analysis with random features of a kernel, exact on a stream behind a fixed map."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from narrows.errors import WidthError
+from narrows.methods._base import Fitted
+from narrows.methods._discriminant import Ridged
+from narrows.methods._errors import errors_named_after
+from narrows.methods._parameters import (
+    check,
+    check_whole,
+    check_word,
+    is_integer,
+    is_number,
+    same,
+)
+from narrows.methods._passes import InPasses
+from narrows.methods._solved import Found
+from narrows.state.cross import MOST
+from narrows.state.kept import EVERY
+from narrows.state.labels import as_array, weights
+from narrows.state.mapped import Mapped
+from narrows.state.random_features import KERNELS, MOST_HIDDEN, RandomFeatures
+from narrows.state.stats import ClassStats
+from narrows.solve.drift import Kept, by_time, leads
+from narrows.solve.ridge import GRID, TIMID, chosen, curve
+from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
+from narrows.solve.schema import SchemaError
+from narrows.solve.sums import TINY
+
+_GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
+_COMPARED = 1_000  # kept samples that ridges are compared by; all of them calibrate
+_GATHERED = 1_000  # samples of a stream, before the map is made
+_RIDGES = "cv", "scale"
+_SURE = 2.0  # standard errors: curved is better
+
+
+class KernelSRDA(InPasses, Ridged):
+    """Kernel spectral regression discriminant analysis with random features.
+
+    ::
+
+        criterion   maximise trace((W'(C + alpha/n I) W)^-1 W'S_b W), of samples z(x)
+        space       W real
+        schedule    exact behind a fixed map z, from all samples at once or batch by batch
+
+    where z(x) consists of `n_hidden` random functions of x (hidden features) and of x itself: ::
+
+        "rbf"    (2 / m)^(1/2) cos((2 gamma)^(1/2) w'(x - o)), and sin likewise, for m/2 random w
+        "relu"   (2 / m)^(1/2) max(0, (2 gamma)^(1/2) w'(x - o) + v), for m random w and v
+        x        (2 gamma)^(1/2) (x - o)
+
+    with w and v of mean 0 and variance 1, and a mean o of samples (see Notes). S_b is the scatter
+    of the class means of the z(x), and C their covariance. Inner products of the functions of "rbf"
+    converge to ``exp(-gamma |x - y|^2)`` as m grows: this is kernel discriminant analysis without
+    the n x n kernel matrix. `transform` returns (z(x) - m)'W, where m is the mean of the z(x); if
+    hidden features are not used, it returns X W, not centred.
+
+    The result is computed from sums over the z(x), as for `SRDA`: batches in any order, merging,
+    decay and subtraction are exact for a fixed map z. Held-out samples determine the ridge, and
+    whether hidden features are used. Without hidden features, the result is that of `SRDA` on x.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower).
+    n_hidden : int, default=1500
+        m, the number of random functions, at most 8,000.
+    kernel : {"rbf", "relu"}, default="rbf"
+        The random functions.
+    gamma : float or "auto", default="auto"
+        The width of the kernel, > 0, in inverse squared units of X. "auto" is 0.15 divided by the
+        mean squared length of the centred samples.
+    alpha : float or {"cv", "scale"}, default="cv"
+        The ridge, in the squared units of z: it is added to the scatter of all samples, which is a
+        sum. "scale" is the mean squared length of the centred z(x). "cv" chooses the ridge with
+        held-out samples, as `SRDA` does.
+    folds : int, default=5
+        The number of blocks of successive samples in the test for drift; see Notes.
+    half_life : float, optional
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the random functions.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_hidden + n_features)
+        The transpose of W, best direction first; not orthogonal. W is scaled so that the variance
+        of the first dimension is 1. Without hidden features, the shape is (n_components,
+        n_features) and the scale is that of `SRDA`.
+    eigenvalues_ : ndarray of shape (n_components,)
+        w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
+    uses_hidden_ : bool
+        Whether hidden features are used.
+    gamma_ : float
+        The width of the kernel.
+    alpha_ : float
+        The ridge.
+    alphas_, alpha_scores_, alpha_errors_ : ndarray of shape (n_alphas,)
+        The ridges that were compared, the mean log-likelihood of held-out samples with each, and
+        its standard error; empty if there were no such samples.
+    stats_ : object
+        The state. If a and b have the same map (see `emptied`), ``fit_stats(a.stats_ - b.stats_)``
+        fits to the samples of a without those of b.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, there are fewer than two classes, or n_components exceeds the
+        number of available directions.
+
+    See Also
+    --------
+    SRDA : Linear discriminant analysis, without hidden features.
+    OnlineSRDA : A linear discriminant of any number of features, in one pass.
+    sklearn.kernel_approximation.RBFSampler : Random features of the same kernel.
+    sklearn.decomposition.KernelPCA : Components without labels, from all pairs of samples.
+
+    Notes
+    -----
+    **Cost**, for k = n_hidden + n_features: O(n k (k + n_features)) on all cores to learn n
+    samples, which are mapped in blocks, and O(k^3) for each of about a dozen factorisations when
+    attributes are read. Memory: 8 k^2 bytes, and three to four times as much while they are read. A
+    model file holds half of that, and up to 2,000 samples.
+
+    **The map** consists of the seed, gamma and o. `fit` reads the samples twice and computes o and
+    gamma from all of them. `partial_fit` computes them from the first 1,000 samples, which it
+    stores until then. The map does not change later. A seed gives the same w and v on every
+    machine. Estimators that were fitted separately have different maps and cannot be merged: fit
+    one, and let `emptied` copies learn the other samples.
+
+    **Linear or not**: up to 1,000 kept samples are subtracted from the sums and predicted with and
+    without hidden features, each with its own ridge. Hidden features are used if the log-likelihood
+    of these samples is higher with them by two standard errors of the difference. Random held-out
+    samples have neighbours in time among the other samples, so a second test looks for drift. The
+    kept samples of each class are divided into `folds` blocks of time. Each block is predicted from
+    the other blocks, and from as many random samples. If blocks are harder to predict by ten
+    standard errors, or there is a `half_life`, each block is also predicted from earlier blocks.
+    Hidden features are not used if they do this worse than the features alone, by two standard
+    errors.
+
+    References
+    ----------
+    A. Rahimi, B. Recht, "Random Features for Large-Scale Kernel Machines", NeurIPS 2007. S. Mika
+    et al., "Fisher Discriminant Analysis with Kernels", NNSP 1999. D. Cai, X. He, J. Han, "SRDA: An
+    Efficient Algorithm for Large-Scale Discriminant Analysis", IEEE TKDE 20(1), 2008, section 4.
+    The additive state and the choice between the two are specific to narrows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from narrows import SRDA, KernelSRDA
+    >>> X, y = make_circles(400, noise=0.1, factor=0.4, random_state=0)
+    >>> kernel = KernelSRDA(n_hidden=200).fit(X[:300], y[:300])
+    >>> bool(kernel.score(X[300:], y[300:]) > 0.95)
+    True
+    >>> bool(SRDA().fit(X[:300], y[:300]).score(X[300:], y[300:]) < 0.6)
+    True
+    """
+
+    _of_map = "has learned samples"
+    _several_labels = True
+    _instead = "SRDA or OnlineSRDA, which are linear"
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        n_hidden: int = 1500,
+        kernel: str = "rbf",
+        gamma: float | str = "auto",
+        alpha: float | str = "cv",
+        folds: int = 5,
+        half_life: float | None = None,
+        random_state: Any = 0,
+    ):
+        self.n_components = n_components
+        self.n_hidden = n_hidden
+        self.kernel = kernel
+        self.gamma = gamma
+        self.alpha = alpha
+        self.folds = folds
+        self.half_life = half_life
+        self.random_state = random_state
+
+    @property
+    def uses_hidden_(self) -> bool:
+        """Whether hidden features are used."""
+        return self._solution.map is not None
+
+    @property
+    def gamma_(self) -> float:
+        """The width of the kernel."""
+        return float(self._mapped(self._state).map.gamma)
+
+    # -- states ---------------------------------------------------------------------------------
+
+    def _empty_state(self, n_features: int) -> Any:
+        """Return a state that gathers samples, before there is a map."""
+        self._begin(n_features)
+        return ClassStats(n_features, second="total", kept=EVERY)
+
+    def _begin(self, n_features: int) -> None:
+        """Check the number of features, and forget the seed that was drawn for another map."""
+        if n_features > MOST:
+            raise WidthError(
+                f"{type(self).__name__}: expected at most {MOST:,} features, got {n_features:,}. "
+                "Select features first, or use SRDA or OnlineSRDA, which are linear.",
+                n_features,
+            )
+        if "_drawn" in vars(self):
+            del self._drawn
+
+    def _seed(self) -> int:
+        """Return the seed of the map, which is drawn if none is given."""
+        if is_integer(self.random_state, 0):
+            return int(self.random_state)
+        if "_drawn" not in vars(self):
+            self._drawn = int(check_random_state(self.random_state).randint(2**31))
+        return self._drawn
+
+    def _first_state(self, n_features: int) -> Any:
+        self._begin(n_features)
+        return ClassStats(n_features, second="total")
+
+    def _state_for(self, X: Any) -> Any:
+        return self._first_state(X.shape[1])
+
+    def _is_first(self, state: Any) -> bool:
+        return super()._is_first(state) and not state.kept
+
+    def _is_own(self, state: Any) -> bool:
+        """Whether a state gathers samples, or has a map of random features."""
+        if isinstance(state, Mapped):
+            return isinstance(state.map, RandomFeatures)
+        return isinstance(state, ClassStats) and state.kept == EVERY and state.second == "total"
+
+    def _state_from(self, arrays: dict[str, Any]) -> Any:
+        state = super()._state_from(arrays)
+        if not self._is_own(state) and not self._is_first(state):
+            raise SchemaError("state: expected samples or a map of random features, got others.")
+        return state
+
+    def _is_of_pass(self, state: Any, number: int) -> bool:
+        return isinstance(state, Mapped if number else ClassStats)
+
+    def _passes_in_order(self, narrow: bool = False) -> int:
+        return 2
+
+    def _map_of(self, stats: Any) -> RandomFeatures:
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            size = stats.mean_square() if stats.n else 0.0
+            gamma = _GAMMA / size if size > TINY else 1.0
+        seed, m = self._seed(), int(self.n_hidden)
+        return RandomFeatures(seed, self.kernel, m, float(gamma), stats.mean)
+
+    def _frozen(self) -> Mapped:
+        if isinstance(self._state, ClassStats) and self._state.n_samples:
+            self._fitted = Fitted(self._mapped(self._state), self._source)
+        return super()._frozen()
+
+    def _mapped(self, state: Any) -> Mapped:
+        """Return the state behind a map, which is made if there is none yet."""
+        if isinstance(state, Mapped):
+            return state
+        with errors_named_after(self):
+            return Mapped.of_kept(self._map_of(state), state, self._kept)
+
+    # -- learning -------------------------------------------------------------------------------
+
+    def fit_stats(self, stats: Any) -> Self:
+        """Fit to a state instead of samples, with the map of the state."""
+        name = type(self).__name__
+        if not self._is_own(stats):
+            raise TypeError(
+                f"{name}: expected a state of {name} (`stats_`) for fit_stats, got "
+                f"{type(stats).__name__}. Use fit for samples."
+            )
+        return self._fit_state(stats.copy())
+
+    def _learned(self, state: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+        n, room = X.shape[0], _GATHERED - state.n_samples
+        if isinstance(state, Mapped) or not state.kept or n < room:
+            return super()._learned(state, X, y, sample_weight)
+        y = sparse.csr_array(y) if sparse.issparse(y) else as_array(self._labels(X, y))
+        given = weights(sample_weight, n, type(self).__name__)
+        room = max(0, room)
+        first = self._update_state(state.copy(), X[:room], y[:room], given[:room])
+        return self._update_state(self._mapped(first), X[room:], y[room:], given[room:])
+
+    def _summed(self, states: list[Any]) -> Any:
+        gathered = [state for state in states if isinstance(state, ClassStats)]
+        mapped = [state for state in states if isinstance(state, Mapped)]
+        if not mapped:
+            total = ClassStats.summed(gathered)
+            return total if total.n_samples < _GATHERED else self._mapped(total)
+        both = [*mapped, *(mapped[0].of_same_map(state) for state in gathered)]
+        return Mapped.summed(both)
+
+    def _fit_parts(self, parts: Any) -> Self:
+        return self._fit_in_passes(parts)
+
+    def _finish(self, state: Any) -> Self:
+        self._check_two_classes(state)
+        return super()._finish(self._mapped(state))
+
+    # -- solving --------------------------------------------------------------------------------
+
+    def _solve(self, state: Any) -> Found:
+        if not state.n:
+            none = np.zeros((state.n_features, 0))
+            return Found(none, np.zeros(0), available=0, size=self.n_components)
+        curved = self._mapped(state)
+        linear, S = curved.without_hidden(), curved.scatters()
+        width = len(S.C)
+        alternatives = (
+            self._alternative(linear, linear.scatters(), width),
+            self._alternative(curved, S, width),
+        )
+        if self._prefers_curved(curved, *alternatives):
+            return alternatives[1].about_mean(curved.stats)
+        return alternatives[0].of_features()
+
+    def _alternative(self, state: Mapped, S: Scatter, width: int) -> Found:
+        """Return the solution behind a map."""
+        counts, unit = state.counts[state.counts > 0], state.mean_square()
+        alpha = unit if isinstance(self.alpha, str) else float(self.alpha)
+        held = state.held_out(S, _COMPARED, width) if unit and len(counts) > 1 else []
+        result = None
+        if held:
+            alphas = unit * GRID if self.alpha == "cv" else np.array([alpha])
+            result = curve(S, counts, held, alphas, TIMID)
+            alpha = chosen(result, unit) if self.alpha == "cv" else alpha
+        found = self._solve_sums(state.stats, S, alpha)
+        found.curve, found.map = result, state.map
+        return found
+
+    def _prefers_curved(self, state: Mapped, linear: Found, curved: Found) -> bool:
+        """Whether hidden features are better for held-out samples, also for later ones."""
+        if linear.curve is None or curved.curve is None:
+            return False
+        gain = curved.curve.at(curved.alpha) - linear.curve.at(linear.alpha)
+        if not len(gain) or not leads(gain, linear.curve.weight, _SURE):
+            return False
+        X, code, weight, _, when = state.stats.samples
+        code = (np.cumsum(state.counts > 0) - 1)[code]
+        block = by_time(code, when, self.folds)
+        kept = Kept.of(linear.map.coordinates(X), code, weight)
+        if self.half_life is None and not kept.drift(block, linear.alpha):
+            return True
+        later = Kept.of(curved.map.coordinates(X), code, weight).ahead(block, curved.alpha)
+        return not leads(kept.ahead(block, linear.alpha) - later, weight, _SURE)
+
+    def _solved_for(self, state: Any, solution: Found) -> Any:
+        mapped = self._mapped(state)
+        return mapped.without_hidden() if solution.map is None else mapped
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, "mean")
+
+    def _from_samples(self, A: Any, alpha: float) -> Answer:
+        raise NotImplementedError
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        name, alpha, gamma = type(self).__name__, self.alpha, self.gamma
+        m = self.n_hidden
+        valid = is_integer(m, 1) and m <= MOST_HIDDEN
+        check(name, "n_hidden", m, valid, f"an integer from 1 to {MOST_HIDDEN:,}")
+        check_word(name, "kernel", self.kernel, KERNELS)
+        valid = same(gamma, "auto") or is_number(gamma, 0, above=True)
+        check(name, "gamma", gamma, valid, '"auto" or a number > 0')
+        valid = alpha in _RIDGES if isinstance(alpha, str) else is_number(alpha, 0)
+        check(name, "alpha", alpha, valid, '"cv", "scale" or a number >= 0')
+        check_whole(name, "folds", self.folds, low=2)
+        seed = self.random_state
+        valid = is_integer(seed, 0) and int(seed) < 2**64
+        valid = valid or seed is None or isinstance(seed, np.random.RandomState)
+        expected = "None, a RandomState, or an integer from 0 to 2**64 - 1"
+        check(name, "random_state", seed, valid, expected)

@@ -1,0 +1,304 @@
+"""Linear discriminant analysis of dense samples, from their singular value decomposition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.errors import ParameterError, RangeError
+from narrows.methods._choices import HeldOutDiscriminant
+from narrows.methods._folds import is_cv
+from narrows.methods._parameters import check, check_whole, is_number
+from narrows.state.cross import MOST
+from narrows.solve.centred import Centred
+from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
+from narrows.solve.exact import total_space, with_rule
+from narrows.solve.scatter import (
+    Answer,
+    Scatter,
+    discriminants,
+    discriminants_of_span,
+    rank_within,
+)
+
+_SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inverse are lost
+_ROUNDING = 1e-12  # relative: smaller differences of the class means are rounding
+_ACCURATE = 1e-11  # of the sum of squares: with a smaller mu the SVD has more digits
+
+
+class LDA(HeldOutDiscriminant):
+    """Linear discriminant analysis of dense data, also with more features than samples.
+
+    ::
+
+        criterion   maximise trace((W'D W)^-1 W'S_b W), with W'S_b W diagonal, W'D W = I, and
+                    "regularized"   D = n S_w + mu I, and n S_b instead of S_b
+                    "pca"           D = S_w, on principal components
+                    "gsvd"          D = S_w + S_b, the total scatter C
+        space       W real, in the span of the samples
+        schedule    exact, from all samples at once; "regularized" also batch by batch
+
+    where S_b is the scatter of the class means and S_w the scatter within the classes. With more
+    features than samples S_w is singular, and Fisher's quotient has no maximum. "regularized"
+    (RLDA) adds mu to the diagonal. "pca" (PCA+LDA) first reduces the samples to so few principal
+    components that S_w is not singular. "gsvd" (LDA/GSVD) divides by the total scatter; its
+    maximum, 1, is attained by all directions without scatter within the classes. If S_w is not
+    singular, "pca" and "gsvd" give the directions of scikit-learn's LDA, and so does "regularized"
+    as mu tends to 0. `transform` returns X W, not centred.
+
+    "regularized" is a function of sums (`ClassStats` with ``second="cross"``) for at most 8,192
+    features: batches in any order, merging and `fit` give the same result. The other forms, and
+    data with more features, need all samples at once.
+
+    Parameters
+    ----------
+    n_components : int or "cv", optional
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). "cv"
+        chooses the number with held-out samples, as `SRDA` does; "regularized" only.
+    solver : {"regularized", "pca", "gsvd"}, default="regularized"
+        The form of the criterion.
+    mu : float or "cv", default=0.5
+        Added to the diagonal of n S_w by "regularized", >= 0, in the squared units of X. n S_w is a
+        sum over the samples, so that mu has less effect the more samples there are. "cv" chooses
+        the ridge with held-out samples, as ``SRDA(alpha="cv")`` does; the directions are then the
+        same up to scale.
+    pca_components : int, optional
+        The number of leading principal components of X - m that "pca" uses. By default "pca" uses
+        all components of X - m_y instead, the samples minus their class means (n - c components for
+        d >= n in general position): with as many components of X - m, S_w is nearly singular.
+    half_life : float, optional
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W, best direction first; W'D W = I, not orthogonal. The entry of largest
+        magnitude in each direction is positive.
+    eigenvalues_ : ndarray of shape (n_components,)
+        w'S_b w / w'D w of each direction, with n S_b for "regularized".
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
+        With "pca" these are the ratios of scikit-learn's LDA, if S_w is not singular.
+    mu_ : float
+        The mu of "regularized"; 0 for the other forms.
+    mus_, mu_scores_, mu_errors_ : ndarray of shape (n_mus,)
+        The values that ``mu="cv"`` compares, the mean log-likelihood of held-out samples with each,
+        and its standard error; empty if mu was given.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
+        With ``n_components="cv"``: entry p - 1 is 1 minus the Brier score of held-out samples by
+        the first p directions, and its standard error; else empty.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
+        of available directions, or S_w is singular and mu=0, or a parameter is "cv" and no samples
+        are kept.
+    TypeError
+        X is sparse; use `SRDA`.
+
+    See Also
+    --------
+    SRDA : The same directions, also for sparse data, with a ridge chosen by default.
+    IDRQR : Discriminant analysis in the span of the class means, also on a stream.
+    FisherFS : Selection of features by the same ratio.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Classification, for n > d.
+
+    Notes
+    -----
+    **Cost**, for n samples and d features: the smaller of O(n d^2) and O(n^2 d). "regularized"
+    learns dense samples on all cores, and takes O(d^3) when attributes are read; memory 8 d^2
+    bytes, and up to 2,000 samples, which calibrate `predict_proba` and choose the parameters that
+    are "cv"; model files contain them. With mu chosen, reading takes 10 to 40 times as long. The
+    other forms compute the SVD of X; memory up to ten times that of X in double precision.
+
+    **Accuracy**: "regularized" computes n S_w as a difference of sums, so that a ratio r has a
+    relative error of about r times the rounding of the sums. If rounding makes n S_w + mu I
+    singular, a larger mu is used, which `mu_` shows. "pca" and "gsvd" keep all digits. With mu=0,
+    "pca" without `pca_components`, and "gsvd" with more samples than features, predictions do not
+    depend on the units of the features.
+
+    Three criteria are called Fisher's: the ratio of determinants (Yan et al. 2006, IEEE TKDE), the
+    trace of a quotient (Ye et al. 2005; this one), and the ratio of traces (Yan et al. 2006b,
+    Information Sciences).
+
+    References
+    ----------
+    Ye et al. (2005): J. Ye et al., "IDR/QR: An Incremental Dimension Reduction Algorithm via QR
+    Decomposition", IEEE TKDE 17(9), 2005, section 3, eq. (3), compares the three forms. "gsvd",
+    here by two plain SVDs: P. Howland, M. Jeon, H. Park, "Structure Preserving Dimension Reduction
+    for Clustered Text Data Based on the Generalized Singular Value Decomposition", SIAM J. Matrix
+    Anal. Appl. 25(1), 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from narrows import LDA
+    >>> X, y = load_wine(return_X_y=True)
+    >>> LDA(solver="pca").fit(X, y).eigenvalues_.round(2).tolist()
+    [9.08, 4.13]
+    """
+
+    _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
+    _by_products = False
+    _summing = ("regularized",)
+    _choices = ("n_components", "mu")
+
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        solver: str = "regularized",
+        mu: float | str = 0.5,
+        pca_components: int | None = None,
+        half_life: float | None = None,
+    ):
+        self.n_components = n_components
+        self.solver = solver
+        self.mu = mu
+        self.pca_components = pca_components
+        self.half_life = half_life
+
+    def _has_sums(self, n_features: int) -> bool:
+        return self.solver == "regularized" and super()._has_sums(n_features)
+
+    @property
+    def mu_(self) -> float:
+        """The mu of "regularized"; 0 for the other forms."""
+        alpha = float(self._solution.alpha)
+        return alpha if self.solver == "regularized" else 0.0
+
+    @property
+    def mus_(self) -> np.ndarray:
+        """The values of mu that were compared, of shape (n_mus,)."""
+        return self._curve().alphas
+
+    @property
+    def mu_scores_(self) -> np.ndarray:
+        """The mean log-likelihood of held-out samples with each of `mus_`."""
+        return self._curve().scores
+
+    @property
+    def mu_errors_(self) -> np.ndarray:
+        """The standard errors of `mu_scores_`."""
+        return self._curve().errors
+
+    def _ridge(self, mean_square: float) -> float:
+        return mean_square if is_cv(self.mu) else float(self.mu)
+
+    def _chooses_ridge(self, stats: Any) -> bool:
+        if is_cv(self.mu):
+            self._check_kept(stats, "mu")
+        return is_cv(self.mu)
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        if alpha:
+            return discriminants(S, alpha)
+        S = S.spanned()
+        rank = rank_within(S)
+        if rank < len(S.C):
+            raise self._singular(rank, len(S.C))
+        return discriminants_of_span(S, alpha)
+
+    def _singular(self, rank: int, of: int) -> ParameterError:
+        return ParameterError(
+            f"{type(self).__name__}: expected mu > 0, since the scatter within the classes is "
+            f"singular, of rank {rank}, and the samples span {of} directions; got mu=0. "
+            'Use mu > 0 or solver="gsvd".'
+        )
+
+    def _from_samples(self, A: Centred, alpha: float) -> Answer:
+        mu, unit, n = 0.0, np.sqrt(A.n), A.shape[0]
+        if self.solver == "regularized":
+            mu, unit = A.scaled(float(self.mu)), 2.0 ** (-A.weight_power // 2)
+            if self.mu and not _SMALLEST_MU < mu < 1 / _SMALLEST_MU:
+                raise RangeError(
+                    f"samples whose scatter is of a magnitude comparable to mu={self.mu:g}",
+                    f"values up to {A.largest:.1e}",
+                    A.largest_in(),
+                    "Scale the data, or mu by their squared scale.",
+                )
+        if n <= MOST and mu > _ACCURATE * A.squares:
+            answer = discriminants(A.scatter(), mu)
+        else:
+            answer = with_rule(A, Answer(*self._by_svd(A, mu)), mu)
+        self._check_rank(len(answer.eigenvalues), len(A.counts))
+        answer.unit = float(np.ldexp(unit, -A.power))
+        return answer
+
+    def _by_svd(self, A: Centred, mu: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return ratios and directions from singular values: no scatter costs digits."""
+        n, given = A.shape[0], mu or (self.solver == "pca" and self.pca_components is not None)
+        Q, s, H, F = total_space(A, equal=not given)
+        noise = rank_tolerance(F, s, n)  # F contains differences of samples of size s
+        if self.solver == "regularized":
+            rank = len(s) if mu else row_basis(F, n, noise).shape[1]
+            if rank < len(s):
+                raise self._singular(rank, len(s))
+        elif self.solver == "pca":
+            P, size = self._pca(row_basis(F, n, noise)), np.linalg.norm(H)
+            Q, H, F = Q @ P, H @ P, F @ P
+            if np.linalg.norm(H) <= _ROUNDING * size:
+                raise ValueError(
+                    f"{type(self).__name__}: expected class means that differ in the principal "
+                    'components used, got equal ones. Use solver="regularized" or "gsvd".'
+                )
+        else:
+            F = np.diag(s)
+        ratios, V = best_ratios(H, F, mu, n, noise)
+        found = int((ratios > DROPPED * ratios.max(initial=0.0)).sum())
+        return ratios[:found], Q @ V[:, :found]
+
+    def _pca(self, within: np.ndarray) -> np.ndarray:
+        """Return the components of "pca" in the coordinates of all components of X - m."""
+        r, (t, most) = self.pca_components, within.shape
+        if not most:
+            raise ValueError(
+                f"{type(self).__name__}: expected scatter within the classes for solver="
+                '"pca", got equal samples in each class. Use solver="regularized" or "gsvd".'
+            )
+        if r is not None and r > most:
+            raise ParameterError(
+                f"{type(self).__name__}: expected pca_components<={most}, since the scatter within "
+                f"the classes is singular on more components, got {r}."
+            )
+        return within if r is None else np.eye(t, r)
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        name = type(self).__name__
+        valid = self.solver in ("regularized", "pca", "gsvd")
+        check(name, "solver", self.solver, valid, '"regularized", "pca" or "gsvd"')
+        valid = is_cv(self.mu) or is_number(self.mu, 0)
+        check(name, "mu", self.mu, valid, 'a finite number >= 0 or "cv"')
+        if self.pca_components is not None:
+            check_whole(name, "pca_components", self.pca_components, " or None")
+
+    def _check_X(self, X: Any, **options: Any) -> Any:
+        if sparse.issparse(X):
+            raise TypeError(
+                f"{type(self).__name__}: expected dense data, got a sparse matrix. Use SRDA, which "
+                "solves LDA by regression, or X.toarray() if X is small."
+            )
+        return super()._check_X(X, **options)
+
+    def _update_state(
+        self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
+    ) -> Any:
+        if sparse.issparse(X):
+            raise ParameterError(
+                f"{type(self).__name__}: expected dense data, got sparse data. Use SRDA, which "
+                "solves LDA by regression."
+            )
+        return super()._update_state(state, X, y, sample_weight, **options)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags

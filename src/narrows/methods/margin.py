@@ -1,0 +1,379 @@
+"""The criterion trace(W'(S_b - eps S_w) W): distant class means and compact classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from narrows.criteria import Criterion
+from narrows.errors import warn
+from narrows.methods._bands import InBands
+from narrows.methods._choices import KEPT, ByHeldOut
+from narrows.methods._cross import CriterionCrossProjector
+from narrows.methods._folds import is_cv
+from narrows.methods._parameters import check, is_number
+from narrows.methods._select import CriterionSelector, Selection
+from narrows.methods._solved import Found
+from narrows.state.priors import second_for
+from narrows.state.state import Second
+from narrows.solve.margins import choose_eps
+from narrows.solve.scatter import Answer, Scatter, leading
+
+LARGEST_WEIGHT = 1e100  # of eps and theta: the square of a larger number overflows
+_NO_GAIN = 2e-14  # relative to the largest eigenvalue: smaller ones are rounding
+
+
+def margin(eps: float) -> Criterion:
+    """Return the criterion S_b - eps S_w = (1 + eps) S_b - eps C."""
+    return Criterion(between=1 + eps, total=-eps)
+
+
+def check_eps(who: str, eps: Any, otherwise: str = "") -> None:
+    """Raise ParameterError unless eps is a weight."""
+    valid = is_number(eps, 0) and eps < LARGEST_WEIGHT
+    check(who, "eps", eps, valid, f"a finite number >= 0{otherwise}")
+
+
+def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True) -> None:
+    """Warn if only `positive` of the components gain margin."""
+    if positive >= of:
+        return
+    if positive:
+        found = f"only {positive} of {of} components {'' if sure else 'seem to '}gain"
+    else:
+        found = f"none of {of} components {'gains' if sure else 'seems to gain'}"
+    fewer = f"n_components={positive}, or " if positive else ""
+    warn(f"{who}: {found} margin at eps={eps:g} (eigenvalues_ > 0). Use {fewer}a smaller eps.")
+
+
+class MMCFS(CriterionSelector):
+    """Maximum margin criterion feature selection.
+
+    ::
+
+        criterion   maximise trace(W'(S_b - eps S_w) W)
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    exact, from all samples at once or batch by batch
+
+    where S_b is the scatter of the class means and S_w the scatter within the classes. The optimum
+    is the set of features with the largest margins s_bk - eps s_wk, the diagonal entries. At eps =
+    0 this is `OCFS`.
+
+    In sparse data few features gain margin (have a positive score) at eps = 1, since features vary
+    more within the classes than between them. The next largest margins are those of the rarest
+    features, which are nearest to 0; MMCFS warns if it selects them. A small eps, such as 0.1,
+    still selects informative features.
+
+    Parameters
+    ----------
+    n_features : int or float, optional
+        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
+    energy : float, optional
+        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
+        default 0.8 if neither `n_features` nor `threshold` is given.
+    threshold : float, optional
+        Select the features with a score of at least `threshold`.
+    priors : str, dict or array-like of shape (n_classes,), default="empirical"
+        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
+        to 1; an array gives them in the order of `classes_`, a dict by class.
+    eps : float, default=1.0
+        The weight of the scatter within the classes, >= 0.
+    half_life : float, optional
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        The margins s_bk - eps s_wk, in the squared units of X.
+    energy_ : ndarray of shape (n_features,)
+        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices, best first. Ties go to the lower index; constant features come last,
+        whatever their score.
+    n_features_, n_positive_ : int
+        Number of selected features, and of features with a positive score.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, there are fewer than two classes, n_features exceeds the number
+        of features, or more than one size is given.
+
+    Warns
+    -----
+    UserWarning
+        More features are requested than have a positive margin (`n_positive_`).
+
+    See Also
+    --------
+    OCFS : Selection by the scatter of the class means only.
+    FisherFS : Selection by the ratio of both scatters.
+    MMC : Projection by the same criterion.
+    sklearn.feature_selection.f_classif : Scores by the ratio of the scatters (ANOVA).
+
+    Notes
+    -----
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
+    when attributes are read; memory 8 d (c + 1) bytes, and 16 c d with priors other than
+    "empirical", which need second moments of each class.
+
+    References
+    ----------
+    Yan et al. (2004): J. Yan et al., "IMMC: Incremental Maximum Margin Criterion", KDD 2004, whose
+    experiment on Ionosphere has the weight eps. Yan et al. (2006): J. Yan et al., "Effective and
+    Efficient Dimensionality Reduction for Large-Scale and Streaming Data Preprocessing", IEEE TKDE
+    18(3), 2006, sections 2.2.3 and 2.4 (selection of features).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import MMCFS
+    >>> X, y = load_iris(return_X_y=True)
+    >>> mmcfs = MMCFS(threshold=0.0).fit(X, y)
+    >>> mmcfs.scores_.round(2).tolist()
+    [0.16, -0.04, 2.73, 0.5]
+    >>> mmcfs.get_support(indices=True).tolist()
+    [0, 2, 3]
+    """
+
+    def __init__(
+        self,
+        n_features: int | float | str | None = None,
+        energy: float | None = None,
+        threshold: float | None = None,
+        priors: Any = "empirical",
+        eps: float = 1.0,
+        half_life: float | None = None,
+    ):
+        self.n_features = n_features
+        self.energy = energy
+        self.threshold = threshold
+        self.priors = priors
+        self.eps = eps
+        self.half_life = half_life
+
+    def _second(self) -> Second:
+        return second_for(self.priors)
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        check_eps("MMCFS", self.eps)
+
+    def _criterion(self) -> Criterion:
+        return margin(self.eps)
+
+    def _advice(self, selection: Selection) -> str:
+        if self.n_features is None or selection.n_positive >= selection.size:
+            return super()._advice(selection)
+        return (
+            f"only {selection.n_positive} of the {selection.size} selected features gain margin at "
+            f"eps={self.eps:g}; the others are the rarest features. Use a smaller eps."
+        )
+
+
+class MMC(InBands, ByHeldOut, CriterionCrossProjector):
+    """Maximum margin criterion projection.
+
+    ::
+
+        criterion   maximise trace(W'(S_b - eps S_w) W)
+        space       W real, W'W = I, in the span of the samples
+        schedule    exact, from all samples at once or batch by batch
+
+    where S_b is the scatter of the class means and S_w the scatter within the classes. The optimum
+    consists of the leading eigenvectors of S_b - eps S_w. `transform` returns X W, not centred.
+
+    At most c - 1 directions of c classes gain margin, that is, have a positive eigenvalue; with
+    many features nearly always all c - 1 do. `n_positive_` is their number. MMC warns if more
+    directions are requested: these have the largest of the other eigenvalues in the span of the
+    samples. (Directions outside of this span have eigenvalue 0, but every projection onto them is
+    0.) At eps = 0 this is `OC`.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        p, the number of directions. By default n_classes - 1. An explicit number holds from the
+        first batch of a stream on; directions that are not available yet are zero.
+    eps : float or "cv", default=1.0
+        The weight of the scatter within the classes, >= 0. "cv" chooses the weight with held-out
+        samples: see Notes.
+    half_life : float, optional
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
+    solver : {"auto", "cross", "bands"}, default="auto"
+        "cross" solves the eigenproblem from cross products. "bands" reads the samples twice, in
+        constant memory, and computes the best W in the span of a map with few columns: see `SRDA`.
+        "auto" is "cross" for at most 8,192 features. With more features, it is "bands" for sparse
+        samples in files or on a cluster, and otherwise computes W from all samples at once.
+    head : int, default=3000
+        The number of single features in the map of "bands"; at most n_features are used.
+    bands : int or "auto", default="auto"
+        The number of bands of the other features.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W: orthonormal directions, largest eigenvalue first. The entry of largest
+        magnitude in each direction is positive.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of S_b - eps S_w (normalised by 1/n), descending.
+    n_positive_ : int
+        The number of directions that gain margin, for any `n_components`.
+    eps_ : float
+        The weight of the scatter within the classes.
+    eps_values_, eps_scores_, eps_errors_ : ndarray of shape (n_values,)
+        The weights that "cv" compares, the mean log-likelihood of held-out samples with each, and
+        its standard error; empty if eps was given.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the
+        dimension of the span of the samples, eps is "cv" and no samples are kept, or there are more
+        than 8,192 features in `partial_fit` of a model that was not fitted in bands.
+
+    Warns
+    -----
+    UserWarning
+        Fewer directions than requested gain margin with a given eps.
+    ConvergenceWarning
+        The iteration stopped early; further directions may gain margin.
+
+    See Also
+    --------
+    OC : Projection by the scatter of the class means only.
+    LDA : Projection by the ratio of both scatters.
+    MMCFS : Selection of features by the same criterion.
+    IMMC : The incremental iteration that converges to these directions.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Projection by the ratio.
+
+    Notes
+    -----
+    **Cost**, for n samples and d features: with at most 8,192 features O(n d^2) to learn dense
+    samples on all cores, O(d^3) when attributes are read, and 8 d^2 bytes; with fewer samples than
+    features O(n^2 d). With more features, `fit` needs all samples: some tens of products with X and
+    X', O(nnz) each, by Lanczos; memory about 8 d (5 p + 20) bytes. For n <= 1,000, an eigenproblem
+    of size n replaces Lanczos; for n <= 4,000 also if Lanczos does not converge, or for directions
+    that do not gain margin. For larger n, the latter are estimated from the space that the class
+    means generate.
+
+    **The choice of eps**: up to 2,000 samples are kept and held out in parts, as in `SRDA`. The
+    n_classes - 1 leading directions of the other samples classify them, assuming normal classes
+    with a common covariance, for each of six weights from 0.1 to 31.6. The weight is the one
+    nearest to 1 whose mean log-likelihood is within half a standard error of the best. Reading
+    takes 10 to 50 times as long.
+
+    References
+    ----------
+    H. Li, T. Jiang, K. Zhang, "Efficient and Robust Feature Extraction by Maximum Margin
+    Criterion", NIPS 16, 2004. Yan et al. (2006): J. Yan et al., "Effective and Efficient
+    Dimensionality Reduction for Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3),
+    2006, section 2.2.3. Yan et al. (2004): J. Yan et al., "IMMC: Incremental Maximum Margin
+    Criterion", KDD 2004 (the weight eps).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import MMC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> mmc = MMC(n_components=1).fit(X, y)
+    >>> mmc.eigenvalues_.round(2).tolist(), mmc.n_positive_
+    ([3.64], 1)
+    """
+
+    _instead = "MMCFS to select features, or IMMC to learn from single samples"
+    _summing = ("cross", "bands")
+    _choices = ("eps",)
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        eps: float | str = 1.0,
+        half_life: float | None = None,
+        solver: str = "auto",
+        head: int = 3000,
+        bands: int | str = "auto",
+    ):
+        self.n_components = n_components
+        self.eps = eps
+        self.half_life = half_life
+        self.solver = solver
+        self.head = head
+        self.bands = bands
+
+    @property
+    def n_positive_(self) -> int:
+        """The number of directions that gain margin."""
+        return int(self._solution.more)
+
+    @property
+    def eps_(self) -> float:
+        """The weight of the scatter within the classes."""
+        chosen = self._solution.alpha
+        return float(chosen if is_cv(self.eps) else self.eps)
+
+    @property
+    def eps_values_(self) -> np.ndarray:
+        """The values of eps that were compared, of shape (n_values,)."""
+        return self._curve().alphas
+
+    @property
+    def eps_scores_(self) -> np.ndarray:
+        """The mean log-likelihood of held-out samples with each of `eps_values_`."""
+        return self._curve().scores
+
+    @property
+    def eps_errors_(self) -> np.ndarray:
+        """The standard errors of `eps_scores_`."""
+        return self._curve().errors
+
+    @property
+    def _kept(self) -> int:
+        return KEPT if is_cv(self.eps) else 0
+
+    def _ridge(self, mean_square: float) -> float:
+        return 1.0 if is_cv(self.eps) else float(self.eps)
+
+    def _criterion(self) -> Criterion:
+        return margin(float(self.eps))
+
+    def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
+        """Return the solution with eps = `alpha`, or another one that held-out samples choose."""
+        curve = None
+        if is_cv(self.eps):
+            self._check_kept(stats, "eps")
+            alpha, curve = self._compared(choose_eps, stats, S, alpha)
+        found = super()._solve_sums(stats, S, alpha)
+        found.curve = curve
+        return found
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        L, W = leading(S, 1 + alpha, -alpha, self._most(len(S.H), len(S.C)))
+        return Answer(L, W, self._count(L))
+
+    def _most(self, n_classes: int, rank: int) -> int:
+        return max(self.n_components or 0, n_classes - 1)
+
+    def _count(self, eigenvalues: np.ndarray) -> int:
+        return int((eigenvalues > _NO_GAIN * np.abs(eigenvalues).max(initial=0.0)).sum())
+
+    def _check_found(self, found: int, more: int, n_classes: int) -> None:
+        super()._check_found(found, more, n_classes)
+        p = self.n_components or n_classes - 1
+        if not is_cv(self.eps):
+            warn_of_few(type(self).__name__, more, min(p, found), float(self.eps))
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        if not is_cv(self.eps):
+            check_eps(type(self).__name__, self.eps, ' or "cv"')

@@ -1,0 +1,245 @@
+"""Spectral regression: discriminant analysis by regularised least squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from narrows.methods._bands import InBands
+from narrows.methods._choices import HeldOutDiscriminant
+from narrows.methods._discriminant import Ridged
+from narrows.methods._parameters import check, check_whole, check_word, is_number
+from narrows.state.cross import MOST
+from narrows.state.stats import ClassStats
+from narrows.solve.centred import Centred
+from narrows.solve.exact import by_discriminant_power, lsqr_regressions
+from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
+
+_LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
+_RIDGES = ("auto", "scale", "cv")
+_SCALES = ("mean", "within")
+
+
+class SRDA(InBands, HeldOutDiscriminant, Ridged):
+    """Spectral regression discriminant analysis for sparse and dense data.
+
+    ::
+
+        criterion   maximise trace((W'(C + alpha/n I) W)^-1 W'S_b W)
+        space       W real
+        schedule    exact, from all samples at once or batch by batch
+
+    where S_b is the scatter of the class means and C the covariance of the n samples. The optimum
+    consists of the leading eigenvectors of the pair (S_b, C + alpha/n I). These are the directions
+    of regularised LDA, and solve ridge regressions of responses that are constant within each
+    class. `transform` returns X W, not centred.
+
+    With at most 8,192 features, both matrices are computed from sums over the samples (`ClassStats`
+    with ``second="cross"``). Batches in any order, merged estimators and a single `fit` then give
+    the same result. With more features there are two solvers.
+
+    ``solver="lsqr"`` needs all samples at once. For each of c - 1 orthonormal responses t of c
+    classes, it minimises ::
+
+        |(X - 1 m')w - t|^2 + alpha |w|^2
+
+    by at most `max_iter` steps of LSQR, and rotates the solutions so that the best directions come
+    first. `max_iter` acts as regularisation: one step spans the `OC` subspace; further steps
+    approach LDA. There is no warning if `tol` is not reached.
+
+    ``solver="bands"`` reads the samples twice, in constant memory. The first pass determines a map
+    P with orthonormal columns: the `head` features that `OCFS` would select, and an orthonormal
+    basis of the class means in each of several `bands` of equal energy (sum of squares) of the
+    other features. The second pass sums the cross products of the samples P'x. The directions are
+    W = P U, where U maximises the criterion of the samples P'x. P does not change later.
+
+    Parameters
+    ----------
+    n_components : int or "cv", optional
+        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). An
+        explicit number holds from the first batch of a stream on; directions that are not available
+        yet are zero. "cv" chooses the number with held-out samples, for "cross" and "bands": see
+        Notes.
+    alpha : float or {"auto", "scale", "cv"}, default="auto"
+        The ridge, in the squared units of X. It is added to the scatter of all samples, which is a
+        sum and not a mean. "scale" is the mean squared length of the centred samples. "cv" chooses
+        the ridge with held-out samples: see Notes. "auto" is "cv" with ``solver="cross"``, and
+        "scale" otherwise.
+    solver : {"auto", "cross", "lsqr", "bands"}, default="auto"
+        "cross" solves the eigenproblem from cross products, "lsqr" needs all samples at once, and
+        "bands" two passes over them. "auto" is "cross" for at most 8,192 features. With more
+        features, it is "lsqr" for sparse samples in memory and "bands" for sparse samples in files
+        or on a cluster. For dense samples it is "lsqr", or solves the eigenproblem from inner
+        products of at most 8,192 samples.
+    max_iter : int, default=20
+        The maximum number of LSQR steps for each response.
+    tol : float, default=1e-8
+        Relative tolerance on the residuals (LSQR's atol and btol) at which the steps end.
+    head : int, default=3000
+        The number of single features in the map of "bands"; at most n_features are used.
+    bands : int or "auto", default="auto"
+        The number of bands of the other features.
+    half_life : float, optional
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
+    scale : {"mean", "within"}, default="mean"
+        The length of the directions. With "within", W'(S_w + alpha/n I) W = I, with the scatter S_w
+        within the classes. With "mean" these are multiplied by one number, so that the mean of
+        their squared lengths is 1: `transform` has the units of X.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W, best direction first; not orthogonal. The entry of largest magnitude in
+        each direction is positive. Directions that are not available (yet) are zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues r, divided by the sum of all eigenvalues, not only the first `n_components`.
+        scikit-learn's LDA uses the ratios r / (1 - r) to the scatter within the classes instead.
+    alpha_ : float
+        The ridge.
+    alphas_, alpha_scores_, alpha_errors_ : ndarray of shape (n_alphas,)
+        The ridges that "cv" compares, the mean log-likelihood of held-out samples with each, and
+        its standard error; empty if alpha was not chosen.
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
+        With ``n_components="cv"``: entry p - 1 is 1 minus the Brier score of held-out samples by
+        the first p directions, and its standard error; else empty.
+    n_iter_ : int
+        The number of LSQR steps of the slowest response; 1 where no steps are needed.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
+        of available directions, or is "cv" where no samples are kept, or there are more than 8,192
+        features in `partial_fit` of a model that was not fitted in bands.
+
+    See Also
+    --------
+    OnlineSRDA : Discriminant analysis on a stream with any number of features, approximately.
+    LDA : Discriminant analysis with other forms of the criterion.
+    OC : Projection by the scatter of the class means only.
+    FisherFS : Selection of features by the ratio of the scatters.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : LDA of dense samples, all at once.
+
+    Notes
+    -----
+    **Cost**, for d <= 8,192 features and c classes: O(n d^2) to learn n dense samples on all cores,
+    O(d^3) when attributes are read; with alpha chosen, about 10 times that, or up to 40 times for
+    fewer than 8,000 samples. Memory: 8 d^2 bytes, and up to 2,000 samples. With fewer samples than
+    features, O(n^2 d). LSQR: 2 max_iter products of X with c - 1 vectors at once, O(c (nnz + n +
+    d)) each; memory 8 c (6 d + 3 n) bytes. Bands: for a sample with z features in the head and r
+    coordinates of bands O(z^2 + z r + r^2), and 8 k^2 bytes for k = `head` + r coordinates.
+
+    **Bands**: `partial_fit` and ``narrows update`` repeat the second pass only. The map of the fit
+    contains no directions for classes that appear later, except for the features of the head.
+    Estimators that were fitted separately have different maps and cannot be merged: fit one, and
+    let `emptied` copies learn the other samples.
+
+    **The choice of alpha**: the state keeps up to 2,000 samples, those with the smallest hashes, so
+    that order and merging do not matter. The first 1,000 of them are divided into parts of at most
+    a quarter of all samples. Each part is subtracted from the sums and predicted from the other
+    samples, with ten ridges: "scale" times the powers of ten from 1e-7 to 100. The ridge is the one
+    nearest to "scale" whose mean log-likelihood is within half a standard error of the best. Model
+    files contain the kept samples.
+
+    **The number of directions** with "cv": the kept samples are classified by the first p
+    directions of the other samples, for every p, with the ridge `alpha_`. The number is the
+    smallest one whose Brier score, the mean of sum_j (P_j - [j = y])^2 with the probabilities P_j,
+    is within one standard error of the best. `predict` uses all directions. On a stream all
+    directions are used while no class has two samples.
+
+    **Reproducibility**: LSQR amplifies rounding errors, so that `components_` depend on the order
+    of the samples, the machine and the number of threads.
+
+    References
+    ----------
+    D. Cai, X. He, J. Han, "SRDA: An Efficient Algorithm for Large-Scale Discriminant Analysis",
+    IEEE TKDE 20(1), 2008. The state, the choice of alpha and the scale are specific to narrows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from narrows import SRDA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> srda = SRDA(n_components=2)
+    >>> for start in range(0, 1797, 600):
+    ...     srda = srda.partial_fit(X[start : start + 600], y[start : start + 600])
+    >>> srda.transform(X).shape, bool(srda.score(X, y) > 0.9)
+    ((1797, 2), True)
+    """
+
+    _solvers = ("auto", "cross", "lsqr", "bands")
+    _summing = ("cross", "bands")
+    _choices = ("n_components",)
+    _instead = "OnlineSRDA, or OC, which is exact on a stream"
+
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        alpha: float | str = "auto",
+        solver: str = "auto",
+        max_iter: int = 20,
+        tol: float = 1e-8,
+        head: int = 3000,
+        bands: int | str = "auto",
+        half_life: float | None = None,
+        scale: str = "mean",
+    ):
+        self.n_components = n_components
+        self.alpha = alpha
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.head = head
+        self.bands = bands
+        self.half_life = half_life
+        self.scale = scale
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of LSQR steps of the slowest response; 1 where no steps are needed."""
+        return max(1, int(self._solution.more))
+
+    def _ridge(self, mean_square: float) -> float:
+        return mean_square if isinstance(self.alpha, str) else float(self.alpha)
+
+    def _chooses_ridge(self, stats: Any) -> bool:
+        return self.alpha == "cv" or (self.alpha == "auto" and isinstance(stats, ClassStats))
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, self.scale)
+
+    def _from_samples(self, A: Centred, alpha: float) -> Answer:
+        alpha = min(A.scaled(alpha), _LARGEST)  # a larger one gives the same directions
+        if not A.is_sparse and self.solver == "auto" and A.shape[0] <= MOST:
+            answer = self._from_scatter(A.scatter(), alpha)
+        else:
+            W, n_iter = lsqr_regressions(A, alpha, self.max_iter, float(self.tol))
+            answer = scaled(by_discriminant_power(A, W, alpha), A.n, self.scale)
+            answer.more = n_iter
+        self._check_rank(len(answer.eigenvalues), len(A.counts))
+        if self.scale == "within":
+            answer.unit = float(np.ldexp(1.0, -A.power))
+        return answer
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        name = type(self).__name__
+        if isinstance(self.alpha, str):
+            valid = self.alpha in _RIDGES
+        else:
+            valid = is_number(self.alpha, 0) and self.alpha < _LARGEST
+        if not valid:
+            words = ", ".join(f'"{word}"' for word in _RIDGES)
+            check(name, "alpha", self.alpha, valid, f"{words} or a number >= 0 and < {_LARGEST:g}")
+        valid = is_number(self.tol, 0) and self.tol < _LARGEST
+        check(name, "tol", self.tol, valid, f"a number >= 0 and < {_LARGEST:g}")
+        check_word(name, "scale", self.scale, _SCALES)
+        check_whole(name, "max_iter", self.max_iter)

@@ -1,0 +1,337 @@
+"""The criterion trace(W'C W): the covariance of all samples, without labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from narrows.criteria import TOTAL, Criterion
+from narrows.errors import ParameterError
+from narrows.methods._cross import CriterionCrossProjector
+from narrows.methods._online import OnlineProjector
+from narrows.methods._parameters import check, is_number
+from narrows.methods._project import ExplainedProjector
+from narrows.methods._select import CriterionSelector
+from narrows.methods._streams import Stream
+from narrows.state.cross import MOST
+from narrows.state.state import Second
+
+
+class VarianceFS(CriterionSelector):
+    """Variance feature selection.
+
+    ::
+
+        criterion   maximise trace(W'C W),  C = E (x - m)(x - m)'
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    exact, from all samples at once or batch by batch
+
+    where m is the mean of all samples x, and C their covariance. The optimum is the set of features
+    with the largest variances. Labels are ignored, with one exception: for an indicator matrix y a
+    sample counts once for each of its labels, as in all methods. Omit y to count each sample once.
+
+    Parameters
+    ----------
+    n_features : int or float, optional
+        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
+    energy : float, optional
+        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
+        default 0.8 if neither `n_features` nor `threshold` is given.
+    threshold : float, optional
+        Select the features with a score of at least `threshold`.
+    half_life : float, optional
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        The variance of each feature (normalised by 1/n), in the squared units of X.
+    energy_ : ndarray of shape (n_features,)
+        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices, best first. Ties go to the lower index; constant features come last,
+        whatever their score.
+    n_features_, n_positive_ : int
+        Number of selected features, and of features with a positive score.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the weight N_j of each class; the single label 0 if y was None.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, n_features exceeds the number of features, or more than one size
+        is given.
+
+    See Also
+    --------
+    OCFS : Selection by the scatter of the class means.
+    CCIPCA : Projection by the same criterion.
+    sklearn.feature_selection.VarianceThreshold : Selection by a threshold on the variance.
+
+    Notes
+    -----
+    **Cost**, for c classes and d features: O(nnz) per batch, O(c d) per merge, O(c d + d log d)
+    when attributes are read; memory 8 d (c + 1) bytes, 16 d if y is None.
+
+    References
+    ----------
+    Yan et al. (2006): J. Yan et al., "Effective and Efficient Dimensionality Reduction for
+    Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, sections 2.2.1 and 2.4:
+    the criterion of PCA in the space of feature selections.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import VarianceFS
+    >>> X, y = load_iris(return_X_y=True)
+    >>> VarianceFS(n_features=2).fit(X).get_support(indices=True).tolist()
+    [0, 2]
+    """
+
+    _needs_y = False
+
+    def _second(self) -> Second:
+        return "total"
+
+    def _criterion(self) -> Criterion:
+        return TOTAL
+
+
+class PCA(ExplainedProjector, CriterionCrossProjector):
+    """Exact principal component analysis, also on a stream.
+
+    ::
+
+        criterion   maximise trace(W'C W),  C = E (x - m)(x - m)'
+        space       W real, W'W = I
+        schedule    exact, from all samples at once or batch by batch
+
+    where m is the mean of all samples x, and C their covariance. The optimum consists of the
+    leading eigenvectors of C. `transform` returns X W, not centred: subtract ``mean_ @ W`` for the
+    result of scikit-learn's PCA, up to the signs of the columns. Labels are ignored.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        p, the number of directions. By default the rank of C. An explicit number holds from the
+        first batch of a stream on; directions that are not available yet are zero.
+    half_life : float, optional
+        The number of samples after which the weight of a sample is halved: a sample followed by k
+        others has weight 0.5^(k / half_life). By default weights do not decay.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The transpose of W: orthonormal directions, largest eigenvalue first. The entry of largest
+        magnitude in each direction is positive. Directions that are not available (yet) are zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of C (normalised by 1/n), descending: the variance in each direction.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The eigenvalues, divided by the trace of C: the share of the variance in each direction.
+    mean_ : ndarray of shape (n_features,)
+        The mean of the samples; available after `partial_fit`, and after `fit` with at most 8,192
+        features.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, all samples are equal, n_components exceeds the dimension of the
+        span of the samples, or there are more than 8,192 features in `partial_fit`.
+
+    See Also
+    --------
+    CCIPCA : Principal components of streams with any number of features, approximately.
+    OC : Projection by the scatter of the class means.
+    SRDA : Projection that distinguishes classes.
+    sklearn.decomposition.IncrementalPCA : Approximate updates of a truncated decomposition.
+
+    Notes
+    -----
+    **Cost**, for d features: O(n d^2) to learn n samples on all cores, O(d^3) when attributes are
+    read; memory 8 d^2 bytes. With fewer samples than features, O(n^2 d). With more than 8,192
+    features, `fit` needs all samples, and some tens of products with X.
+
+    References
+    ----------
+    The criterion: Yan et al. (2006): J. Yan et al., "Effective and Efficient Dimensionality
+    Reduction for Large-Scale and Streaming Data Preprocessing", IEEE TKDE 18(3), 2006, section
+    2.2.1, doi:10.1109/TKDE.2006.45.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import PCA
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> pca = PCA(n_components=2)
+    >>> for start in range(0, 150, 50):
+    ...     pca = pca.partial_fit(X[start : start + 50])
+    >>> pca.eigenvalues_.round(3).tolist()
+    [4.2, 0.241]
+    """
+
+    _needs_y = False
+    _instead = "CCIPCA"
+
+    def __init__(self, n_components: int | None = None, half_life: float | None = None):
+        self.n_components = n_components
+        self.half_life = half_life
+
+    @property
+    def mean_(self) -> np.ndarray:
+        """The mean of the samples, of shape (n_features,)."""
+        self._check_adds_up(self._state)
+        mean: np.ndarray = self._state.mean
+        return mean
+
+    def _criterion(self) -> Criterion:
+        return TOTAL
+
+    def _labels(self, X: Any, y: Any) -> Any:
+        return super()._labels(X, None)
+
+    def _total(self, of_found: float, mean_square: float) -> float:
+        return mean_square
+
+    def _most(self, n_classes: int, rank: int) -> int:
+        if self.n_components is None and rank > MOST:
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_components for samples that span more than "
+                f"{MOST:,} directions, got None. Set it to the number of directions needed."
+            )
+        return rank if self.n_components is None else self.n_components
+
+    def _default(self, n_classes: int, rank: int) -> int:
+        return rank
+
+
+class CCIPCA(OnlineProjector):
+    """Candid covariance-free incremental principal component analysis.
+
+    ::
+
+        criterion   maximise trace(W'C W),  C = E (x - m)(x - m)'
+        space       W real, W'W = I in the limit
+        schedule    one update per sample
+
+    where m is the mean of all samples x, and C their covariance. Sample n updates `v_j <- (n-1-a)/n
+    v_j + (1+a)/n u u'v_j/|v_j|` for j = 1, ..., p in turn, with u = x - m(n) deflated by the new
+    v_1, ..., v_{j-1}, and a the amnesic parameter. v_1 starts from the first sample, and v_j for j
+    > 1 from u at sample j. `transform` returns X W with the columns `v_j/|v_j|` of W, not centred.
+
+    Labels are ignored, and y may be None. In contrast to scikit-learn's IncrementalPCA, sparse
+    samples stay sparse, batches may have any size, and the cost of a sample depends on its
+    non-zeros; however, the directions are iterates and not a truncated decomposition.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        p, the number of directions, at most n_features.
+    amnesic : float, default=0.0
+        The additional weight a >= 0 of new samples, with which old samples decay; 2 to 4 if the
+        first samples are not typical. It applies for n > 1 + a, so that the weight of earlier
+        samples is positive.
+    tol : float, optional
+        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
+        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
+        movement does not indicate convergence.
+    patience : int, default=100
+        Number of consecutive samples with a movement below `tol`, counted once p samples have been
+        seen.
+    early_stopping : bool, default=False
+        Ignore further samples once the movement was below `tol` for `patience` samples.
+    orthonormalize : bool, default=False
+        Orthonormalise `components_`, starting with the first one. The iterates themselves are
+        orthonormal only in the limit.
+    passes : int, default=1
+        Number of passes of `fit` over the samples.
+    shuffle : bool, default=False
+        Whether `fit` shuffles the samples before each pass.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
+        direction is positive; components that have not started yet are zero.
+    eigenvalues_ : ndarray of shape (n_components,)
+        `|v_j|`, which converges to the variance along the direction (normalised by 1/n).
+    n_samples_still_ : int or None
+        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    classes_, class_count_ : ndarray of shape (n_classes,)
+        The sorted class labels, and the number of samples of each class; the single label 0 if y
+        was None.
+    n_samples_seen_, n_features_in_ : int
+        Number of samples learned from, counted once per pass, and of features.
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X contains NaN, n_components exceeds the number of features, or a parameter is
+        out of range.
+
+    See Also
+    --------
+    VarianceFS : Selection of features by the same criterion.
+    IOC : The iteration for the scatter of the class means.
+    sklearn.decomposition.IncrementalPCA : Principal components of dense batches.
+    sklearn.decomposition.TruncatedSVD : Decomposition of sparse data, from all samples at once.
+
+    Notes
+    -----
+    **Cost** per sample, for d features: O(nnz (p + 1)) and O(p^3) operations independent of d;
+    memory 8 d (p + 1) bytes.
+
+    References
+    ----------
+    J. Weng, Y. Zhang, W.-S. Hwang, "Candid Covariance-Free Incremental Principal Component
+    Analysis", IEEE TPAMI 25(8), 2003, section 3, doi:10.1109/TPAMI.2003.1217609. Yan et al. (2006),
+    IEEE TKDE 18(3) and Information Sciences 176, compare with it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import CCIPCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> CCIPCA(passes=10, shuffle=True, random_state=0).fit(X).eigenvalues_.round(1).tolist()
+    [4.2, 0.2]
+    """
+
+    _needs_y = False
+    _by_class = False
+    _instead = "scikit-learn's PCA or TruncatedSVD, or VarianceFS to select features and to merge"
+
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        amnesic: float = 0.0,
+        tol: float | None = None,
+        patience: int = 100,
+        early_stopping: bool = False,
+        orthonormalize: bool = False,
+        passes: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+    ):
+        super().__init__(
+            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
+            random_state,
+        )  # fmt: skip
+        self.amnesic = amnesic
+
+    def _criterion(self) -> Criterion:
+        return TOTAL
+
+    def _rule(self, stream: Stream) -> Any:
+        return super()._rule(stream)._replace(amnesic=float(self.amnesic))
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        valid = is_number(self.amnesic, 0)
+        check(type(self).__name__, "amnesic", self.amnesic, valid, "a finite number >= 0")

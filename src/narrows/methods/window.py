@@ -1,0 +1,360 @@
+"""The last N samples of a stream, exactly, for every method whose states add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from narrows.errors import ParameterError, WidthError
+from narrows.methods._additive import Additive
+from narrows.methods._atomic import atomic
+from narrows.methods._base import Fitted
+from narrows.methods._errors import errors_named_after
+from narrows.methods._parameters import check_whole, copied, same
+from narrows.state.cross import MOST
+from narrows.state.labels import as_array, check_among, union, weights
+from narrows.state.stats import ClassStats
+from narrows.solve.foreign import numbers_expected, samples_as_numpy
+from narrows.solve.sums import blocks
+
+_PIECES = 16  # of a window, each with a state
+_NO_CLASSES = np.empty(0, dtype=np.int64)
+
+
+@dataclass
+class _Piece:
+    """Samples in their order, the number of the first one in the stream, and their state."""
+
+    rows: list[tuple[Any, ...]]  # (X, y, sample_weight), batch by batch
+    first: int
+    n: int
+    stats: ClassStats
+
+    def __add__(self, later: _Piece) -> _Piece:
+        rows, stats = self.rows + later.rows, self.stats + later.stats._later(self.n)
+        return _Piece(rows, self.first, self.n + later.n, stats)
+
+    def last(self, estimator: Additive, n: int) -> ClassStats:
+        """Return the state of the last n samples."""
+        if n == self.n:
+            return self.stats
+        state = estimator._empty_state(self.stats.n_features)
+        state.count_from(self.first + self.n - n)
+        before = self.n - n  # samples that have left
+        for part in self.rows:
+            size = part[0].shape[0]
+            if before < size:
+                estimator._update_state(state, *(None if a is None else a[before:] for a in part))
+            before = max(0, before - size)
+        return state
+
+
+def _sliceable(a: Any) -> Any:
+    if a is None:
+        return None
+    return sparse.csr_array(a) if sparse.issparse(a) else as_array(a)
+
+
+class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
+    """A sliding window: an estimator of the last N samples of a stream.
+
+    ::
+
+        criterion   that of the estimator, over the last N samples
+        space       that of the estimator
+        schedule    exact at every moment of a stream
+
+    The result is that of `fit` on the last `samples` samples, whatever the batches. It is the sum
+    of the states of pieces of the window. Samples that leave the window are never subtracted, so
+    rounding errors do not accumulate.
+
+    Parameters
+    ----------
+    estimator : narrows estimator whose states add up
+        OC, OCM, a selector, or SRDA, KernelSRDA, MMC, PCA or LDA(solver="regularized") for at most
+        8,192 features; without a `half_life`. It is not changed. The map of KernelSRDA is computed
+        from all samples of the window.
+    samples : int, default=1000
+        N, the number of samples in the window.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The estimator, fitted to the samples of the window when this attribute is read.
+    n_samples_seen_ : int
+        The number of samples seen, including those that have left the window.
+    n_features_in_ : int
+        The number of features of X, of shape (n_samples, n_features).
+
+    Raises
+    ------
+    ParameterError
+        The estimator is of another kind or has a half_life, there are more than 8,192 features for
+        SRDA, LDA, MMC or PCA, or `samples` is not an integer >= 1.
+
+    See Also
+    --------
+    OC : Supports `half_life`, with which old samples decay instead.
+    ClassStats : The states that are added.
+
+    Notes
+    -----
+    **Cost**: O(nnz + c d) for each batch; when the result is read, O(c d) for each of about 16
+    pieces and a new sum of the piece that is leaving. Memory: a copy of the samples of the window,
+    and 16 to 32 states. States of SRDA, LDA, MMC and PCA have 8 d^2 bytes, and take O(d^2) to learn
+    a sample and to add; pieces of fewer than max(256, d) samples store the samples instead.
+
+    References
+    ----------
+    Specific to narrows: a sum of states (`ClassStats`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from narrows import OC, Window
+    >>> X, y = np.random.default_rng(0).normal(size=(300, 4)), np.arange(300) % 3
+    >>> window = Window(OC(), samples=100)
+    >>> for start in range(0, 300, 30):
+    ...     window = window.partial_fit(X[start : start + 30], y[start : start + 30])
+    >>> bool(np.allclose(window.estimator_.components_, OC().fit(X[200:], y[200:]).components_))
+    True
+    """
+
+    n_samples_seen_: int
+
+    def __init__(self, estimator: Any, samples: int = 1000):
+        self.estimator = estimator
+        self.samples = samples
+
+    @atomic
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Forget all earlier samples, and fit to the last samples of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Any number of samples >= 1, in their order.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels, as the estimator expects them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, 0 or from 1e-100 to 1e100.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            As for the estimator. The window is then unchanged.
+
+        See Also
+        --------
+        partial_fit : Update with more samples.
+        """
+        for name in ("_pieces", "_answer"):
+            self.__dict__.pop(name, None)
+        self._learn(X, y, sample_weight, 1)
+        self.estimator_._finish(self.estimator_.stats_)
+        return self
+
+    @atomic
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> Self:
+        """Update with more samples; the oldest samples leave a full window.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Any number of samples, in their order.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels, as the estimator expects them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, 0 or from 1e-100 to 1e100.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur. Never required; if given, other labels raise an error.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            As for the estimator. The window is then unchanged.
+
+        See Also
+        --------
+        fit : Forget all earlier samples, and fit to new ones.
+        """
+        if classes is not None:
+            check_among(classes, y, _NO_CLASSES, "Window")
+        return self._learn(X, y, sample_weight, 0)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
+        self._check_parameters()
+        fitted = hasattr(self, "_pieces")
+        X, types = samples_as_numpy(X, "Window"), [np.float64, np.float32]
+        with numbers_expected(X, type(self.estimator).__name__):
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=types, ensure_min_samples=least,
+                reset=not fitted,
+            )  # fmt: skip
+        if sample_weight is not None:
+            sample_weight = weights(sample_weight, X.shape[0], "Window")
+        parts = [_sliceable(y), sample_weight]
+        check_consistent_length(X, *parts)
+        pieces, seen = [], self.n_samples_seen_ if fitted else 0
+        for rows in blocks(X.shape[0], self._size):
+            state = self._state_of(X, parts, rows, seen)
+            if X.shape[0] - rows.stop < self.samples:
+                copies = tuple(None if a is None else a[rows].copy() for a in (X, *parts))
+                first, n = seen + rows.start, rows.stop - rows.start
+                pieces.append(_Piece([copies], first, n, state))
+        if not fitted:
+            self._pieces: list[_Piece] = []
+            self.n_samples_seen_ = 0
+        reduce(union, (piece.stats.classes for piece in (*self._pieces, *pieces)), _NO_CLASSES)
+        all_pieces = self._pieces
+        for piece in pieces:
+            all_pieces = self._with(all_pieces, piece)
+        self._pieces = all_pieces
+        self.n_samples_seen_ += X.shape[0]
+        self._answer: Any = None
+        self._answered: dict[str, Any] = {}
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Reduce samples with the estimator of the window.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        X_r : {ndarray, sparse matrix}
+            The result of `transform` of the estimator.
+
+        See Also
+        --------
+        get_feature_names_out : Return the names of the features of the result.
+        """
+        check_is_fitted(self)
+        return self.estimator_.transform(X)
+
+    @property
+    def estimator_(self) -> Any:
+        """The estimator, fitted to the samples of the window."""
+        check_is_fitted(self)
+        now = {"": (type(self.estimator), self.samples)} | self.estimator.get_params()
+        if self._answer is None or not all(same(self._answered.get(k), now[k]) for k in now):
+            self._check_parameters()
+            answer = clone(self.estimator)
+            states, left = [answer._empty_state(self.n_features_in_)], self.samples
+            for piece in reversed(self._pieces):
+                n = min(left, piece.n)
+                left -= n
+                states.append(piece.last(answer, n)._later(left))
+            with errors_named_after(self):
+                state = ClassStats.summed(states)
+            answer._fitted, answer.n_features_in_ = Fitted(state), self.n_features_in_
+            if hasattr(self, "feature_names_in_"):
+                answer.feature_names_in_ = self.feature_names_in_
+            self._answer, self._answered = answer, copied(now)
+        return self._answer
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the features that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features,), optional
+            Names of all features; by default those seen in `fit`, or x0, x1, …
+
+        Returns
+        -------
+        names : ndarray of str objects
+
+        See Also
+        --------
+        transform : Reduce samples.
+        """
+        return self.estimator_.get_feature_names_out(input_features)
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    @property
+    def _size(self) -> int:
+        """The number of samples of a piece."""
+        return -(-self.samples // _PIECES)
+
+    def _with(self, pieces: list[_Piece], new: _Piece) -> list[_Piece]:
+        """Return the pieces with a new one at the end, without those that leave the window."""
+        if pieces and pieces[-1].n + new.n <= self._size:
+            pieces = [*pieces[:-1], pieces[-1] + new]
+        else:
+            pieces = [*pieces, new]
+        while sum(piece.n for piece in pieces) - pieces[0].n >= self.samples:
+            pieces = pieces[1:]
+        return pieces
+
+    def _empty_state(self, n_features: int) -> ClassStats:
+        try:
+            state: ClassStats = self.estimator._empty_state(n_features)
+            self.estimator._check_adds_up(state)
+        except WidthError:
+            raise ParameterError(
+                f"Window: expected at most {MOST:,} features for {type(self.estimator).__name__}, "
+                f"got {n_features:,}. Use OC, or select features first."
+            ) from None
+        return state
+
+    def _state_of(self, X: Any, parts: list[Any], rows: slice, seen: int) -> ClassStats:
+        state = self._empty_state(X.shape[1]).count_from(seen + rows.start)
+        cut = [None if a is None else a[rows] for a in parts]
+        return self.estimator._update_state(state, X[rows], *cut)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.estimator, Additive):
+            raise ParameterError(
+                "Window: expected an estimator whose states add up (OC, SRDA, PCA, a selector, …), "
+                f"got {type(self.estimator).__name__}. Use its half_life if it has one."
+            )
+        if not hasattr(self.estimator, "partial_fit"):
+            raise ParameterError(
+                "Window: expected an estimator whose states add up, got "
+                f"{self.estimator!r}, which needs all samples at once. Use another solver."
+            )
+        try:
+            self.estimator._check_starts()
+        except ParameterError:
+            raise ParameterError(
+                "Window: expected an estimator that learns samples once, got "
+                f"{self.estimator!r}, which needs all samples twice. Use another solver."
+            ) from None
+        if self.estimator.half_life is not None:
+            raise ParameterError(
+                "Window: expected an estimator without a half_life, got "
+                f"half_life={self.estimator.half_life!r}. Use one or the other."
+            )
+        check_whole("Window", "samples", self.samples)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_pieces")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags.required = inner.target_tags.required
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,292 @@
+"""A few of the samples themselves, for questions that sums do not answer, such as held-out ones.
+
+Those with the smallest hashes are kept. So which ones does not depend on batches, order or merging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from narrows.state.batch import Batch
+from narrows.state.moment import Shift
+from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
+from narrows.solve.sums import BLOCK, blocks, canonical, stacked, widened
+
+EVERY = MOST  # samples to keep: all
+_LAST = np.uint64(2**64 - 1)
+_SCHEMA = {
+    "kept": Field("i8", (), between(1, MOST)),
+    "kept_bound": Field("u8"),
+    "kept_keys": Field("u8", ("q",)),
+    "kept_code": Field("i8", ("q",), between(0, "c")),
+    "kept_weight": Field("f8", ("q",), FINITE),
+    "kept_when": Field("i8", ("q",), between(0, MOST), optional=True),
+    "kept_width": Field("i8", (), between(0, 2**31 - 1), optional=True),
+}
+_DENSE = {"kept_rows": Field("f8", ("q", "v"), FINITE)}
+_SPARSE = {
+    "kept_indptr": Field("i8", ("q+1",), between(0, MOST)),
+    "kept_indices": Field("i8", ("h",), between(0, 2**31 - 1)),
+    "kept_data": Field("f8", ("h",), FINITE),
+}
+
+
+class Samples(NamedTuple):
+    """Some samples, in the order of their hashes."""
+
+    X: Any  # ndarray or csr_array of shape (n_samples, n_features), float64
+    code: np.ndarray  # the number of the class of each
+    weight: np.ndarray
+    keys: np.ndarray
+    when: np.ndarray  # the number of each in the stream that its state learned
+
+
+class Kept:
+    """The samples with the smallest hashes, of those that were learned.
+
+    All samples with a hash of at most `bound` are kept; those that are equal, of one class, count
+    as one of more weight.
+
+    Parameters
+    ----------
+    n_features : int
+        The number of features.
+    most : int
+        The number of samples to keep.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("kept",)
+    separable: ClassVar[bool] = False
+
+    def __init__(self, n_features: int, most: int):
+        self.most, self.bound = most, _LAST
+        none = np.empty(0, np.int64)
+        X = np.empty((0, n_features))
+        # those that are kept, and others, which still have to be sorted in; replaced together
+        first = Samples(X, none, np.empty(0), np.empty(0, np.uint64), none)
+        self._held: tuple[Samples, ...] = (first,)
+
+    @property
+    def samples(self) -> Samples:
+        """The samples that are kept, in the order of their hashes."""
+        if len(self._held) > 1:
+            self._settle()
+        return self._held[0]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arrays."""
+        return sum(array.nbytes for array in self.to_arrays().values())
+
+    def update(self, batch: Batch) -> None:
+        """Add samples; `batch.undo` notes what changes."""
+        if batch.undo is not None:
+            batch.undo.attributes(self)
+        X, Y = batch.samples
+        Y = sparse.coo_array(Y)
+        row, column = Y.coords
+        counted = Y.data > 0
+        row, column, weight = row[counted], column[counted], Y.data[counted]
+        if batch.to_keep is None:
+            keys = hashes(X)[row]
+        else:
+            X, keys = map(batch.some, batch.to_keep)
+            keys = keys[row]
+        some = np.flatnonzero(keys <= self.bound)
+        if not len(some):
+            return
+        if len(some) > self.most:
+            ordered = np.sort(keys[some])
+            distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+            some = np.flatnonzero(keys <= distinct[: self.most][-1])
+        X = X[row[some]].astype(np.float64)
+        if batch.presence:
+            X = (X != 0).astype(np.float64)
+        when = batch.first + batch.start + batch.step * row[some].astype(np.int64)
+        self._take(Samples(X, batch.row[column[some]], weight[some], keys[some], when))
+
+    def add(self, row: np.ndarray, other: Self, sign: float) -> None:
+        """Add `sign` times the weights of others; its class j has the number row[j]."""
+        self.bound = min(self.bound, other.bound)
+        X, code, weight, keys, when = other.samples
+        if sign < 0:
+            when = np.full_like(when, MOST)
+        self._take(Samples(X, row[code], sign * weight, keys, when))
+
+    def _take(self, more: Samples) -> None:
+        """Keep the samples of least hash, of those kept and these; sorting can wait."""
+        self._held = *self._held, more
+        if sum(len(each.keys) for each in self._held[1:]) > self.most // 2:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Sort the samples by their hashes, and keep the first ones."""
+        every = self._held
+        X = stacked([s.X for s in every if len(s.keys)] or [every[0].X])
+        code, weight = (np.concatenate([s[k] for s in every]) for k in (1, 2))
+        keys = np.concatenate([s.keys for s in every])
+        when = np.concatenate([s.when for s in every])
+        order = np.lexsort((code, keys))
+        code, weight, keys, when = code[order], weight[order], keys[order], when[order]
+        new = np.append(True, (keys[1:] != keys[:-1]) | (code[1:] != code[:-1]))[: len(keys)]
+        number = np.cumsum(new) - 1
+        code, keys, order = code[new], keys[new], order[new]
+        weight = np.bincount(number, weight, len(keys)).astype(np.float64)
+        first = np.full(len(keys), MOST)
+        np.minimum.at(first, number, when)
+        kept = (keys <= self.bound) & (weight > 1e-12 * np.abs(weight).max(initial=0.0))
+        if kept.sum() > self.most:
+            self.bound = keys[kept][self.most - 1]
+            kept &= keys <= self.bound
+        self._held = (Samples(X[order[kept]], code[kept], weight[kept], keys[kept], first[kept]),)
+
+    def clear(self, row: np.ndarray, empty: bool) -> None:
+        """Remove the samples of classes that are gone."""
+        left = ~np.isin(self.samples.code, row)
+        if not left.all():
+            self._held = (Samples(*(each[left] for each in self.samples)),)
+
+    def shifted(self, shift: Shift) -> Self:
+        """Return the same samples: they are not about an origin."""
+        return self._like(self.samples)
+
+    def scaled(self, weight: float) -> Self:
+        """Return the samples with weights times a number."""
+        return self._like(self.samples._replace(weight=self.samples.weight * weight))
+
+    def later(self, first: int) -> Self:
+        """Return the samples as those that were learned after so many others."""
+        when = np.minimum(self.samples.when + max(0, first), MOST)
+        return self._like(self.samples._replace(when=when))
+
+    def renumbered(self, when: np.ndarray) -> Self:
+        """Return the samples with other numbers in their stream: that of sample i is when[i]."""
+        return self._like(self.samples._replace(when=when[self.samples.when]))
+
+    def spread(self, row: np.ndarray, n_classes: int) -> Self:
+        """Return the samples with other numbers of their classes."""
+        return self._like(self.samples._replace(code=row[self.samples.code]))
+
+    def widened(self, n_features: int) -> Self:
+        """Return the samples with more features, which are 0."""
+        return self._like(self.samples._replace(X=widened(self.samples.X, n_features)))
+
+    def cut(self, columns: slice) -> Self:
+        """Return some neighbouring features of the samples."""
+        return self._like(self.samples._replace(X=self.samples.X[:, columns]))
+
+    @classmethod
+    def beside(cls, parts: Sequence[Self], in_memory: bool) -> Self:
+        """Return the only part."""
+        (part,) = parts
+        return part._like(part.samples)
+
+    def _like(self, samples: Samples) -> Self:
+        new = type(self)(samples.X.shape[1], self.most)
+        new.bound, new._held = self.bound, (samples,)
+        return new
+
+    def check_finite(self) -> None:
+        """Do nothing: samples are finite."""
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return it as named arrays."""
+        X, code, weight, keys, when = self.samples
+        arrays = {
+            "kept": np.array(self.most),
+            "kept_bound": np.array(self.bound),
+            "kept_keys": keys,
+            "kept_code": code.astype(np.int64),
+            "kept_weight": weight,
+            "kept_width": np.array(X.shape[1]),
+            "kept_when": when.astype(np.int64),
+        }
+        if not sparse.issparse(X):
+            return {**arrays, "kept_rows": X}
+        indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
+        return arrays | {"kept_indptr": indptr, "kept_indices": indices, "kept_data": X.data}
+
+    @classmethod
+    def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
+        """Return the schema of its arrays, and rules."""
+        rules = (
+            Check("kept samples in their order", _in_order),
+            Check("kept samples of one width", _as_wide),
+        )
+        if "kept_rows" in arrays:
+            return _SCHEMA | _DENSE, rules
+        return _SCHEMA | _SPARSE, (*rules, Check("rows of kept samples", _is_csr))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
+        """Return the moment of `to_arrays`, which fits `schema`, of samples of so many features."""
+        if int(arrays.get("kept_width", n_features)) != n_features:
+            raise SchemaError(
+                f"kept_width: expected {n_features} features, got {int(arrays['kept_width'])}."
+            )
+        new = cls(n_features, int(arrays["kept"]))
+        new.bound = np.uint64(arrays["kept_bound"])
+        if "kept_rows" in arrays:
+            X: Any = np.array(arrays["kept_rows"])
+        else:
+            parts = tuple(np.array(arrays[f"kept_{k}"]) for k in ("data", "indices", "indptr"))
+            X = sparse.csr_array(parts, shape=(len(arrays["kept_keys"]), n_features))
+        code, weight, keys = (np.array(arrays[f"kept_{k}"]) for k in ("code", "weight", "keys"))
+        when = np.array(arrays.get("kept_when", np.zeros_like(code)))
+        new._held = (Samples(X, code, weight, keys, when),)
+        return new
+
+
+def hashes(X: Any) -> np.ndarray:
+    """Return a hash of each sample; zeros do not count, and sparse ones have that of dense ones."""
+    return _mixed(_sums_of_bits(X))
+
+
+def _sums_of_bits(X: Any) -> np.ndarray:
+    """Return a number of each sample, of which similar samples have similar ones."""
+    from narrows.solve.kernels import hash_entries, hash_rows
+
+    if sparse.issparse(X):
+        X = canonical(X)
+        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
+        return hash_entries(X.indptr, X.indices, bits)
+    found = np.empty(len(X), np.uint64)
+    size = max(1, BLOCK // max(1, X.shape[1]))
+    room = np.empty((min(len(X), size), X.shape[1]))  # one array, which stays in the cache
+    for rows in blocks(len(X), size):
+        part = room[: rows.stop - rows.start]
+        part[:] = X[rows]
+        part += 0.0  # -0 becomes 0
+        found[rows] = hash_rows(part.view(np.uint64))
+    return found
+
+
+def _mixed(keys: np.ndarray) -> np.ndarray:
+    """Return other numbers, each bit of which depends on all bits (splitmix64)."""
+    with np.errstate(over="ignore"):
+        keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))
+
+
+def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    keys = arrays["kept_keys"]
+    code = arrays["kept_code"]
+    later = (keys[1:] > keys[:-1]) | ((keys[1:] == keys[:-1]) & (code[1:] > code[:-1]))
+    return bool(later.all())
+
+
+def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    width = int(arrays.get("kept_width", np.array(sizes["d"])))
+    if "kept_rows" in arrays:
+        return sizes["v"] == width
+    return bool(arrays["kept_indices"].max(initial=-1) < width)
+
+
+def _is_csr(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    ends = arrays["kept_indptr"]
+    return bool(ends[0] == 0 and ends[-1] == sizes["h"] and (np.diff(ends) >= 0).all())

@@ -1,0 +1,254 @@
+"""The state of samples behind a map that stays as it is: sums of their coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from narrows.errors import RangeError
+from narrows.state.bands import Bands
+from narrows.state.kept import EVERY
+from narrows.state.labels import indicator
+from narrows.state.maps import Map
+from narrows.state.random_features import RandomFeatures
+from narrows.state.state import checked_rows
+from narrows.state.stats import ClassStats
+from narrows.solve.ridge import HeldOut
+from narrows.solve.scatter import Scatter
+from narrows.solve.schema import SchemaError
+from narrows.solve.sums import blocks
+
+_MAPS: tuple[type[Map], ...] = (Bands, RandomFeatures)
+
+
+class Mapped:
+    """A map and the cross products of the coordinates that it gives.
+
+    States of one map add up as those of `ClassStats` do, of which all that depends on samples is
+    one: of the coordinates.
+
+    Parameters
+    ----------
+    map : Map
+        What makes coordinates of samples; frozen.
+    stats : ClassStats
+        Of the coordinates, with ``second="cross"``.
+    """
+
+    def __init__(self, map: Any, stats: ClassStats):
+        self.map, self.stats = map, stats
+
+    @classmethod
+    def empty(cls, map: Map, kept: int) -> Self:
+        """Return the state of no samples, that will keep some."""
+        return cls(map, ClassStats.of_coordinates(map.width, kept, map.kept_width))
+
+    @classmethod
+    def of_kept(cls, map: Map, stats: ClassStats, kept: int) -> Self:
+        """Return the state of samples that another state has kept, all of them."""
+        order = np.argsort(stats.samples.when, kind="stable")
+        X, code, weight, _, when = (each[order] for each in stats.samples)
+        new = cls.empty(map, kept)
+        classes = stats.classes
+        Y = sparse.csr_array((weight, code, np.arange(len(code) + 1)), (len(code), len(classes)))
+        new._learn(X, classes, Y)
+        new.stats.renumber(when)
+        new.stats.n_samples = stats.n_samples
+        new.register(classes[stats.known])
+        return new
+
+    def of_same_map(self, stats: ClassStats) -> Self:
+        """Return the state, with this map, of samples that another state has kept, all of them."""
+        return self.of_kept(self.map, stats, self.stats.kept)
+
+    # -- learning -------------------------------------------------------------------------------
+
+    def update(
+        self, X: Any, y: Any, sample_weight: Any = None, *, check_input: bool = True
+    ) -> Self:
+        """Add samples, in place; parameters and errors are those of `ClassStats.update`."""
+        if check_input:
+            X = checked_rows(X)
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"ClassStats: expected samples with {self.n_features} features, got {X.shape[1]}."
+            )
+        return self._learn(X, *indicator(X, y, sample_weight))
+
+    def _learn(self, X: Any, classes: np.ndarray, Y: Any) -> Self:
+        """Add checked samples, of what `indicator` makes of their labels, in place."""
+        weight, n, new = float(Y.sum()), X.shape[0], self.stats.copy()
+        for part in blocks(n, self.map.n_samples_at_once(X)):
+            Z, kept = self.map.mapped(X[part], weight, bool(new.kept))
+            with self._features_in_errors():
+                new.add_samples(Z, classes, Y[part], kept, in_place=True)
+        self.stats = new
+        return self
+
+    def register(self, classes: np.ndarray) -> None:
+        """Note distinct labels, sorted, as classes to come, in place."""
+        self.stats.register(classes)
+
+    def widen(self, n_features: int) -> Self:
+        """Return the same state with more features, which the map leaves out."""
+        return type(self)(self.map.widened(n_features), self.stats)
+
+    # -- adding up ------------------------------------------------------------------------------
+
+    def emptied(self) -> Self:
+        """Return the state of no samples, with the same map."""
+        return self.empty(self.map, self.stats.kept)
+
+    def copy(self) -> Self:
+        """Return a state that shares only the map with this one."""
+        return type(self)(self.map, self.stats.copy())
+
+    @classmethod
+    def summed(cls, states: Iterable[Self]) -> Self:
+        """Return the sum of at least one state."""
+        first, *others = states
+        for other in others:
+            first._check_map(other)
+        with first._features_in_errors():
+            stats = ClassStats.summed([first.stats, *(each.stats for each in others)])
+        return cls(first.map, stats)
+
+    def __add__(self, other: Any) -> Self:
+        return self.summed([self, self._like(other)])
+
+    def __sub__(self, other: Any) -> Self:
+        other = self._like(other)
+        with self._features_in_errors():
+            return type(self)(self.map, self.stats - other.stats)
+
+    def _like(self, other: Any) -> Any:
+        """Return another state as one with this map."""
+        if isinstance(other, ClassStats) and other.kept == EVERY:
+            return self.of_same_map(other)
+        if not isinstance(other, Mapped):
+            raise TypeError(
+                f"ClassStats: expected another state with a map, got {type(other).__name__}."
+            )
+        self._check_map(other)
+        return other
+
+    def __mul__(self, weight: Any) -> Self:
+        return type(self)(self.map, self.stats * weight)
+
+    __rmul__ = __mul__
+
+    def without_hidden(self) -> Self:
+        """Return the state of the features themselves, without hidden ones."""
+        new = type(self)(self.map.linear(), self.stats.cut(slice(self.map.n_hidden, None)))
+        new.stats.keep_as(self.stats)
+        return new
+
+    def fade(self, weight: float, fresh: Self) -> Self:
+        """Scale all weights, add a state, and return self."""
+        self._check_map(fresh)
+        with self._features_in_errors():
+            self.stats.fade(weight, fresh.stats)
+        return self
+
+    @contextmanager
+    def _features_in_errors(self) -> Iterator[None]:
+        """Name features in errors, not coordinates, of which some are of many features."""
+        try:
+            yield
+        except RangeError as error:
+            k = error.feature
+            raise error.of_feature(None if k is None else self.map.feature(k)) from None
+
+    def _check_map(self, other: Self) -> None:
+        if self.map is not other.map and not self.map.is_same(other.map):
+            raise ValueError(
+                "ClassStats: expected states with one map to add up, got two maps, since each fit "
+                "makes its own. Fit to all samples at once, or fit one estimator and let its "
+                "emptied() copies learn the other samples."
+            )
+
+    # -- reading --------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        """The number of features, not of coordinates."""
+        return self.map.n_features
+
+    @property
+    def classes(self) -> np.ndarray:
+        """All labels seen so far, sorted."""
+        return self.stats.classes
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The weight of each class."""
+        return self.stats.counts
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which classes have weight or were registered."""
+        return self.stats.known
+
+    @property
+    def n(self) -> float:
+        """The total weight."""
+        return self.stats.n
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples seen."""
+        return self.stats.n_samples
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arrays."""
+        return self.map.nbytes + self.stats.nbytes
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The mean of the samples, as far as the map keeps it, of shape (n_features,)."""
+        return self.map.mean(self.stats)
+
+    def priors(self, kind: Any = "empirical") -> np.ndarray:
+        """Return the weight of each class in a criterion."""
+        return self.stats.priors(kind)
+
+    def mean_square(self) -> float:
+        """Return the mean squared length of whole samples, less that of their mean."""
+        return self.map.mean_square(self.stats)
+
+    def scatters(self) -> Scatter:
+        """Return the total scatter and that of the class means, in coordinates."""
+        return self.map.scatter(self.stats.scatters(by_samples=self.map.by_samples))
+
+    def held_out(
+        self, S: Scatter, most: int | None = None, width: int | None = None
+    ) -> list[HeldOut]:
+        """Return the first kept samples in the coordinates of `scatters`, in a few parts."""
+        return self.stats.held_out(S, most, self.map.coordinates_of_kept, width)
+
+    # -- storage --------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `from_arrays`; numbers keep all bits."""
+        return self.stats.to_arrays() | self.map.to_arrays()
+
+    @staticmethod
+    def is_in(arrays: Mapping[str, np.ndarray]) -> bool:
+        """Whether arrays describe a state with a map."""
+        return any(kind.marker in arrays for kind in _MAPS)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the state that `to_arrays` described."""
+        own = {name: array for name, array in arrays.items() if not name.startswith("map_")}
+        kind = next((kind for kind in _MAPS if kind.marker in arrays), _MAPS[0])
+        map = kind.from_arrays(arrays)
+        if not np.array_equal(own.get("cross_width", -1), map.width):
+            raise SchemaError("map: expected the cross products of its coordinates, got others.")
+        stats = ClassStats.from_arrays(own, map.kept_width)
+        return cls(map, stats)
