@@ -45,12 +45,11 @@ from narrows.command import cli
 from narrows.engines import local
 from narrows.errors import DataError
 from narrows.evaluate.describe import described, details, summary
-from narrows.methods._base import Estimator, Fitted
-from narrows.io import store
-from narrows.state import table
+from narrows.io import models
+from narrows.methods.base import Estimator, Fitted
 from narrows.read import Source
-from narrows.text import HashedTfidf, Tfidf
-from narrows.text.base import Vectoriser
+from narrows.state import table
+from narrows.text import HashedTfidf, Tfidf, Vectoriser
 from tests.cases import ALL, labelled
 
 MEMORY = 4 << 30  # bytes more than now that a child may ask for
@@ -252,7 +251,7 @@ def made(kind, path):
         warnings.simplefilter("ignore")
         model = KINDS[kind]()
         if isinstance(model, tuple):
-            store.save_checkpoint(*model, None, path, {"at": 0})
+            models.save_checkpoint(*model, None, path, {"at": 0})
         else:
             narrows.save(model, path)
 
@@ -383,7 +382,7 @@ def forged(valid, path, rng):
         else:
             _forge_header(header, rng)
     if "checksums" in header and rng.random() < 0.98:
-        header["checksums"] = {name: store._crc(array) for name, array in arrays.items()}
+        header["checksums"] = {name: models._crc(array) for name, array in arrays.items()}
     header.pop("crc32", None)
     header["crc32"] = zlib.crc32(json.dumps(header).encode())
     text = json.dumps(header)
@@ -401,9 +400,9 @@ def used(path, valid, folder, by_command):
         _by_command(path, valid, folder)
     model = None
     try:
-        if not store.is_checkpoint(path):
+        if not models.is_checkpoint(path):
             model = narrows.load(path)
-        elif _resume(*store.load_checkpoint(path)[:2]):
+        elif _resume(*models.load_checkpoint(path)[:2]):
             return False
     except DataError as error:
         if str(error).startswith(path) and len(str(error)) < 1000:

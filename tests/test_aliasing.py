@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from narrows import CCIPCA, CHI, IMMC, MMC, MMCFS, OC, OCFS, OCM, FisherFS, OnlineSRDA, Window
+from narrows.solve import iterations
 from narrows.state.mapped import Mapped
-from narrows.solve import span
 from tests.cases import ADDITIVE, ALL, answer, assert_same, labelled
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(gain margin|positive score|gains margin)")
@@ -161,5 +161,5 @@ def test_warnings_point_at_the_line_of_the_caller(monkeypatch):
     assert warned_here(lambda: clone(streamed).partial_fit(constant, y).get_support())
     parts = OneState(OnlineSRDA()._update_state(OnlineSRDA()._empty_state(7), X, y))
     assert warned_here(lambda: OnlineSRDA()._fit_parts(parts))
-    monkeypatch.setattr(span, "_DRIFTED", -1.0)
+    monkeypatch.setattr(iterations, "_DRIFTED", -1.0)
     assert warned_here(lambda: CCIPCA().fit(X))

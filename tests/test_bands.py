@@ -17,7 +17,7 @@ import narrows
 from narrows import OC, SRDA, ClassStats, Window
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, RangeError
-from narrows.io import store
+from narrows.io import models
 from narrows.state import bands as bands_module
 from narrows.state.bands import Bands
 from narrows.state.mapped import Mapped
@@ -598,13 +598,13 @@ def test_the_state_of_the_first_pass_is_no_model(tmp_path):
     path = tmp_path / "c.narrows"
     for model in (in_bands(), SRDA()):
         first = ClassStats.of(X, y, second="total")
-        store.save_checkpoint(model, first, None, path, {"at": 0})
+        models.save_checkpoint(model, first, None, path, {"at": 0})
         with pytest.raises(DataError, match="expected a model, got a checkpoint of an unfinished"):
             narrows.load(path)
-        state = store.load_checkpoint(path)[1]
+        state = models.load_checkpoint(path)[1]
         second = model._next_pass(state)
-        store.save_checkpoint(model, second, None, path, {"at": 0})
-        assert isinstance(store.load_checkpoint(path)[1], Mapped)
+        models.save_checkpoint(model, second, None, path, {"at": 0})
+        assert isinstance(models.load_checkpoint(path)[1], Mapped)
 
 
 # -- faults --------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from narrows import SRDA, load
 from narrows.command import cli
 from narrows.command.runs import Run
 from narrows.io import checkpoint as checkpoint_module
-from narrows.state.mapped import Mapped
 from narrows.read import source_of
+from narrows.state.mapped import Mapped
 from tests.forks import exit_code, forked
 from tests.test_bands import same_models, texts
 from tests.test_checkpoint import bytes_of, stop_after
@@ -223,13 +223,13 @@ def test_a_checkpoint_of_another_pass_is_refused(run, monkeypatch):
     from tests.test_forgery import rewritten
 
     kept = f"fit a.svm {SRDA_OF} --width {D} -o m.narrows --checkpoint c.narrows"
-    from narrows.io import store
+    from narrows.io import models
 
     for chunks, passes in ((3, 1), (11, 0)):
         with monkeypatch.context() as patch:
             stop_after(patch, chunks)
             assert run(kept)[0] == 130
-        progress = store.load_checkpoint("c.narrows")[2]
+        progress = models.load_checkpoint("c.narrows")[2]
         assert progress["passes"] == 1 - passes
         rewritten("c.narrows", progress=progress | {"passes": passes})
         status, _, err = run(f"{kept} --resume")

@@ -22,7 +22,7 @@ import narrows
 from narrows import LDA, MMC, OC, SRDA
 from narrows.engines import local
 from narrows.errors import ParameterError, RangeError
-from narrows.methods import _cross
+from narrows.methods import routes
 from narrows.solve import exact
 from tests.cases import BATCH, CROSS, assert_same, labelled
 from tests.oracles.dense import scatters
@@ -238,7 +238,7 @@ def test_mmc_warns_past_what_gains():
 @pytest.fixture
 def from_samples(monkeypatch):
     """As with more than 8,192 features: no cross products."""
-    monkeypatch.setattr(_cross, "MOST", 0)
+    monkeypatch.setattr(routes, "MOST", 0)
 
 
 @few
@@ -256,7 +256,7 @@ def test_lanczos_finds_what_gains_and_stays_in_the_span_of_the_samples(
     S_b, S_w, _ = scatters(X, y)
     A, Q = S_b - eps * S_w, row_space(X)
     L, U = np.linalg.eigh(Q.T @ A @ Q)
-    monkeypatch.setattr(_cross, "MOST", 0)
+    monkeypatch.setattr(routes, "MOST", 0)
     monkeypatch.setattr(exact, "SMALL_SIDE", 0)
     monkeypatch.setattr(exact, "_LARGEST_SIDE", 0)
     fitted = MMC(n_components=p, eps=eps).fit(form(X), y)
@@ -298,7 +298,7 @@ def leading(X, y, eps, p):
 )
 @pytest.mark.parametrize("most", [8192, 0])  # from cross products, and from samples
 def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape, most, monkeypatch):
-    monkeypatch.setattr(_cross, "MOST", most)
+    monkeypatch.setattr(routes, "MOST", most)
     rng = np.random.default_rng(0)
     n, d = (1100, 1300) if shape == "wide" else (1500, 1050)
     y = np.arange(n) % 6
@@ -321,7 +321,7 @@ def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape, most, monkeypa
 def test_lanczos_that_was_stopped_says_so(monkeypatch):
     X, y = labelled(n=300, d=200, c=5)
     X /= np.arange(1, 201) ** 2
-    monkeypatch.setattr(_cross, "MOST", 0)
+    monkeypatch.setattr(routes, "MOST", 0)
     monkeypatch.setattr(exact, "SMALL_SIDE", 0)
     monkeypatch.setattr(exact, "_LARGEST_SIDE", 0)
     monkeypatch.setattr(exact, "_RESTARTS", 1)
@@ -336,7 +336,7 @@ def test_equal_means_gain_nothing_by_lanczos_either(monkeypatch):
     X, y = np.vstack([X, X]), np.repeat(["ant", "bee"], 50)
     found = []
     for side in (exact.SMALL_SIDE, 0):
-        monkeypatch.setattr(_cross, "MOST", 0)
+        monkeypatch.setattr(routes, "MOST", 0)
         monkeypatch.setattr(exact, "SMALL_SIDE", side)
         with pytest.warns(UserWarning, match="none of 1 components gains margin"):
             found.append(MMC().fit(X, y))

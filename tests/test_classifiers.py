@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from narrows import LDA, SRDA, OnlineSRDA, load, save
-from narrows.methods import _discriminant
+from narrows.methods import discriminant
 from tests.cases import labelled
 
 METHODS = [
@@ -342,7 +342,7 @@ def test_an_interrupted_calibration_is_made_again(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_discriminant, "temperature", interrupted)
+        patch.setattr(discriminant, "temperature", interrupted)
         with pytest.raises(KeyboardInterrupt):
             fitted.predict_proba(X)
     np.testing.assert_array_equal(fitted.predict_proba(X), expected)

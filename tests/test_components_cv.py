@@ -32,7 +32,7 @@ from narrows.engines.parts import Parts
 from narrows.errors import ParameterError
 from narrows.evaluate import compare
 from narrows.io.chunk import Options
-from narrows.solve.components import curve_of
+from narrows.solve.held_out import curve_of
 from narrows.testing import checks
 from tests.oracles import components as oracle
 from tests.test_engines import InProcess

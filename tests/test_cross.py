@@ -19,9 +19,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from narrows import LDA, MMC, PCA, SRDA, ClassStats, Window, load, save
 from narrows.errors import ParameterError
-from narrows.state import products as summing
-from narrows.state.cross import MOST, Cross
 from narrows.solve.eigen import best_ratios
+from narrows.state import cross as summing
+from narrows.state.cross import MOST, Cross
 from tests.cases import CROSS, assert_same, labelled
 from tests.oracles.dense import scatters
 

@@ -33,7 +33,7 @@ from narrows import (
     Window,
 )
 from narrows.errors import RangeError
-from narrows.methods._online import OnlineProjector
+from narrows.methods.streams import OnlineProjector
 from tests.cases import ADDITIVE, ALL, TWO_PASSES, WEIGHTED, answer, assert_same, labelled
 from tests.conftest import EVERYTHING, slow
 

@@ -14,12 +14,13 @@ import narrows
 from narrows import IG, LDA, OC, OCFS, ClassStats, FisherFS, Window
 from narrows.engines.learn import Part, add_parts, from_bytes, to_bytes
 from narrows.errors import ParameterError, RangeError
-from narrows.state import batch, table
+from narrows.solve import sums
+from narrows.solve.schema import SchemaError
+from narrows.state import moment as batch
+from narrows.state import table
 from narrows.state.cross import Cross
 from narrows.state.kept import Kept, hashes
-from narrows.state.squares import Squares
-from narrows.solve import sparse_sums, sums
-from narrows.solve.schema import SchemaError
+from narrows.state.moment import Squares
 from tests.cases import labelled
 
 K = 3
@@ -631,7 +632,7 @@ def test_entries_are_restored_block_by_block(kind, folds, several_labels, monkey
     wide = sparse.csr_array(np.pad(X, ((0, 0), (0, 5000))))
     stats = learned(wide, y, weight, folds=folds, **kind)
     before = {name: array.copy() for name, array in stats.to_arrays().items()}
-    monkeypatch.setattr(sparse_sums, "_ENTRIES", 8)
+    monkeypatch.setattr(sums, "_ENTRIES", 8)
     original, called = kernels.add_class_rows, []
 
     def add(*args):

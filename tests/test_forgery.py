@@ -22,9 +22,9 @@ from scipy import sparse
 import narrows
 from narrows import IOC, OC, SRDA, OnlineSRDA
 from narrows.errors import DataError
-from narrows.io import store
-from narrows.state import table
+from narrows.io import models
 from narrows.solve.schema import COUNT, FINITE, Check, Field, SchemaError, check_plain, checked
+from narrows.state import table
 from tests.cases import labelled
 from tests.forgery import KINDS, made
 
@@ -79,9 +79,9 @@ def test_no_index_of_a_forged_model_leaves_its_array(group, tmp_path, bounds_cac
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_learned_is_what_is_loaded(kind, tmp_path):
     made(kind, tmp_path / "a.narrows")
-    if store.is_checkpoint(tmp_path / "a.narrows"):
-        model, state, progress = store.load_checkpoint(tmp_path / "a.narrows")
-        store.save_checkpoint(model, state, None, tmp_path / "b.narrows", progress)
+    if models.is_checkpoint(tmp_path / "a.narrows"):
+        model, state, progress = models.load_checkpoint(tmp_path / "a.narrows")
+        models.save_checkpoint(model, state, None, tmp_path / "b.narrows", progress)
     else:
         narrows.save(narrows.load(tmp_path / "a.narrows"), tmp_path / "b.narrows")
     assert (tmp_path / "a.narrows").read_bytes() == (tmp_path / "b.narrows").read_bytes()
@@ -95,7 +95,7 @@ def rewritten(path, arrays=(), **changes):
     with safe_open(path, framework="numpy") as file:
         header = json.loads(file.metadata()["narrows"])
     found = load_file(path) | dict(arrays)
-    header |= {"checksums": {name: store._crc(a) for name, a in found.items()}} | changes
+    header |= {"checksums": {name: models._crc(a) for name, a in found.items()}} | changes
     del header["crc32"]
     header["crc32"] = zlib.crc32(json.dumps(header).encode())
     save_file(found, path, metadata={"narrows": json.dumps(header)})
@@ -172,7 +172,7 @@ def test_a_nested_header_is_an_error_that_names_the_file(model):
             DataError, match=r"m\.narrows: expected a narrows header, got a damaged one"
         ):
             narrows.load(model)
-        assert not store.is_checkpoint(model)
+        assert not models.is_checkpoint(model)
 
 
 def test_a_small_file_asks_for_no_large_array(model):
@@ -262,7 +262,7 @@ def test_a_checkpoint_whose_progress_does_not_fit_is_named(run, key, value):
     shutil.copy("c.narrows", "whole.narrows")
     assert run(command, rows)[0] == 0
     os.rename("whole.narrows", "c.narrows")
-    progress = store.load_checkpoint("c.narrows")[2]
+    progress = models.load_checkpoint("c.narrows")[2]
     assert progress.keys() >= {key}
     rewritten("c.narrows", progress=progress | {key: value})
     status, _, said = run(command, rows)

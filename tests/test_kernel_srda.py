@@ -23,11 +23,11 @@ import narrows
 from narrows import SRDA, ClassStats, KernelSRDA, Window
 from narrows.errors import DataError, ParameterError, RangeError
 from narrows.methods import kernel_srda
+from narrows.solve.held_out import Kept, by_time
 from narrows.state import random_features
 from narrows.state.kept import hashes
 from narrows.state.mapped import Mapped
 from narrows.state.random_features import RandomFeatures
-from narrows.solve.drift import Kept, by_time
 from tests.cases import assert_same, labelled
 from tests.oracles import kernel as oracle
 from tests.test_cross import real

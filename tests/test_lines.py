@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.lines import Lines
+from narrows.io.streams import Lines
 from narrows.read import iter_chunks
 
 ONE_MB = 1_000_000
@@ -53,7 +53,7 @@ def rows(*args, **options):
 @pytest.mark.parametrize("where", ["file", ".gz", "-"])
 @pytest.mark.parametrize("suffix", ROWS)
 def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, suffix, where, block):
-    monkeypatch.setattr("narrows.io.lines.BLOCK", block)
+    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
     head, row = ROWS[suffix]
     options = {"zero_based": False} if (suffix, where) == (".svm", "-") else {}
     for size, fits in ((ONE_MB, True), (ONE_MB + 1, False)):
@@ -78,7 +78,7 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, suffix, where
 
 @pytest.mark.parametrize("block", [999, 1 << 22])
 def test_a_csv_row_of_many_lines_is_one_row(tmp_path, monkeypatch, block):
-    monkeypatch.setattr("narrows.io.lines.BLOCK", block)
+    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
     row = ",".join(['"1\n"'] * 1000)  # a cell on two lines, as Python and spreadsheets read it
     header = ",".join(f"c{k}" for k in range(1000))
     path = put(tmp_path, "a.csv", f"{header}\n{row}\n{row}\n".encode())

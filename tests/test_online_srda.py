@@ -177,7 +177,7 @@ def test_numbers_are_of_the_type_of_the_first_rows():
 def test_dense_rows_in_blocks(form, monkeypatch):
     X, y = labelled(n=200)
     expected = OnlineSRDA(random_state=0).fit(X, y)
-    monkeypatch.setattr("narrows.solve.rls.BLOCK", 50)
+    monkeypatch.setattr("narrows.solve.regression.BLOCK", 50)
     assert_same(OnlineSRDA(random_state=0).fit(form(X), y), expected, rtol=1e-12)
 
 

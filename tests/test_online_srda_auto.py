@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 import narrows
 from narrows import OnlineSRDA
 from narrows.errors import ParameterError
-from narrows.solve.rls_rule import HITS
+from narrows.solve.regression_rule import HITS
 from narrows.solve.schema import SchemaError
 from tests.cases import assert_same, labelled
 

@@ -14,12 +14,10 @@ from sklearn.svm import LinearSVC
 
 from narrows import OnlineSRDA
 from narrows.read import iter_chunks
-from narrows.solve import rls_order, rls_read
-from narrows.solve.rls import DiagonalRLS
-from narrows.solve.rls_held import held_samples
-from narrows.solve.rls_order import is_odd, resolved
-from narrows.solve.rls_read import Reading
-from narrows.solve.rls_rule import FACTOR, QB, S2, Rule
+from narrows.solve import regression_read
+from narrows.solve.regression import DiagonalRLS
+from narrows.solve.regression_read import Reading, held_samples, is_odd, resolved
+from narrows.solve.regression_rule import FACTOR, QB, S2, Rule
 from tests.cases import labelled
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -143,7 +141,7 @@ def test_the_order_is_mended_as_the_problem_says(form, keep):
 
 
 def test_with_all_samples_and_directions_it_is_the_ridge_regression(monkeypatch):
-    monkeypatch.setattr(rls_order, "_SHRUNK", 0.0)
+    monkeypatch.setattr(regression_read, "_SHRUNK", 0.0)
     X, y = by_label(*labelled(n=200, d=6, c=3))
     y = np.unique(y, return_inverse=True)[1]
     core = learned(sparse.csr_array(X), y, 200)
@@ -275,7 +273,7 @@ def test_outputs_without_a_sample_are_those_of_a_regression_without_it():
     X, y = topics(60, d=30)
     core = learned(X, y, 60)
     held, left = held_samples(core), None
-    left = rls_read._left_by_steps(core, held, 1.0, held.stands)
+    left = regression_read._left_by_steps(core, held, 1.0, held.stands)
     R = np.hstack([core.samples()[0].toarray(), np.ones((60, 1))])
     L = np.diag(np.append(core.clock[S2] + core.energy, 1 + core.clock[QB]))
     T = held.targets
@@ -420,7 +418,7 @@ def test_probabilities_of_several_labels_are_calibrated():
 
 def test_without_samples_held_the_temperature_is_a_constant():
     X, y = topics(200)
-    assert Reading(learned(X, y, 0)).model.temperature == rls_read.UNIT == 0.1
+    assert Reading(learned(X, y, 0)).model.temperature == regression_read.UNIT == 0.1
     soft = learned(X, y, 0, Rule(softmax=True))
     assert Reading(soft, softmax=True).model.temperature == 1.0
     alone = learned(X, np.zeros(200, int), c=1)  # one class: nothing to be sure of

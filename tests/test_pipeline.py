@@ -18,8 +18,7 @@ from sklearn.utils import get_tags
 
 from narrows import OC, OCFS, SRDA, ClassStats, KernelSRDA, OnlineSRDA, Window, load, save
 from narrows.errors import ParameterError
-from narrows.text import HashedTfidf, Tfidf
-from narrows.text.base import TOKEN
+from narrows.text import TOKEN, HashedTfidf, Tfidf
 from tests.test_whole import run_traced
 
 SEA = ["a ship on salt water", "the salt of the sea", "waves and a ship", "the sea is salt"]

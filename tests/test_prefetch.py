@@ -10,7 +10,7 @@ import time
 import pytest
 
 from narrows.command.interrupts import interrupt_between
-from narrows.io.prefetch import prefetch
+from narrows.io.streams import prefetch
 
 
 def readers():

@@ -18,8 +18,7 @@ from sklearn.feature_extraction import FeatureHasher
 import narrows.river
 from narrows import LDA, OC, OCFS, SRDA, OnlineSRDA
 from narrows.errors import ParameterError
-from narrows.river import OneByOne, batches, rows_of
-from narrows.river.frames import rows_of_frame
+from narrows.river import OneByOne, batches, rows_of, rows_of_frame
 
 PREDICTS = [SRDA(), LDA(), OnlineSRDA(polish=False, random_state=0)]
 HAS_PROBABILITIES = [kind for kind in (SRDA, LDA, OnlineSRDA) if hasattr(kind, "predict_proba")]

@@ -8,8 +8,8 @@ from scipy import sparse
 
 import narrows
 from narrows import OnlineSRDA
-from narrows.solve.rls import DiagonalRLS
-from narrows.solve.rls_rule import FACTOR, REPLAYS, Rule
+from narrows.solve.regression import DiagonalRLS
+from narrows.solve.regression_rule import FACTOR, REPLAYS, Rule
 from narrows.solve.schema import SchemaError
 from narrows.solve.undo import Undo
 from tests.cases import labelled

@@ -21,8 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import narrows
 import narrows.engines
-from narrows.methods._base import Estimator
-from narrows.methods._project import Projector
+from narrows.methods.base import Estimator
+from narrows.methods.projector import Projector
 from tests.cases import ALL, labelled
 
 METHODS = [

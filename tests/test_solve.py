@@ -18,10 +18,9 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 from narrows import IDRQR, LDA, MMC, OC, OCM, SRDA
-from narrows.solve import columns, products, threads
-from narrows.solve.centred import Centred
+from narrows.solve import columns, products
 from narrows.solve.eigen import gram_eigh, lanczos, orthogonal_part, set_signs
-from narrows.solve.lsqr import lsqr
+from narrows.solve.exact import Centred, lsqr
 
 scores = st.lists(st.integers(-5, 20), min_size=1, max_size=12).map(
     lambda values: np.array(values, dtype=float)
@@ -254,7 +253,7 @@ def test_products_with_many_rows_have_the_bits_of_few(of, by, places, monkeypatc
 
 
 def test_what_is_done_side_by_side(monkeypatch):
-    monkeypatch.setattr(threads, "CORES", 2)
+    monkeypatch.setattr(products, "CORES", 2)
     done = []
 
     def work(k):
@@ -263,9 +262,9 @@ def test_what_is_done_side_by_side(monkeypatch):
         time.sleep(0.05)
         done.append(k)
 
-    assert threads.each(lambda k: k * k, range(100)) == [k * k for k in range(100)]
+    assert products.each(lambda k: k * k, range(100)) == [k * k for k in range(100)]
     with pytest.raises(ValueError, match="two"):
-        threads.each(work, range(100))
+        products.each(work, range(100))
     before = len(done)
     assert before < 10
     time.sleep(0.2)
@@ -309,19 +308,19 @@ def test_numbers_of_cores_that_are_none_are_passed_over(monkeypatch):
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
     for odd in ("", "0", "-3", "²", "many"):
         monkeypatch.setenv("OMP_NUM_THREADS", odd)
-        assert threads._cores() == 1
+        assert products._cores() == 1
     for odd in ("", "²", "many"):
         monkeypatch.setenv("LOKY_MAX_CPU_COUNT", odd)
-        assert threads._cores() == os.cpu_count()
+        assert products._cores() == os.cpu_count()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_fork_has_threads_of_its_own():
-    assert threads.each(abs, [-1, 1]) == [1, 1]
+    assert products.each(abs, [-1, 1]) == [1, 1]
     child = os.fork()
     if not child:
-        os._exit(17 if threads.each(abs, [-1, 1]) == [1, 1] else 1)
+        os._exit(17 if products.each(abs, [-1, 1]) == [1, 1] else 1)
     deadline = time.monotonic() + 20
     while (found := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -11,9 +11,8 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
-from narrows.solve import criterion_steps, span
-from narrows.solve.span import Span
-from narrows.solve.span_rules import Rule
+from narrows.solve import iterations, iterations_steps
+from narrows.solve.iterations import Rule, Span
 from tests.cases import labelled
 from tests.conftest import EVERYTHING, slow
 from tests.papers.ccipca import ccipca
@@ -343,7 +342,7 @@ def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form, monkeypatch
     *_, expected = table(X, list(y), 5)
     assert_near(vectors(make(5).partial_fit(form(X), y)), expected, tolerance)
     if name != "IOC":
-        monkeypatch.setattr(span, "_LOST", 0.0)
+        monkeypatch.setattr(iterations, "_LOST", 0.0)
         assert not np.allclose(vectors(make(5).partial_fit(form(X), y)), expected, rtol=1e-6)
 
 
@@ -376,7 +375,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
     learner = IMMC(3).partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
     before = {k: a.copy() for k, a in learner._fitted.state.to_arrays().items()}
     held = vars(learner).copy()
-    whole, calls = criterion_steps.criterion_steps, []
+    whole, calls = iterations_steps.criterion_steps, []
 
     def failing(*args):
         calls.append(1)
@@ -384,7 +383,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
             raise raised
         return whole(*args)
 
-    monkeypatch.setattr(criterion_steps, "criterion_steps", failing)
+    monkeypatch.setattr(iterations_steps, "criterion_steps", failing)
     with pytest.raises(raised):
         learner.partial_fit(form(X), y)
     assert len(calls) == 4
@@ -393,7 +392,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
     assert set(after) == set(before)
     for key, array in after.items():
         np.testing.assert_array_equal(array, before[key], err_msg=key)
-    monkeypatch.setattr(criterion_steps, "criterion_steps", whole)
+    monkeypatch.setattr(iterations_steps, "criterion_steps", whole)
     np.testing.assert_array_equal(
         vectors(learner.partial_fit(form(X), y)),
         vectors(

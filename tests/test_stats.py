@@ -18,10 +18,10 @@ from scipy import sparse
 from narrows import CHI, OC, OCFS, ClassStats, FisherFS
 from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
+from narrows.solve import sums
 from narrows.state import table
 from narrows.state.labels import distinct
 from narrows.state.table import Table
-from narrows.solve import sums
 from tests.cases import labelled
 from tests.forks import holds_in_a_fork
 from tests.oracles.dense import repeated, scatters

@@ -24,7 +24,7 @@ from safetensors.numpy import load_file, save_file
 import narrows
 from narrows import OC, OCFS
 from narrows.errors import DataError
-from narrows.io import atomic, store
+from narrows.io import atomic, models
 from narrows.read import Source, source_of
 from narrows.text import Tfidf
 from tests.cases import assert_same, labelled
@@ -171,7 +171,7 @@ def test_a_failing_write_leaves_the_old_file_and_nothing_else(model, monkeypatch
             file.write(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store, "save_file", half)
+    monkeypatch.setattr(models, "save_file", half)
     X, y = labelled()
     with pytest.raises(KeyboardInterrupt):
         narrows.save(OC().fit(X, y), model)

@@ -86,7 +86,7 @@ def dumped(seed=0, n=60, d=40, **options):
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 @pytest.mark.parametrize("zero_based", [True, False])
 def test_what_is_read_is_what_scikit_learn_reads(monkeypatch, block, rows, zero_based):
-    monkeypatch.setattr("narrows.io.lines.BLOCK", block)
+    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
     content = dumped(zero_based=zero_based, comment="0:1 no column\n1,2 no labels\n")
     assert_as_scikit_learn_reads(content, zero_based=zero_based, chunk_rows=rows)
 
@@ -161,7 +161,7 @@ FORMS = [
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("content", FORMS, ids=range(len(FORMS)))
 def test_every_form_of_a_row(monkeypatch, block, content):
-    monkeypatch.setattr("narrows.io.lines.BLOCK", block)
+    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
     assert_as_scikit_learn_reads(content, zero_based=False)
     assert_as_scikit_learn_reads(content, zero_based=True, chunk_rows=1)
 
@@ -173,7 +173,7 @@ def test_every_form_of_a_row(monkeypatch, block, content):
 @pytest.mark.parametrize("rows", [1, 2, 7, 59, 60, 61])
 def test_chunks_are_cut_by_the_number_of_rows_alone(monkeypatch, block, rows):
     content = b"# head\n\n" + dumped(n=60).replace(b"\n", b"\n#\n", 30)
-    monkeypatch.setattr("narrows.io.lines.BLOCK", block)
+    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
     chunks, _ = chunks_of(content, chunk_rows=rows, zero_based=True)
     assert [len(chunk.lines) for chunk in chunks[:-1]] == [rows] * ((60 - 1) // rows)
     lines = np.concatenate([chunk.lines for chunk in chunks])
@@ -187,7 +187,7 @@ def test_chunks_are_cut_by_the_number_of_rows_alone(monkeypatch, block, rows):
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("wrong", [b"1 x:1", b"1 1:x", b"1.5 1:1", b"1,2 1:1", b"1 3:1"])
 def test_chunks_before_a_wrong_row_are_given(monkeypatch, block, wrong):
-    monkeypatch.setattr("narrows.io.lines.BLOCK", block)
+    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
     content = b"#\n" + b"1 1:1\n" * 8 + wrong + b"\n1 1:1\n1 y:1\n"
     chunks, error = chunks_of(content, chunk_rows=3, width=2)
     assert [len(chunk.lines) for chunk in chunks] == [3, 3]
@@ -213,7 +213,7 @@ SEVERAL = b"1,3,7 5:0.2 # 9,9\n 5:0.5 6:1\n3 1:2\n2,2,0 2:1\n\n7.0,1e0 3:1\nqid:
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("rows", [1, 2, 100])
 def test_several_labels(monkeypatch, tmp_path, block, rows):
-    monkeypatch.setattr("narrows.io.lines.BLOCK", block)
+    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
     assert_as_scikit_learn_reads(SEVERAL, several=True, chunk_rows=rows)
     (tmp_path / "a.svm").write_bytes(b"4,5 1:1\n")
     (tmp_path / "b.svm").write_bytes(SEVERAL)
@@ -240,7 +240,7 @@ def test_several_labels(monkeypatch, tmp_path, block, rows):
     ],
 )
 def test_a_survey(monkeypatch, block, content, found):
-    monkeypatch.setattr("narrows.io.lines.BLOCK", block)
+    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
     facts = svmlight.survey(io.BytesIO(content), "a.svm", Options())
     assert facts == dict(zip(("zero_based", "several_labels"), found, strict=True))
 
@@ -358,7 +358,7 @@ BROKEN = [
 @pytest.mark.parametrize("block", [7, 1 << 22])
 @pytest.mark.parametrize(("row", "message"), BROKEN, ids=[m for _, m in BROKEN])
 def test_a_wrong_row_is_told(monkeypatch, block, row, message):
-    monkeypatch.setattr("narrows.io.lines.BLOCK", block)
+    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
     for ending in (b"", b"\n", b"\r\n2 1:1\n", b" # text\n3 y:1\n"):
         _, error = chunks_of(b"1 1:1\n\n" + row + ending, several_labels=False)
         assert str(error).startswith(f"a.svm:3: {message}")
@@ -401,7 +401,7 @@ def test_damage_is_an_error_or_what_scikit_learn_reads(seed, edits, rows, block)
         damaged[at : at + (what != "put")] = [] if what == "drop" else [byte]
     content = bytes(damaged)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("narrows.io.lines.BLOCK", block)
+        patch.setattr("narrows.io.streams.BLOCK", block)
         facts = svmlight.survey(io.BytesIO(content), "a.svm", Options())
         zero_based, several = facts["zero_based"], facts["several_labels"]
         chunks, error = chunks_of(content, **facts)

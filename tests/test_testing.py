@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import narrows
 from narrows import LDA, OC, OCFS, OCM, OnlineSRDA
-from narrows.methods._select import Scores, Selector
+from narrows.methods.selector import Scores, Selector
 from narrows.testing import Outcome, check_method, checks, laws
 from tests.cases import ALL
 

@@ -12,8 +12,7 @@ from sklearn.feature_extraction.text import (
 from sklearn.pipeline import make_pipeline
 
 from narrows.read import Source
-from narrows.text import HashedTfidf, Tfidf
-from narrows.text.base import TOKEN
+from narrows.text import TOKEN, HashedTfidf, Tfidf
 
 TEXTS = ["The sea, the sea!", "a strait is narrow", "", "The STRAIT of d'Artagnan \u00e9t\u00e9 42"]
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 import narrows
 from narrows import CCIPCA, IOC, MMC, OC, OCFS, ClassStats, FisherFS, OnlineSRDA, Window, load, save
-from narrows.methods._atomic import lock_of
+from narrows.methods.base import lock_of
 from narrows.river import OneByOne
 from narrows.solve.undo import Undo
 from tests.cases import STREAMED, assert_same

@@ -18,8 +18,8 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import RidgeClassifier, SGDClassifier
 from sklearn.pipeline import make_pipeline
 
-from narrows.solve.centred import Centred
 from narrows.solve.eigen import positive_eigh
+from narrows.solve.exact import Centred
 
 FIRST = 1000  # samples, of methods that would take minutes for all
 _COLUMNS = 200

@@ -20,8 +20,8 @@ from benchmarks.studies import corpora
 from benchmarks.studies.tables import markdown
 from narrows import OC, SRDA, OnlineSRDA
 from narrows.state.bands import Bands
+from narrows.state.class_stats import ClassStats
 from narrows.state.mapped import Mapped
-from narrows.state.stats import ClassStats
 from narrows.text import HashedTfidf
 
 HEADS = (1000, 2000, 3000, 4000)

@@ -16,11 +16,11 @@ from benchmarks.studies import corpora
 from benchmarks.studies.tables import markdown
 from narrows import CHI, IG, MMCFS, OC, OCFS, FisherFS
 from narrows.criteria import BETWEEN, TOTAL, held_out_gain
-from narrows.methods._certified import CertifiedSelector
+from narrows.methods.certified import CertifiedSelector
+from narrows.solve.certificate import FIRST
+from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 from narrows.state.labels import indicator
-from narrows.state.stats import ClassStats
-from narrows.solve.certificate import FIRST
 
 ORDERS = 1000
 TOLERANCES = 0.05, 0.02

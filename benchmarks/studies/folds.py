@@ -20,9 +20,9 @@ from benchmarks.studies.tables import figure, markdown
 from benchmarks.studies.which import _scaled
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
 from narrows.evaluate.comparison import Fold, split
-from narrows.methods._held_out import HeldOutSelector
-from narrows.state.halves import Halves
+from narrows.methods.selector import HeldOutSelector
 from narrows.solve.columns import take
+from narrows.state.halves import Halves
 
 FOLDS = 5
 NEARLY = 0.99  # of the best held-out score

@@ -32,25 +32,21 @@ from typing import TYPE_CHECKING, Any
 from narrows.methods import MODULES
 
 if TYPE_CHECKING:
+    from narrows.io.models import load, save
     from narrows.methods.aligned import align
-    from narrows.methods.between import OCFS
-    from narrows.methods.between_online import IIS, IOC
+    from narrows.methods.between import IIS, IOC, OCFS
     from narrows.methods.centroid import OC, OCM
-    from narrows.methods.chi_squared import CHI
-    from narrows.methods.contingency import IG, MI
-    from narrows.methods.document_frequency import DF
+    from narrows.methods.contingency import CHI, DF, IG, MI
     from narrows.methods.fisher import ILDA, FisherFS
     from narrows.methods.idrqr import IDRQR
     from narrows.methods.kernel_srda import KernelSRDA
     from narrows.methods.lda import LDA
-    from narrows.methods.margin import MMC, MMCFS
-    from narrows.methods.margin_online import IMMC
+    from narrows.methods.margin import IMMC, MMC, MMCFS
     from narrows.methods.online_srda import OnlineSRDA
     from narrows.methods.srda import SRDA
     from narrows.methods.total import CCIPCA, PCA, VarianceFS
     from narrows.methods.window import Window
-    from narrows.io.store import load, save
-    from narrows.state.stats import ClassStats
+    from narrows.state.class_stats import ClassStats
 
 __all__ = [
     "CCIPCA",
@@ -84,11 +80,11 @@ __all__ = [
 
 # the module of each public name: names are imported when they are first used (PEP 562)
 _MODULES = {name: f"methods.{module}" for name, module in MODULES.items()} | {
-    "ClassStats": "state.stats",
+    "ClassStats": "state.class_stats",
     "Window": "methods.window",
     "align": "methods.aligned",
-    "load": "io.store",
-    "save": "io.store",
+    "load": "io.models",
+    "save": "io.models",
 }
 _PUBLIC_MODULES = "criteria", "engines", "errors", "evaluate", "read", "testing", "text"
 __version__: str

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import norm  # whose squares do not overflow
 
-from narrows.state.factor import between
-from narrows.state.halves import Halves
-from narrows.state.stats import ClassStats
 from narrows.solve.eigen import gram_eigh, lanczos
 from narrows.solve.sums import HUGE, TINY, check_not_tiny, too_large, weighted
+from narrows.state.class_stats import ClassStats
+from narrows.state.halves import Halves, between
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from narrows.methods._base import Estimator
 from narrows.io.chunk import Options, check_finite, names_of_texts
 from narrows.io.dataset import Dataset
 from narrows.io.formats import parquet
-from narrows.io.lines import MAX_LINE_MB
 from narrows.io.source import Source
+from narrows.io.streams import MAX_LINE_MB
+from narrows.methods.base import Estimator
 
 __all__ = ["Dataset", "Source", "iter_chunks", "source_of"]
 

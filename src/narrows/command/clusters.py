@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from narrows.text.base import Vectoriser
+from narrows.text import Vectoriser
 
 Verb = Callable[..., Any]
 

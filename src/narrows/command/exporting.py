@@ -8,13 +8,12 @@ from narrows.command import values
 from narrows.command.console import report
 from narrows.errors import ParameterError
 from narrows.io.atomic import replacing
-from narrows.io.store import load
+from narrows.io.models import load
 
 
 def export(model: str, output: str, as_json: bool) -> None:
     """Export a saved model to ONNX, for programs without Python."""
-    from narrows.export.graph import of_texts, steps_of
-    from narrows.export.model import to_onnx
+    from narrows.export import of_texts, steps_of, to_onnx
 
     if not output.lower().endswith(".onnx"):
         raise ParameterError(

@@ -21,10 +21,10 @@ from narrows.evaluate.describe import certified, n_classes, summary
 from narrows.io.atomic import room
 from narrows.io.checkpoint import Checkpoint
 from narrows.io.chunk import Options
+from narrows.io.models import load_model, save, save_finished
 from narrows.io.source import check_kind, is_of_texts
-from narrows.io.store import load_model, save, save_finished
 from narrows.io.streams import expand_patterns
-from narrows.text.base import Vectoriser
+from narrows.text import Vectoriser
 
 
 def fit(

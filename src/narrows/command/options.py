@@ -18,7 +18,7 @@ from narrows.command.types import (
     numbers,
 )
 from narrows.io.kinds import SUFFIXES
-from narrows.io.lines import MAX_LINE_MB
+from narrows.io.streams import MAX_LINE_MB
 
 _MOST_COLUMNS = 2**31 - 1
 

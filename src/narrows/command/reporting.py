@@ -12,8 +12,8 @@ from narrows.command.console import report as show
 from narrows.command.console import say
 from narrows.errors import ParameterError, escaped
 from narrows.evaluate.describe import described, details, summary
+from narrows.io.models import load_model
 from narrows.io.source import is_of_texts
-from narrows.io.store import load_model
 from narrows.text import Tfidf
 
 

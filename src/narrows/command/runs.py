@@ -15,11 +15,10 @@ from narrows.errors import DataError, ParameterError, RangeError, WidthError
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
-from narrows.io.prefetch import prefetch
 from narrows.io.source import check_terms
+from narrows.io.streams import prefetch
 from narrows.state.cross import MOST
-from narrows.text import Tfidf
-from narrows.text.base import Vectoriser
+from narrows.text import Tfidf, Vectoriser
 
 
 class Run:

@@ -18,8 +18,8 @@ from narrows.command.runs import Run, progress
 from narrows.errors import DataError, ParameterError, printable
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
+from narrows.io.models import load_model
 from narrows.io.source import check_kind, is_of_texts
-from narrows.io.store import load_model
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
 from narrows.solve.sums import widened

@@ -13,8 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from narrows.errors import did_you_mean
-from narrows.methods import MODULES
 from narrows.io.kinds import kind_of
+from narrows.methods import MODULES
 
 RIVALS = (
     "truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",

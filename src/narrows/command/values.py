@@ -15,12 +15,11 @@ from narrows.command import types
 from narrows.command.clusters import ADDRESSES, Cluster
 from narrows.command.types import int_or_float
 from narrows.errors import DataError, ParameterError, did_you_mean
-from narrows.methods.methods import METHODS
 from narrows.io.chunk import Options
 from narrows.io.kinds import SUFFIXES
-from narrows.io.store import is_checkpoint
-from narrows.text import HashedTfidf, Tfidf
-from narrows.text.base import Vectoriser
+from narrows.io.models import is_checkpoint
+from narrows.methods.methods import METHODS
+from narrows.text import HashedTfidf, Tfidf, Vectoriser
 
 _PARAMETERS = (
     "n_features", "energy", "threshold", "n_components", "priors", "eps", "theta", "mu", "alpha",

@@ -23,9 +23,9 @@ from narrows.engines.learn import reduce_block, reduce_part
 from narrows.engines.parts import feature_names, label_of, list_parts
 from narrows.engines.tree import TreeSum
 from narrows.io.chunk import Options, feature_columns, names_of_texts
-from narrows.io.lines import MAX_LINE_MB
+from narrows.io.streams import MAX_LINE_MB
 from narrows.state.labels import as_array
-from narrows.text.base import Vectoriser
+from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
 

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from narrows.engines import parts
 from narrows.engines.engine import Engine, Function
 from narrows.io.chunk import Options
-from narrows.text.base import Vectoriser
+from narrows.text import Vectoriser
 
 
 class Here(Engine):

@@ -21,20 +21,19 @@ from sklearn.base import clone
 from narrows.engines import local
 from narrows.engines.features import Features
 from narrows.errors import DataError, ParameterError
-from narrows.io.arrays import get, put
 from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.dataset import Dataset
 from narrows.io.formats.parquet import FORMAT as TABLE
 from narrows.io.formats.parquet import read_table
+from narrows.io.models import get, put
 from narrows.io.parts import FilePart
 from narrows.io.source import Source, remembered
 from narrows.io.write import writer
+from narrows.solve.sums import stacked
+from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.labels import joined, one_a_row, weights
 from narrows.state.mapped import Mapped
-from narrows.state.state import checked_rows
-from narrows.state.stats import ClassStats
-from narrows.solve.sums import stacked
-from narrows.text.base import Vectoriser
+from narrows.text import Vectoriser
 
 Data = tuple[Any, str]
 Reading = tuple[Options, Source | None]  # how files and tables are read

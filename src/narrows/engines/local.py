@@ -9,7 +9,7 @@ from scipy import sparse
 
 from narrows.engines.features import Features
 from narrows.errors import WidthError
-from narrows.methods._errors import errors_named_after
+from narrows.methods.base import errors_named_after
 from narrows.solve.sums import widened
 
 

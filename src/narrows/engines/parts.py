@@ -29,10 +29,9 @@ from narrows.io.kinds import SUFFIXES
 from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
+from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
-from narrows.state.stats import ClassStats
-from narrows.text import Tfidf
-from narrows.text.base import Vectoriser
+from narrows.text import Tfidf, Vectoriser
 
 _DRAWN, _SMALL = 1000, 1 << 16  # parts to draw from, and the bytes of the smallest of these
 _SURVEYED = 20  # of the parts to draw from

@@ -13,11 +13,10 @@ from scipy import sparse
 
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Samples
-from narrows.state.stats import ClassStats
-from narrows.solve.centred import Centred
 from narrows.solve.eigen import triangle
-from narrows.solve.lsqr import Product
+from narrows.solve.exact import Centred, Product
 from narrows.solve.sums import stacked, widened
+from narrows.state.class_stats import ClassStats
 
 
 class SpreadRows(Centred):

@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 from narrows.errors import ParameterError, did_you_mean
 from narrows.evaluate.lines import ALL, Comparison, Line, averaged
 from narrows.evaluate.methods import Ours, Rival, States, method_of
+from narrows.state.class_stats import checked_rows
 from narrows.state.labels import joined, one_a_row
-from narrows.state.state import checked_rows
 
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "svm": lambda: LinearSVC(random_state=0),

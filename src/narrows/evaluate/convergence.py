@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
 from narrows.evaluate.figure import COLOURS, new_figure
-from narrows.methods._online import OnlineProjector
 from narrows.methods.centroid import OC
-from narrows.state.state import checked_rows
+from narrows.methods.streams import OnlineProjector
+from narrows.state.class_stats import checked_rows
 
 _DEPENDENT = 1e-12  # relative to the largest: a smaller eigenvalue is rounding error
 _STYLES = ("-", "--", "-.", ":")

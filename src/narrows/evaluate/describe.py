@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import ParameterError, printable
-from narrows.methods._project import Projector
-from narrows.methods._select import PerClassSelector, Selector
+from narrows.methods.projector import Projector
+from narrows.methods.selector import PerClassSelector, Selector
 
 
 def summary(estimator: Any) -> dict[str, Any]:

@@ -10,8 +10,7 @@ import numpy as np
 from narrows.errors import ParameterError
 from narrows.evaluate.figure import COLOURS, MARKERS, axes_of, printed
 from narrows.evaluate.lines import ALL, Line, title
-from narrows.methods._held_out import HeldOutSelector
-from narrows.methods._select import Selector
+from narrows.methods.selector import HeldOutSelector, Selector
 
 Place = Literal["right", "below"]
 _STYLES = ("-", "--", "-.", ":")

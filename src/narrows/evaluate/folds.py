@@ -15,9 +15,9 @@ from narrows.io.chunk import TEXT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.source import Source, check_kind
-from narrows.state.labels import joined
 from narrows.solve.sums import widened
-from narrows.text.base import Vectoriser
+from narrows.state.labels import joined
+from narrows.text import Vectoriser
 
 _SHOWN = 100  # characters of a text
 

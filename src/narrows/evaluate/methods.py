@@ -17,17 +17,15 @@ from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean
 from narrows.methods import total
-from narrows.methods._additive import Additive
-from narrows.methods._base import Estimator
-from narrows.methods._online import OnlineProjector
-from narrows.methods._parameters import same
-from narrows.methods._select import Selector
+from narrows.methods.base import Additive, Estimator
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
-from narrows.state.state import Second
-from narrows.state.stats import ClassStats
+from narrows.methods.parameters import same
+from narrows.methods.selector import Selector
+from narrows.methods.streams import OnlineProjector
 from narrows.solve.columns import take
-from narrows.solve.threads import CORES
+from narrows.solve.products import CORES
+from narrows.state.class_stats import ClassStats, Second
 
 # of a state: presence, second moments, samples kept, and folds
 Kind = tuple[bool, Second, int, int | None]

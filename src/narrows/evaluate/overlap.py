@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
-from narrows.methods._select import Selector
+from narrows.methods.selector import Selector
 
 
 @dataclass(frozen=True)

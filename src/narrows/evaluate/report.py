@@ -23,10 +23,10 @@ from narrows.evaluate.folds import Folds
 from narrows.evaluate.lines import ALL, Comparison, Line, title
 from narrows.evaluate.methods import Ours, Rival
 from narrows.evaluate.scatter import ScatterDisplay
-from narrows.methods._select import PerClassSelector, Selector
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.io.source import is_of_texts
+from narrows.methods.selector import PerClassSelector, Selector
 from narrows.state.labels import joined
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
-from narrows.methods._parameters import same
 from narrows.io.atomic import clear_unfinished
 from narrows.io.chunk import Chunk, Options, Position, plain_texts
-from narrows.io.store import identity, load_checkpoint, save_checkpoint
+from narrows.io.models import identity, load_checkpoint, save_checkpoint
+from narrows.methods.parameters import same
 from narrows.solve.schema import SchemaError, check_plain
 
 _HEAD_BYTES = 4096  # the beginning of an input, which must not change between two runs

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.lines import MAX_LINE_MB
+from narrows.io.streams import MAX_LINE_MB
 
 
 def names_of_texts(text: Any) -> tuple[str, ...] | None:

@@ -11,14 +11,14 @@ from typing import IO, Any
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
-from narrows.io import compression
+from narrows.io import streams
 from narrows.io.chunk import Chunk, Options, Position, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
 from narrows.io.parts import FilePart, Range, n_lines_before
 from narrows.io.source import Source, remembered
 from narrows.io.streams import StandardInput, display_name
-from narrows.text.base import Vectoriser
+from narrows.text import Vectoriser
 
 
 class Dataset:
@@ -234,7 +234,7 @@ class Dataset:
             yield stream, stream
             return
         compressed = format_of(path)[1]
-        with open(path, "rb") as raw, compression.decompressed(raw, path, compressed) as stream:
+        with open(path, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
             part = None if self.format.kind.is_binary else self._part
             yield stream if part is None else io.BufferedReader(Range(raw, part)), raw
 

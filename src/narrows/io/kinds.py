@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from narrows.errors import ParameterError
-from narrows.io import compression
+from narrows.io import streams
 
 
 class Kind(NamedTuple):
@@ -52,7 +52,7 @@ def kind_of(path: str) -> tuple[Kind, str]:
     ParameterError
         The suffix is not supported.
     """
-    suffix, compressed = compression.suffix_of(path)
+    suffix, compressed = streams.suffix_of(path)
     for kind in KINDS:
         if suffix in kind.suffixes and not (compressed and kind.is_binary):
             return kind, compressed
@@ -60,7 +60,7 @@ def kind_of(path: str) -> tuple[Kind, str]:
     got = f"{suffix}, which is not supported" if suffix else "no suffix"
     raise ParameterError(
         f"{path}: expected a file that ends in {listed(KINDS)}, got {got}. "
-        f"Convert the file, for example to .csv; {compression.SUFFIXES} may follow the suffix of a "
+        f"Convert the file, for example to .csv; {streams.SUFFIXES} may follow the suffix of a "
         "text format."
     )
 
@@ -97,5 +97,5 @@ SUFFIXES = {
     "texts": listed(kind for kind in KINDS if kind.holds_texts),
     "text_files": listed(kind for kind in KINDS if not kind.is_binary),
     "binary_files": listed(kind for kind in KINDS if kind.is_binary),
-    "compressed": compression.SUFFIXES,
+    "compressed": streams.SUFFIXES,
 }

@@ -23,8 +23,7 @@ from narrows.solve.schema import (
     check_plain,
     checked,
 )
-from narrows.text import HashedTfidf, Tfidf
-from narrows.text.base import ENGLISH, StopWords, Vectoriser
+from narrows.text import ENGLISH, HashedTfidf, StopWords, Tfidf, Vectoriser
 
 _SETTINGS = {"zero_based": (bool, None), "label": (str, None), "text": (str, [str], None)}
 _MORE = {"vector": (str, None)}  # only where it was set

@@ -1,18 +1,169 @@
-"""The streams that files and standard input are read from."""
+"""The lines of text files, none longer than a limit, which bounds the memory, too."""
 
 from __future__ import annotations
 
+import bz2
 import glob
+import gzip
 import io
+import lzma
 import os
+import queue
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from typing import Any
+from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
 from narrows.errors import DataError, ParameterError
+
+BLOCK = 1 << 22  # bytes at a time
+MAX_LINE_MB = 256
+_LONG = 1 << 22  # bytes of a line whose entries are counted, too
+_ENTRY = 16  # bytes that an entry counts for beside its length, as every object takes memory
+
+
+class Lines:
+    """The lines of a stream in blocks of whole lines, without a byte order mark.
+
+    Parameters
+    ----------
+    stream : binary stream
+        Where the lines come from.
+    name : str
+        The file, for errors.
+    max_line_mb : int
+        The longest line, in millions of bytes.
+
+    Attributes
+    ----------
+    longest, long : int
+        The longest line, and one whose commas and brackets `weight` counts, in bytes.
+    line : int
+        The number of the next line, which the code that iterates over blocks counts.
+    is_truncated : bool
+        Whether the last line has been read and lacks an end. It gets one.
+    """
+
+    def __init__(self, stream: Any, name: str, max_line_mb: int = MAX_LINE_MB):
+        self.stream, self.name, self.longest = stream, name, max_line_mb * 1_000_000
+        self.long = min(_LONG, self.longest)
+        self.line, self.is_truncated = 1, False
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield blocks; of a pipe the data so far, without waiting for more."""
+        take = self.stream.read if self.stream.seekable() else self.stream.read1
+        held = [self.stream.read(3).removeprefix(b"\xef\xbb\xbf")]
+        length = len(held[0])
+        while piece := take(min(BLOCK, self.longest)):
+            first, end = piece.find(b"\n"), piece.rfind(b"\n") + 1
+            stop = first if end else len(piece)
+            length += stop
+            if length > self.long:
+                length += weight(piece, stop)
+                if length > self.longest:
+                    self.refuse()
+            if end:
+                block, held, length = b"".join([*held, piece[:end]]), [], len(piece) - end
+                yield block
+            held.append(piece[end:])
+        rest = b"".join(held)
+        if rest:
+            self.is_truncated = bool(rest.strip()) and not rest.endswith(b"\n")
+            yield rest if rest.endswith(b"\n") else rest + b"\n"
+
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """Yield each line with its number."""
+        for block in self:
+            for line in io.BytesIO(block):
+                yield self.line, line
+                self.line += 1
+
+    def refuse(self) -> NoReturn:
+        """Raise: the next line is too long."""
+        raise DataError(
+            self.name,
+            f"expected a line of at most {self.longest // 1_000_000} MB, got a longer one, or one "
+            "of too many entries. Set max_line_mb (--max-line-mb) to read it.",
+            self.line,
+        )
+
+
+def weight(text: bytes, stop: int) -> int:
+    """Return the bytes that the entries of a long line count for, besides its length."""
+    return _ENTRY * sum(text.count(c, 0, stop) for c in b",[{")
+
+
+class Kind(NamedTuple):
+    """A kind of compression.
+
+    Parameters
+    ----------
+    name : str
+        How messages call it.
+    start : bytes
+        What its files begin with.
+    read, write : callable
+        Return the stream of a binary file, which may consist of several compressed streams, one
+        after the other. What is written depends on nothing else.
+    """
+
+    name: str
+    start: bytes
+    read: Callable[[IO[bytes]], Any]
+    write: Callable[[IO[bytes]], Any]
+
+
+KINDS = {
+    ".gz": Kind(
+        "gzip", b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw),
+        lambda raw: gzip.GzipFile("", "wb", 6, raw, mtime=0)
+    ),
+    ".bz2": Kind("bzip2", b"BZh", bz2.BZ2File, lambda raw: bz2.BZ2File(raw, "wb")),
+    ".xz": Kind("xz", b"\xfd7zXZ\x00", lzma.LZMAFile, lambda raw: lzma.LZMAFile(raw, "wb")),  # noqa: SIM115
+}  # fmt: skip
+SUFFIXES = f"{', '.join(list(KINDS)[:-1])} or {list(KINDS)[-1]}"
+_ARCHIVE = b"PK\x03\x04"  # that .npz files are
+
+
+def suffix_of(path: str) -> tuple[str, str]:
+    """Return the suffix that names the format, in lower case, and that of the compression or ""."""
+    root, suffix = os.path.splitext(path.lower())
+    return (os.path.splitext(root)[1], suffix) if suffix in KINDS else (suffix, "")
+
+
+def is_compressed(head: bytes) -> bool:
+    """Whether a file that starts like this is compressed."""
+    return head.startswith((_ARCHIVE, *(kind.start for kind in KINDS.values())))
+
+
+@contextmanager
+def decompressed(raw: IO[bytes], name: str, suffix: str) -> Iterator[Any]:
+    """Give the stream to read a file from; DataError with its name where that is damaged."""
+    if not suffix:
+        yield raw
+        return
+    kind = KINDS[suffix]
+    try:
+        with kind.read(raw) as stream:
+            yield stream
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the file, not its contents
+            raise
+        raise DataError(
+            name, f"expected a whole {kind.name} file, got a damaged one, or a part: {error}."
+        ) from None
+
+
+def compressed(raw: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
+    """Give the stream to write a file to."""
+    writer: AbstractContextManager[Any] = KINDS[suffix].write(raw) if suffix else nullcontext(raw)
+    return writer
+
 
 _MARK = b"\xef\xbb\xbf"  # of byte order
 
@@ -103,3 +254,52 @@ class _Prefixed(io.RawIOBase):
         self.head = self.head[len(piece) :]
         buffer[: len(piece)] = piece
         return len(piece)
+
+
+T = TypeVar("T")
+_DEPTH = 1  # items that wait while another is being made
+_LONGEST = 0.3  # seconds to wait for a thread that is not needed any more
+
+
+def prefetch(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items, which a thread makes, at most two of them ahead.
+
+    One item waits while the next is being made. An error of the thread is raised here, after the
+    items before it. The thread ends with the generator, and never keeps the process alive.
+    """
+    waiting: queue.Queue[Any] = queue.Queue(_DEPTH)
+    stopped = threading.Event()
+    end = object()
+
+    def put(item: Any) -> bool:
+        while not stopped.is_set():
+            try:
+                waiting.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def read() -> None:
+        try:
+            for item in items:
+                if not put((item, None)):
+                    return
+        except BaseException as error:  # any error is raised where the items are used
+            put((end, error))
+        else:
+            put((end, None))
+
+    thread = threading.Thread(target=read, name="narrows-reader", daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error = waiting.get()
+            if error is not None:
+                raise error
+            if item is end:
+                return
+            yield item
+    finally:
+        stopped.set()
+        thread.join(_LONGEST)  # Python may abort where it ends while a library reads in a thread

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
-from narrows.io import compression, formats
+from narrows.io import formats, streams
 from narrows.io.atomic import replacing
 from narrows.io.chunk import Chunk, Options, row_of
 from narrows.io.formats.base import Format, Writer, label_name
@@ -196,7 +196,7 @@ def writer(
         sys.stdout.buffer.flush()
         return
     with replacing(path) as temporary:
-        with open(temporary, "wb") as raw, compression.compressed(raw, compressed) as stream:
+        with open(temporary, "wb") as raw, streams.compressed(raw, compressed) as stream:
             out = format.writer(stream, names, **settings)
             yield Rows(out)
             out.finish()
@@ -222,5 +222,5 @@ def count_rows(written: str, path: str, first: Chunk) -> int:
     if first.columns is not None and first.y is not None and not format.labels_apart:
         label = label_name(first.columns)
     options = Options(label).with_found({"several_labels": sparse.issparse(first.y)})
-    with open(written, "rb") as raw, compression.decompressed(raw, path, compressed) as stream:
+    with open(written, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
         return sum(len(chunk.lines) for chunk in format.read(stream, path, options))

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from narrows.errors import ParameterError
-from narrows.methods._base import read_only
-from narrows.methods._project import Projector
-from narrows.solve.foreign import numbers_expected, samples_as_numpy
+from narrows.methods.base import read_only
+from narrows.methods.projector import Projector
+from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.products import product
 
 _ORTHONORMAL = 1e-5  # deviations of W'W from the identity that are rounding, also of float32

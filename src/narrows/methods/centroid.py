@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from narrows.criteria import BETWEEN, Criterion
-from narrows.methods._certified import Certified
-from narrows.methods._choices import HeldOutProjector
-from narrows.methods._folds import FOLDS, check_filled, check_folds, is_cv
-from narrows.methods._project import Directions, ExactProjector
-from narrows.state.halves import Halves
-from narrows.state.stats import ClassStats
+from narrows.methods.certified import Certified
+from narrows.methods.discriminant import HeldOutProjector
+from narrows.methods.parameters import FOLDS, check_filled, check_folds, is_cv
+from narrows.methods.projector import Directions, ExactProjector
 from narrows.solve.certificate import HeldOutScores, errors_of
 from narrows.solve.eigen import orthogonal_part
 from narrows.solve.held_out import NO_CURVE, HeldOutCurve
+from narrows.state.class_stats import ClassStats
+from narrows.state.halves import Halves
 
 
 class _OrthogonalCentroid(ExactProjector):

@@ -8,18 +8,14 @@ import numpy as np
 
 from narrows.criteria import BETWEEN, HALFWAY, TOTAL, Criterion, held_out_gain
 from narrows.errors import ParameterError
-from narrows.methods._held_out import HeldOutSelector
-from narrows.methods._online import OnlineProjector
-from narrows.methods._parameters import check, is_number
-from narrows.methods._select import Scores
-from narrows.methods._streams import Stream
-from narrows.state.halves import Halves
-from narrows.state.priors import second_for
-from narrows.state.state import Second
-from narrows.state.stats import ClassStats
+from narrows.methods.parameters import check, is_number
+from narrows.methods.selector import HeldOutSelector, Scores
+from narrows.methods.streams import OnlineProjector, Stream
 from narrows.solve import columns
-from narrows.solve.span import Span
-from narrows.solve.span_rules import ILDARule
+from narrows.solve.iterations import ILDARule, Span
+from narrows.state.class_stats import ClassStats, Second
+from narrows.state.halves import Halves
+from narrows.state.labels import second_for
 
 _ROUNDING = 1e-12  # relative to the variance of a feature: a smaller scatter within is 0
 

@@ -7,17 +7,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.methods._atomic import atomic
-from narrows.methods._base import Fitted
-from narrows.methods._engines import accepts_collections
-from narrows.methods._errors import errors_named_after
-from narrows.methods._parameters import check, is_number
-from narrows.methods._project import Directions, ExplainedProjector
-from narrows.methods._sequential import Sequential
-from narrows.methods._streams import Stream
-from narrows.state.state import checked_rows
+from narrows.methods.base import Fitted, accepts_collections, atomic, errors_named_after
+from narrows.methods.parameters import check, is_number
+from narrows.methods.projector import Directions, ExplainedProjector
+from narrows.methods.streams import Sequential, Stream
 from narrows.solve.idr_qr import CentroidQR
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
+from narrows.state.class_stats import checked_rows
 
 
 class CentroidStream(Stream):

@@ -9,30 +9,21 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from narrows.errors import WidthError
-from narrows.methods._base import Fitted
-from narrows.methods._discriminant import Ridged
-from narrows.methods._errors import errors_named_after
-from narrows.methods._parameters import (
-    check,
-    check_whole,
-    check_word,
-    is_integer,
-    is_number,
-    same,
-)
-from narrows.methods._passes import InPasses
-from narrows.methods._solved import Found
+from narrows.methods.base import Fitted, errors_named_after
+from narrows.methods.discriminant import Ridged
+from narrows.methods.parameters import check, check_whole, check_word, is_integer, is_number, same
+from narrows.methods.projector import Found
+from narrows.methods.routes import InPasses
+from narrows.solve.held_out import GRID, TIMID, Kept, by_time, chosen, curve, leads
+from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
+from narrows.solve.schema import SchemaError
+from narrows.solve.sums import TINY
+from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.state.kept import EVERY
 from narrows.state.labels import as_array, weights
 from narrows.state.mapped import Mapped
 from narrows.state.random_features import KERNELS, MOST_HIDDEN, RandomFeatures
-from narrows.state.stats import ClassStats
-from narrows.solve.drift import Kept, by_time, leads
-from narrows.solve.ridge import GRID, TIMID, chosen, curve
-from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
-from narrows.solve.schema import SchemaError
-from narrows.solve.sums import TINY
 
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
 _COMPARED = 1_000  # kept samples that ridges are compared by; all of them calibrate

@@ -8,13 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError
-from narrows.methods._choices import HeldOutDiscriminant
-from narrows.methods._folds import is_cv
-from narrows.methods._parameters import check, check_whole, is_number
-from narrows.state.cross import MOST
-from narrows.solve.centred import Centred
+from narrows.methods.discriminant import HeldOutDiscriminant
+from narrows.methods.parameters import check, check_whole, is_cv, is_number
 from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
-from narrows.solve.exact import total_space, with_rule
+from narrows.solve.exact import Centred, total_space, with_rule
 from narrows.solve.scatter import (
     Answer,
     Scatter,
@@ -22,6 +19,7 @@ from narrows.solve.scatter import (
     discriminants_of_span,
     rank_within,
 )
+from narrows.state.cross import MOST
 
 _SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inverse are lost
 _ROUNDING = 1e-12  # relative: smaller differences of the class means are rounding

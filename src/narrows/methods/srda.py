@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from narrows.methods._bands import InBands
-from narrows.methods._choices import HeldOutDiscriminant
-from narrows.methods._discriminant import Ridged
-from narrows.methods._parameters import check, check_whole, check_word, is_number
-from narrows.state.cross import MOST
-from narrows.state.stats import ClassStats
-from narrows.solve.centred import Centred
-from narrows.solve.exact import by_discriminant_power, lsqr_regressions
+from narrows.methods.discriminant import HeldOutDiscriminant, Ridged
+from narrows.methods.parameters import check, check_whole, check_word, is_number
+from narrows.methods.routes import InBands
+from narrows.solve.exact import Centred, by_discriminant_power, lsqr_regressions
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
+from narrows.state.class_stats import ClassStats
+from narrows.state.cross import MOST
 
 _LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
 _RIDGES = ("auto", "scale", "cv")

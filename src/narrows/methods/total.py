@@ -8,14 +8,13 @@ import numpy as np
 
 from narrows.criteria import TOTAL, Criterion
 from narrows.errors import ParameterError
-from narrows.methods._cross import CriterionCrossProjector
-from narrows.methods._online import OnlineProjector
-from narrows.methods._parameters import check, is_number
-from narrows.methods._project import ExplainedProjector
-from narrows.methods._select import CriterionSelector
-from narrows.methods._streams import Stream
+from narrows.methods.parameters import check, is_number
+from narrows.methods.projector import ExplainedProjector
+from narrows.methods.routes import CriterionCrossProjector
+from narrows.methods.selector import CriterionSelector
+from narrows.methods.streams import OnlineProjector, Stream
+from narrows.state.class_stats import Second
 from narrows.state.cross import MOST
-from narrows.state.state import Second
 
 
 class VarianceFS(CriterionSelector):

@@ -12,16 +12,13 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, cl
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from narrows.errors import ParameterError, WidthError
-from narrows.methods._additive import Additive
-from narrows.methods._atomic import atomic
-from narrows.methods._base import Fitted
-from narrows.methods._errors import errors_named_after
-from narrows.methods._parameters import check_whole, copied, same
+from narrows.methods.base import Additive, Fitted, atomic, errors_named_after
+from narrows.methods.parameters import check_whole, copied, same
+from narrows.solve.arrays import numbers_expected, samples_as_numpy
+from narrows.solve.sums import blocks
+from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.state.labels import as_array, check_among, union, weights
-from narrows.state.stats import ClassStats
-from narrows.solve.foreign import numbers_expected, samples_as_numpy
-from narrows.solve.sums import blocks
 
 _PIECES = 16  # of a window, each with a state
 _NO_CLASSES = np.empty(0, dtype=np.int64)

@@ -1,8 +1,110 @@
-"""Arrays with more columns."""
+"""Arrays of other libraries, such as tensors, as those of NumPy."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import numpy as np
+from scipy import sparse
+
+_IN_MEMORY = (1, 3, 11)  # of DLPack's devices: the CPU, and its memory that GPUs can read
+_TEXT = "could not convert string to float"  # what NumPy says of text
+_OF_TABLES = ("columns", "iloc", "__dataframe__")  # scikit-learn reads tables, and their names
+
+
+def samples_as_numpy(X: Any, who: str = "ClassStats") -> Any:
+    """Return samples as `as_numpy` does; float16 becomes float32, which holds the same numbers."""
+    X = as_numpy(X, "X", who)
+    half = type(X) is np.ndarray and X.dtype == np.float16
+    return X.astype(np.float32) if half else X
+
+
+def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
+    """Return an array of another library as one of NumPy, and anything else as it is.
+
+    Such an array has `__array__` or `__dlpack__`. It is not copied, unless it is of bfloat16, which
+    becomes float32, since NumPy has no such type.
+
+    Parameters
+    ----------
+    array : object
+        Samples, labels or weights.
+    what : str
+        The name of the argument in errors.
+    who : str
+        The name of the caller in errors.
+
+    Raises
+    ------
+    TypeError
+        A tensor that requires gradients or is not in the memory of the CPU, or an array that NumPy
+        cannot read, such as a sparse tensor.
+    """
+    kind = type(array)
+    if issubclass(kind, np.ndarray | np.generic) or sparse.issparse(array):
+        return array
+    if not (hasattr(kind, "__array__") or hasattr(kind, "__dlpack__")):
+        return array
+    if any(hasattr(array, name) for name in _OF_TABLES):
+        return array
+    _check_readable(array, what, who)
+    try:
+        if str(getattr(array, "dtype", "")).endswith("bfloat16") and hasattr(array, "float"):
+            array = array.float()
+        return np.asarray(array) if hasattr(kind, "__array__") else np.from_dlpack(array)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise TypeError(
+            f"{who}: expected {what} to be an array that NumPy can read, got {kind.__name__}: "
+            f"{error}"
+        ) from None
+
+
+@contextmanager
+def numbers_expected(X: Any, who: str) -> Iterator[None]:
+    """Say, where samples turn out to hold text, what makes numbers of it, without showing it."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith(_TEXT):
+            raise
+        column = _column_of_text(X)
+        where = "" if column is None else f" in column {column!r}"
+        example = "" if who == "ClassStats" else f", as in make_pipeline(Tfidf(), {who}())"
+        raise ValueError(
+            f"{who}: expected numbers, got text{where}. Put Tfidf() before it{example}."
+        ) from None
+
+
+def _column_of_text(X: Any) -> str | None:
+    """Return the first column of a table that holds text."""
+    for name in getattr(X, "columns", ()):
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except ValueError:
+            return str(name)
+    return None
+
+
+def _check_readable(array: Any, what: str, who: str) -> None:
+    """Raise TypeError for a tensor that has to be detached, or copied to the CPU, first."""
+    name = type(array).__name__
+    if getattr(array, "requires_grad", False) is True:
+        raise TypeError(
+            f"{who}: expected {what} without gradients, got {name} with requires_grad=True. "
+            f"Pass {what}.detach()."
+        )
+    try:
+        device = array.__dlpack_device__()[0]
+    except (AttributeError, TypeError, ValueError, RuntimeError, BufferError):
+        return  # no device, or one that DLPack does not know: NumPy says why it cannot read it
+    if device not in _IN_MEMORY:
+        where = getattr(array, "device", "another device")
+        how = f"{what}.cpu()" if hasattr(array, "cpu") else "a copy of it"
+        raise TypeError(
+            f"{who}: expected {what} in the memory of the CPU, got {name} on {where}. Pass {how}."
+        )
 
 
 def wider(array: np.ndarray, more: int) -> np.ndarray:

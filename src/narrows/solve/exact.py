@@ -1,14 +1,20 @@
-"""Exact projections of samples that are at hand, or that products are made with."""
+"""LSQR for several right-hand sides, which share each product with the matrix.
+
+**Source**: C. C. Paige, M. A. Saunders, "LSQR: An Algorithm for Sparse Linear Equations and Sparse
+Least Squares", ACM TOMS 8(1), 1982. Letters, tests and their order are those of
+``scipy.sparse.linalg.lsqr``, which does one right-hand side at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from narrows.solve.centred import Centred
 from narrows.solve.eigen import (
     best_ratios,
     orthogonal_part,
@@ -16,9 +22,341 @@ from narrows.solve.eigen import (
     rank_tolerance,
     triangle,
 )
-from narrows.solve.lsqr import lsqr
-from narrows.solve.scatter import Answer, leading
-from narrows.solve.sums import blocks
+from narrows.solve.products import Products, each
+from narrows.solve.scatter import Answer, Scatter, leading, of_samples
+from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, dense_sums, with_values
+
+_ROWS = 1 << 14  # in a part for one thread; sums of squares are added part by part
+_EPS = np.finfo(np.float64).eps
+
+Product = Callable[[np.ndarray, np.ndarray], Any]
+
+
+def lsqr(
+    products: tuple[Product, Product],
+    B: np.ndarray,
+    d: int,
+    damp: float,
+    tol: float,
+    max_iter: int,
+) -> tuple[np.ndarray, int]:
+    """Solve the least squares problems of several right-hand sides at once.
+
+    ::
+
+        minimise |A x - b|^2 + damp^2 |x|^2    for each column b of B
+
+    Parameters
+    ----------
+    products : (callable, callable)
+        A function of (V, out) that sets out = A V, and one of (U, out) that sets out = A'U.
+    B : ndarray of shape (n_samples, k)
+        Right-hand sides; overwritten.
+    d : int
+        n_features, the number of columns of A.
+    damp, tol : float
+        >= 0; tol is LSQR's atol and btol.
+    max_iter : int
+        The most iterations of one right-hand side.
+
+    Returns
+    -------
+    X : ndarray of shape (n_features, k)
+        Solutions; each is the same as if solved alone.
+    n_iter : int
+        The largest number of iterations.
+
+    Notes
+    -----
+    **Cost** per iteration: two products with A, and O((n + d) k). Memory: four arrays of d k
+    numbers and two of n k.
+    """
+    (times, transposed), damp2, k = products, damp**2, B.shape[1]
+    U, AV = np.zeros_like(B), B
+    V, W, X, AU = (np.zeros((d, k)) for _ in range(4))
+    bnorm = beta = _less(AV, U, np.zeros(k))
+    U *= _inverse(beta)
+    transposed(U, AU)
+    alfa = _less(AU, V, np.zeros(k))
+    _advance(X, W, V, _inverse(alfa), np.zeros(k), np.zeros(k))
+    rhobar, phibar = alfa, beta
+    anorm, ddnorm, res2, xxnorm, z, sn2 = (np.zeros(k) for _ in range(6))
+    cs2 = -np.ones(k)
+    n_iter, going = 0, alfa * beta > 0
+    while n_iter < max_iter and going.any():  # those that have stopped continue with the same x
+        n_iter += 1
+        times(V, AV)
+        beta = _less(AV, U, alfa)
+        U *= _inverse(beta)
+        anorm = np.sqrt(anorm**2 + alfa**2 + beta**2 + damp2)
+        transposed(U, AU)
+        alfa = _less(AU, V, beta)
+
+        # two plane rotations: against damp, and against beta
+        rhobar1 = np.sqrt(rhobar**2 + damp2)
+        psi, phibar = _share(damp * phibar, rhobar1), _share(rhobar * phibar, rhobar1)
+        rho = np.hypot(rhobar1, beta)
+        cs, sn = _share(rhobar1, rho), _share(beta, rho)
+        theta, rhobar = sn * alfa, -cs * alfa
+        phi, phibar = cs * phibar, sn * phibar
+        tau = sn * phi
+        t1, t2 = _share(phi, rho) * going, _share(-theta, rho)
+        ddnorm = ddnorm + _advance(X, W, V, _inverse(alfa), t1, t2) * _inverse(rho) ** 2
+
+        # and one from the right, for the length of x
+        delta, gambar = sn2 * rho, -cs2 * rho
+        rhs = phi - delta * z
+        xnorm = np.sqrt(xxnorm + _share(rhs, gambar) ** 2)
+        gamma = np.hypot(gambar, theta)
+        cs2, sn2, z = _share(gambar, gamma), _share(theta, gamma), _share(rhs, gamma)
+        xxnorm = xxnorm + z**2
+
+        res2 = res2 + psi**2
+        rnorm = np.sqrt(phibar**2 + res2)
+        residual, size = _share(rnorm, bnorm), _share(anorm * xnorm, bnorm)
+        gradient = alfa * np.abs(tau) / (anorm * rnorm + _EPS)
+        condition = 1 / (anorm * np.sqrt(ddnorm) + _EPS)
+        going &= (residual > tol + tol * size) & (gradient > tol)
+        going &= (1 + residual / (1 + size) > 1) & (1 + gradient > 1) & (1 + condition > 1)
+    return X, n_iter
+
+
+def _less(A: np.ndarray, B: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Set B = A - B diag(by); return the lengths of the columns."""
+    from narrows.solve.kernels import less
+
+    return np.sqrt(sum(each(lambda rows: less(A[rows], B[rows], by), blocks(len(A), _ROWS))))
+
+
+def _advance(
+    X: np.ndarray, W: np.ndarray, V: np.ndarray, unit: np.ndarray, t1: np.ndarray, t2: np.ndarray
+) -> np.ndarray:
+    """Set V *= unit, X += t1 W, W = V + t2 W; return the squares of the columns of the old W."""
+    from narrows.solve.kernels import advance
+
+    return sum(
+        each(lambda rows: advance(X[rows], W[rows], V[rows], unit, t1, t2), blocks(len(X), _ROWS))
+    )
+
+
+def _share(a: float | np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return a / b, and 0 where b is 0."""
+    return np.divide(a, b, out=np.zeros(len(b)), where=b != 0)
+
+
+def _inverse(a: np.ndarray) -> np.ndarray:
+    return _share(1.0, a)
+
+
+_EPS_CENTRED = 1e-15
+LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
+_HEAVY = 1e20  # the same for weights
+_ROWS_CENTRED = 1 << 13  # the fewest rows of one QR decomposition
+
+
+def occupied(X: Any) -> np.ndarray | None:
+    """Return the columns of a sparse X that are not empty, if most are empty; else None."""
+    if not sparse.issparse(X):
+        return None
+    holds = np.zeros(X.shape[1], dtype=bool)
+    holds[X.indices] = True
+    return np.flatnonzero(holds) if 2 * holds.sum() < len(holds) else None
+
+
+class Centred(LinearOperator):
+    """The operator A = D (X - 1 m'), with D the roots of the weights.
+
+    So A'A is the total scatter sum_i w_i (x_i - m)(x_i - m)', n times the covariance. With E, of
+    shape (n_samples, n_classes), the orthonormal class indicators, E_ij = (w_i / N_j)^(1/2) where
+    sample i is of class j, (E'A)'E'A is the scatter of the class means.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Finite. Sparse samples are not copied; dense ones are copied and centred, since a large
+        offset would cost digits.
+    codes : ndarray of shape (n_samples,)
+        The class of each sample, from 0 to n_classes - 1; no class is empty.
+    weight : ndarray of shape (n_samples,)
+        Positive.
+    mean : ndarray of shape (n_features,), optional
+        m. The default is the mean of X; a part of a larger data set needs that of the whole.
+
+    Attributes
+    ----------
+    is_sparse : bool
+        Whether X is.
+    largest : float
+        The largest magnitude in the given X.
+    power, weight_power : int
+        X is held times 2^-power, and weights are times 2^-weight_power, an even number, so that
+        fourth powers are finite: `largest` is then about 1. 0 for ordinary numbers, and for a part
+        of a larger data set.
+    counts : ndarray of shape (n_classes,)
+        N_j, the weight of each class.
+    mean : ndarray of shape (n_features,)
+        The mean of X times 2^-power.
+    length : float
+        The Frobenius norm of X as it is held.
+    squares : float
+        sum_i w_i |x_i|^2 of X as it is held.
+    noise : float
+        The length that a row of `between` may have by rounding.
+    """
+
+    def __init__(
+        self, X: Any, codes: np.ndarray, weight: np.ndarray, mean: np.ndarray | None = None
+    ):
+        self.power = self.weight_power = 0
+        if mean is None and not 1 / _HEAVY < weight.max() < _HEAVY:
+            self.weight_power = int(np.frexp(weight.max())[1]) // 2 * 2
+            weight = np.ldexp(weight, -self.weight_power)
+        self.codes, self.root, self.n = codes, np.sqrt(weight), float(weight.sum())
+        self.counts: np.ndarray = np.bincount(codes, weight)
+        self.is_sparse = sparse.issparse(X)
+        origin = np.zeros(X.shape[1])
+        values = X.data if self.is_sparse else X
+        self.largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+        if mean is None and self.largest and not 1 / LARGEST < self.largest < LARGEST:
+            self.power = int(np.frexp(self.largest)[1])
+            values = np.ldexp(values.astype(np.float64), -self.power)
+            X = with_values(X, values) if self.is_sparse else values
+        if not self.is_sparse:
+            if mean is None:
+                for rows in blocks(len(X), max(1, BLOCK // X.shape[1])):
+                    origin += weight[rows] @ X[rows].astype(np.float64, copy=False)
+                origin /= self.n
+            else:
+                origin = mean
+            X = X - origin
+        self.X = X.astype(np.float64, copy=False)
+        if mean is None:
+            self.m = (weight @ self.X) / self.n  # the rounding of the origin, if dense
+        else:
+            self.m = mean - origin
+        self.mean = origin + self.m
+        self.length = float(np.linalg.norm(self.X.data if self.is_sparse else self.X))
+        self.squares = self._squares()
+        self._start(origin, weight.max(initial=0.0))
+
+    def _squares(self) -> float:
+        """Return sum_i w_i |x_i|^2."""
+        values = self.X.data**2 if self.is_sparse else np.einsum("ij,ij->i", self.X, self.X)
+        if self.is_sparse:
+            values = np.add.reduceat(np.append(values, 0.0), self.X.indptr[:-1])
+            values = np.where(np.diff(self.X.indptr) > 0, values, 0.0)
+        return float(self.root**2 @ values)
+
+    def _start(self, origin: np.ndarray, heaviest: float) -> None:
+        """Initialise the operator, and bound the rounding."""
+        super().__init__(np.float64, (len(self.codes), len(self.m)))
+        far = 1e-12 * np.linalg.norm(self.m) + _EPS_CENTRED * np.linalg.norm(origin)
+        self.noise = float(np.sqrt(self.n) * far + _EPS_CENTRED * np.sqrt(heaviest) * self.length)
+
+    def scaled(self, alpha: float) -> float:
+        """Return a number to add to the scatter of the given X, in the operator's units."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(alpha, -2 * self.power - self.weight_power))
+
+    def largest_in(self) -> int:
+        """Return a column with the largest magnitude, about the mean if X is dense."""
+        if self.is_sparse:
+            return int(self.X.indices[np.abs(self.X.data).argmax()])
+        return int(np.abs(self.X).max(axis=0).argmax())
+
+    def over(self, unit: float) -> Self:
+        """Return the operator divided by a number."""
+        new = copy(self)
+        new.root = self.root / unit
+        return new
+
+    def triangle(self) -> np.ndarray:
+        """Return a factor with the scatter A'A and at most as many rows as columns; for dense X."""
+        return triangle(self.root[:, None] * (self.X - self.m))
+
+    def scatter(self) -> Scatter:
+        """Return the scatters, in the columns, or in the rows if these are fewer."""
+        H = self.between()
+        if self.shape[0] <= self.shape[1]:
+            return of_samples(self.X, self.root**2, self.m, H)
+        C = np.asfortranarray(self.square())
+        noise = 4 * _EPS_CENTRED * C.diagonal()
+        C -= self.n * np.outer(self.m, self.m)
+        return Scatter(C, H, self.n, noise, self.m)
+
+    def square(self) -> np.ndarray:
+        """Return sum_i w_i x_i x_i', for few columns."""
+        if not self.is_sparse:
+            scaled = self.root[:, None] * self.X
+            return scaled.T @ scaled
+        scaled = self.X.multiply(self.root[:, None]).tocsr()
+        return (scaled.T @ scaled).toarray()
+
+    def _matvec(self, v: np.ndarray) -> np.ndarray:
+        v = v.reshape(-1)
+        return self.root * (self.X @ v - self.m @ v)
+
+    def _matmat(self, V: np.ndarray) -> np.ndarray:
+        Z = self.X @ V
+        Z -= self.m @ V
+        Z *= self.root[:, None]
+        return Z
+
+    def _rmatvec(self, z: np.ndarray) -> np.ndarray:
+        z = self.root * z.reshape(-1)
+        return self.X.T @ z - z.sum() * self.m
+
+    def _rmatmat(self, Z: np.ndarray) -> np.ndarray:
+        Z = self.root[:, None] * Z
+        return self.X.T @ Z - np.outer(self.m, Z.sum(axis=0))
+
+    def products(self) -> tuple[Product, Product]:
+        """Return functions that compute A V and A'U into a second array."""
+        X = Products(self.X)
+
+        def times(V: np.ndarray, out: np.ndarray) -> None:
+            # not by BLAS, whose threads would compete with these
+            X.times(V, np.ones(len(out)), -np.einsum("i,ik->k", self.m, V), out)
+            out *= self.root[:, None]
+
+        def transposed(U: np.ndarray, out: np.ndarray) -> None:
+            U = self.root[:, None] * U
+            X.transposed(U, self.m, -U.sum(axis=0), out)
+
+        return times, transposed
+
+    def indicators(self) -> sparse.csr_array:
+        """Return E, of shape (n_samples, n_classes)."""
+        n, c = len(self.codes), len(self.counts)
+        values = self.root / np.sqrt(self.counts)[self.codes]
+        return sparse.csr_array((values, self.codes, np.arange(n + 1)), shape=(n, c))
+
+    def between(self) -> np.ndarray:
+        """Return E'A, of shape (n_classes, n_features): row j is N_j^(1/2) (m_j - m)."""
+        E = self.indicators()
+        E.data *= self.root
+        if sparse.issparse(self.X):
+            H = np.zeros((len(self.counts), self.shape[1]))
+            add_sparse(self.X, E, Places([H], E.indices))
+        else:
+            H, _ = dense_sums(self.X, E)
+        H -= np.outer(np.sqrt(self.counts), self.m)
+        return H
+
+    def within(self) -> np.ndarray:
+        """Return A - E E'A for dense X: each sample less its class mean.
+
+        With more samples than features, the triangle of its QR decomposition instead, which has the
+        same scatter; computed a block of samples at a time.
+        """
+        means = self.between() / np.sqrt(self.counts)[:, None] + self.m
+        n, d = self.shape
+        R = np.empty((0, d))
+        for part in blocks(n, max(_ROWS_CENTRED, 8 * d) if n > d else n):
+            F = (self.X[part] - means[self.codes[part]]) * self.root[part, None]
+            R = triangle(np.vstack([R, F]))
+        return R
+
 
 SMALL_SIDE = 1_000  # rows or columns up to which a square array is always formed
 _LARGEST_SIDE = 4_000  # rows or columns up to which it is formed where nothing else works

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg import blas, lapack
+from scipy.optimize import brentq, root_scalar
+
+from narrows.solve.eigen import DROPPED
+from narrows.solve.scatter import Answer, Scatter, discriminants, factorised, leading, rule
 
 
 class HeldOutCurve(NamedTuple):
@@ -44,3 +52,460 @@ class HeldOutCurve(NamedTuple):
 
 
 NO_CURVE = HeldOutCurve(np.empty(0), np.empty(0))
+
+
+GRID = 10.0 ** np.arange(-7, 3)  # of alpha, times the mean squared length of samples
+_SHARE = 4  # at most 1 / 4 of the samples are held out at a time
+_TOO_WIDE = 1_000  # coordinates: with more, one part has to do
+_HELD = 0.5  # standard errors: as good as the best
+TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
+SURE = 5.0  # and at the end
+_RANGE = -3.0, 7.0  # of log T
+_ATTEMPTS = 12  # at a Cholesky factorisation
+_FLOOR = 2.0  # times the noise, in equal units: the least ridge with which it rarely fails
+
+
+Posterior = Callable[[float], np.ndarray]  # of a ridge
+
+
+class HeldOut(NamedTuple):
+    """Samples in coordinates, less the mean, with the numbers of their classes and weights."""
+
+    Z: np.ndarray
+    code: np.ndarray
+    weight: np.ndarray
+
+
+class Curve(NamedTuple):
+    """The mean log-likelihood of held-out samples for each alpha, and the temperature for each.
+
+    And those of the single samples, of shape (n_alphas, n_held), with their weights.
+    """
+
+    alphas: np.ndarray
+    scores: np.ndarray
+    errors: np.ndarray
+    temperatures: np.ndarray
+    each: np.ndarray
+    weight: np.ndarray
+
+    def at(self, alpha: float) -> np.ndarray:
+        """Return the log-likelihood of each held-out sample with one of the ridges."""
+        found: np.ndarray = self.each[int(np.abs(self.alphas - alpha).argmin())]
+        return found
+
+
+def parts(weight: np.ndarray, n: float, k: int) -> list[slice]:
+    """Return which kept samples to hold out at a time: all of them, in a few parts.
+
+    No part has more than a quarter of the weight n of all samples, but for a sample that has.
+    """
+    total = np.append(0.0, np.cumsum(weight))
+    share = n / _SHARE * (1 + 1e-9)
+    count = max(1, int(min(len(weight), np.ceil(total[-1] / share))))
+    if k > _TOO_WIDE:
+        total, count = total[total <= share], 1
+    ends = np.searchsorted(total, np.linspace(0, total[-1], count + 1) * (1 - 1e-12))
+    return [slice(a, b) for a, b in pairwise(ends.tolist()) if a < b]
+
+
+def curve(
+    S: Scatter,
+    counts: np.ndarray,
+    held: Sequence[HeldOut],
+    alphas: np.ndarray,
+    timid: float,
+    by: Callable[[Scatter, np.ndarray, np.ndarray], Posterior] | None = None,
+) -> Curve:
+    """Return how well held-out samples are predicted with each ridge.
+
+    Parameters
+    ----------
+    S : Scatter
+        Of all samples.
+    counts : ndarray of shape (n_classes,)
+        N_j.
+    held : sequence of HeldOut
+        Parts of the samples in S; each is predicted from all others.
+    alphas : ndarray of shape (n_alphas,)
+        The ridges.
+    timid : float
+        The weight of (log T)^2 beside the log-losses, of which T minimises the sum.
+    by : callable, optional
+        What classifies, for another number than the ridge; as `classifier`.
+
+    Notes
+    -----
+    **Cost**: a Cholesky factorisation for each part and ridge.
+    """
+    by = by or classifier
+    posteriors, codes, weights = [], [], []
+    for part in held:
+        rest, left, m = without(S, counts, part)
+        known = left[part.code] > 0
+        Z, code = (part.Z if known.all() else part.Z[known]) - m, part.code[known]
+        codes.append(code)
+        weights.append(part.weight[known])
+        posteriors.append(by(rest, left, Z))
+    code, weight = np.concatenate(codes), np.concatenate(weights)
+    if not weight.sum():  # no other sample of their classes
+        same = np.zeros(len(alphas))
+        return Curve(alphas, same, same, same + 1, np.zeros((len(alphas), 0)), weight[:0])
+    found, single, start = [], [], 1.0
+    for alpha in alphas:  # one at a time, since there may be many classes
+        every = np.concatenate([posterior(float(alpha)) for posterior in posteriors])
+        found.append(calibrated(every, code, weight, timid, start))
+        start = found[-1][2]
+        single.append(likelihoods(every, code, start))
+    scores, errors, temperatures = (np.array(each) for each in zip(*found, strict=True))
+    return Curve(alphas, scores, errors, temperatures, np.array(single), weight)
+
+
+def chosen(result: Curve, near: float) -> float:
+    """Return the ridge nearest to `near` among those half a standard error from the best."""
+    best = int(result.scores.argmax())
+    good = result.scores >= result.scores[best] - _HELD * result.errors[best]
+    alphas = result.alphas[good]
+    return float(alphas[np.abs(np.log(alphas / near)).argmin()])
+
+
+def temperature(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float) -> float:
+    """Return the number that divides log posteriors, so that held-out ones are calibrated."""
+    return float(curve(S, counts, held, np.array([alpha]), SURE).temperatures[0])
+
+
+def choose(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
+    """Return the curve over `GRID` times `unit`."""
+    return curve(S, counts, held, unit * GRID, TIMID)
+
+
+def without(
+    S: Scatter, counts: np.ndarray, part: HeldOut
+) -> tuple[Scatter, np.ndarray, np.ndarray]:
+    """Return the scatters and counts of all samples but some, and their mean in coordinates."""
+    left = counts - np.bincount(part.code, part.weight, len(counts))
+    left[left <= 1e-9 * counts] = 0.0
+    q = len(part.code)
+    Y = sparse.csc_array((part.weight, part.code, np.arange(q + 1)), shape=(len(counts), q))
+    sums = np.sqrt(counts)[:, None] * S.H - Y @ part.Z
+    n = float(left.sum())
+    m = sums.sum(axis=0) / n
+    C = blas.dsyr(-n, m, lower=1, a=S.C)  # a copy
+    Z = part.Z if (part.weight == 1).all() else np.sqrt(part.weight)[:, None] * part.Z
+    C = blas.dsyrk(-1.0, Z.T, beta=1.0, c=C, lower=1, overwrite_c=1)
+    size = np.sqrt(np.where(left > 0, left, np.inf))[:, None]
+    H = sums / size - np.sqrt(left)[:, None] * m
+    return Scatter(C, H, n, S.noise, S.m), left, m
+
+
+def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
+    """Return a function of the ridge: the log posteriors of samples, of normal classes.
+
+    Z are the samples in coordinates; the log posteriors are of shape (n_samples, n_classes), and
+    -inf for classes without samples.
+    """
+    live, n = counts > 0, S.n
+    equal, varies, size = S.equilibrated()
+    within, noise = equal.within(), _FLOOR * float(equal.noise.sum())
+    within[np.diag_indices_from(within)] += noise
+    d, Z = equal.H[live] / np.sqrt(counts[live])[:, None], Z[:, varies] / size
+    share = np.log(counts[live] / n)
+
+    def posterior(alpha: float) -> np.ndarray:
+        coef = n * _solved(within, alpha / size**2, noise, d.T)
+        found = np.full((len(Z), len(counts)), -np.inf)
+        found[:, live] = Z @ coef + (share - 0.5 * np.einsum("jk,kj->j", d, coef))
+        return found
+
+    return posterior
+
+
+def _solved(within: np.ndarray, ridge: np.ndarray, noise: float, B: np.ndarray) -> np.ndarray:
+    """Return (within + diag(ridge))^-1 B, with a larger ridge where rounding asks for one."""
+    if not within.size:
+        return np.zeros_like(B)
+    for attempt in range(_ATTEMPTS):
+        A = within.copy(order="F")
+        A[np.diag_indices_from(A)] += ridge + (noise * 16.0**attempt if attempt else 0.0)
+        try:
+            found: np.ndarray = lapack.dpotrs(factorised(A), np.asfortranarray(B), lower=1)[0]
+        except np.linalg.LinAlgError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            break
+    return found
+
+
+def likelihoods(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.ndarray:
+    """Return the log-likelihood of each sample, by log posteriors but for a term of the sample."""
+    scaled = (posterior - posterior.max(axis=1, keepdims=True)) / temperature
+    true = scaled[np.arange(len(code)), code]
+    found: np.ndarray = true - np.log(np.exp(scaled).sum(axis=1))
+    return found
+
+
+def calibrated(
+    posterior: np.ndarray, code: np.ndarray, weight: np.ndarray, timid: float, start: float
+) -> tuple[float, float, float]:
+    """Return the mean log-likelihood at the best temperature, its standard error, and T.
+
+    log T is the root of the derivative, since a minimum is known to half as many digits only: by
+    Newton's method from log `start`, and between the ends of `_RANGE` where that fails.
+    """
+    n, exact = float(weight.sum()), timid == SURE
+    posterior = posterior - posterior.max(axis=1, keepdims=True)
+    posterior[np.isneginf(posterior)] = -1e150  # of probability 0
+    true = posterior[np.arange(len(code)), code]
+
+    def slopes(log_t: float) -> tuple[float, float]:
+        t = np.exp(min(max(log_t, -20.0), 20.0))
+        share = np.exp(posterior * (1 / t))
+        norm = share.sum(axis=1)
+        share *= posterior
+        expected = share.sum(axis=1) / norm
+        spread = np.einsum("ij,ij->i", share, posterior) / norm - expected**2
+        first = float(weight @ (true - expected)) / t
+        return 2 * timid * log_t + first, 2 * timid - first + float(weight @ spread) / t**2
+
+    def slope(log_t: float) -> float:
+        return slopes(log_t)[0]
+
+    low, high = _RANGE
+    near = 1e-13 if exact else 1e-3
+    newton = root_scalar(
+        slopes, x0=np.log(start), fprime=True, method="newton", xtol=near, maxiter=8
+    )
+    if newton.converged and low < newton.root < high:
+        log_t = newton.root
+    elif slope(low) >= 0 or slope(high) <= 0:
+        log_t = low if slope(low) >= 0 else high
+    else:
+        log_t = brentq(slope, low, high, xtol=near)
+    t = np.exp(log_t)
+    each = likelihoods(posterior, code, t)
+    mean = float(weight @ each) / n
+    return mean, float(np.sqrt(weight @ (each - mean) ** 2)) / n, float(t)
+
+
+def by_components(
+    S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how well held-out samples are classified by the first p discriminants, for every p.
+
+    The score of a sample is 1 less the sum of squares of P_j - [j = y], for the probabilities P_j
+    of the classes and its class y: the Brier score, in which no sample can outweigh many others.
+    The log posteriors of the first p are sums of one term for each direction, since W'(n S_w +
+    alpha I) W is diagonal. They are divided by the temperature that suits all samples for this p.
+
+    Parameters
+    ----------
+    S : Scatter
+        Of all samples.
+    counts : ndarray of shape (n_classes,)
+        N_j.
+    held : sequence of HeldOut
+        Parts of the samples in S; each is classified by the directions of all others.
+    alpha : float
+        The ridge.
+
+    Returns
+    -------
+    each : ndarray of shape (n_components, n_held)
+        Without rows if no other sample is of their classes.
+    weight : ndarray of shape (n_held,)
+
+    Notes
+    -----
+    **Cost**: for each part that of `discriminants`, and O(n_held n_classes n_components).
+    """
+    codes, weights, terms = [], [], []
+    for part in held:
+        rest, left, m = without(S, counts, part)
+        known = left[part.code] > 0
+        if known.any():
+            codes.append(part.code[known])
+            weights.append(part.weight[known])
+            terms.append(_Terms(rest, left, part.Z[known] - m, alpha))
+    if not codes:
+        return np.empty((0, 0)), np.empty(0)
+    code, weight = np.concatenate(codes), np.concatenate(weights)
+    found, temperature = [], 1.0
+    for p in range(max(each.count for each in terms)):
+        posterior = np.concatenate([each.plus(p) for each in terms])
+        temperature = calibrated(posterior, code, weight, TIMID, temperature)[2]
+        found.append(_scores(posterior, code, temperature))
+    return np.array(found).reshape(-1, len(code)), weight
+
+
+class _Terms:
+    """The log posteriors of samples, to which each direction adds a term."""
+
+    def __init__(self, S: Scatter, counts: np.ndarray, Z: np.ndarray, alpha: float):
+        answer, live = discriminants(S, alpha, total=True), counts > 0
+        assert answer.between is not None
+        assert answer.within is not None
+        within = answer.within.diagonal()
+        spread = max(within.max(initial=0.0), (answer.between**2).sum(axis=0).max(initial=0.0))
+        self.scale = S.n / np.maximum(within, DROPPED * spread)  # as for prediction
+        self.D = answer.between / np.sqrt(np.where(live, counts, np.inf))[:, None]
+        self.Z, self.count = Z @ answer.W, len(within)
+        self.sums = np.full((len(Z), len(counts)), -np.inf)
+        self.sums[:, live] = np.log(counts[live] / S.n)
+
+    def plus(self, p: int) -> np.ndarray:
+        """Add the term of direction p, if there is one, and return the sums."""
+        if p < self.count:
+            z, d = self.Z[:, p], self.D[:, p]
+            self.sums += self.scale[p] * (np.outer(z, d) - 0.5 * d**2)
+        return self.sums
+
+
+def curve_of(each: np.ndarray, weight: np.ndarray, size: int) -> HeldOutCurve:
+    """Return the mean of scores and its standard error.
+
+    Parameters
+    ----------
+    each : ndarray of shape (n_components, n_held)
+        The scores of held-out samples.
+    weight : ndarray of shape (n_held,)
+        Their weights.
+    size : int
+        The number of components to return scores for; further ones have the last score.
+    """
+    if not len(each) or not size:
+        return NO_CURVE
+    each = each[np.minimum(np.arange(size), len(each) - 1)]
+    n = weight.sum()
+    scores = each @ weight / n
+    return HeldOutCurve(scores, np.sqrt((each - scores[:, None]) ** 2 @ weight) / n)
+
+
+def _scores(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.ndarray:
+    """Return the score of each sample, by log posteriors but for a term of the sample."""
+    share = np.exp((posterior - posterior.max(axis=1, keepdims=True)) / temperature)
+    share /= share.sum(axis=1, keepdims=True)
+    found: np.ndarray = 2 * share[np.arange(len(code)), code] - (share**2).sum(axis=1)
+    return found
+
+
+GRID_MARGINS = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
+
+
+def choose_eps(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
+    """Return how well held-out samples are predicted for each eps, `GRID` times `unit`.
+
+    They are classified by the c - 1 leading directions of all others, as normal classes with the
+    common covariance that these have in that space.
+
+    Notes
+    -----
+    **Cost**: an eigenproblem for each part and eps.
+    """
+    return curve(S, counts, held, unit * GRID_MARGINS, TIMID, by=_classifier)
+
+
+def _classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
+    """Return a function of eps: the log posteriors of samples, as `ridge.classifier`."""
+    live = counts > 0
+    L = S.within()
+    within = L + np.tril(L, -1).T
+
+    def posterior(eps: float) -> np.ndarray:
+        _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
+        answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
+        coef, intercept = rule(answer, counts[live], np.zeros(V.shape[1]))
+        found = np.full((len(Z), len(counts)), -np.inf)
+        found[:, live] = (Z @ V) @ coef + intercept
+        return found
+
+    return posterior
+
+
+_SURE = 10.0  # standard errors: a drift
+
+
+def by_time(code: np.ndarray, when: np.ndarray, folds: int) -> np.ndarray:
+    """Return the number of the block of time of each sample, in turn for each class.
+
+    So a stream that is sorted by label does not seem to drift.
+    """
+    order = np.lexsort((when, code))
+    counts = np.bincount(code)
+    rank = np.empty(len(code), np.int64)
+    rank[order] = np.arange(len(code)) - np.repeat(np.cumsum(counts) - counts, counts)
+    found: np.ndarray = rank * folds // counts[code]
+    return found
+
+
+class Kept(NamedTuple):
+    """Kept samples, their scatter, and the weight of each class."""
+
+    S: Scatter
+    counts: np.ndarray
+    all: HeldOut
+
+    @classmethod
+    def of(cls, Z: np.ndarray, code: np.ndarray, weight: np.ndarray) -> Kept:
+        """Return kept samples in coordinates; `code` is the number of the class of each."""
+        counts = np.bincount(code, weight)
+        n, m = float(weight.sum()), weight @ Z / weight.sum()
+        Z = Z - m
+        C = blas.dsyrk(1.0, (np.sqrt(weight)[:, None] * Z).T, lower=1)
+        sums = sparse.csc_array((weight, code, np.arange(len(code) + 1))) @ Z
+        size = np.sqrt(np.where(counts > 0, counts, np.inf))[:, None]
+        S = Scatter(C, sums / size, n, 4 * np.finfo(np.float64).eps * C.diagonal(), m)
+        return cls(S, counts, HeldOut(Z, code, weight))
+
+    def ahead(self, block: np.ndarray, alpha: float) -> np.ndarray:
+        """Return the log-likelihoods of the samples of each block but the first, by earlier ones.
+
+        Parameters
+        ----------
+        block : ndarray of shape (n_samples,)
+            The number of the block of each.
+        alpha : float
+            The ridge.
+
+        Returns
+        -------
+        likelihoods : ndarray of shape (n_samples,)
+            0 for those of the first block, and of classes without earlier samples.
+        """
+        return self._by_others(block, alpha, lambda k: block >= k)
+
+    def drift(self, block: np.ndarray, alpha: float) -> bool:
+        """Whether the samples of a block are harder to predict by others than random ones are."""
+        mixed = by_time(self.all.code, np.arange(len(block)), int(block.max()) + 1)
+        later = self._by_others(block, alpha, lambda k: block == k)
+        random = self._by_others(mixed, alpha, lambda k: mixed == k)
+        return leads(random - later, self.all.weight, _SURE)
+
+    def _by_others(
+        self, block: np.ndarray, alpha: float, held_with: Callable[[int], np.ndarray]
+    ) -> np.ndarray:
+        """Return log-likelihoods by the samples that are not held out with a block."""
+        Z, code, weight = self.all
+        posterior = np.zeros((len(block), len(self.counts)))
+        predicted = np.zeros(len(block), dtype=bool)
+        for k in np.unique(block).tolist():
+            held = held_with(k)
+            if held.all():
+                continue
+            rest, left, m = without(self.S, self.counts, HeldOut(*(a[held] for a in self.all)))
+            some = (block == k) & (left[code] > 0)
+            posterior[some] = classifier(rest, left, Z[some] - m)(alpha)
+            predicted |= some
+        found = np.zeros(len(block))
+        if predicted.any():
+            posterior, code, weight = posterior[predicted], code[predicted], weight[predicted]
+            temperature = calibrated(posterior, code, weight, TIMID, 1.0)[2]
+            found[predicted] = likelihoods(posterior, code, temperature)
+        return found
+
+
+def leads(differences: np.ndarray, weight: np.ndarray, errors: float) -> bool:
+    """Whether the mean of differences is more than so many standard errors above 0."""
+    n = float(weight.sum())
+    mean = float(weight @ differences) / n
+    return mean * n > errors * float(np.sqrt(weight**2 @ (differences - mean) ** 2))

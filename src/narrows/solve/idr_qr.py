@@ -31,10 +31,9 @@ from scipy import sparse
 
 from narrows.errors import RangeError
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
-from narrows.solve.rows import DenseRows, SparseRows, touched
+from narrows.solve.iterations import DenseRows, SparseRows, touched
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
-from narrows.solve.sparse_sums import Places, add_sparse
-from narrows.solve.sums import BLOCK, blocks, dense_sums
+from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, dense_sums
 from narrows.solve.undo import Undo
 
 _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next

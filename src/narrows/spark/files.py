@@ -11,7 +11,7 @@ from narrows.engines import parts
 from narrows.engines.spark import Spark
 from narrows.io.chunk import Options
 from narrows.spark.session import connect
-from narrows.text.base import Vectoriser
+from narrows.text import Vectoriser
 
 
 def fit_files(

@@ -13,11 +13,11 @@ from sklearn.utils import get_tags
 from narrows.engines import parts
 from narrows.engines.spark import NAME, Spark
 from narrows.errors import DataError, ParameterError
-from narrows.methods._base import Estimator
-from narrows.methods._classifier import Decision
 from narrows.io.chunk import Options
 from narrows.io.formats.arrow import pyarrow
 from narrows.io.source import is_of_texts
+from narrows.methods.base import Estimator
+from narrows.methods.discriminant import Decision
 from narrows.spark.columns import (
     ARRAY,
     VECTOR,
@@ -32,7 +32,7 @@ from narrows.spark.columns import (
     selected,
 )
 from narrows.spark.widened import with_columns
-from narrows.text.base import Vectoriser
+from narrows.text import Vectoriser
 
 _LABELS = {"i": "long", "u": "long", "b": "boolean", "f": "double"}  # by the kind of an array
 _CHUNK_ROWS = 10_000

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
-from narrows.methods._base import Estimator as Reduction
+from narrows.methods.base import Estimator as Reduction
 from narrows.spark.frames import fit, predict, transform
 from narrows.spark.stored import Reader, Writer
 

@@ -23,9 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from narrows.engines.spark import GATHER
 from narrows.engines.spark_rows import ROW
 from narrows.errors import DataError
+from narrows.io.models import constructed, constructor, load, save
 from narrows.methods.methods import METHODS
-from narrows.io.entries import constructed, constructor
-from narrows.io.store import load, save
 from narrows.solve.schema import SchemaError
 
 FILE = "estimator.narrows"

@@ -10,14 +10,14 @@ from typing import Any, Self
 import numpy as np
 from scipy import linalg, sparse
 
-from narrows.state.batch import ToKeep
-from narrows.state.cross import MOST
-from narrows.state.kept import hashes
-from narrows.state.maps import Map
-from narrows.state.stats import ClassStats
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import FINITE, SORTED, Check, Field, between, checked
 from narrows.solve.sums import canonical, check_sparse, weighted
+from narrows.state.class_stats import ClassStats
+from narrows.state.cross import MOST
+from narrows.state.kept import hashes
+from narrows.state.maps import Map
+from narrows.state.moment import ToKeep
 
 NOWHERE = -1  # the place of a feature that is neither in the head nor in a band
 _COORDINATES = 256  # of all bands together, about, where there are few classes
@@ -172,7 +172,7 @@ class Bands(Map):
 
     def coordinates(self, X: sparse.csr_array) -> sparse.csr_array:
         """Return samples in coordinates, of shape (n_samples, width)."""
-        from narrows.solve.bands_steps import fold_rows
+        from narrows.solve.kernels import fold_rows
 
         X = canonical(X)
         n, c = X.shape[0], self.mix.shape[1]

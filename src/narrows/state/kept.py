@@ -11,10 +11,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.state.batch import Batch
-from narrows.state.moment import Shift
 from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
 from narrows.solve.sums import BLOCK, blocks, canonical, stacked, widened
+from narrows.state.moment import Batch, Shift
 
 EVERY = MOST  # samples to keep: all
 _LAST = np.uint64(2**64 - 1)

@@ -10,17 +10,16 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import RangeError
+from narrows.solve.held_out import HeldOut
+from narrows.solve.scatter import Scatter
+from narrows.solve.schema import SchemaError
+from narrows.solve.sums import blocks
 from narrows.state.bands import Bands
+from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.kept import EVERY
 from narrows.state.labels import indicator
 from narrows.state.maps import Map
 from narrows.state.random_features import RandomFeatures
-from narrows.state.state import checked_rows
-from narrows.state.stats import ClassStats
-from narrows.solve.ridge import HeldOut
-from narrows.solve.scatter import Scatter
-from narrows.solve.schema import SchemaError
-from narrows.solve.sums import blocks
 
 _MAPS: tuple[type[Map], ...] = (Bands, RandomFeatures)
 

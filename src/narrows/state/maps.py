@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from narrows.state.batch import ToKeep
 from narrows.solve.scatter import Scatter
+from narrows.state.moment import ToKeep
 
 
 class Map(ABC):

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from narrows.state.batch import ToKeep
-from narrows.state.kept import hashes
-from narrows.state.maps import Map
-from narrows.state.products import about
+from narrows.solve.products import CORES, each
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Field, between, checked
 from narrows.solve.sums import blocks, check_sparse
-from narrows.solve.threads import CORES, each
+from narrows.state.cross import about
+from narrows.state.kept import hashes
+from narrows.state.maps import Map
+from narrows.state.moment import ToKeep
 
 KERNELS = ("rbf", "relu")
 MOST_HIDDEN = 8_000

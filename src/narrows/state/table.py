@@ -13,14 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.schema import FINITE, Check, Field, between
-from narrows.solve.sparse_sums import Places, add_sparse
-from narrows.solve.sums import (
-    BLOCK,
-    blocks,
-    check_room,
-    is_absorbed,
-    weighted,
-)
+from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, check_room, is_absorbed, weighted
 from narrows.solve.undo import Undo
 
 SMALL = 1 << 22  # numbers (32 MB): an array of at most this size stays one, for speed

@@ -11,7 +11,7 @@ from unittest import SkipTest
 
 import numpy as np
 
-from narrows.methods._parameters import is_integer
+from narrows.methods.parameters import is_integer
 from narrows.testing.samples import LAWS as SAMPLES
 from narrows.testing.streams import LAWS as STREAMS
 from narrows.testing.subject import Law, Subject, quietly

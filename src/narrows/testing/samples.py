@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from narrows.io.store import load, save
+from narrows.io.models import load, save
 from narrows.testing.subject import (
     CLASSES,
     EFFORT,

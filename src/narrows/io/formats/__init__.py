@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from narrows.errors import DataError, ParameterError
-from narrows.io import compression
+from narrows.io import streams
 from narrows.io.formats import csv, h5ad, jsonl, npy, npz, parquet, svmlight
 from narrows.io.formats.base import Format
 from narrows.io.kinds import Kind, kind_of
@@ -66,7 +66,7 @@ def format_of_row(row: bytes) -> Format:
     name = "standard input"
     if not row:
         raise DataError(name, "expected at least one row, got none.")
-    if compression.is_compressed(row):
+    if streams.is_compressed(row):
         raise ParameterError(
             f"{name}: expected text, got a compressed file. Decompress it first, or name the file."
         )

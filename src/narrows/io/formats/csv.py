@@ -26,8 +26,8 @@ from narrows.io.chunk import (
     label_column,
 )
 from narrows.io.formats.base import Format, column_names, label_name, whole
-from narrows.io.lines import Lines, weight
 from narrows.io.parts import by_rows
+from narrows.io.streams import Lines, weight
 
 _CELLS = 1_000_000  # in a chunk, at most
 _SHOWN = 40  # characters of a cell in a message

@@ -11,8 +11,8 @@ from narrows.errors import DataError
 from narrows.io import kinds
 from narrows.io.chunk import TEXT, Chunk, Labels, Options
 from narrows.io.formats.base import Format
-from narrows.io.lines import Lines
 from narrows.io.parts import by_lines
+from narrows.io.streams import Lines
 
 
 def _refuse_constant(constant: str) -> None:

@@ -18,8 +18,8 @@ from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
 from narrows.io.chunk import CLASSES, Chunk, Options, indicator, row_of
 from narrows.io.formats.base import Format, whole
-from narrows.io.lines import Lines
 from narrows.io.parts import by_lines
+from narrows.io.streams import Lines
 
 _TOKEN = re.compile(rb"[^\s#]*")
 _EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers

@@ -1,0 +1,863 @@
+"""Errors name the class that the user called, and features as the data name them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from importlib import import_module
+from inspect import Parameter, signature
+from threading import RLock
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from narrows.errors import ParameterError, RangeError, called, did_you_mean, named
+from narrows.methods.parameters import check_half_life, check_parts, copied, same
+from narrows.solve.arrays import numbers_expected, samples_as_numpy
+from narrows.solve.schema import SchemaError
+from narrows.solve.sums import all_finite, are_many, with_one_index_type
+from narrows.solve.undo import Undo
+from narrows.state.class_stats import ClassStats, Second, checked_rows
+from narrows.state.labels import SMALLEST_WEIGHT, by_class, check_among, check_word, weights
+
+# modules whose functions know no estimator
+_NAMELESS = (
+    "narrows.state.",
+    "narrows.solve.",
+    "narrows.criteria",
+    "narrows.methods.online_srda",
+)
+
+
+@contextmanager
+def errors_named_after(estimator: Any) -> Iterator[None]:
+    """Let errors and warnings of functions name the estimator and its features.
+
+    Wrong arguments of a method that `atomic` calls are an error that names this class, too.
+    """
+    name = type(estimator).__name__
+    outside = called.set(name)
+    try:
+        yield
+    except RangeError as error:
+        k = error.feature
+        raise error.named(name, None if k is None else feature_name(estimator, k)) from None
+    except (TypeError, ValueError) as error:
+        (module, function), message = _raised_in(error), str(error)
+        if module.startswith(_NAMELESS):
+            error.args = (named(message, name),)
+        elif (module, function) == (__name__, "call"):
+            before, _, rest = message.partition("(")
+            call = f"{name}.{before.rpartition('.')[2]}"
+            error.args = (f"{call}({rest} (see help({call}))",)
+        raise
+    finally:
+        called.reset(outside)
+
+
+def feature_name(estimator: Any, k: int) -> str:
+    """Return the name of feature k, also while an estimator is being fitted."""
+    names = getattr(estimator, "feature_names_in_", None)
+    source = getattr(getattr(estimator, "_fitted", None), "source", None)
+    if names is None and source is not None:
+        names = source.names
+    return f"x{k}" if names is None else str(names[k])
+
+
+def _raised_in(error: BaseException) -> tuple[str, str]:
+    """Return the names of the module and the function that raised the error."""
+    module = function = ""
+    for frame, _ in walk_tb(error.__traceback__):
+        module, function = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+    return module, function
+
+
+# Locks are not attributes of the estimators, which could then be neither copied nor pickled.
+_LOCKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+if hasattr(os, "register_at_fork"):  # the threads that hold locks do not exist in the child
+    os.register_at_fork(after_in_child=_LOCKS.clear)
+
+
+def lock_of(estimator: Any) -> Any:
+    """Return the lock of an estimator: only one thread at a time updates or solves."""
+    return _LOCKS.setdefault(estimator, RLock())
+
+
+def atomic(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method update the estimator completely or not at all, in one thread at a time.
+
+    Whatever is raised, also by a signal handler, the attributes of the estimator are then as
+    before the call. States that change in place restore themselves.
+    """
+
+    @wraps(method)
+    def update(self: Any, *args: Any, **named: Any) -> Any:
+        def call() -> Any:
+            with errors_named_after(self):  # before the names of the features are restored
+                return method(self, *args, **named)
+
+        with lock_of(self):
+            return Undo(self).guard(call)
+
+    return update
+
+
+def engine_of(X: Any) -> Any:
+    """Return the engine of a collection, by `narrows.engines.ENGINES`; None for other samples.
+
+    The library is recognised by the name of its module and is not imported.
+    """
+    kind = type(X)  # a `dask.delayed.Delayed` seems to have any attribute; its type does not
+    if not (hasattr(kind, "shape") or hasattr(kind, "columns")):
+        return None
+    # by its name, since imports only point down
+    engines = import_module("narrows.engines").ENGINES
+    engine = engines.get(kind.__module__.partition(".")[0])
+    return None if engine is None else import_module(engine)
+
+
+def accepts_collections(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `fit` or `transform` hand a collection to its engine."""
+
+    @wraps(method)
+    def either(self: Any, X: Any, *args: Any, **named: Any) -> Any:
+        engine = engine_of(X)
+        if engine is None:
+            return method(self, X, *args, **named)
+        if method.__name__ == "transform":
+            return engine.transform(self, X)
+        given = signature(method).bind(self, X, *args, **named).arguments
+        return engine.fit(self, (X, given.get("y"), given.get("sample_weight")))
+
+    return either
+
+
+class Fitted:
+    """The state of a fitted estimator, and the solution that was computed from it.
+
+    `source` says how files became features (`narrows.read.Source`); it is saved with a model.
+    """
+
+    def __init__(self, state: Any, source: Any = None):
+        self.state, self.source = state, source
+        self.solution: Any = None
+        self.solved: dict[str, Any] = {}  # the parameters that the solution is for
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "solution": None}
+
+
+_SYNONYMS = {  # what others call such a parameter
+    "k": ("n_features",),
+    "n_features_to_select": ("n_features",),
+    "max_features": ("n_features",),
+    "n_features": ("n_components",),
+    "n_components": ("n_features",),
+    "shrinkage": ("alpha", "mu"),
+    "reg": ("alpha", "mu"),
+    "tol": ("tolerance",),
+}
+# verbs of River, which are looked for here
+_OF_RIVER = {
+    "learn_one", "learn_many", "predict_one", "predict_proba_one", "transform_one",
+}  # fmt: skip
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view of a fitted array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class Estimator(TransformerMixin, BaseEstimator):
+    """An estimator with a state, and a solution that is a function of it and the parameters.
+
+    So `set_params` needs no new `fit`: the next attribute that is read is that of the new
+    parameters. A state has `classes` (sorted), `counts`, `n_samples` and `n_features`, becomes
+    wider by `widen`, and becomes plain arrays and back by `to_arrays` and `from_arrays`.
+    """
+
+    _state_type: ClassVar[Any]
+    _needs_y: ClassVar[bool] = True
+    _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
+    _instead: ClassVar[str]  # what those messages recommend
+    _fitted: Fitted
+    n_features_in_: int
+
+    def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
+        """Say which parameter is meant by one that the class does not take."""
+        taken = signature(cls.__init__).parameters if parameters else {}
+        known = [name for name in taken if name != "self"]
+        takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in taken.values())
+        for name in parameters:
+            if name not in known and not takes_any:
+                same = next((mine for mine in _SYNONYMS.get(name, ()) if mine in known), name)
+                raise TypeError(
+                    f"{cls.__name__}: expected one of its parameters, got {name!r}. "
+                    + did_you_mean(same, known)
+                )
+        return super().__new__(cls)
+
+    if not TYPE_CHECKING:  # so that a wrong attribute is still found by mypy
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to use instead of a verb that is not supported."""
+            why = self._why_not(name)
+            if why is None:
+                return super().__getattribute__(name)  # raises once more what got us here
+            advice = f"{why}. Use {self._instead}." if "Use " not in why else why
+            raise AttributeError(f"{type(self).__name__} does not support {name}: {advice}")
+
+    def _why_not(self, name: str) -> str | None:
+        """Return why a verb is not supported; None for other names."""
+        if name in _OF_RIVER:
+            return (
+                "it takes samples in batches. Use narrows.river.OneByOne"
+                f"({type(self).__name__}()), which takes one at a time."
+            )
+        return type(self)._unsupported.get(name)
+
+    # -- fitting --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _empty_state(self, n_features: int) -> Any:
+        """Return an empty state of this method's kind."""
+
+    @abstractmethod
+    def _update_state(self, state: Any, X: Any, y: Any) -> Any:
+        """Update a state with samples, in place, and return it."""
+
+    @atomic
+    def _fit_state(self, state: Any) -> Self:
+        """Fit to a state, as `fit` does to the samples it was made of."""
+        self._check_parameters(state.n_features)
+        self._set_unnamed(state.n_features)
+        return self._finish(state)
+
+    def _fit_parts(self, parts: Any) -> Self:
+        """Fit to the parts of a data set, wherever they are (`narrows.engines`).
+
+        Parameters
+        ----------
+        parts : `narrows.engines.parts.Parts`
+            Has the `sum` of their states, or the `rows` as an operator.
+
+        Raises
+        ------
+        ParameterError
+            This method needs all samples in one place; the message names one that does not.
+        """
+        raise ParameterError(
+            f"{type(self).__name__}: expected all samples in one place, since the method does not "
+            f"combine fits of parts, got parts of a data set. Use {self._instead}."
+        )
+
+    def _check_adds_up(self, state: Any) -> None:
+        """Raise WidthError where a state can neither be stored nor added to that of other samples.
+
+        It then holds the samples themselves.
+        """
+        return
+
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
+        """Return the state that gave these arrays, a finished or an unfinished one."""
+        return self._state_type.from_arrays(arrays)
+
+    def _state_for(self, X: Any) -> Any:
+        """Return an empty state for a data set in chunks like X, which can be iterated again."""
+        return self._empty_state(X.shape[1])
+
+    def _is_finished(self, state: Any) -> bool:
+        """Whether a state is that of a model, and not one that a fit has to make another of."""
+        return isinstance(state, self._state_type)
+
+    def _is_of_pass(self, state: Any, number: int) -> bool:
+        """Whether a fit can have a state in its pass of this number, from 0 on."""
+        return isinstance(state, type(self._empty_state(1)))
+
+    def _passes_in_order(self, narrow: bool = False) -> int:
+        """Return how often at most `fit` goes through the samples in the order of a file.
+
+        With `narrow`, for data of few features.
+        """
+        return 1
+
+    def _next_pass(self, state: Any) -> Any:
+        """Return the state that learns the same samples once more; None if that is not needed."""
+        return state
+
+    # -- reading --------------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels seen with positive weight, sorted; of shape (n_classes,)."""
+        stats = self._state
+        return stats.classes[stats.counts > 0]
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """The weight of each class, of shape (n_classes,)."""
+        counts = self._state.counts
+        return counts[counts > 0]
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """The number of samples seen, whatever their weights and number of labels."""
+        return self._state.n_samples
+
+    @property
+    def _source(self) -> Any:
+        """How files became features, for a model that was fitted to files; else None."""
+        check_is_fitted(self)
+        return self._fitted.source
+
+    def _column_name(self, k: int) -> str:
+        """Return the name of feature k: that of the data, or x0, x1, … where they had none."""
+        return feature_name(self, k)
+
+    def _column_names(self) -> np.ndarray | None:
+        """Return the names of the features in the data, of shape (n_features,), if any."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None and self._source is not None:
+            names = self._source.names
+        return names
+
+    def _file_columns(self) -> tuple[str, ...] | None:
+        """Return the names of the columns of a file or table to read, if they have names."""
+        names, source = getattr(self, "feature_names_in_", None), self._source
+        if source is not None:
+            columns: tuple[str, ...] | None = source.columns
+            return columns
+        return None if names is None else tuple(names)
+
+    def _remember(self, source: Any) -> Self:
+        """Store how files became features (`narrows.read.Source`)."""
+        check_is_fitted(self)
+        self._fitted.source = source
+        return self
+
+    def _widen(self, n_features: int) -> Self:
+        """Append features that are 0 in all samples so far; only where features have no names."""
+        if self._column_names() is not None:
+            raise ValueError(
+                f"{type(self).__name__}: expected {self.n_features_in_} named features, got "
+                f"{n_features}. Use the features of the fit."
+            )
+        fitted = self._fitted
+        with errors_named_after(self):
+            fitted.state, fitted.solution = fitted.state.widen(n_features), None
+        self.n_features_in_ = n_features
+        return self
+
+    @property
+    def _state(self) -> Any:
+        check_is_fitted(self)
+        return self._fitted.state
+
+    @property
+    def _solution(self) -> Any:
+        """The solution for the present state and parameters, computed when it is first read."""
+        check_is_fitted(self)
+        with lock_of(self):
+            fitted, now = self._fitted, self.get_params(deep=False)
+            if fitted.solution is None or not all(same(fitted.solved[k], now[k]) for k in now):
+                self._check_parameters(self.n_features_in_)
+                with errors_named_after(self):
+                    fitted.solution, fitted.solved = self._solve(fitted.state), copied(now)
+            return fitted.solution
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _solve(self, state: Any) -> Any:
+        """Return the solution for a state; the parameters have been checked."""
+
+    @abstractmethod
+    def _finish(self, state: Any) -> Self:
+        """Store the state of all samples, with the checks of `fit`."""
+
+    def _check_parameters(self, n_features: int) -> None:
+        """Raise ParameterError where a parameter is out of range for so many features."""
+        return
+
+    def _check_parameters_alone(self) -> None:
+        """Raise ParameterError where a parameter is out of range whatever the data."""
+        self._check_parameters(sys.maxsize)
+
+    def _check_two_classes(self, state: Any) -> None:
+        """Raise where `fit` had no weight at all, or fewer than the two classes it needs."""
+        name, classes = type(self).__name__, int((state.counts > 0).sum())
+        if state.n_samples and not classes:
+            raise ValueError(
+                f"{name}: expected samples with a label and a non-zero weight, got none. "
+                "Check y and sample_weight."
+            )
+        if classes < 2 and self._needs_y:
+            streams = hasattr(self, "partial_fit")
+            raise ValueError(
+                f"{name}: expected two classes of positive weight, got {classes} "
+                f"class{'' if classes == 1 else 'es'}. Check the labels"
+                + (", or use partial_fit where more classes will come." if streams else ".")
+            )
+
+    def _check_classes(self, classes: Any, y: Any) -> np.ndarray | None:
+        """Return the classes that were given; raise where labels are not among them."""
+        if classes is None:
+            return None
+        known = np.empty(0, np.int64)
+        if self._needs_y and self.__sklearn_is_fitted__():
+            known = self.classes_
+        return check_among(classes, y if self._needs_y else None, known, type(self).__name__)
+
+    def _labels(self, X: Any, y: Any) -> Any:
+        """Return y, or the class 0 for all samples where y is None and not needed."""
+        if y is None and self._needs_y:
+            raise ValueError(  # in the words that scikit-learn's checks expect
+                f"{type(self).__name__} requires y to be passed, but the target y is None. "
+                "Pass one label per sample, or a 0-1 indicator matrix."
+            )
+        return np.zeros(X.shape[0], dtype=np.int64) if y is None else y
+
+    def _check_X(self, X: Any, **options: Any) -> Any:
+        engine = engine_of(X)
+        if engine is not None:
+            library = type(X).__module__.partition(".")[0]
+            raise TypeError(
+                f"{type(self).__name__}: expected samples in memory, got a {library} collection, "
+                "which only fit and transform accept. Loop over the partitions and compute each, "
+                f"or fit on a cluster with {engine.__name__}.fit."
+            )
+        X = samples_as_numpy(X, type(self).__name__)
+        if "ensure_all_finite" not in options:
+            options["ensure_all_finite"] = not all_finite(X)
+        # scikit-learn checks a sum
+        with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, type(self).__name__):
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
+            )
+        return with_one_index_type(X)
+
+    def _set_unnamed(self, n_features: int) -> None:
+        """Set the number of features of a fit whose features have no names."""
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = n_features
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = self._needs_y
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def merge_into(estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Any]], Any]) -> Any:
+    """Merge other estimators into one, by `combine` of their states, and return it.
+
+    `combine` returns a new state that shares nothing with those it gets.
+    """
+    for other in others:
+        check_alike(estimator, other)
+    with ExitStack() as locks:
+        for each in sorted({estimator, *others}, key=id):  # in one order: no two wait for another
+            locks.enter_context(lock_of(each))
+        return _merge(estimator, others, combine)
+
+
+@atomic
+def _merge(estimator: Any, others: tuple[Any, ...], combine: Callable[[list[Any]], Any]) -> Any:
+    fitted = [e for e in (estimator, *others) if e.__sklearn_is_fitted__()]
+    for other in fitted[1:]:
+        check_features(fitted[0], other)
+    if others and fitted:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(others[0], name):
+                setattr(estimator, name, getattr(others[0], name))
+        combined = combine([e._fitted.state for e in fitted])
+        estimator._fitted = Fitted(combined, fitted[0]._fitted.source)
+    return estimator
+
+
+def check_alike(estimator: Estimator, other: Any) -> None:
+    """Raise where two estimators differ in their class or their parameters."""
+    name = type(estimator).__name__
+    if type(other) is not type(estimator):
+        raise ValueError(
+            f"{name}: expected another {name} to merge, got {type(other).__name__}. "
+            "Merge estimators of one class."
+        )
+    check_is_fitted(other)
+    mine, theirs = estimator.get_params(), other.get_params()
+    unlike = [key for key in mine if not same(mine[key], theirs[key])]
+    if unlike:
+        raise ValueError(
+            f"{name}: expected an estimator with the same parameters to merge, got "
+            + ", ".join(f"{key}={theirs[key]!r} instead of {mine[key]!r}" for key in unlike)
+            + ". Use set_params first if the difference is intended."
+        )
+
+
+def check_features(estimator: Estimator, other: Any) -> None:
+    """Raise where two estimators were fitted to different features."""
+    name = type(estimator).__name__
+    if estimator.n_features_in_ != other.n_features_in_:
+        raise ValueError(
+            f"{name}: expected an estimator with {estimator.n_features_in_} features to merge, got "
+            f"one with {other.n_features_in_}. Fit both to the same features."
+        )
+    named_alike = same(estimator._column_names(), other._column_names())
+    if not named_alike or estimator._source != other._source:
+        raise ValueError(
+            f"{name}: expected an estimator with the same feature names and source to merge, got "
+            "others. Fit both to the same features, in the same order."
+        )
+
+
+_SHORTEST = 1e-6  # samples: after one sample, nothing is left for shorter half-lives either
+
+
+class Additive(Estimator):
+    """An estimator whose solution is a function of a `ClassStats` and its parameters."""
+
+    _state_type: ClassVar[Any] = ClassStats
+    _presence: ClassVar[bool] = False
+    half_life: float | None
+    priors: Any
+
+    # -- fitting --------------------------------------------------------------------------------
+
+    @accepts_collections
+    @atomic
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to all samples at once.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples; sparse matrices are never converted to dense arrays.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels; or a 0-1 indicator matrix, where every pair of a sample and a class counts as a
+            sample. Optional only for methods that use no labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, 0 or from 1e-100 to 1e100; a weight of 2 stands for two equal samples.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            Fewer than two classes of positive weight, all weights zero, NaN or infinity, or a
+            parameter that does not fit the data. The estimator is then unchanged.
+
+        See Also
+        --------
+        partial_fit : Update with more samples.
+        fit_stats : Fit to a state instead of samples.
+        """
+        return self._finish(self._learn_all(X, y, sample_weight))
+
+    @atomic
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> Self:
+        """Update with more samples; the result is that of `fit` on all samples so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Any number of samples, also 0 or 1.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
+            Labels as for `fit`; new classes may appear at any time.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, 0 or from 1e-100 to 1e100.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur. Never required, in contrast to scikit-learn; if given, other
+            labels raise an error. `classes_` has the labels that were seen.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            NaN or infinity, another number of features, labels of another type or not among
+            `classes`. The estimator is then unchanged.
+
+        See Also
+        --------
+        fit : Fit to all samples at once.
+        merge : Add the samples of other estimators.
+        """
+        allowed = self._check_classes(classes, y)
+        fitted = self.__sklearn_is_fitted__()
+        late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
+        if fitted:
+            self._fitted.solution = None  # first, since an interrupt may come after the update
+        old = self._fitted.state if fitted else None
+        new = self._add(old, X, y, sample_weight, late, reset=not fitted, ensure_min_samples=0)
+        if new is not old:
+            self._fitted = Fitted(new, self._fitted.source if fitted else None)
+        if allowed is not None:
+            self._register(allowed)
+        return self
+
+    def _register(self, classes: np.ndarray) -> None:
+        """Note the classes that may occur; only classifiers show them."""
+
+    def fit_stats(self, stats: ClassStats) -> Self:
+        """Fit to a state; the result is that of `fit` on its samples.
+
+        Parameters
+        ----------
+        stats : ClassStats
+            A state of the kind that the method needs, or with additional second moments. It is
+            copied.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            The state is of another kind, or `fit` would raise for its samples.
+
+        See Also
+        --------
+        fit : Fit to samples.
+        narrows.ClassStats : The state.
+        """
+        self._check_kind(stats)
+        with errors_named_after(self):
+            stats = stats.reduced(self._second(), self._folds() is not None)
+        return self._fit_state(stats)
+
+    def _fit_parts(self, parts: Any) -> Self:
+        """Fit to the parts of a data set, wherever they are; their states add up."""
+        check_parts(type(self).__name__, self.half_life)
+        with errors_named_after(self):
+            stats = self._sum_of(parts)
+        return self._fit_state(stats)
+
+    def _sum_of(self, parts: Any) -> ClassStats:
+        """Return the state of the parts of a data set."""
+        state: ClassStats = parts.sum(self)
+        return state
+
+    def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
+        """Return the state of the samples of both, which stay as they are."""
+        with errors_named_after(self):
+            return a + b
+
+    def merge(self, *others: Self) -> Self:
+        """Merge other estimators of the same method and parameters into this one.
+
+        The result is that of one estimator that saw all samples. With a `half_life`, the estimators
+        count as parallel streams: each decays with its own samples only. The other estimators are
+        not changed.
+
+        Parameters
+        ----------
+        *others : estimators of this class
+            Fitted. This one may be unfitted.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            The estimators differ in method, parameters (the message names them), features or kind
+            of state.
+
+        See Also
+        --------
+        partial_fit : Update with more samples.
+        narrows.ClassStats : The states that are added.
+        """
+        return merge_into(self, others, self._summed)
+
+    def _summed(self, states: list[Any]) -> Any:
+        """Return the sum of states, as one that shares nothing with them."""
+        return type(states[0]).summed(states)
+
+    def _empty_state(self, n_features: int) -> ClassStats:
+        """Return an empty state of the kind that `fit_stats` expects."""
+        return ClassStats(
+            n_features, second=self._second(), presence=self._presence, folds=self._folds()
+        )
+
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> ClassStats:
+        """Return the state that gave these arrays; it has to count what this method counts."""
+        state = ClassStats.from_arrays(arrays)
+        if state.presence != self._presence:
+            raise SchemaError(f"presence: expected {self._presence}, got {state.presence}.")
+        return state
+
+    # -- reading --------------------------------------------------------------------------------
+
+    @property
+    def stats_(self) -> ClassStats:
+        """The state, a `ClassStats`, that determines all attributes; copy it before changing it."""
+        return self._state
+
+    @property
+    def _solution(self) -> Any:
+        if self._waits(self._state):
+            raise NotFittedError(
+                f"{type(self).__name__}: expected {np.size(self.priors)} classes, one for each of "
+                f"the priors, got {len(self.classes_)} so far. Continue with partial_fit."
+            )
+        return super()._solution
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _priors(self) -> Any:
+        """The parameter `priors`, which not all methods have."""
+        return getattr(self, "priors", "empirical")
+
+    def _lacks_classes(self, stats: ClassStats) -> bool:
+        """Whether there are priors for more classes than were seen so far."""
+        priors = self._priors()
+        in_order = not isinstance(priors, str) and by_class(priors) is None
+        return in_order and bool(np.size(priors) > (stats.counts > 0).sum())
+
+    def _waits(self, stats: ClassStats) -> bool:
+        """Whether there is no solution before more classes are seen."""
+        return self._lacks_classes(stats)
+
+    def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Whether the sums show NaN and infinity, so that X need not be read for them before."""
+        if sparse.issparse(X):
+            return not self._presence and self.half_life is None
+        every_row = getattr(y, "ndim", 0) == 1 and sample_weight is None and self.half_life is None
+        return every_row and not self._presence and are_many(X)
+
+    def _second(self) -> Second:
+        """Return which second moments the state has to hold."""
+        return None
+
+    def _folds(self) -> int | None:
+        """Return how many folds the state has to have, for parameters that are "cv"."""
+        return None
+
+    @abstractmethod
+    def _check_solution(self, solution: Any, stats: ClassStats) -> None:
+        """Raise in `fit` where the solution is not the one asked for; a stream waits instead."""
+
+    def _check_parameters(self, n_features: int) -> None:
+        priors = self._priors()
+        if isinstance(priors, str):
+            with errors_named_after(self):
+                check_word(priors)
+        check_half_life(type(self).__name__, self.half_life)
+
+    def _finish(self, stats: ClassStats) -> Self:
+        self._check_two_classes(stats)
+        stats.priors(self._priors())  # a stream waits for classes; here no more will come
+        self._fitted = Fitted(stats)
+        self._check_solution(self._solution, stats)
+        return self
+
+    def _learn_all(self, X: Any, y: Any, sample_weight: Any) -> ClassStats:
+        """Return the state that `fit` solves for."""
+        late = self._sums_show_nan(X, y, sample_weight)
+        return self._add(None, X, y, sample_weight, late, again=True, reset=True)
+
+    def _add(
+        self,
+        stats: ClassStats | None,
+        X: Any,
+        y: Any,
+        weight: Any,
+        late: bool,
+        again: bool = False,
+        **checks: Any,
+    ) -> ClassStats:
+        """Check samples, and return a state with them, which is a new one if None.
+
+        With `late`, NaN and infinity are found in the sums, so that X is read only once. With
+        `again`, these are all samples, and can be read again.
+        """
+        finite = {"ensure_all_finite": False} if late else {}
+        X = self._check_X(X, **checks, **finite)
+        self._check_parameters(X.shape[1])
+        try:
+            if stats is None:
+                stats = self._first_state(X.shape[1]) if again else self._empty_state(X.shape[1])
+            return self._learned(stats, X, y, weight)
+        except RangeError:
+            if late:
+                self._check_X(X, **checks)  # names what is not finite, unless it is the sum
+            raise
+
+    def _check_starts(self) -> None:
+        """Raise ParameterError where the first samples cannot be learned by `partial_fit`."""
+
+    def _first_state(self, n_features: int) -> Any:
+        """Return an empty state for a first pass over all samples."""
+        return self._empty_state(n_features)
+
+    def _learned(self, state: ClassStats, X: Any, y: Any, sample_weight: Any) -> ClassStats:
+        """Return a state with more samples, the same or another one."""
+        return self._update_state(state, X, y, sample_weight, check_input=False)
+
+    def _update_state(
+        self, state: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any
+    ) -> ClassStats:
+        """Add samples to a state, as `ClassStats.update` does.
+
+        Where labels are not used, y may be None; all samples are then of the one class 0. With a
+        `half_life` the state decays first, and older samples weigh less than newer ones.
+        """
+        with errors_named_after(self):
+            y = self._labels(X, y)
+            if self.half_life is None:
+                return state.update(X, y, sample_weight, **options)
+            return self._decayed(state, checked_rows(X, type(self).__name__), y, sample_weight)
+
+    def _decayed(self, state: ClassStats, X: Any, y: Any, sample_weight: Any) -> ClassStats:
+        """Let a state decay by these samples, and add them, the newest with the weight 1."""
+        age = np.arange(X.shape[0])[::-1]
+        half_life = max(float(self.half_life or 0.0), _SHORTEST)
+        weight, unit = 0.5 ** (age / half_life), 1.0
+        if sample_weight is not None:
+            given = weights(sample_weight, len(weight), type(self).__name__)
+            unit = 2.0 ** np.frexp(given.max(initial=0.0))[1]
+            weight = weight * (given / unit)
+        weight[weight < SMALLEST_WEIGHT] = 0.0  # nothing beside the newest samples
+        fresh = state.emptied().update(X, y, weight, check_input=False)
+        return state.fade(0.5 ** (len(age) / half_life), fresh if unit == 1 else fresh * unit)
+
+    def _check_kind(self, stats: ClassStats) -> None:
+        name = type(self).__name__
+        if not isinstance(stats, ClassStats):
+            raise TypeError(
+                f"{name}: expected a ClassStats for fit_stats, got {type(stats).__name__}. "
+                "Use fit for samples."
+            )
+        second = self._second()
+        if stats.presence != self._presence or not stats.has(second):
+            raise ValueError(
+                f"{name}: expected a state with second={second!r} and presence={self._presence}, "
+                f"got one with second={stats.second!r} and presence={stats.presence}. "
+                f"Make it with ClassStats.of(X, y, second={second!r}, presence={self._presence})."
+            )

@@ -1,0 +1,250 @@
+"""Methods that know how sure their result is, and may stop reading when it is sure enough."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from narrows.errors import ParameterError
+from narrows.methods.base import Additive, errors_named_after
+from narrows.methods.parameters import check, check_seed, is_cv, is_number
+from narrows.methods.selector import PerClassSelector, Selector
+from narrows.solve import columns
+from narrows.solve.certificate import (
+    FIRST,
+    Certificate,
+    HeldOutScores,
+    certify,
+    errors_of,
+    look,
+    order_of,
+    unsure,
+)
+from narrows.state.class_stats import ClassStats, checked_rows
+from narrows.state.halves import Halves
+from narrows.state.labels import indicator
+
+FOLDS = 10  # by which a result is certified
+_BLOCK = 1 << 16  # samples that are copied at a time
+
+
+class Certified(Additive):
+    """A method with `tolerance` and `certificate_`. Subclasses give `_held_out_scores`."""
+
+    tolerance: float | None
+    confidence: float
+    random_state: Any
+
+    @abstractmethod
+    def _held_out_scores(self, stats: ClassStats, solution: Any) -> HeldOutScores:
+        """Return the scores of the reductions that the other folds choose, in each fold."""
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Bounds on the score: `n_samples`, `share`, `lower`, `upper` and `confidence`.
+
+        With probability `confidence`, the score of the result is at least `share` of the best score
+        of a result of the same size, on the distribution that the samples were drawn from.
+        """
+        stats, solution = self._state, self._solution
+        problem = self._uncertain()
+        if not stats.folds:
+            problem = "a state with folds, got one without. Fit with tolerance, 0 to read all"
+        problem = problem or self._disordered(stats)
+        if problem:
+            raise AttributeError(f"{type(self).__name__}: certificate_: expected {problem}.")
+        found = vars(solution).setdefault("certificates", {})  # a solution is of one state
+        if self.confidence not in found:
+            found[self.confidence] = self._certify(stats, solution)
+        certificate: Certificate = found[self.confidence]
+        return certificate
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _certify(self, stats: ClassStats, solution: Any) -> Certificate:
+        if stats.n_samples < FIRST or int((stats.counts > 0).sum()) < 2:
+            return unsure(stats.n_samples, self.confidence)
+        scores = self._held_out_scores(stats, solution)
+        return certify(scores, stats.fold_counts.sum(axis=1), stats.n_samples, self.confidence)
+
+    def _share(self, stats: ClassStats) -> float:
+        """Return the share of the best score that is certified for samples so far."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said once, of the last solution
+            solution = self._solve(stats)
+            try:
+                self._check_solution(solution, stats)
+            except ValueError:  # the one asked for needs more samples
+                return 0.0
+            return self._certify(stats, solution).share
+
+    def _disordered(self, stats: ClassStats) -> str:
+        """Return what is expected where the classes of the folds show another order."""
+        if stats.n != stats.n_samples:  # weights are not counts
+            return ""
+        problem = order_of(stats.fold_counts)
+        return f"samples in random order, got {problem}. Shuffle them" if problem else ""
+
+    def _check_order(self, stats: ClassStats) -> None:
+        """Raise where the classes of the folds show that samples are not in random order."""
+        problem = self._disordered(stats)
+        if problem:
+            raise ParameterError(
+                f"{type(self).__name__}: tolerance: expected {problem}, or leave it out."
+            )
+
+    def _learn_all(self, X: Any, y: Any, sample_weight: Any) -> ClassStats:
+        if self.tolerance is None:
+            return super()._learn_all(X, y, sample_weight)
+        X = self._check_X(X, reset=True, ensure_all_finite=False)
+        self._check_parameters(X.shape[1])
+        with errors_named_after(self):
+            classes, Y = indicator(X, self._labels(X, y), sample_weight)
+            order = check_random_state(self.random_state).permutation(X.shape[0])
+            state, first, stop = self._empty_state(X.shape[1]), 0, FIRST
+            while first < len(order):
+                rows = order[first : min(stop, first + _BLOCK)]
+                state.add_samples(checked_rows(X[rows]), classes, Y[rows])
+                first += len(rows)
+                if first == stop:
+                    if self.tolerance and self._share(state) >= 1 - self.tolerance:
+                        break
+                    stop *= 2
+        return state
+
+    def _sum_of(self, parts: Any) -> ClassStats:
+        if not self.tolerance:
+            return super()._sum_of(parts)
+        order = check_random_state(self.random_state).permutation(len(parts.parts))
+        if len(order) < 2 * FOLDS:
+            raise ParameterError(
+                f"{type(self).__name__}: tolerance: expected data in at least {2 * FOLDS} parts to "
+                f"draw from, got {len(order)}. Use a larger uncompressed text file, Parquet with "
+                "more row groups, more files or partitions, or leave it out."
+            )
+        looks = 0
+        for state, bar in parts.draw(clone(self).set_params(tolerance=None), order, FOLDS):
+            self._check_order(state)
+            if look(state.n_samples) > looks:  # each has a risk of its own
+                looks, share = look(state.n_samples), self._share(state)
+                bar.set_postfix_str(f"{np.floor(1000 * share) / 10:.1f}% of the best score")
+                if share >= 1 - self.tolerance:
+                    break
+        return state
+
+    def _folds(self) -> int | None:
+        return super()._folds() if self.tolerance is None else FOLDS
+
+    def _uncertain(self) -> str:
+        """Return what is expected instead of parameters by which nothing is certified."""
+        if self.half_life is not None:
+            return "half_life=None, since a certificate is of samples of equal weight"
+        if not isinstance(self._priors(), str) or self._priors() != "empirical":
+            return (
+                'priors="empirical", since with others a class that was hardly read yet may have '
+                "much of the score"
+            )
+        return ""
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        name, tolerance, confidence = type(self).__name__, self.tolerance, self.confidence
+        valid = tolerance is None or (is_number(tolerance, 0) and tolerance < 1)
+        check(name, "tolerance", tolerance, valid, "None, or a number from 0 to less than 1")
+        valid = is_number(confidence, 0, above=True) and confidence < 1
+        check(name, "confidence", confidence, valid, "a number between 0 and 1")
+        check_seed(name, self.random_state)
+        problem = self._uncertain()
+        if is_cv(getattr(self, "n_features", getattr(self, "n_components", None))):
+            problem = 'a number instead of "cv", which chooses by all samples'
+        if tolerance is not None and problem:
+            raise ParameterError(
+                f"{name}: tolerance: expected {problem}, got other parameters. Leave it out."
+            )
+
+
+class CertifiedSelector(Certified, Selector):
+    """A selector by scores that samples of a fold can be asked for. Subclasses give `_gain`."""
+
+    @abstractmethod
+    def _gain(self, halves: Halves) -> np.ndarray:
+        """Return what the others find in each feature of a fold: at most its score, on average.
+
+        With all folds in the place of the others, the sum over the folds is the score.
+        """
+
+    def _held_out_scores(self, stats: ClassStats, solution: Any) -> HeldOutScores:
+        held_out, gains, p = [], [], stats.priors()
+        for halves in Halves.of(stats, "empirical"):
+            scores, varies, _ = self._score(halves.others)
+            chosen = columns.rank(scores, varies)[: solution.size]
+            held_out.append(float(self._gain(halves)[chosen].sum()))
+            gains.append(self._gain(halves._replace(others=stats, p_others=p)))
+        scores, mask = solution.scores, solution.mask
+        errors = errors_of(np.array(gains), stats.fold_counts.sum(axis=1))
+        return HeldOutScores(
+            held_out,
+            [float(gain[mask].sum()) for gain in gains],
+            float(scores[mask].sum()) + self._bias(stats, solution.size),
+            partial(_regret, scores, errors, mask),
+        )
+
+    def _bias(self, stats: ClassStats, size: int) -> float:
+        """Return by how much the scores of features may be too small on average, at most."""
+        return 0.0
+
+    def _uncertain(self) -> str:
+        if getattr(self, "per_class", None) is not None:
+            return "per_class=None, since a certificate is of the features of largest score"
+        return super()._uncertain()
+
+
+def _regret(
+    scores: np.ndarray, errors: np.ndarray, mask: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return how much larger the sum of the best scores is than that of the selected features.
+
+    Features that no error makes one of the best are left out.
+    """
+    unit, size = np.abs(scores).max(initial=0.0) or 1.0, int(mask.sum())
+    scores, errors = scores / unit, errors / unit  # whose squares are numbers
+    reach = np.linalg.norm(weights, axis=1).max() * np.linalg.norm(errors, axis=0)
+    least = np.partition(scores - reach, -size)[-size]
+    live = mask | (scores + reach >= least)
+    scores, errors, mask = scores[live], errors[:, live], mask[live]
+    head = np.argsort(-scores)[: 4 * size]
+    regret = np.empty(len(weights))
+    for i, w in enumerate(weights):
+        other = scores + w @ errors
+        least = np.partition(other[head], -size)[-size]  # at most the size-th largest of all
+        top = other[other > least]
+        top = np.partition(top, -size)[-size:] if len(top) > size else top
+        regret[i] = top.sum() + (size - len(top)) * least - other[mask].sum()
+    return unit * regret
+
+
+class CertifiedPerClassSelector(CertifiedSelector, PerClassSelector):
+    """One whose score combines one for each class."""
+
+    def __init__(
+        self,
+        n_features: int | float | str | None = None,
+        energy: float | None = None,
+        threshold: float | None = None,
+        priors: Any = "empirical",
+        per_class: int | None = None,
+        half_life: float | None = None,
+        tolerance: float | None = None,
+        confidence: float = 0.95,
+        random_state: Any = None,
+    ):
+        PerClassSelector.__init__(self, n_features, energy, threshold, priors, per_class, half_life)
+        self.tolerance = tolerance
+        self.confidence = confidence
+        self.random_state = random_state

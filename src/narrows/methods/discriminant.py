@@ -1,0 +1,407 @@
+"""Classifiers: what predicts classes by scores that are log posteriors."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from narrows.errors import ParameterError
+from narrows.methods.base import Estimator, lock_of, read_only
+from narrows.methods.parameters import is_cv
+from narrows.methods.projector import (
+    Directions,
+    ExplainedProjector,
+    Found,
+    RankedProjector,
+    Solved,
+    ridge_curve,
+)
+from narrows.methods.routes import CrossProjector
+from narrows.solve.held_out import (
+    NO_CURVE,
+    Curve,
+    HeldOutCurve,
+    by_components,
+    choose,
+    chosen,
+    curve_of,
+    temperature,
+)
+from narrows.solve.products import product
+from narrows.solve.scatter import Scatter
+from narrows.state.cross import MOST
+
+
+class Decision(NamedTuple):
+    """What classes are predicted by: (Z weights + intercept) / temperature, for coordinates Z.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_coordinates, n_classes)
+        For the classes seen.
+    intercept : ndarray of shape (n_classes,)
+        Beside them.
+    temperature : float
+        What calibrates the probabilities.
+    map : Map or None
+        What makes coordinates of samples; if None, they are the features.
+    """
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    temperature: float = 1.0
+    map: Any = None
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Return the score of each class, of shape (n_samples, n_classes)."""
+        X = X.astype(np.float64, copy=False)
+        products = product(X, self.weights) if self.map is None else self.map.times(X, self.weights)
+        found: np.ndarray = (products + self.intercept) / self.temperature
+        return found
+
+
+class Classifier(ClassifierMixin, Estimator):
+    """An estimator that predicts classes. Subclasses give `_decision`.
+
+    A state has `known`, the classes that were seen with positive weight or registered.
+    """
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels seen with positive weight, or given to `partial_fit` as `classes`, sorted."""
+        with lock_of(self):
+            state = self._state
+            return state.classes[state.known]
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """The weight of each of `classes_`, of shape (n_classes,)."""
+        with lock_of(self):
+            state = self._state
+            return state.counts[state.known]
+
+    def _register(self, classes: np.ndarray) -> None:
+        self._state.register(classes)
+
+    @abstractmethod
+    def _decision(self, calibrated: bool = True) -> Decision:
+        """Return what classes are predicted by; with a temperature of 1 if not `calibrated`."""
+
+    def _log_posterior(self, X: Any, calibrated: bool = True) -> np.ndarray:
+        """Return the log posterior of each of `classes_`, but for a term that all share.
+
+        With or without the temperature, which does not matter for `predict`. If `_several`, the
+        log odds of each.
+        """
+        X = self._check_X(X, reset=False)
+        return self._of_every_class(self._decision(calibrated).scores(X))
+
+    @property
+    def _several(self) -> bool:
+        """Whether several labels are predicted for a sample."""
+        return False
+
+    def _of_every_class(self, scores: np.ndarray) -> np.ndarray:
+        """Return scores of the classes seen as those of `classes_`; others have -inf."""
+        seen = self.class_count_ > 0
+        if seen.all():
+            return scores
+        every = np.full((len(scores), len(seen)), -np.inf)
+        every[:, seen] = scores
+        return every
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log posterior of each class, up to a term that all classes share.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            In the order of `classes_`. For two classes, their difference, which is positive if the
+            second class is predicted. For several labels per sample, the log odds of each label, of
+            shape (n_samples, n_classes).
+
+        See Also
+        --------
+        predict : Predict the class with the largest score.
+        predict_proba : Estimate probabilities.
+        """
+        with lock_of(self):  # scores and classes of one moment
+            scores, several = self._log_posterior(X), self._several
+        one = scores.shape[1] == 2 and not several
+        return scores[:, 1] - scores[:, 0] if one else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class, or all labels with a probability above 1/2.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            One of `classes_` for each sample; an indicator matrix if OnlineSRDA was fitted to one.
+
+        See Also
+        --------
+        predict_proba : Estimate probabilities.
+        score : Return the accuracy.
+        """
+        with lock_of(self):
+            scores, several = self._log_posterior(X, calibrated=False), self._several
+            classes, n_labels = self.classes_, len(self._state.classes)
+        if not several:
+            return classes[scores.argmax(axis=1)]
+        every = np.zeros((len(scores), n_labels), np.int64)
+        every[:, classes] = scores > 0
+        return every
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Estimate the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`. For several labels per sample, the probability of each
+            label; these do not sum to 1.
+
+        See Also
+        --------
+        predict_log_proba : Return logarithms of the probabilities.
+        predict : Predict the most probable class.
+        """
+        with lock_of(self):
+            scores, several = self._log_posterior(X), self._several
+        probability: np.ndarray = expit(scores) if several else softmax(scores, axis=1)
+        return probability
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Estimate the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        log_P : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+
+        See Also
+        --------
+        predict_proba : Return probabilities.
+        """
+        with lock_of(self):
+            scores, several = self._log_posterior(X), self._several
+        logarithm: np.ndarray = log_expit(scores) if several else log_softmax(scores, axis=1)
+        return logarithm
+
+
+class Discriminant(Classifier, ExplainedProjector, CrossProjector):
+    """Directions that separate the classes, and a classifier by all of them.
+
+    The classes are assumed to be normal with one covariance, that of the samples about their class
+    means with the ridge added, so that log posteriors are linear. `n_components` does not matter.
+    Log posteriors are divided by a number, such that those of held-out samples are most likely:
+    without it, they are too sure where there are many features.
+    """
+
+    _kept = 2000
+
+    def _decision(self, calibrated: bool = True) -> Decision:
+        solution = self._solution
+        if not isinstance(solution, Found) or solution.rule is None:
+            if not isinstance(self._state, Solved):
+                raise NotFittedError(
+                    f"{type(self).__name__}: expected samples to predict by, got none so far. "
+                    "Continue with partial_fit."
+                )
+            raise NotFittedError(
+                f"{type(self).__name__}: expected a model that was fitted by narrows 0.2 or later, "
+                "got an older one. Call fit again to predict."
+            )
+        temperature = self._temperature(solution) if calibrated else 1.0
+        return Decision(*solution.rule, temperature, solution.map)
+
+    def _solved_for(self, state: Any, solution: Found) -> Any:
+        """Return the state that a solution is a function of."""
+        return state
+
+    def _temperature(self, solution: Found) -> float:
+        """Return what log posteriors are divided by, from held-out samples if any were kept."""
+        with lock_of(self):
+            if solution.temperature is None:
+                found, stats = 1.0, self._state
+                if not isinstance(stats, Solved) and (stats.counts > 0).sum() > 1:
+                    stats = self._solved_for(stats, solution)
+                    S = stats.scatters()
+                    held, counts = stats.held_out(S), stats.counts[stats.counts > 0]
+                    if held:
+                        found = temperature(S, counts, held, solution.alpha)
+                solution.temperature = found  # last, since an interrupt may come before
+            return solution.temperature
+
+
+class Ridged(Discriminant):
+    """A discriminant whose ridge alpha may be chosen by held-out samples."""
+
+    @property
+    def alpha_(self) -> float:
+        """The ridge."""
+        return float(self._solution.alpha)
+
+    @property
+    def alphas_(self) -> np.ndarray:
+        """The ridges that were compared, of shape (n_alphas,)."""
+        return self._curve().alphas
+
+    @property
+    def alpha_scores_(self) -> np.ndarray:
+        """The mean log-likelihood of held-out samples with each of `alphas_`."""
+        return self._curve().scores
+
+    @property
+    def alpha_errors_(self) -> np.ndarray:
+        """The standard errors of `alpha_scores_`."""
+        return self._curve().errors
+
+    def _curve(self) -> Curve:
+        return ridge_curve(self._solution)
+
+
+COMPARED = 1000  # kept samples that numbers such as ridges are compared by
+KEPT = 2000  # samples
+
+
+class HeldOutProjector(RankedProjector):
+    """A projector for which n_components may be "cv".
+
+    On a stream all directions are used while there is nothing to choose by.
+    """
+
+    _chooses_components = True
+
+    @property
+    def held_out_scores_(self) -> np.ndarray:
+        """With ``n_components="cv"``, the held-out score of the first p directions; else empty.
+
+        Entry p - 1 is for p directions.
+        """
+        return read_only(self._held_out.scores)
+
+    @property
+    def held_out_errors_(self) -> np.ndarray:
+        """The standard errors of `held_out_scores_`."""
+        return read_only(self._held_out.errors)
+
+    @property
+    def _held_out(self) -> HeldOutCurve:
+        curve: HeldOutCurve = self._solution.held_out
+        return curve
+
+
+class ByHeldOut(CrossProjector):
+    """A projector with parameters that samples of a state of cross products choose."""
+
+    _choices: ClassVar[tuple[str, ...]]  # the names of these parameters
+    _summing: ClassVar[tuple[str, ...]]  # the solvers that sum, but for "auto"
+
+    def _check_sums(self) -> None:
+        solver = getattr(self, "solver", "auto")
+        for what in self._choices:
+            if is_cv(getattr(self, what)):
+                self._refuse_choice(what, solver)
+
+    def _refuse_choice(self, what: str, solver: str) -> None:
+        """Raise ParameterError, since nothing is summed with this solver or so many features."""
+        solvers = " or ".join(f'"{name}"' for name in self._summing)
+        other = "a number or None" if what == "n_components" else "a number"
+        if solver not in ("auto", *self._summing):
+            raise ParameterError(
+                f'{type(self).__name__}: expected solver={solvers} for {what}="cv", which needs '
+                f'held-out samples, got "{solver}". Use another solver, or set {what} to {other}.'
+            )
+        instead = 'Use solver="bands", or set' if "bands" in self._summing else "Set"
+        raise ParameterError(
+            f'{type(self).__name__}: expected at most {MOST:,} features for {what}="cv", which '
+            f"needs held-out samples, got more. {instead} {what} to {other}."
+        )
+
+    def _check_kept(self, stats: Any, what: str) -> None:
+        """Raise ParameterError unless a state has kept samples."""
+        if not getattr(stats, "stats", stats).kept:
+            raise ParameterError(
+                f'{type(self).__name__}: expected a state with kept samples for {what}="cv", got '
+                f'one without. Fit again with {what}="cv", or use ClassStats.of(X, y, '
+                f'second="cross", kept={KEPT}) for fit_stats.'
+            )
+
+    def _compared(
+        self, compare: Callable[..., Curve], stats: Any, S: Scatter, near: float
+    ) -> tuple[float, Curve | None]:
+        """Return the number that held-out samples choose, and how; `near` if there are none.
+
+        `compare` returns how well they are predicted with several numbers, about `near`.
+        """
+        counts = stats.counts[stats.counts > 0]
+        held = stats.held_out(S, COMPARED) if near and len(counts) > 1 else []
+        if not held:
+            return near, None
+        result = compare(S, counts, held, near)
+        return chosen(result, near), result
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        if getattr(self, "solver", "auto") not in ("auto", *self._summing):
+            self._check_sums()
+
+    def _curve(self) -> Curve:
+        return ridge_curve(self._solution)
+
+
+class HeldOutDiscriminant(HeldOutProjector, ByHeldOut, Discriminant):
+    """A discriminant whose ridge and number of components held-out samples may choose."""
+
+    @abstractmethod
+    def _chooses_ridge(self, stats: Any) -> bool:
+        """Whether held-out samples choose the ridge for a state."""
+
+    def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
+        curve, each = None, None
+        if self._chooses_ridge(stats):
+            alpha, curve = self._compared(choose, stats, S, alpha)
+        if is_cv(self.n_components):
+            self._check_kept(stats, "n_components")
+            counts = stats.counts[stats.counts > 0]
+            if len(counts) > 1 and S.C.size:  # else there are no directions
+                each = by_components(S, counts, stats.held_out(S), alpha)
+        found = super()._solve_sums(stats, S, alpha)  # may change S
+        found.curve = curve
+        sizes = NO_CURVE if each is None else curve_of(*each, found.available)
+        return found.first(sizes.smallest(), sizes) if len(sizes.scores) else found
+
+    def _check_solution(self, solution: Directions, stats: Any) -> None:
+        super()._check_solution(solution, stats)
+        if is_cv(self.n_components) and not len(solution.held_out.scores):
+            raise ValueError(
+                f"{type(self).__name__}: expected a class with two samples at least for "
+                'n_components="cv", got one sample of each class. Use a number or None.'
+            )

@@ -1,0 +1,435 @@
+"""Selection: the solution space of 0-1 matrices W that pick features."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.feature_selection import SelectorMixin
+
+from narrows.criteria import Criterion
+from narrows.errors import ParameterError, warn
+from narrows.methods.base import Additive, accepts_collections, read_only
+from narrows.methods.parameters import FOLDS, check, check_filled, check_folds, is_cv, is_integer
+from narrows.solve import columns
+from narrows.solve.held_out import NO_CURVE, HeldOutCurve
+from narrows.state.class_stats import ClassStats
+from narrows.state.halves import Halves
+
+_SIZES = ("n_features", "energy", "threshold", "per_class")
+
+
+class Scores(NamedTuple):
+    """The scores that a criterion gives the features.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features,)
+        The scores that features are ranked by.
+    varies : ndarray of bool of shape (n_features,), optional
+        Constant features rank last, whatever their score; all vary if left out.
+    gain : ndarray of shape (n_features,), optional
+        The quantity that energy is the share of; the scores if left out.
+    """
+
+    values: np.ndarray
+    varies: np.ndarray | None = None
+    gain: np.ndarray | None = None
+
+    @classmethod
+    def of_spread(cls, values: np.ndarray, varies: np.ndarray) -> Self:
+        """Return scores of a criterion that is 0, but for rounding, for constant features."""
+        return cls(np.where(varies, values, 0.0), varies)
+
+
+class Selection:
+    """Ranked features and the best of them; each part is computed when it is first read."""
+
+    def __init__(
+        self,
+        scores: Scores,
+        sizes: dict[str, Any],
+        class_scores: Callable[[], np.ndarray],
+        held_out: Callable[[], HeldOutCurve],
+    ):
+        self.scores, self.varies, gain = scores
+        self.gain = self.scores if gain is None else gain
+        self._sizes, self._class_scores, self._held_out = sizes, class_scores, held_out
+        self.by_energy = all(size is None for key, size in sizes.items() if key != "energy")
+        self.order = columns.rank(self.scores, self.varies)
+
+    @cached_property
+    def energy(self) -> np.ndarray:
+        return columns.energy_curve(self.gain[self.order])
+
+    @cached_property
+    def held_out(self) -> HeldOutCurve:
+        return self._held_out()
+
+    @cached_property
+    def n_positive(self) -> int:
+        return int((self.scores > 0).sum())
+
+    @cached_property
+    def mask(self) -> np.ndarray:
+        """The selected features, by the one size that was given."""
+        given = (item for item in self._sizes.items() if item[1] is not None)
+        kind, size = next(given, ("energy", 0.8))
+        if kind == "threshold":
+            return self.scores >= size
+        mask = np.zeros(len(self.scores), dtype=bool)
+        if kind == "per_class":
+            for scores in self._class_scores():
+                mask[columns.rank(scores, self.varies)[:size]] = True
+            return mask
+        if is_cv(size):
+            size = self.held_out.smallest()
+        if kind == "energy":
+            size = columns.count_by_energy(self.energy, size)
+        mask[self.order[: columns.count_wanted(size, len(mask))]] = True
+        return mask
+
+    @cached_property
+    def size(self) -> int:
+        return int(self.mask.sum())
+
+
+class Selector(SelectorMixin, Additive):
+    """Picks features by score. Subclasses give `_score`, and `_class_scores` for `per_class`."""
+
+    _class_scores: Callable[[ClassStats], np.ndarray]
+    _expected_size: ClassVar[str] = "a number"
+
+    def __init__(
+        self,
+        n_features: int | float | str | None = None,
+        energy: float | None = None,
+        threshold: float | None = None,
+        half_life: float | None = None,
+    ):
+        self.n_features = n_features
+        self.energy = energy
+        self.threshold = threshold
+        self.half_life = half_life
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a new size, such as `energy`, replaces the previous one.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name, such as ``n_features=5``.
+
+        Returns
+        -------
+        self
+
+        See Also
+        --------
+        get_params : The parameters.
+        """
+        known = self.get_params(deep=False)
+        if set(params) <= set(known) and any(params.get(size) is not None for size in _SIZES):
+            params = dict.fromkeys(size for size in _SIZES if size in known) | params
+        return super().set_params(**params)
+
+    @abstractmethod
+    def _score(self, stats: ClassStats) -> Scores:
+        """Return the scores of all features."""
+
+    def _held_out_curve(self, stats: ClassStats) -> HeldOutCurve:
+        """Return held-out scores by the number of features; empty where they are not asked for."""
+        return NO_CURVE
+
+    @property
+    def scores_(self) -> np.ndarray:
+        """The score of each feature, of shape (n_features,)."""
+        return read_only(self._solution.scores)
+
+    @property
+    def energy_(self) -> np.ndarray:
+        """Entry p - 1 is the share of the p best features in the sum of positive scores."""
+        return read_only(self._solution.energy)
+
+    @property
+    def n_features_(self) -> int:
+        """The number of selected features."""
+        return self._solution.size
+
+    @property
+    def n_positive_(self) -> int:
+        """The number of features with a positive score."""
+        return self._solution.n_positive
+
+    @property
+    def ranking_(self) -> np.ndarray:
+        """The features from the best to the worst, of shape (n_features,)."""
+        return read_only(self._solution.order)
+
+    @accepts_collections
+    def transform(self, X: Any) -> Any:
+        """Keep the selected features of X, in their order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        X_r : {ndarray, sparse matrix} of shape (n_samples, n_features_out)
+            In the float dtype of X (float64 for other dtypes); CSR for sparse X. With
+            ``set_output(transform="pandas")`` a DataFrame, which has sparse columns for sparse X.
+
+        See Also
+        --------
+        get_support : Return which features are selected.
+        inverse_transform : Fill the other features with zeros.
+        """
+        chosen, index = self.get_support(indices=True), getattr(X, "index", None)
+        X = self._check_X(X, reset=False)
+        self._check_solution(self._solution, self._state)
+        reduced = columns.take(X, chosen)
+        return self._sparse_frame(reduced, index) if sparse.issparse(reduced) else reduced
+
+    def _sparse_frame(self, reduced: Any, index: Any) -> Any:
+        """Return sparse samples as pandas holds them, if set_output asks for its DataFrames."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if (asked or get_config()["transform_output"]) != "pandas":
+            return reduced
+        from pandas import DataFrame
+
+        names = self.get_feature_names_out()
+        return DataFrame.sparse.from_spmatrix(reduced, index=index, columns=names)
+
+    def _reducer(self) -> Callable[[Any], Any]:
+        """Return a function that does what `transform` does, for samples that were checked."""
+        self._check_solution(self._solution, self._state)
+        return partial(columns.take, chosen=self.get_support(indices=True))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the selected features.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features,), optional
+            Names of all features; by default those seen in `fit`, or x0, x1, …
+
+        Returns
+        -------
+        names : ndarray of str objects of shape (n_features_out,)
+
+        See Also
+        --------
+        get_support : Return which features are selected.
+        """
+        if input_features is None:
+            input_features = self._column_names()
+        return super().get_feature_names_out(input_features)
+
+    def _get_support_mask(self) -> np.ndarray:
+        return read_only(self._solution.mask)
+
+    def _sizes(self) -> dict[str, Any]:
+        """Return the parameters that set the size; at most one is not None."""
+        params = self.get_params(deep=False)
+        return {name: params[name] for name in _SIZES if name in params}
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        name, sizes = type(self).__name__, self._sizes()
+        given = {key: value for key, value in sizes.items() if value is not None}
+        if len(given) > 1:
+            raise ParameterError(
+                f"{name}: expected at most one of {', '.join(sizes)}, got "
+                + " and ".join(f"{key}={value!r}" for key, value in given.items())
+                + ". Leave out all but one."
+            )
+        for key, value in given.items():
+            if key == "n_features" and is_cv(value):
+                self._check_cv()
+                continue
+            is_real = isinstance(value, Real) and not isinstance(value, bool)
+            expected = self._expected_size if key == "n_features" else "a number"
+            check(name, key, value, is_real, expected)
+            _check_size(name, key, value, n_features)
+
+    def _check_cv(self) -> None:
+        """Raise ParameterError where n_features="cv" is not available."""
+        raise ParameterError(
+            f'{type(self).__name__}: expected n_features to be a number, got "cv", which only '
+            "OCFS, FisherFS, IG and CHI support. Use a number, energy or threshold."
+        )
+
+    def _solve(self, stats: ClassStats) -> Selection:
+        selection = Selection(
+            self._score(stats),
+            self._sizes(),
+            lambda: self._class_scores(stats),
+            lambda: self._held_out_curve(stats),
+        )
+        advice = self._advice(selection)
+        if advice:
+            warn(f"{type(self).__name__}: {advice}")
+        return selection
+
+    def _advice(self, selection: Selection) -> str:
+        """Return a warning, or an empty string."""
+        if selection.n_positive or (not selection.by_energy and selection.scores.any()):
+            return ""
+        return (
+            "expected a positive score of at least one feature, got none. "
+            f"{selection.size} of {len(selection.scores)} features are selected"
+            + (", but none distinguishes the classes." if self._needs_y else ".")
+        )
+
+    def _check_solution(self, solution: Selection, stats: ClassStats) -> None:
+        if not solution.size:
+            raise ValueError(
+                f"{type(self).__name__}: expected scores of at least threshold="
+                f"{solution._sizes['threshold']}, got scores up to {solution.scores.max():g}. "
+                "Use a lower threshold."
+            )
+
+
+class CriterionSelector(Selector):
+    """The largest entries of the diagonal of a criterion's matrix. Subclasses give `_criterion`."""
+
+    @abstractmethod
+    def _criterion(self) -> Criterion:
+        """Return the criterion to maximise."""
+
+    def _score(self, stats: ClassStats) -> Scores:
+        scores, priors = self._criterion().diagonal(stats, self._priors()), self._priors()
+        if self._second() is None:  # then the diagonal is exactly 0 for constant features
+            return Scores(scores)
+        return Scores.of_spread(scores, stats.varying(stats.priors(priors)))
+
+
+class PerClassSelector(Selector):
+    """A selector whose score combines one for each class. Subclasses give `_class_blocks`."""
+
+    def __init__(
+        self,
+        n_features: int | float | str | None = None,
+        energy: float | None = None,
+        threshold: float | None = None,
+        priors: Any = "empirical",
+        per_class: int | None = None,
+        half_life: float | None = None,
+    ):
+        super().__init__(n_features, energy, threshold, half_life)
+        self.priors = priors
+        self.per_class = per_class
+
+    @abstractmethod
+    def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield (columns, scores of shape (n_classes, columns)) for the classes with p_j > 0."""
+
+    @property
+    def class_scores_(self) -> np.ndarray:
+        """The scores for each class, of shape (n_classes, n_features), ordered as `classes_`."""
+        stats, _ = self._state, self._solution  # which raises where scores overflow
+        p = stats.priors(self.priors)
+        scores = np.zeros((len(self.classes_), stats.n_features))
+        scores[p[stats.counts > 0] > 0] = self._class_scores(stats)
+        return scores
+
+    def _class_scores(self, stats: ClassStats) -> np.ndarray:
+        """Return the scores for each class with p_j > 0, of shape (n_classes, n_features)."""
+        p = stats.priors(self.priors)
+        scores = np.empty((int((p > 0).sum()), stats.n_features))
+        for some, block in self._class_blocks(stats, p):
+            scores[:, some] = block
+        return scores
+
+
+def _check_size(name: str, key: str, value: Any, d: int) -> None:
+    whole = is_integer(value, 1)
+    valid, expected = {
+        "n_features": (
+            whole or (0 < value <= 1 and not isinstance(value, Integral)),
+            "an integer >= 1, or a fraction in (0, 1] of the features",
+        ),
+        "energy": (0 < value <= 1, "in (0, 1]"),
+        "threshold": (bool(np.isfinite(value)), "finite"),
+        "per_class": (whole, "an integer >= 1"),
+    }[key]
+    check(name, key, value, valid, expected)
+    if key in ("n_features", "per_class") and whole and value > d:
+        raise ParameterError(
+            f"{name}: expected {key}<={d}, the number of features in the data, got {value}. "
+            "Use fewer" + (", or a fraction such as 0.1." if key == "n_features" else ".")
+        )
+
+
+class HeldOutSelector(Selector):
+    """A selector for which n_features may be "cv". Subclasses give `_held_out`."""
+
+    _expected_size = 'a number or "cv"'
+
+    @abstractmethod
+    def _held_out(self, halves: Halves) -> np.ndarray:
+        """Return what each feature adds to the score of a fold, given the other folds."""
+
+    @property
+    def held_out_scores_(self) -> np.ndarray:
+        """With ``n_features="cv"``, the held-out scores of the best features; else empty.
+
+        Entry p - 1 is the mean over the folds for the p best features.
+        """
+        return read_only(self._solution.held_out.scores)
+
+    @property
+    def held_out_errors_(self) -> np.ndarray:
+        """The standard errors of `held_out_scores_`, from the differences between folds."""
+        return read_only(self._solution.held_out.errors)
+
+    def _check_cv(self) -> None:
+        """`n_features="cv"` is available."""
+
+    def _folds(self) -> int | None:
+        return FOLDS if is_cv(self.n_features) else None
+
+    def _check_kind(self, stats: ClassStats) -> None:
+        super()._check_kind(stats)
+        if is_cv(self.n_features):
+            check_folds(type(self).__name__, "n_features", stats)
+
+    def _solve(self, stats: ClassStats) -> Selection:
+        if is_cv(self.n_features):
+            check_folds(type(self).__name__, "n_features", stats)
+        return super()._solve(stats)
+
+    def _held_out_curve(self, stats: ClassStats) -> HeldOutCurve:
+        if not is_cv(self.n_features):
+            return NO_CURVE
+        curves, weight = [], []
+        for halves in Halves.of(stats, self._priors()):
+            check_filled(type(self).__name__, "n_features", halves.fold, stats.n_samples)
+            scores, varies, _ = self._with_priors(halves)._score(halves.others)
+            curves.append(self._held_out(halves)[columns.rank(scores, varies)].cumsum())
+            weight.append(halves.fold.n)
+        curve = HeldOutCurve.of(np.array(curves), np.array(weight))
+        if not curve.scores.max() > 0:
+            warn(
+                f"{type(self).__name__}: expected a positive held-out score of at least one "
+                "feature, got none. One feature is selected, but none distinguishes the classes "
+                "of held-out samples."
+            )
+        return curve
+
+    def _with_priors(self, halves: Halves) -> Self:
+        """Return this selector, with the priors of the classes that the other folds have."""
+        priors: Any = self._priors()
+        if isinstance(priors, str):
+            return self
+        given = halves.p_others[halves.others.counts > 0]
+        return clone(self).set_params(priors=given if given.any() else "empirical")

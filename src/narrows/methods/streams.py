@@ -1,0 +1,498 @@
+"""States of methods that learn one sample at a time: classes are numbered by order of arrival."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from narrows.criteria import Criterion
+from narrows.errors import ParameterError
+from narrows.methods.base import Fitted, accepts_collections, atomic, errors_named_after
+from narrows.methods.parameters import check, check_flags, check_seed, check_whole, is_number
+from narrows.methods.projector import Directions, Projector, RankedProjector
+from narrows.solve.eigen import set_signs
+from narrows.solve.iterations import Rule, Span, Start
+from narrows.solve.schema import LABELS, NUMBERING, WHOLE, Field, SchemaError, checked
+from narrows.solve.sums import blocks, canonical, check_lengths
+from narrows.solve.undo import Undo
+from narrows.state.class_stats import ClassStats, checked_rows
+from narrows.state.labels import arrivals, one_a_row
+
+_SCHEMA = {
+    "classes": LABELS,
+    "counts": Field("f8", ("c",), WHOLE),
+    "column": Field("i8", ("c",), NUMBERING),
+    "by_class": Field("b1"),
+}
+
+
+class Arrivals:
+    """A solver that learns one sample at a time, and the labels of its classes.
+
+    Parameters
+    ----------
+    core
+        The solver, without a class yet.
+
+    Attributes
+    ----------
+    core
+        With the classes in order of arrival.
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    column : ndarray of shape (n_classes,)
+        The number, in order of arrival, of each of `classes`.
+    """
+
+    def __init__(self, core: Any):
+        self.core = core
+        self.classes = np.empty(0, dtype=np.int64)
+        self.column = np.empty(0, dtype=np.int64)
+
+    @property
+    def n_features(self) -> Any:
+        """The number of features."""
+        return self.core.n_features
+
+    @property
+    @abstractmethod
+    def started(self) -> bool:
+        """Whether there is anything that a new state does not have."""
+
+    def places(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Number new labels by arrival; return the place in `classes` of each sample's label."""
+        known, column = arrivals(self.classes, self.column, classes, codes)
+        if len(known) > len(self.classes):
+            self._make_room(known)
+        self.classes, self.column = known, column
+        return np.searchsorted(known, classes)[codes]
+
+    @abstractmethod
+    def _make_room(self, known: np.ndarray) -> None:
+        """Make room for the labels that are not in `classes` yet."""
+
+    @abstractmethod
+    def learn(
+        self, X: Any, labels: Any, how: Any, reducing: bool = False, undo: Undo | None = None
+    ) -> np.ndarray | None:
+        """Learn samples in order; with `reducing`, return each reduced by the W after it.
+
+        `undo` notes what changes in place.
+        """
+
+    def widen(self, n_features: int) -> Self:
+        """Append features that are 0 so far, in place."""
+        self.core.widen(n_features)
+        return self
+
+
+class Stream(Arrivals):
+    """A solver with a sum of samples for each class, and how many samples each label had.
+
+    Parameters
+    ----------
+    core
+        The solver, without a class yet. `n` is the number of samples that it learned, `add_sums`
+        makes room for classes, `note` lets an `Undo` restore it, and `learn` returns how many
+        samples it learned.
+    by_class : bool
+        Whether `core` has a sum of samples for each class, or one of all samples.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_classes,)
+        The number of samples of each of `classes`.
+    """
+
+    _core: ClassVar[Any] = Span
+
+    def __init__(self, core: Any, by_class: bool = True):
+        super().__init__(core)
+        self.by_class = by_class
+        self.counts = np.zeros(0)
+        if not by_class:
+            core.add_sums(1)
+
+    @property
+    def n_samples(self) -> Any:
+        """The number of samples learned, counted in each pass."""
+        return self.core.n
+
+    @property
+    def started(self) -> bool:
+        """Whether samples were learned."""
+        return bool(self.n_samples)
+
+    def learn(
+        self, X: Any, labels: Any, how: Any, reducing: bool = False, undo: Undo | None = None
+    ) -> np.ndarray | None:
+        """Learn samples in order; `labels.one_a_row` made the labels."""
+        if undo is not None:
+            undo.attributes(self)
+            undo.array(self.counts)
+            self.core.note(X, undo)
+        if sparse.issparse(X):
+            X = canonical(X)
+        places = self.places(*labels)
+        columns = self.column[places] if self.by_class else np.zeros(len(places), np.int64)
+        reduced = np.zeros((X.shape[0], self.core.p)) if reducing else None
+        learned = self.core.learn(X, columns, *how, *([reduced] if reducing else []))
+        self.counts += np.bincount(places[:learned], minlength=len(self.counts))
+        return None if reduced is None else reduced.astype(X.dtype)
+
+    def _make_room(self, known: np.ndarray) -> None:
+        counts, new = np.zeros(len(known)), len(known) - len(self.classes)
+        counts[np.searchsorted(known, self.classes)] = self.counts
+        self.counts = counts
+        if self.by_class:
+            self.core.add_sums(new)
+
+    def sums(self) -> ClassStats:
+        """Return the class sums as a state of the exact methods."""
+        arrays = {
+            "classes": self.classes,
+            "counts": self.counts,
+            "sums": self.core.sums[self.column],
+            "n_samples": np.array(self.n_samples),
+            "presence": np.array(False),
+        }
+        if self.core.shift is not None:
+            arrays["origin"] = self.core.shift
+        return ClassStats.from_arrays(arrays)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `from_arrays`, without rounding."""
+        return {
+            "classes": self.classes,
+            "counts": self.counts,
+            "column": self.column,
+            "by_class": np.array(self.by_class),
+            **self.core.to_arrays(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the state that `to_arrays` described."""
+        checked(arrays, _SCHEMA)
+        new = cls.__new__(cls)
+        new.core, new.by_class = cls._core.from_arrays(arrays), bool(arrays["by_class"])
+        counts = arrays["counts"]
+        expected = counts[np.argsort(arrays["column"])] if new.by_class else [counts.sum()]
+        if not np.array_equal(arrays["N"], expected):
+            raise SchemaError("N: expected the counts in the order of column, got others.")
+        for name in ("classes", "counts", "column"):
+            setattr(new, name, np.array(arrays[name]))
+        return new
+
+
+_SHUFFLED_ROWS = 1 << 16  # so many samples at a time are put into the order of a pass
+
+
+class Sequential(Projector):
+    """Learns one sample at a time, so that the result does not depend on the batches.
+
+    Subclasses give `_new_stream` and `_how`; `_encode` where labels may be several per sample.
+    """
+
+    _unsupported: ClassVar[dict[str, str]] = {
+        "merge": "its result depends on the order of all samples",
+        "fit_stats": "its result depends on the order of the samples, which sums do not hold",
+    }
+
+    @atomic
+    def partial_fit(self, X: Any, y: Any = None, *, classes: Any = None) -> Self:
+        """Update with more samples, one at a time, in their order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Any number of samples, also 0 or 1; the result does not depend on the batches.
+        y : array-like of shape (n_samples,)
+            One label per sample, as for `fit`; new classes may appear at any time.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may occur. Never required, in contrast to scikit-learn; if given, other
+            labels raise an error. `classes_` has the labels that were seen.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            NaN or infinity, another number of features, labels of another type or not among
+            `classes`, another n_components than at the start. After an error or an interrupt the
+            estimator is unchanged.
+
+        See Also
+        --------
+        fit : Forget all samples and fit to new ones.
+        """
+        self._check_classes(classes, y)
+        self._learn(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any, *weight: Any, passes: int = 1, shuffle: bool = False) -> Self:
+        """Learn all samples, in the order of `X` or shuffled, with the checks of `fit`."""
+        X = self._check_X(X, reset=True)
+        self._check_parameters(X.shape[1])
+        classes, *each = self._encode(X, y, *weight)
+        state = self._new_stream(X.shape[1], X.dtype)
+        random = check_random_state(getattr(self, "random_state", None))
+        for _ in range(passes):
+            for rows, *labels in _in_order((X, *each), random if shuffle else None):
+                state.learn(rows, (classes, *labels), self._how(state, y))
+        return self._finish(state)
+
+    def _learn(
+        self, X: Any, y: Any, *weight: Any, reducing: bool = False, classes: Any = None
+    ) -> np.ndarray | None:
+        """Update with more samples; with `reducing`, return them as reduced on the way.
+
+        `classes` are registered, where a state does that.
+        """
+        fitted = self.__sklearn_is_fitted__()
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+        self._check_parameters(X.shape[1])
+        labels = self._encode(X, y, *weight)
+        before = self._fitted if fitted else None
+        if before is not None and before.state.started:
+            after, undo = before, Undo()
+        else:  # nothing was learned before that could need to be restored
+            stream = self._new_stream(X.shape[1], X.dtype)
+            after, undo = Fitted(stream, before and before.source), None
+        how = self._how(after.state, y)
+
+        def learn() -> np.ndarray | None:
+            reduced: np.ndarray | None = after.state.learn(X, labels, how, reducing, undo)
+            if classes is not None:
+                after.state.register(classes)
+            after.solution = None
+            self._fitted = after
+            return reduced
+
+        return learn() if undo is None else undo.guard(learn)
+
+    def _empty_state(self, n_features: int) -> Any:
+        """Return an empty state."""
+        return self._new_stream(n_features, np.float64)
+
+    def _update_state(self, state: Any, X: Any, y: Any, *weight: Any) -> Any:
+        """Learn samples in order, in place."""
+        X = checked_rows(X, type(self).__name__)
+        with errors_named_after(self):
+            state.learn(X, self._encode(X, y, *weight), self._how(state, y))
+        return state
+
+    @abstractmethod
+    def _new_stream(self, n_features: int, dtype: Any) -> Arrivals:
+        """Return an empty state, for samples of this type."""
+
+    @abstractmethod
+    def _how(self, stream: Any, y: Any) -> Any:
+        """Return what the state needs to learn samples with such labels, by the parameters."""
+
+    def _encode(self, X: Any, y: Any) -> tuple[np.ndarray, ...]:
+        """Return the labels, sorted, and arrays that have an entry for each sample."""
+        check_lengths(X)
+        return one_a_row(X, self._labels(X, y), type(self).__name__)
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        check_seed(type(self).__name__, getattr(self, "random_state", None))
+
+    def _finish(self, stream: Any) -> Self:
+        self._check_two_classes(stream)
+        self._fitted = Fitted(stream)
+        return self
+
+
+def _in_order(arrays: tuple[Any, ...], random: Any) -> Iterator[Any]:
+    """Yield the samples of one pass, in parts that are shuffled, or all as they are."""
+    if random is None:
+        yield arrays
+        return
+    order = random.permutation(arrays[0].shape[0])
+    for part in blocks(len(order), _SHUFFLED_ROWS):
+        yield [array[order[part]] for array in arrays]
+
+
+class OnlineProjector(RankedProjector, Sequential):
+    """One step of an iteration per sample. Subclasses give `_criterion`.
+
+    The iterates are those of the papers' tables, in the order of the samples, and do not depend
+    on the batches.
+    """
+
+    _state_type = Stream
+    _by_class: ClassVar[bool] = True  # False for a criterion that uses no classes
+    _start: ClassVar[Start] = "centred"
+
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        tol: float | None = None,
+        patience: int = 100,
+        early_stopping: bool = False,
+        orthonormalize: bool = False,
+        passes: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.tol = tol
+        self.patience = patience
+        self.early_stopping = early_stopping
+        self.orthonormalize = orthonormalize
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    # -- fitting --------------------------------------------------------------------------------
+
+    @accepts_collections
+    @atomic
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit to the samples, one at a time: `passes` times, in their order or shuffled.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples; sparse matrices are never converted to dense arrays.
+        y : array-like of shape (n_samples,)
+            One label per sample. Optional only for methods that use no labels.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            Fewer than two classes, several labels per sample, NaN or infinity, or a parameter that
+            does not fit the data. The estimator is then unchanged.
+
+        See Also
+        --------
+        partial_fit : Update with more samples, in a single pass.
+        """
+        return self._fit(X, y, passes=self.passes, shuffle=self.shuffle)
+
+    @atomic
+    def transform_while_learning(self, X: Any, y: Any = None) -> Any:
+        """Update as `partial_fit` does, and reduce each sample by the directions after it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            As for `partial_fit`.
+        y : array-like of shape (n_samples,)
+            As for `partial_fit`.
+
+        Returns
+        -------
+        X_r : ndarray of shape (n_samples, n_components)
+            Row i is W(i)'x(i), with the columns `v_j(i) / |v_j(i)|` of W(i) after sample i, and 0
+            for a component that has not started. Signs are those of the iteration, which are stable
+            from sample to sample; `components_` and `transform` normalise the signs.
+
+        See Also
+        --------
+        partial_fit : Update without reducing.
+        transform : Reduce without updating.
+
+        Notes
+        -----
+        **Cost** per sample: that of `partial_fit` and O(p (p + c)), O(p^3) with `orthonormalize`.
+        """
+        return self._learn(X, y, reducing=True)
+
+    def _new_stream(self, n_features: int, dtype: Any) -> Stream:
+        return Stream(Span(n_features, self._p(n_features)), self._by_class)
+
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Stream:
+        """Return the state that gave these arrays; it has to hold the sums of this method."""
+        state: Stream = super()._state_from(arrays)
+        if state.by_class != self._by_class:
+            raise SchemaError(f"by_class: expected {self._by_class}, got {state.by_class}.")
+        return state
+
+    def _passes_in_order(self, narrow: bool = False) -> int:
+        """Return how often `fit` goes through the samples in the order of a file."""
+        if self.shuffle:
+            raise ParameterError(
+                f"{type(self).__name__}: expected shuffle=False, since a file is read in its own "
+                "order, got True. Shuffle the file, or use fit in Python."
+            )
+        return self.passes
+
+    # -- reading --------------------------------------------------------------------------------
+
+    @property
+    def n_samples_still_(self) -> int | None:
+        """The first n with a movement below `tol` for `patience` samples in a row, or None."""
+        return self._state.core.still
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _criterion(self) -> Criterion:
+        """Return the criterion to maximise."""
+
+    def _rule(self, stream: Stream) -> Any:
+        """Return the iteration, a `Rule` or an `ILDARule`, by the present parameters."""
+        criterion, theta = self._criterion(), np.zeros(stream.core.p)
+        return Rule(criterion.between, criterion.total, theta, **self._rule_options())
+
+    def _rule_options(self) -> dict[str, Any]:
+        """Return the fields that every rule has."""
+        return {
+            "tol": float(self.tol or 0.0),
+            "patience": float(self.patience),
+            "least": 2 if self._by_class else 0,
+            "stop": bool(self.early_stopping),
+            "orthonormal": bool(self.orthonormalize),
+        }
+
+    def _how(self, stream: Stream, y: Any) -> tuple[Any, ...]:
+        p = self._p(stream.n_features)
+        if stream.core.p != p:
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_components={stream.core.p} as at the start, "
+                f"got {p}. Use fit to start again."
+            )
+        return self._rule(stream), self._start
+
+    def _p(self, n_features: int) -> int:
+        return min(2, n_features) if self.n_components is None else self.n_components
+
+    def _eigenvalues(self, span: Span) -> np.ndarray:
+        return span.lengths
+
+    def _solve(self, state: Stream) -> Directions:
+        W = state.core.directions(self.orthonormalize)
+        return Directions(set_signs(W), self._eigenvalues(state.core), available=W.shape[1])
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        name, p = type(self).__name__, self.n_components
+        if p is not None and p > n_features:
+            raise ParameterError(
+                f"{name}: expected n_components<={n_features}, the number of features in the data, "
+                f"got {p}. Use fewer components."
+            )
+        for key in ("patience", "passes"):
+            check_whole(name, key, getattr(self, key))
+        valid = self.tol is None or is_number(self.tol, 0, above=True)
+        check(name, "tol", self.tol, valid, "a number > 0 or None")
+        check_flags(self, ("early_stopping", "orthonormalize", "shuffle"))
+        if self.early_stopping and self.tol is None:
+            raise ParameterError(
+                f"{name}: expected a tol for early_stopping=True, got None. "
+                "Use tol=0.06, for example."
+            )

@@ -1,0 +1,700 @@
+"""A block of samples for a compiled step: products with its basis Q, and what they add to Q."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from narrows.errors import RangeError, warn
+from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
+from narrows.solve.sums import BLOCK, blocks, weighted
+from narrows.solve.undo import Undo
+
+
+def touched(X: Any) -> Any:
+    """Return an index of the rows of Q that change when the samples of X are learned."""
+    return X.indices if sparse.issparse(X) and X.nnz < X.shape[1] else slice(None)
+
+
+class SparseRows:
+    """CSR samples; the kernel adds each to Q at once.
+
+    Attributes
+    ----------
+    arrays : tuple
+        For the kernel: three CSR parts and two products of a dense block, or None.
+    folds : ndarray of shape (n_samples, n_columns)
+        Sample t has added x g' to Q, with g row t.
+    """
+
+    def __init__(self, Q: np.ndarray, X: Any, rows: slice):
+        ends = X.indptr[rows.start : rows.stop + 1]
+        entries = slice(ends[0], ends[-1])
+        self.Q = Q
+        # of one type whatever those of X, so that one compiled kernel serves all
+        self.ends = (ends - ends[0]).astype(np.int32)
+        self.indices = X.indices[entries].astype(np.int32, copy=False)
+        self.data = X.data[entries].astype(np.float64, copy=False)
+        self.arrays = self.ends, self.indices, self.data, None, None
+        self.folds = np.zeros((rows.stop - rows.start, self.Q.shape[1]))
+
+    def _entries(self, t: int) -> tuple[np.ndarray, np.ndarray]:
+        entries = slice(self.ends[t], self.ends[t + 1])
+        return self.indices[entries], self.data[entries]
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        """Return Q'x for sample t, which has been learned; `raw`: without subtracting the shift."""
+        indices, data = self._entries(t)
+        return weighted(data, self.Q[indices])
+
+    def square(self, t: int, raw: bool) -> float:
+        """Return x'x."""
+        data = self._entries(t)[1]
+        return float(data @ data)
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        """Make sample t the base vector j."""
+        indices, data = self._entries(t)
+        self.Q[indices, j] = data
+
+    def fold(self) -> None:
+        """Add to Q what has not been added yet: nothing."""
+
+    def keep(self, t: int) -> Any:
+        """Return what `restore` needs to undo learning sample t."""
+        return self.Q[self._entries(t)[0]]
+
+    def restore(self, t: int, held: Any) -> None:
+        """Undo learning sample t."""
+        self.Q[self._entries(t)[0]] = held
+
+
+class DenseRows:
+    """Dense samples less the shift, and the shift as a last row; added to Q all at once.
+
+    For the rest see `SparseRows`.
+    """
+
+    def __init__(self, Q: np.ndarray, X: np.ndarray, rows: slice, shift: np.ndarray | None):
+        shift = np.zeros(X.shape[1]) if shift is None else shift
+        self.Q, self.X = Q, X[rows]
+        self.block = np.vstack([self.X - shift, shift])
+        self.folds = np.zeros((len(self.block), self.Q.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):  # checked by the kernel
+            self.QX, self.XX = self.block @ self.Q, self.block @ self.block.T
+        self.arrays = None, None, None, self.QX, self.XX
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        products = self.QX[t] + self.XX[t] @ self.folds
+        return products + self.products(-1, False) if raw else products
+
+    def square(self, t: int, raw: bool) -> float:
+        if raw:
+            row = self.X[t].astype(np.float64)
+            return float(row @ row)
+        return float(self.XX[t, t])
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        self.folds[t, j] = 1.0
+        if raw:
+            self.folds[-1, j] = 1.0
+
+    def fold(self) -> None:
+        self.Q += self.block.T @ self.folds
+
+    def keep(self, t: int) -> Any:
+        return self.folds.copy()
+
+    def restore(self, t: int, held: Any) -> None:
+        self.folds[:] = held
+
+
+Rows = SparseRows | DenseRows
+
+
+Start = Literal["raw", "centred", "unit"]
+
+
+class Rule(NamedTuple):
+    """The iteration of the criterion between S_b + total C + shift I: IOC, IIS, IMMC, CCIPCA.
+
+    Parameters
+    ----------
+    between, total : float
+        Two numbers of the criterion.
+    theta : ndarray of shape (n_components,)
+        The third, the shift, for each component.
+    margin : float
+        If > 0, the shift is automatic: theta_j = max(0, -rho_j) + margin tr C, with rho_j the
+        running mean (gain 2/n) of v_j'A^j v_j / |v_j|^2.
+    deflate : bool
+        Shift v_j less its projections on the new v_1 .. v_{j-1}, instead of v_j itself.
+    amnesic : float
+        CCIPCA's: a sample weighs 1 + amnesic times as much as in a plain mean.
+    tol, patience : float
+        Stop criterion: the sum of |u_j(n) - u_j(n-1)| over the unit vectors was below tol for
+        patience samples in a row. The default tol, 0, switches it off.
+    least : int
+        Number of classes to be seen before the stop criterion counts.
+    stop : bool
+        Ignore further samples once the stop criterion holds.
+    orthonormal : bool
+        Reduce samples by the orthonormalised vectors, the first ones first.
+    """
+
+    between: float
+    total: float
+    theta: np.ndarray
+    margin: float = 0.0
+    deflate: bool = False
+    amnesic: float = 0.0
+    tol: float = 0.0
+    patience: float = 100.0
+    least: int = 2
+    stop: bool = False
+    orthonormal: bool = False
+
+
+class ILDARule(NamedTuple):
+    """The iteration of ILDA.
+
+    Parameters
+    ----------
+    eta : float
+        The gain; 0 for the default, 5/(n + 20).
+    tol, patience, least, stop, orthonormal
+        As for `Rule`.
+    """
+
+    eta: float
+    tol: float = 0.0
+    patience: float = 100.0
+    least: int = 2
+    stop: bool = False
+    orthonormal: bool = False
+
+
+_VANISHED = 1e-13  # relative to the parts that v is the sum of: a smaller v is rounding
+
+
+class State(NamedTuple):
+    """The small arrays of a `Basis`, for p components and s class sums."""
+
+    A: np.ndarray  # (p, p), lower triangular
+    B: np.ndarray  # (p, s)
+    L: np.ndarray  # (p, p), V'V; a component with L_jj = 0 has not started
+    SV: np.ndarray  # (s, p), S'V
+    SS: np.ndarray  # (s, s), S'S
+    N: np.ndarray  # (s,), samples in each sum
+    WW: np.ndarray  # (p,), |W_k|^2
+    theta: np.ndarray  # (p,), the mean of theta_j over the steps of v_j, with v's own weights
+    rho: np.ndarray  # (p,), the running mean that an automatic theta_j follows
+    err: np.ndarray  # (p,), an estimate of the relative error of L_jj
+    # n; the sum of |x|^2; for how many samples the stop criterion has held; the n at which it had
+    # held for long enough; and what deflation left of the most reduced column of F in the last
+    # step, as a share of its square
+    clock: np.ndarray
+
+
+_SCHEMA = {
+    **{name: Field("f8", ("p",), FINITE) for name in ("WW", "theta", "rho", "err")},
+    "N": Field("f8", ("s",), WHOLE),
+    **{name: Field("f8", ("p", "p"), FINITE) for name in ("A", "L")},
+    "B": Field("f8", ("p", "s"), FINITE),
+    "SV": Field("f8", ("s", "p"), FINITE),
+    "SS": Field("f8", ("s", "s"), FINITE),
+    "clock": Field("f8", (5,), FINITE),
+    "Q": Field("f8", ("d", "p+s"), FINITE),
+    "shift": Field("f8", ("d",), FINITE, optional=True),
+    "rebased": Field("i8", (), COUNT),
+}
+_RULES = (
+    Check("from 1 to d components", lambda arrays, sizes: 1 <= sizes["p"] <= sizes["d"]),
+    Check(
+        "a clock that counts the samples in N, and earlier moments",
+        lambda arrays, sizes: (
+            WHOLE.holds(arrays["clock"][[0, 2, 3]], sizes)
+            and arrays["clock"][0] == arrays["N"].sum()
+            and max(arrays["clock"][3], arrays["rebased"]) <= arrays["clock"][0]
+        ),
+    ),
+)
+
+
+class Basis:
+    """The vectors V = W A' + S B', with S the class sums, and their inner products.
+
+    Parameters
+    ----------
+    n_features, n_components : int
+        d and p.
+
+    Attributes
+    ----------
+    Q : ndarray of shape (n_features, p + s)
+        [W | S], for s class sums.
+    state : State
+        A, B, and the inner products of V and S.
+    shift : ndarray of shape (n_features,) or None
+        Subtracted from every sample: the first sample if that was dense, so that a common offset
+        costs no digits. A start vector enters W with the shift, so only sums depend on it.
+    rebased : int
+        n when the basis was last renewed.
+    """
+
+    def __init__(self, n_features: int, n_components: int):
+        p = n_components
+        self.Q = np.zeros((n_features, p))
+        shapes = (p, p), (p, 0), (p, p), (0, p), (0, 0), 0, p, p, p, p, 5
+        self.state = State(*(np.zeros(shape) for shape in shapes))
+        np.fill_diagonal(self.state.A, 1.0)
+        self.shift: np.ndarray | None = None
+        self.rebased = 0
+        self._lent = False  # whether an update may restore Q as it is now
+
+    # -- storage ----------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return everything as named arrays, for `from_arrays`; no bit changes."""
+        arrays = {"Q": self.Q, "rebased": np.array(self.rebased), **self.state._asdict()}
+        if self.shift is not None:
+            arrays["shift"] = self.shift
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return what `to_arrays` described."""
+        checked(arrays, _SCHEMA, _RULES)
+        new = cls(0, 0)
+        new.Q = np.array(arrays["Q"])
+        new.state = State(*(np.array(arrays[name]) for name in State._fields))
+        new.shift = np.array(arrays["shift"]) if "shift" in arrays else None
+        new.rebased = int(arrays["rebased"])
+        return new
+
+    def note(self, X: Any, undo: Undo) -> None:
+        """Let `undo` restore everything as it is now, if only the samples of X are learned."""
+        undo.attributes(self)
+        undo.array(self.Q, touched(X) if self.shift is None else slice(None))
+        for array in self.state:
+            undo.array(array)
+        self._lent = True
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def p(self) -> int:
+        """Number of components, started or not."""
+        return len(self.state.WW)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.Q)
+
+    @property
+    def n(self) -> int:
+        """Number of samples learned."""
+        return int(self.state.clock[0])
+
+    @property
+    def still(self) -> int | None:
+        """The n at which the stop criterion was met, if it was."""
+        return int(self.state.clock[3]) or None
+
+    @property
+    def _used(self) -> int:
+        """Number of columns of Q up to the last sum that has samples.
+
+        Products use these alone, so that no bit depends on how many sums there are.
+        """
+        return self.p + int(np.max(np.flatnonzero(self.state.N) + 1, initial=0))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """|v_j|, of shape (n_components,)."""
+        return np.sqrt(np.diag(self.state.L))
+
+    @property
+    def sums(self) -> np.ndarray:
+        """S' of shape (s, n_features), less `shift` for each sample in it; a view."""
+        return self.Q[:, self.p :].T
+
+    def directions(self, orthonormal: bool) -> np.ndarray:
+        """Return v_j/|v_j|, or these orthonormalised; of shape (n_features, n_components)."""
+        V = self.vectors()
+        length = np.linalg.norm(V, axis=0)
+        W = np.divide(V, length, out=V, where=length > 0)
+        if orthonormal:
+            live = np.flatnonzero(length)
+            W[:, live], R = np.linalg.qr(W[:, live])
+            W[:, live] *= np.where(np.diag(R) < 0, -1.0, 1.0)
+        return W
+
+    def vectors(self) -> np.ndarray:
+        """Return V, of shape (n_features, n_components); 0 for a component not yet started."""
+        return self.Q @ self._coordinates()
+
+    def _coordinates(self) -> np.ndarray:
+        """Return [A | B]', of shape (n_components + s, n_components), with V = Q [A | B]'."""
+        live = np.diag(self.state.L) > 0
+        return np.where(live, np.hstack([self.state.A, self.state.B]).T, 0.0)
+
+    def drift(self) -> float:
+        """Return the error of the inner products, relative to the vectors' lengths."""
+        return self._distance(self._gram(self._coordinates()))
+
+    def _distance(self, G: np.ndarray) -> float:
+        L, SV, SS = self.state.L, self.state.SV, self.state.SS
+        length = np.sqrt(np.diag(G))
+        held = np.block([[L, SV.T], [SV, SS]])
+        scale = np.outer(length, length)
+        return float(np.max(np.abs(held - G)[scale > 0] / scale[scale > 0], initial=0.0))
+
+    # -- growing ----------------------------------------------------------------------------
+
+    def add_sums(self, more: int) -> None:
+        """Make room for more classes, in new arrays; the old ones do not change."""
+        state = self.state
+        self.Q = np.pad(self.Q, ((0, 0), (0, more)))
+        self.state = state._replace(
+            B=np.pad(state.B, ((0, 0), (0, more))),
+            SV=np.pad(state.SV, ((0, more), (0, 0))),
+            SS=np.pad(state.SS, (0, more)),
+            N=np.pad(state.N, (0, more)),
+        )
+
+    def widen(self, n_features: int) -> None:
+        """Append features that were 0 in every sample so far."""
+        more = n_features - len(self.Q)
+        self.Q = np.pad(self.Q, ((0, more), (0, 0)))
+        if self.shift is not None:
+            self.shift = np.pad(self.shift, (0, more))
+
+    # -- renewing ---------------------------------------------------------------------------
+
+    def rebase(self) -> float:
+        """Renew the basis: W = V, A = I, B = 0, and all inner products from Q.
+
+        2 d p (p + s) + d (p + s)^2 operations, in place unless the old basis may be restored
+        (`note`). Returns the error of the old inner products, as `drift` does.
+        """
+        p, state, V = self.p, self.state, self._coordinates()
+        W, S = np.sqrt(np.maximum(state.WW, 0.0)), np.sqrt(np.diag(state.SS))
+        parts = np.abs(state.A) @ W + np.abs(state.B) @ S
+        Q, used = np.zeros_like(self.Q) if self._lent else self.Q, self._used
+        G = np.zeros((Q.shape[1],) * 2)
+        holds = np.flatnonzero(np.bitwise_or.reduce(self.Q.view(np.int64), axis=1))
+        for some in blocks(len(holds), self._rows_a_block()):
+            rows = holds[some]
+            block = self.Q[rows, :used]
+            block[:, :p] = block @ V[:used]
+            G[:used, :used] += block.T @ block
+            Q[rows, :used] = block
+        gone = np.flatnonzero(np.sqrt(np.diag(G)[:p]) <= _VANISHED * parts)
+        if len(gone):
+            Q[:, gone] = G[gone] = G[:, gone] = 0.0
+        self.Q, self._lent = Q, False
+        drift = self._distance(G)
+        self._restart(G)
+        return drift
+
+    def _become_raw(self) -> None:
+        """Give up the shift, which would fill sparse samples."""
+        assert self.shift is not None
+        self.rebase()
+        self.Q = self.Q.copy()
+        # the sum of |x|^2, where that of |x - shift|^2 was
+        by_shift = 2 * self.sums.sum(axis=0) + self.n * self.shift
+        self.state.clock[1] += self.shift @ by_shift
+        self.Q[:, self.p :] += np.outer(self.shift, self.state.N)
+        self.shift = None
+        self._restart(self._gram())
+
+    def _restart(self, G: np.ndarray) -> None:
+        """Continue from W = V, with the inner products G of Q."""
+        p, state = self.p, self.state
+        state.A[:], state.B[:] = np.eye(p), 0.0
+        state.L[:], state.SV[:], state.SS[:] = G[:p, :p], G[p:, :p], G[p:, p:]
+        state.WW[:], state.err[:] = np.diag(state.L), 0.0
+        self.rebased = self.n
+
+    def _gram(self, coordinates: np.ndarray | None = None) -> np.ndarray:
+        """Return [V | S]'[V | S] from Q, a block of features at a time; V is W by default."""
+        G, used = np.zeros((self.Q.shape[1],) * 2), self._used
+        for rows in blocks(len(self.Q), self._rows_a_block()):
+            block = self.Q[rows, :used]
+            if coordinates is not None:
+                block = np.hstack([block @ coordinates[:used], block[:, self.p :]])
+            G[:used, :used] += block.T @ block
+        return G
+
+    def _rows_a_block(self) -> int:
+        return max(1, BLOCK // max(1, self.Q.shape[1]))
+
+
+_ROWS = 4096  # sparse samples from one return to Python to the next
+_BLOCK_ROWS = 64  # dense samples whose products with Q are one matrix product
+_AGAIN = -1  # requested by this module, not by the kernel: repeat a step that lost too many digits
+_EARLY = 8  # samples after the 2 p-th up to which each step is checked by itself
+_LOST = 1e-5  # of a square: where deflation leaves less, products have lost five digits
+_NOISE = 1e-12  # of |x|^2 + |m|^2: a start vector below this, by products, is rounding
+_DRIFTED = 1e-6  # of the lengths: an error of the inner products above this is a warning
+
+
+class Span(Basis):
+    """The iterations on the vectors of a `Basis`, one step a sample."""
+
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # checked at the end
+    def learn(
+        self,
+        X: Any,
+        labels: np.ndarray,
+        rule: Rule | ILDARule,
+        start: Start,
+        reduced: np.ndarray | None = None,
+    ) -> int:
+        """Run one step of the iteration for each sample, in order.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+            Finite; a sparse one without duplicate entries.
+        labels : ndarray of shape (n_samples,)
+            The class sum that each sample belongs to.
+        rule : Rule or ILDARule
+            The iteration.
+        start : {"raw", "centred", "unit"}
+            v_j(j) = x(j); or so only v_1, and v_j(j) = u^j(j), the deflated x - m; or
+            v_j(j) = x(j)/|x(j)|.
+        reduced : ndarray of shape (n_samples, n_components), optional
+            Row i is set to x(i) on the unit vectors of step i.
+
+        Returns
+        -------
+        int
+            Number of samples learned: all, unless `rule` says to stop.
+
+        Raises
+        ------
+        ValueError
+            A sample whose square is too large for a float. Earlier samples have been learned.
+
+        Notes
+        -----
+        **Cost** per sample: 4 nnz (p + s) operations for Q'x and the fold (2 blocks of matrix
+        products for dense samples), and about 10 s^3 (for p = s) that do not depend on d.
+        """
+        dense = isinstance(X, np.ndarray)
+        if not dense and self.shift is not None and len(labels):
+            self._become_raw()
+        if dense and not self.n and len(labels):
+            self.shift = X[0].astype(np.float64)
+        work, done = _work(self.p, len(self.state.N)), 0
+        while done < len(labels) and not (rule.stop and self.still):
+            size = _BLOCK_ROWS - self.n % _BLOCK_ROWS if dense else _ROWS
+            end = min(len(labels), done + size, done + self._next_rebase() - self.n)
+            part = slice(done, end)
+            rows = DenseRows(self.Q, X, part, self.shift) if dense else SparseRows(self.Q, X, part)
+            out = None if reduced is None else reduced[part]
+            more, asked = self._learn_block(rows, labels[part], rule, start, work, out)
+            done += more
+            if asked == _AGAIN:
+                row = X[[done - 1]].toarray()[0] if not dense else X[done - 1].astype(np.float64)
+                assert isinstance(rule, Rule)
+                self._step_on_vectors(row, int(labels[done - 1]), rule, start)
+                if reduced is not None:
+                    reduced[done - 1] = row @ self.directions(rule.orthonormal)
+            self._renew(asked)
+        if not np.isfinite(self.state.L).all():
+            raise RangeError(
+                "samples of about one length",
+                f"some so much longer that products are lost, up to sample {self.n} of all",
+                None,
+                "Scale the samples.",
+            )
+        if reduced is not None and done < len(labels):
+            reduced[done:] = X[done:] @ self.directions(rule.orthonormal)
+        return done
+
+    def _learn_block(
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        rule: Rule | ILDARule,
+        start: Start,
+        work: tuple[np.ndarray, ...],
+        reduced: np.ndarray | None,
+    ) -> tuple[int, int]:
+        """Learn the samples of a block; return how many, and what the last step asks for."""
+        from narrows.solve.iterations_steps import project
+        from narrows.solve.kernels import GO_ON, TOO_LARGE
+
+        steps, deflates = _kernel(rule), isinstance(rule, Rule)
+        t, asked = 0, GO_ON
+        while t < len(labels) and asked == GO_ON:
+            active = self._active()
+            checked = deflates and self.n < 2 * self.p + _EARLY
+            # while a component waits, each sample may start it
+            stop = t + 1 if checked or active < self.p else len(labels)
+            before = State(*(array.copy() for array in self.state)) if checked else None
+            undone = rows.keep(t) if checked else None
+            more, asked = steps(
+                *rows.arrays, t, labels[t:stop], self.Q, active, rule, self.state, work,
+                rows.folds, reduced,
+            )  # fmt: skip
+            left = self.state.clock[4]
+            if active < self.p:
+                left = min(left, self._start(rows, t, active, start))
+                if reduced is not None:
+                    # as plain Python, for few samples: it is not worth compiling for Python
+                    A, B, L, C = *self.state[:3], np.zeros_like(self.state.L)
+                    Qx = rows.products(t, raw=True)
+                    project.py_func(t, Qx, rule.orthonormal, A, B, L, C, reduced)
+            t += more
+            if before is not None and left < _LOST and asked != TOO_LARGE:
+                self.state, asked = before, _AGAIN
+                rows.restore(t - 1, undone)
+        if asked != TOO_LARGE:
+            rows.fold()
+        return t, asked
+
+    # -- starting a component ---------------------------------------------------------------
+
+    def _active(self) -> int:
+        """Return how many components the next step updates: those before the first to start."""
+        started = np.diag(self.state.L) > 0
+        return self.p if started.all() else int(started.argmin())
+
+    def _start(self, rows: Rows, t: int, j: int, how: Start) -> float:
+        """Start component j from the sample just learned, if possible.
+
+        It starts from the sample itself, or from x - m less its projections on v_1 .. v_{j-1}, one
+        after the other. The sample enters W; the rest changes coordinates and inner products only.
+        Returns the start vector's square as a share of |x|^2 + |m|^2: 1 for the sample itself, 0
+        for rounding.
+        """
+        A, B, L, SV, SS, *_ = self.state
+        n, p, used = self.n, self.p, self._used
+        s = used - p
+        raw = how != "centred" or j == 0
+        Qx, xx = rows.products(t, raw)[:used], rows.square(t, raw)
+        VSx = np.append(A @ Qx[:p] + B[:, :s] @ Qx[p:], Qx[p:])  # inner products with V and S
+        length, projections, products = xx, np.zeros(j), VSx  # |v|^2, and v's products with V and S
+        if not raw:
+            V_S = np.block([[L, SV[:s].T], [SV[:s], SS[:s, :s]]])
+            to_m = V_S[:, p:].sum(axis=1) / n
+            mm = to_m[p:].sum() / n
+            length, products = xx - 2 * Qx[p:].sum() / n + mm, VSx - to_m
+            for k in range(j):
+                projections[k] = products[k] / L[k, k]
+                length -= projections[k] * products[k]
+                products = products - projections[k] * V_S[k]
+            if length <= _NOISE * (xx + mm):
+                return 0.0 if xx + mm > 0 else 1.0
+        if not length > 0:
+            return 1.0
+        A[j], B[j] = -projections @ A[:j], -projections @ B[:j]
+        if not raw:
+            B[j, :s] -= 1 / n
+        unit = 1 / np.sqrt(length) if how == "unit" else 1.0
+        A[j, j] = unit
+        rows.put(t, j, raw)
+        L[j], L[:, j], SV[:s, j] = unit * products[:p], unit * products[:p], unit * products[p:]
+        L[j, j] = unit**2 * length
+        self.state.WW[j] = xx
+        self.state.theta[j] = self.state.rho[j] = self.state.err[j] = 0.0
+        return 1.0 if raw else float(length / (xx + mm))
+
+    def _step_on_vectors(self, row: np.ndarray, label: int, rule: Rule, start: Start) -> None:
+        """Run one step of the papers' tables on whole vectors, in O(c d p).
+
+        For the first samples where samples are long: |u|^2 is then so much more than |v| that v_1
+        becomes nearly u, and inner products lose what is left of u.
+        """
+        p, (*_, mean_theta, rho, _, clock), N = self.p, self.state, self.state.N
+        active, V = self._active(), self.vectors()
+        x = row if self.shift is None else row - self.shift
+        self.Q = self.Q.copy()
+        self.Q[:, p + label] += x
+        N[label] += 1
+        clock[:3] = clock[0] + 1, clock[1] + x @ x, 0
+        n, seen = clock[0], N > 0
+        gain = (1 + rule.amnesic) / n if n > 1 + rule.amnesic else 1 / n
+        m = self.sums.sum(axis=0) / n
+        F = np.vstack([self.sums[seen] / N[seen, None] - m, x - m])
+        weight = np.append(rule.between * N[seen] / n**2, rule.total * gain)
+        for j in range(active):
+            v = V[:, j].copy()
+            length = np.linalg.norm(v)
+            Fv = F @ v
+            theta = rule.theta[j]
+            if rule.margin > 0:
+                rho[j] += 2 / n * (n * (weight @ Fv**2) / length**2 - rho[j])
+                theta = max(0.0, -rho[j]) + rule.margin * max(0.0, clock[1] / n - m @ m)
+            mean_theta[j] += (theta - mean_theta[j]) / n
+            shifted = v
+            if rule.deflate:
+                for k in range(j):
+                    shifted = shifted - V[:, k] * (V[:, k] @ v) / (V[:, k] @ V[:, k])
+            V[:, j] = (1 - gain) * v + (weight * Fv / length) @ F + theta / (n * length) * shifted
+            nu = V[:, j] @ V[:, j]
+            if nu > 0:
+                F = F - np.outer(F @ V[:, j], V[:, j]) / nu
+        if active < p:
+            raw = start == "raw" or active == 0
+            v = row if raw else F[-1]
+            if v @ v > (0.0 if raw else _NOISE**2 * (x @ x + m @ m)):
+                V[:, active] = v
+                mean_theta[active] = rho[active] = 0.0
+        self.Q[:, :p] = V
+        self._restart(self._gram())
+
+    # -- limiting rounding ------------------------------------------------------------------
+
+    def _next_rebase(self) -> int:
+        """Return the n at which the basis is renewed next."""
+        due = max(self.p + 1, 2 * self.rebased)
+        return due if due > self.n else self.n + 1
+
+    def _renew(self, asked: int) -> None:
+        """Renew the basis if it is time, or if the last step asked for it."""
+        from narrows.solve.iterations_steps import REBASE
+        from narrows.solve.kernels import LARGEST, TOO_LARGE
+
+        if asked == TOO_LARGE:
+            raise RangeError(
+                f"samples whose squares sum to less than {LARGEST:g}",
+                f"a larger sum up to sample {self.n} of all",
+                None,
+                "Scale the data down.",
+            )
+        if asked == REBASE:
+            self.rebase()
+        elif self.n >= max(self.p + 1, 2 * self.rebased):
+            drift = self.rebase()
+            if drift > _DRIFTED:
+                warn(
+                    f"expected inner products with errors below {_DRIFTED:.0e}, got {drift:.0e} "
+                    f"after {self.n} samples. Scale the features to one size, or use an exact "
+                    "method."
+                )
+
+
+def _kernel(rule: Rule | ILDARule) -> Any:
+    """Return the compiled loop of an iteration, which is imported only when it is needed."""
+    if isinstance(rule, Rule):
+        from narrows.solve.iterations_steps import criterion_steps as steps
+    else:
+        from narrows.solve.iterations_steps import ilda_steps as steps
+    return steps
+
+
+def _work(p: int, s: int) -> tuple[np.ndarray, ...]:
+    """Return room for one step with p components and s sums; the kernel names the arrays."""
+    f = s + 2  # vectors in F: Phi of each sum, u, m
+    shapes = (p + s, s, (f, p + f), (f, p), (p, f), (p, p), p, p, p + f, p + f, f, p + s)
+    return tuple(np.zeros(shape) for shape in shapes)

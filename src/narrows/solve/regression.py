@@ -1,0 +1,714 @@
+"""Diagonal recursive least squares on class indicators: state, reservoir, merging, origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.solve.arrays import wider
+from narrows.solve.regression_rule import (
+    AGREE,
+    FACTOR,
+    HITS,
+    LAST,
+    QB,
+    RECENT,
+    REPLAYS,
+    S2,
+    SEEN,
+    SOFT,
+    WEIGHT,
+    Rule,
+)
+from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
+from narrows.solve.sums import BLOCK, blocks
+from narrows.solve.undo import TouchedRows, Undo
+
+Samples = tuple[sparse.csr_array, sparse.csr_array, np.ndarray]  # X, indicators, weights
+
+FIELDS = {
+    "arena_of": Field("i4", ("a",)),
+    "arena": Field("f4 f8", ("a",), FINITE),
+    "slots": Field("i8", ("m", 5)),
+    "kept": Field("f8", (2, "m"), NOT_NEGATIVE),
+    "use": Field("i8", ("c+2",)),
+    "random": Field("u8", (1,)),
+}
+
+
+def _slots_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    """Return whether the slots in use are places in the arena, each with room of its own."""
+    (used, end), counts = arrays["use"][:2].tolist(), arrays["use"][2:]
+    if not (0 <= used <= sizes["m"] and 0 <= end <= sizes["a"]):
+        return False
+    slots = arrays["slots"][:used]
+    if arrays["slots"][used:].any() or (slots[:, :4] < 0).any() or (slots[:, :4] > end).any():
+        return False
+    start, entries, labels, room, one = slots.T
+    order = np.lexsort((start + room, start))
+    ends, next_start = (start + room)[order], np.append(start[order][1:], end)
+    if (entries + labels > room).any() or (ends > next_start).any():
+        return False
+    features = arrays["arena_of"][_runs(start, entries)]
+    classes = arrays["arena_of"][_runs(start + entries, labels)]
+    if not (between(0, "d").holds(features, sizes) and between(0, "c").holds(classes, sizes)):
+        return False
+    alone = np.full(used, -1)
+    alone[labels == 1] = arrays["arena_of"][(start + entries)[labels == 1]]
+    # the step draws slots until it finds one of the class that it wants to replace
+    return np.array_equal(one, alone) and np.array_equal(
+        counts, np.bincount(one[one >= 0], minlength=sizes["c"])
+    )
+
+
+SLOTS_FIT = Check(
+    "separate slots in the arena, with known features and classes, and matching counts in use",
+    _slots_fit,
+)
+
+
+class Reservoir:
+    """Samples with their labels and weights.
+
+    Parameters
+    ----------
+    size : int
+        The most samples it holds.
+    seed : int
+        Of the choice of samples to hold, and to repeat.
+    dtype : dtype
+        Of the values.
+
+    Attributes
+    ----------
+    arena_of, arena : ndarray
+        The features and values of each sample, one sample after the other, and behind them its
+        labels.
+    slots : ndarray of shape (size, 5)
+        Where each sample starts in the arena, its numbers of features and of labels, its room,
+        and its one class or -1.
+    kept : ndarray of shape (2, size)
+        Weights, as given, and divided by the lazy factor of decay.
+    use : ndarray of shape (n_classes + 2,)
+        Slots in use, arena in use, and how many samples of each class there are.
+    random : ndarray of shape (1,)
+        State of the random numbers.
+    """
+
+    def __init__(self, size: int, seed: int = 0, dtype: Any = np.float64):
+        self.arena_of, self.arena = np.zeros(0, np.int32), np.zeros(0, dtype)
+        self.slots, self.kept = np.zeros((size, 5), np.int64), np.zeros((2, size))
+        self.use = np.zeros(2, np.int64)
+        self.random = np.array([seed], np.uint64)
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def used(self) -> int:
+        """Number of samples held."""
+        return int(self.use[0])
+
+    @property
+    def longest(self) -> int:
+        """The most features of a sample held."""
+        return int(self.slots[: self.used, 1].max(initial=0))
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the compiled step needs."""
+        return self.arena_of, self.arena, self.slots, self.kept, self.use, self.random
+
+    def add_classes(self, more: int) -> None:
+        """Make room for more classes."""
+        self.use = np.pad(self.use, (0, more))
+
+    def promote(self, dtype: Any) -> None:
+        """Hold values in this type from now on."""
+        self.arena = self.arena.astype(dtype)
+
+    def note(self, undo: Undo) -> None:
+        """Let `undo` restore everything as it is now.
+
+        The arena needs no copy: a new sample is always written behind the old ones.
+        """
+        undo.attributes(self)
+        for array in (self.slots, self.kept, self.use, self.random):
+            undo.array(array)
+
+    def make_room(self, entries: int) -> None:
+        """Ensure that the arena has room for so many more numbers.
+
+        If it has not, move the samples close together in a new arena of three times their size.
+        """
+        if not len(self) or self.use[1] + entries <= len(self.arena):
+            return
+        size = self.used
+        lengths = self.slots[:size, 1] + self.slots[:size, 2]
+        ends = np.cumsum(lengths)
+        used = int(lengths.sum())
+        arena_of = np.zeros(3 * used + 2 * entries, np.int32)
+        arena = np.zeros(len(arena_of), self.arena.dtype)
+        # they are close together as long as none has replaced another
+        close = used == self.use[1] and np.array_equal(self.slots[:size, 0], ends - lengths)
+        place = slice(used) if close else _runs(self.slots[:size, 0], lengths)
+        arena_of[:used], arena[:used] = self.arena_of[place], self.arena[place]
+        self.arena_of, self.arena = arena_of, arena
+        self.slots[:size, 0], self.slots[:size, 3] = ends - lengths, lengths
+        self.use[1] = used
+
+    def fill(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+        """Hold these samples; `weight` is of shape (2, n_samples), as `kept`."""
+        size, entries, labels = X.shape[0], np.diff(X.indptr), np.diff(Y.indptr)
+        start = np.append(0, np.cumsum(entries + labels))
+        self.arena_of = np.zeros(start[-1], np.int32)
+        self.arena = np.zeros(start[-1], self.arena.dtype)
+        where, those = _runs(start[:-1], entries), _runs(start[:-1] + entries, labels)
+        self.arena_of[where], self.arena[where] = X.indices, X.data
+        self.arena_of[those], self.arena[those] = Y.indices, 1.0
+        one = np.full(size, -1)
+        one[labels == 1] = Y.indices[Y.indptr[:-1][labels == 1]]
+        self.slots[:size] = np.column_stack([start[:-1], entries, labels, entries + labels, one])
+        self.kept[:, :size] = weight
+        counts = np.bincount(one[one >= 0], minlength=Y.shape[1])
+        self.use = np.concatenate([[size, start[-1]], counts]).astype(np.int64)
+
+    def samples(self, n_features: int, factor: float) -> Samples:
+        """Return the samples, their labels as indicators, and their decayed weights."""
+        size = self.used
+        start, length, labels = self.slots[:size, :3].T
+        where, those = _runs(start, length), _runs(start + length, labels)
+        X = (self.arena[where], self.arena_of[where], np.append(0, np.cumsum(length)))
+        Y = (np.ones(len(those)), self.arena_of[those], np.append(0, np.cumsum(labels)))
+        return (
+            sparse.csr_array(X, shape=(size, n_features)),
+            sparse.csr_array(Y, shape=(size, len(self.use) - 2)),
+            factor * self.kept[1, :size],
+        )
+
+
+def balanced(
+    samples: Sequence[Samples],
+    columns: Sequence[np.ndarray],
+    n_classes: int,
+    reservoirs: Sequence[Reservoir],
+    several: bool,
+) -> tuple[sparse.csr_array, sparse.csr_array, np.ndarray]:
+    """Return of all samples as many as one reservoir holds, the same number of each class.
+
+    Those with the smallest hashes, in the order of these: the result does not depend on the order
+    or the grouping of the reservoirs.
+
+    Parameters
+    ----------
+    samples : sequence of Samples
+        Those of each reservoir.
+    columns : sequence of ndarray
+        The class in the result of each class of a reservoir.
+    n_classes : int
+        Number of classes in the result.
+    reservoirs : sequence of Reservoir
+        Of one size.
+    several : bool
+        Whether samples have several labels; they are not balanced then.
+    """
+    X = sparse.vstack([X for X, _, _ in samples], format="csr")
+    labels = [
+        sparse.csr_array((Y.data, column[Y.indices], Y.indptr), shape=(Y.shape[0], n_classes))
+        for (_, Y, _), column in zip(samples, columns, strict=True)
+    ]
+    Y = sparse.vstack(labels, format="csr")
+    given = np.concatenate([held.kept[0, : held.used] for held in reservoirs])
+    weight = np.vstack([given, np.concatenate([decayed for _, _, decayed in samples])])
+    chosen = np.argsort([_hash(X, i) for i in range(X.shape[0])], kind="stable")
+    if not several:
+        label = Y.indices[chosen]
+        order = np.argsort(label, kind="stable")
+        counts = np.bincount(label, minlength=n_classes)
+        number = np.empty(len(label), np.int64)  # of a sample among those of its class
+        number[order] = np.arange(len(label)) - np.repeat(np.cumsum(counts) - counts, counts)
+        first = np.argsort(number, kind="stable")[: len(reservoirs[0])]
+        chosen = chosen[np.sort(first)]
+    chosen = chosen[: len(reservoirs[0])]
+    return X[chosen], Y[chosen], weight[:, chosen]
+
+
+def _hash(X: sparse.csr_array, i: int) -> int:
+    """Return a number for the entries of row i."""
+    part = slice(X.indptr[i], X.indptr[i + 1])
+    entries = X.indices[part].astype(np.int64), X.data[part].astype(np.float64)
+    found = blake2b(b"".join(array.tobytes() for array in entries), digest_size=7)
+    return int.from_bytes(found.digest(), "little")
+
+
+def _runs(start: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """Return start[0], start[0] + 1, … for length[0] numbers, then those from start[1], …"""
+    ends = np.cumsum(length)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - length), length)
+
+
+FEW = 64  # sparse samples of at most so many features are learned about an origin too
+_OFTEN = 32  # samples, at least, from one move to the next where samples decay
+
+
+class AboutOrigin:
+    """What of a regression depends on its origin; `narrows.solve.rls` describes the attributes."""
+
+    W: np.ndarray
+    Q: np.ndarray
+    b: np.ndarray
+    N: np.ndarray
+    clock: np.ndarray
+    sums: np.ndarray | None
+    origin: np.ndarray | None
+    first: np.ndarray | None
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The decayed mean of all samples, of shape (n_features,), where there is an origin."""
+        assert self.origin is not None
+        assert self.first is not None
+        return self.origin + self.clock[FACTOR] * self.first[1] / self.clock[WEIGHT]
+
+    def move(self, origin: np.ndarray | None) -> None:
+        """Measure samples from another origin; outputs stay the same.
+
+        Nothing is changed in place.
+        """
+        if self.origin is None:
+            return
+        new = np.zeros_like(self.Q) if origin is None else origin
+        delta, clock, first = new - self.origin, self.clock.copy(), self.first
+        factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
+        assert first is not None
+        # not by BLAS, whose last digits depend on where arrays are in memory
+        self.b = self.b + (delta[:, None] * self.W).sum(axis=0)
+        self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
+        if weight > 0:
+            clock[S2] = max(clock[S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
+        if self.sums is not None:
+            self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
+        self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
+        self.origin, self.clock = origin, clock
+
+    def place(self, X: Any, weight: np.ndarray) -> None:
+        """Take the first sample for the origin, if it is dense or has few features."""
+        if self.clock[SEEN] or not weight.any():
+            return
+        if isinstance(X, np.ndarray) or X.shape[1] <= FEW:
+            sample = X[[int((weight > 0).argmax())]]
+            sample = sample.toarray() if sparse.issparse(sample) else sample
+            self.origin, self.first = sample[0].astype(np.float64), np.zeros((2, X.shape[1]))
+
+    def until_moved(self, weight: np.ndarray, rule: Rule) -> Iterator[tuple[slice, bool]]:
+        """Yield successive samples, and whether the origin moves after them.
+
+        It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
+        """
+        number = int(self.clock[SEEN]) + np.cumsum(weight > 0)
+        if self.origin is None:
+            yield slice(0, len(weight)), False
+            return
+        at = number & (number - 1) == 0
+        if rule.keep < 1:
+            at |= number % max(_OFTEN, int(np.ceil(np.log(0.5) / np.log(rule.keep) - 1e-6))) == 0
+        ends = np.flatnonzero(at & (weight > 0)) + 1
+        done = 0
+        for end in ends.tolist():
+            yield slice(done, end), True
+            done = end
+        if done < len(weight):
+            yield slice(done, len(weight)), False
+
+
+WINDOW = 1_000  # samples of the moving score
+_EPS = np.finfo(np.float64).eps
+_FULL = 0.1  # of the entries: from this density on products are made by dense blocks
+_PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
+
+
+_SCHEMA = {
+    "W": Field("f4 f8", ("d", "c"), FINITE),
+    "Q": Field("f8", ("d",), NOT_NEGATIVE),
+    "b": Field("f8", ("c",), FINITE),
+    "N": Field("f8", (2, "c"), NOT_NEGATIVE),
+    "clock": Field("f8", (10,), FINITE),
+    "window": Field("u1", (WINDOW,), between(0, 1)),
+    # 0.1.0 had none of these
+    "origin": Field("f8", ("d",), between(-1e100, 1e100), optional=True),
+    "first": Field("f8", (2, "d"), FINITE, optional=True),
+    "sums": Field("f8", ("d", "c"), FINITE, optional=True),
+    **FIELDS,
+}
+
+
+def _clock_fits(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    clock = arrays["clock"]
+    whole = WHOLE.holds(clock[[HITS, SEEN, REPLAYS, RECENT]], sizes)
+    return whole and 0 < clock[FACTOR] <= 1 and min(clock[QB], clock[WEIGHT], clock[S2]) >= 0
+
+
+_RULES = (
+    Check(
+        "an arena of the type of W", lambda arrays, _: arrays["arena"].dtype == arrays["W"].dtype
+    ),
+    Check("a clock of integers and a factor from 0 to 1", _clock_fits),
+    Check(
+        "first moments about an origin",
+        lambda arrays, _: ("origin" in arrays) == ("first" in arrays),
+    ),
+    SLOTS_FIT,
+)
+
+
+class DiagonalRLS(AboutOrigin):
+    """The regression of class indicators on samples, one step a sample.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features.
+    reservoir : int
+        Number of samples that are held.
+    seed : int
+        Of the choice of samples to hold and to repeat.
+    dtype : dtype
+        Of W and the samples held: float32 or float64.
+
+    Attributes
+    ----------
+    W : ndarray of shape (n_features, n_classes)
+        One column a class, in order of arrival.
+    b : ndarray of shape (n_classes,)
+        The bias.
+    N : ndarray of shape (2, n_classes)
+        The weight and the number of samples of each class; both decay.
+    Q : ndarray of shape (n_features,)
+        The energy of each feature, to be multiplied by ``clock[FACTOR]``.
+    clock : ndarray
+        Single numbers: qb, n, s2, the lazy factor, the agreement of labels with the ones before,
+        the last label, samples predicted correctly, samples predicted, samples repeated, and
+        samples predicted since the window started.
+    sums : ndarray of shape (n_features, n_classes) or None
+        The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample counts for
+        each of its labels. None without a reservoir, and from a file of version 0.1.0.
+    origin : ndarray of shape (n_features,) or None
+        What is subtracted from samples; Q, b, s2 and all sums are about it. None for 0.
+    first : ndarray of shape (2, n_features) or None
+        The sums of w h x, with w h as in Q, and of w x, to be multiplied by ``clock[FACTOR]``.
+        None without an origin.
+    reservoir : Reservoir
+        The samples held.
+    """
+
+    def __init__(self, n_features: int, reservoir: int, seed: int = 0, dtype: Any = np.float64):
+        self.W = np.zeros((n_features, 0), dtype)
+        self.Q = np.zeros(n_features)
+        self.b, self.N = np.zeros(0), np.zeros((2, 0))
+        self.clock = np.zeros(10)
+        self.clock[FACTOR], self.clock[LAST] = 1.0, -1.0
+        self.window = np.zeros(WINDOW, np.uint8)
+        self.sums = np.zeros((n_features, 0)) if reservoir else None
+        self.origin: np.ndarray | None = None
+        self.first: np.ndarray | None = None
+        self.reservoir = Reservoir(reservoir, seed, dtype)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return everything as named arrays, for `from_arrays`; no bit changes."""
+        arrays = {**vars(self), **vars(self.reservoir)}
+        del arrays["reservoir"]
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> DiagonalRLS:
+        """Return what `to_arrays` described."""
+        checked(arrays, _SCHEMA, _RULES)
+        new = cls(0, 0)
+        new.origin = new.first = new.sums = None
+        for part in (new, new.reservoir):
+            names = vars(part).keys() & arrays.keys()
+            vars(part).update({name: np.array(arrays[name]) for name in names})
+        return new
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.Q)
+
+    @property
+    def energy(self) -> np.ndarray:
+        """The decayed Q, of shape (n_features,)."""
+        return self.clock[FACTOR] * self.Q
+
+    def add_classes(self, more: int) -> None:
+        """Append classes, whose targets and outputs so far were 0."""
+        self.W = wider(self.W, more)
+        self.b, self.N = np.pad(self.b, (0, more)), np.pad(self.N, ((0, 0), (0, more)))
+        if self.sums is not None:
+            self.sums = wider(self.sums, more)
+        self.reservoir.add_classes(more)
+
+    def widen(self, n_features: int) -> None:
+        """Append features that were 0 in every sample so far."""
+        if n_features > FEW:
+            self.move(None)
+        more = n_features - len(self.Q)
+        self.W, self.Q = np.pad(self.W, ((0, more), (0, 0))), np.pad(self.Q, (0, more))
+        if self.sums is not None:
+            self.sums = np.pad(self.sums, ((0, more), (0, 0)))
+        if self.origin is not None and self.first is not None:
+            self.origin, self.first = (
+                np.pad(self.origin, (0, more)),
+                np.pad(self.first, ((0, 0), (0, more))),
+            )
+
+    def promote(self, dtype: Any) -> None:
+        """Hold numbers in this type from now on."""
+        self.W = self.W.astype(dtype)
+        self.reservoir.promote(dtype)
+
+    @property
+    def score(self) -> float:
+        """The share of samples whose class was predicted before they were learned."""
+        return float(self.clock[HITS] / self.clock[SEEN]) if self.clock[SEEN] else float("nan")
+
+    @property
+    def score_of_window(self) -> float:
+        """The same over the last samples."""
+        window = self.window[: int(self.clock[RECENT])]
+        return float(window.mean()) if len(window) else float("nan")
+
+    # -- learning ---------------------------------------------------------------------------
+
+    def note(self, undo: Undo) -> None:
+        """Let `undo` restore everything as it is now; `learn` notes W, Q and the class sums."""
+        undo.attributes(self)
+        for array in (self.b, self.N, self.clock, self.window, self.first):
+            if array is not None:
+                undo.array(array)
+        self.reservoir.note(undo)
+
+    def learn(
+        self,
+        X: Any,
+        targets: tuple[np.ndarray, np.ndarray, np.ndarray],
+        rule: Rule,
+        reduced: np.ndarray | None = None,
+        undo: Undo | None = None,
+        hits: np.ndarray | None = None,
+    ) -> None:
+        """Run one step for each sample, in order.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+            Finite, its squares too; a sparse one without duplicate entries.
+        targets : (ndarray of shape (n_samples + 1,), ndarray, ndarray of shape (n_samples,))
+            Where the labels of each sample start in the second; labels, numbered by order of
+            arrival; and weights.
+        rule : Rule
+            How to learn.
+        reduced : ndarray of shape (n_samples, n_classes), optional
+            x(i) W(i), with W as it is after sample i, is added to row i.
+        undo : Undo, optional
+            Restores W, Q and the sums; `note` covers the rest.
+        hits : ndarray of shape (n_samples,) and type uint8, optional
+            Set to 1 where the class was predicted before the sample was learned, else to 0; 0 for
+            samples of weight 0.
+
+        Notes
+        -----
+        **Cost** per sample: 2 nnz c operations, twice that if a sample is repeated after it.
+        """
+        starts, labels, weight = targets
+        if self.origin is None:
+            self.place(X, weight)
+        if self.origin is not None and undo is not None:  # every sample changes all features
+            undo.array(self.W)
+            self.Q = self.Q.copy()
+            self.sums = None if self.sums is None else self.sums.copy()
+            undo = None  # and what moves is replaced
+        for rows, moves in self.until_moved(weight, rule):
+            ends = slice(rows.start, rows.stop + 1)
+            mine = starts[ends], labels, weight[rows]
+            out, hit = (None if each is None else each[rows] for each in (reduced, hits))
+            whole = rows.stop - rows.start == len(weight)
+            self._learn(X if whole else X[rows], mine, rule, out, undo, hit)
+            if moves:
+                self.move(self.mean)
+
+    def _learn(
+        self,
+        X: Any,
+        targets: tuple[np.ndarray, np.ndarray, np.ndarray],
+        rule: Rule,
+        reduced: np.ndarray | None,
+        undo: Undo | None,
+        hits: np.ndarray | None,
+    ) -> None:
+        """Learn samples about the present origin."""
+        from narrows.solve.regression_steps import SMALLEST_FACTOR, rls_steps
+
+        starts, labels, weight = targets
+        # few types, those of the reservoir, so that little is compiled
+        starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
+        if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
+            self.Q = self.Q.copy()  # all of it will change
+            self.sums = None if self.sums is None else self.sums.copy()
+        dense = isinstance(X, np.ndarray) or self.origin is not None
+        lengths = np.full(len(weight), X.shape[1]) if dense else np.diff(X.indptr)
+        entries = int(lengths.max(initial=0))
+        longest = max(self.reservoir.longest, entries)
+        origin, about = (np.zeros(0), 0) if self.origin is None else (self.origin, longest)
+        c, centred = len(self.b), np.zeros(about, self.W.dtype)
+        work = np.zeros(c), np.zeros(c), np.zeros(longest), origin, centred
+        touched = TouchedRows(self.W, self.Q, longest, undo)
+        touched.make_room(2 * int(lengths.sum()))
+        new = min(len(weight), len(self.reservoir) - self.reservoir.used)  # which will all be held
+        room = int(lengths[:new].sum() + starts[new] - starts[0])
+        self.reservoir.make_room(min(3 * room // 2, _PRODUCTS))
+        if self.sums is not None and undo is not None:
+            self.sums = touched.noted(self.sums, int(lengths @ np.diff(starts)))
+        sums = np.zeros((0, 0)) if self.sums is None else self.sums
+        first = np.zeros((2, 0)) if self.first is None else self.first
+        model = self.W, self.b, self.Q, self.N, self.clock, sums, first
+        all_rows = None if dense else self._arrays(X)
+        for part in self._parts(X):
+            ends = slice(part.start, part.stop + 1)
+            if all_rows is None:
+                rows = self._arrays(self._whole(X[part]))
+            else:
+                rows = all_rows[0][ends], *all_rows[1:]
+            mine = starts[ends], labels, weight[part]
+            out = np.zeros((0, 0)) if reduced is None else reduced[part]
+            right = np.zeros(0, np.uint8) if hits is None else hits[part]
+            done = 0
+            while done < part.stop - part.start:
+                done = rls_steps(
+                    done, rows, mine, rule, model, self.reservoir.arrays, self.window, work,
+                    touched.arrays, out, right,
+                )  # fmt: skip
+                if done < part.stop - part.start:  # it stopped for want of room
+                    entries = int(rows[0][done + 1] - rows[0][done])
+                    self.reservoir.make_room(entries + int(mine[0][done + 1] - mine[0][done]))
+                    touched.make_room(entries)
+
+    def _whole(self, X: Any) -> sparse.csr_array:
+        """Return dense samples as sparse ones; with zeros, where these are not 0 when centred."""
+        if self.origin is None:
+            return sparse.csr_array(X)
+        X = X.toarray() if sparse.issparse(X) else X
+        n, d = X.shape
+        return sparse.csr_array(
+            (X.ravel(), np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)), (n, d)
+        )
+
+    def _arrays(self, X: sparse.csr_array) -> tuple[np.ndarray, ...]:
+        """Return CSR parts in the types of the reservoir."""
+        return (
+            X.indptr.astype(np.int64, copy=False),
+            X.indices.astype(np.int32, copy=False),
+            X.data.astype(self.W.dtype, copy=False),
+        )
+
+    def _parts(self, X: Any) -> list[slice]:
+        """Return samples to learn in one call; dense ones are made sparse part by part."""
+        n, is_dense = X.shape[0], isinstance(X, np.ndarray) or self.origin is not None
+        entries = (X.shape[1] if is_dense else X.nnz / max(1, n)) or 1
+        size = int(min(BLOCK, _PRODUCTS // max(1, len(self.b))) // entries)
+        return list(blocks(n, max(1, size)))
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def samples(self) -> Samples:
+        """Return the samples held, about the origin, their indicators, and decayed weights."""
+        X, Y, weight = self.reservoir.samples(self.n_features, float(self.clock[FACTOR]))
+        if self.origin is not None:
+            X = sparse.csr_array(self._whole(X.toarray() - self.origin))
+        return X, Y, weight
+
+
+def merged(
+    parts: Sequence[DiagonalRLS], columns: Sequence[np.ndarray], n_classes: int, rule: Rule
+) -> DiagonalRLS:
+    """Return several regressions as one: the natural parameters (s2 + Q) W add up, as Q does.
+
+    Where there are origins, Q and b stay about the mean of each part, so that the order and the
+    grouping of parts do not matter.
+
+    Parameters
+    ----------
+    parts : sequence of DiagonalRLS
+        With the same features and size of the reservoir.
+    columns : sequence of ndarray
+        The column in the result of each column of W of a part.
+    n_classes : int
+        Number of classes in the result.
+    rule : Rule
+        That of all parts.
+    """
+    first, least = parts[0], SOFT if rule.softmax else 1.0
+    parts, origin = _about_means(parts)
+    dtype = np.result_type(*(part.W.dtype for part in parts))
+    clocks = np.array([part.clock for part in parts])
+    n = clocks[:, WEIGHT].sum()
+    seen = clocks[:, [HITS, SEEN, REPLAYS]].sum(axis=0)
+    new = DiagonalRLS(first.n_features, len(first.reservoir), int(seen[1]), dtype)
+    new.add_classes(n_classes)
+    share = clocks[:, WEIGHT] / n if n else np.zeros(len(parts))
+    clock = new.clock
+    clock[QB] = clocks[:, FACTOR] @ clocks[:, QB]
+    clock[[WEIGHT, S2, AGREE]] = n, share @ clocks[:, S2], share @ clocks[:, AGREE]
+    clock[[HITS, SEEN, REPLAYS]] = seen
+    Q = np.sum([part.energy for part in parts], axis=0)
+    W = np.zeros((len(Q), n_classes))
+    for part, column in zip(parts, columns, strict=True):
+        own = least * part.clock[S2] + part.energy
+        W[:, column] += own[:, None] * part.W
+        new.b[column] += (least + part.clock[FACTOR] * part.clock[QB]) * part.b
+        new.N[:, column] += part.N
+    energy = least * clock[S2] + Q
+    np.divide(W, energy[:, None], out=W, where=energy[:, None] > 0)
+    new.b /= least + clock[QB]
+    new.W, new.Q = W.astype(dtype), Q
+    new.sums = None
+    if origin is not None:
+        new.origin, new.first = origin, np.zeros((2, len(Q)))
+        for part in parts:
+            if part.first is not None:
+                new.first += part.clock[FACTOR] * part.first
+    if all(part.sums is not None for part in parts):
+        new.sums = np.zeros(W.shape)
+        for part, column in zip(parts, columns, strict=True):
+            new.sums[:, column] += part.clock[FACTOR] * part.sums
+            if origin is not None and part.origin is not None:
+                new.sums[:, column] += (part.origin - origin)[:, None] * part.N[0]
+    if len(first.reservoir):
+        stores = [part.reservoir for part in parts]
+        samples = [
+            part.reservoir.samples(first.n_features, float(part.clock[FACTOR])) for part in parts
+        ]
+        new.reservoir.fill(*balanced(samples, columns, n_classes, stores, rule.several))
+    return new
+
+
+def _about_means(parts: Sequence[DiagonalRLS]) -> tuple[list[DiagonalRLS], np.ndarray | None]:
+    """Return parts, each about its own mean, and the mean of all samples; copies.
+
+    All are about 0, and the mean is None, where one of them is.
+    """
+    parts = [copy(part) for part in parts]
+    seen = [part for part in parts if part.clock[SEEN]]
+    together = bool(seen) and all(part.origin is not None for part in seen)
+    for part in seen:
+        part.move(part.mean if together else None)
+    if not together:
+        return parts, None
+    share = np.array([part.clock[WEIGHT] for part in seen])
+    means = np.array([part.origin for part in seen])
+    return parts, (share[:, None] / share.sum() * means).sum(axis=0)

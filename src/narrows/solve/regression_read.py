@@ -1,0 +1,460 @@
+"""The samples that a diagonal regression holds, and what they stand for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.linalg import lapack
+from scipy.special import softmax
+
+from narrows.solve.held_out import SURE, calibrated
+from narrows.solve.regression import DiagonalRLS
+from narrows.solve.regression_rule import (
+    FACTOR,
+    MEMORY,
+    QB,
+    RECENT,
+    REPLAYS,
+    S2,
+    SEEN,
+    SOFT,
+    SUSPICIOUS,
+    WEIGHT,
+)
+from narrows.solve.sums import blocks
+
+_FULL = 0.1  # of the entries: from this density on products are made by dense blocks
+
+
+class Held(NamedTuple):
+    """The samples held.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Dense where sparse would be slower.
+    targets : ndarray of shape (n_samples, n_classes)
+        Indicators of their labels.
+    code : ndarray
+        With one label per sample, its number.
+    weight, stands : ndarray of shape (n_samples,)
+        Their decayed weights, and those of all samples that each stands for.
+    """
+
+    X: Any
+    targets: np.ndarray
+    code: np.ndarray
+    weight: np.ndarray
+    stands: np.ndarray
+
+
+def n_held(core: DiagonalRLS) -> int:
+    """Return the number of samples held that have weight; others decayed to nothing."""
+    return int(np.count_nonzero(core.reservoir.kept[1, : core.reservoir.used] * core.clock[FACTOR]))
+
+
+def held_samples(core: DiagonalRLS, several: bool = False) -> Held:
+    """Return the samples held; those of a class stand for all of it, or each for as many."""
+    X, Y, weight = core.samples()
+    if not weight.all():  # they decayed to nothing
+        X, Y, weight = X[weight > 0], Y[weight > 0], weight[weight > 0]
+    X = X.astype(np.float64)
+    if X.nnz > _FULL * X.shape[0] * X.shape[1]:
+        X = X.toarray()
+    if several:
+        stands = weight * (core.clock[WEIGHT] / weight.sum())
+    else:
+        held = np.bincount(Y.indices, weight, len(core.b))
+        stands = weight * (core.N[0] / np.where(held > 0, held, 1.0))[Y.indices]
+    return Held(X, Y.toarray(), Y.indices, weight, np.maximum(stands, weight))
+
+
+_ODD = 0.05  # of the samples: if more were repeated, or learned by other parts, solve again
+_MOST = 0.9  # no order is bad by chance beyond this share
+_DIRECTIONS = 100  # of each kind, in all bands
+_SHRUNK = 0.2  # of the scatter within classes: the part of which only the diagonal is kept
+_FEATURES = 4096  # whose directions are made at a time
+_SAME = 1e-9  # energies that differ by less, relatively, count as equal
+_EPS = np.finfo(np.float64).eps
+_DEPENDENT = 1e-8  # eigenvalues below this share of the largest: the directions depend
+
+
+def is_odd(core: DiagonalRLS) -> bool:
+    """Return whether the steps saw samples in a bad order, or in parts that were merged.
+
+    If samples repeated, and samples learned before the last merge, are more than 5 % of all beyond
+    what is repeated by chance: kappa is about normal, with variance chance / (100 (1 - chance)).
+    Merging does not count where there are no more features than directions to solve in: W is then
+    as good as merged.
+    """
+    clock = core.clock
+    seen, odd = clock[SEEN], clock[REPLAYS]
+    if core.n_features > 2 * _DIRECTIONS:
+        odd += clock[SEEN] - clock[RECENT]
+    if core.sums is None or not n_held(core) or not clock[S2] > 0:
+        return False
+    share = core.N[1] / max(core.N[1].sum(), 1e-300)
+    chance = float(share @ share)
+    if chance >= 1 - 1e-12:
+        return False
+    spread = np.sqrt(chance / (MEMORY * (1 - chance)))
+    by_chance = spread * np.exp(-0.5 * (SUSPICIOUS / spread) ** 2) / np.sqrt(2 * np.pi)
+    return bool(odd > min(_ODD + 2 * by_chance, _MOST) * (seen + MEMORY))
+
+
+def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return W and b, solved for once more in the span of W and of the class means.
+
+    And by how much the outputs of each sample held change if S_w, below, is estimated without it.
+
+    ::
+
+        minimise sum_i w_i |t_i - x_i W|^2 + s2 |W|^2,    W = B U,
+        b = sum_i w_i (t_i - x_i W) / n
+
+    over U. The columns of B are those of W and the class means, each cut into bands: features are
+    sorted by energy, and each band has the same share of it. With the class means m_j that is
+
+        (C + s2 B'B) U = B' sums,    C = B' (sum_j N_j m_j m_j' + S_w) B.
+
+    Everything but S_w is exact. S_w is estimated from the samples held, as the scatter about the
+    exact class means, each by the weight of those that it stands for, and shrunk by 0.2 towards its
+    diagonal, Q - sum_j N_j m_j^2, which is exact. As in the steps it is W that predicts as far as
+    it can, and b what is left: then cosines of reduced samples mean something.
+
+    Notes
+    -----
+    **Cost**: O(d c^2 + m nnz c + k^3) for m samples held and k directions, at most 200 or twice the
+    number of classes. No array larger than W is made beside it.
+    """
+    assert core.sums is not None
+    held, sums = held_samples(core), core.sums
+    X = held.X.tocsc() if sparse.issparse(held.X) else held.X
+    N = core.N[0]
+    n, live = float(N.sum()), np.flatnonzero(N > 0)
+    unit = float(np.sqrt(core.clock[S2]))  # of length, so that no power of it overflows
+    factor, X = float(core.clock[FACTOR]) / unit, X * (1 / unit)
+
+    def means(those: np.ndarray) -> np.ndarray:
+        return factor * sums[those][:, live] / N[live]
+
+    def directions(those: np.ndarray, M: np.ndarray) -> np.ndarray:
+        return np.hstack([unit * core.W[those][:, live].astype(np.float64), M])
+
+    found = []
+    scatter, places, columns = [], [], []  # of each band
+    for band in _bands(core.energy, max(1, round(_DIRECTIONS / len(live)))):
+        G = np.zeros((2 * len(live), 2 * len(live)))
+        D, Z, P = np.zeros_like(G), np.zeros((X.shape[0], len(G))), np.zeros((len(live), len(G)))
+        for part in blocks(len(band), _FEATURES):
+            those = band[part]
+            M = means(those)
+            B = directions(those, M)
+            V = np.maximum(core.energy[those] / unit / unit - (M**2) @ N[live], 0.0)
+            G += B.T @ B
+            D += (B.T * V) @ B
+            Z += X[:, those] @ B
+            P += M.T @ B
+        T = _whitened(G)
+        found.append((band, T))
+        scatter.append(T.T @ D @ T)
+        places.append(Z @ T)
+        columns.append(P @ T)
+    if not found:
+        return core.W, core.b, np.zeros_like(held.targets)
+    P, root = np.hstack(columns), np.sqrt(held.stands)[:, None]
+    F = root * (np.hstack(places) - P[np.searchsorted(live, held.code)])
+    m = (N[live] / n) @ P
+    C = (1 - _SHRUNK) * (F.T @ F) + _SHRUNK * linalg.block_diag(*scatter) + (P.T * N[live]) @ P
+    C[np.diag_indices_from(C)] += 1.0 + len(C) * _EPS * C.diagonal().max()  # s2, and rounding
+    solved = linalg.cho_solve(
+        linalg.cho_factor(C, overwrite_a=True), np.hstack([P.T * N[live], F.T])
+    )
+    U, CF = solved[:, : len(live)], solved[:, len(live) :]
+    own = (1 - _SHRUNK) * np.einsum("ij,ji->i", F, CF)
+    code = np.searchsorted(live, held.code)
+    across = (F / root + P[code] - m) * CF.T
+    shift = np.zeros((len(F), len(N)))
+    shift[:, live] = (1 - _SHRUNK) * (across.sum(axis=1) / (1 - own))[:, None] * (F @ U)
+    W, b, first = np.zeros_like(core.W), np.zeros(len(N)), 0
+    b[live] = N[live] / n - m @ U
+    for band, T in found:
+        TU = T @ U[first : first + T.shape[1]]
+        first += T.shape[1]
+        for part in blocks(len(band), _FEATURES):
+            those = band[part]
+            W[those[:, None], live] = directions(those, means(those)) @ TU / unit
+    return W, b, shift
+
+
+def _bands(energy: np.ndarray, count: int) -> list[np.ndarray]:
+    """Return features in bands of about the same energy, those of the same energy in the same."""
+    order = np.argsort(-energy, kind="stable")
+    order = order[energy[order] > 0]
+    if not len(order):
+        return []
+    sizes = energy[order]
+    new = np.append(True, sizes[1:] < sizes[:-1] * (1 - _SAME))
+    total = np.cumsum(sizes)
+    before = (total - sizes)[new][np.cumsum(new) - 1]
+    band = np.minimum(np.floor(before / total[-1] * count + _SAME), count - 1)
+    return [np.sort(order[band == k]) for k in np.unique(band)]
+
+
+def _whitened(G: np.ndarray) -> np.ndarray:
+    """Return T with T'GT = I; directions that depend on the others are dropped."""
+    size = np.sqrt(G.diagonal())
+    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+    L, V = linalg.eigh(scale[:, None] * G * scale)
+    kept = L > _DEPENDENT * max(L[-1], 0.0)
+    T: np.ndarray = scale[:, None] * V[:, kept] / np.sqrt(L[kept])
+    return T
+
+
+UNIT = 0.1  # the temperature of the outputs of squared loss, if there is nothing to judge by
+_SPREAD = (10.0, 1.0)  # of the polish: how firmly it is held to the W of the steps
+_ENOUGH = 50  # samples held for a polish
+_FEW = 10  # times as many samples held as features: then directions are polished too
+_BLOCK = 256  # samples held, whose inner products with all are made at a time
+_LEAST = 0.01  # of a residual that a sample has left, at least
+_FAINT = 1e-6  # the least weight of a sample by softmax
+_EPS_RLS_READ = np.finfo(np.float64).eps
+
+
+class Model(NamedTuple):
+    """A classifier: the class of the largest xW + b, and what divides that for probabilities."""
+
+    W: np.ndarray
+    b: np.ndarray
+    temperature: float
+
+
+class Reading:
+    """What is read from a regression.
+
+    Parameters
+    ----------
+    core : DiagonalRLS
+        It must not change before `model` is first asked for.
+    several : bool, default=False
+        Whether samples have several labels, or none.
+    softmax : bool, default=False
+        Whether outputs are logarithms of probabilities, as the steps learned them.
+    polish : bool, default=True
+        Whether the samples held improve W: after a bad order or a merge, and for the classifier.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (n_features, n_classes)
+        One for each class.
+    model : Model
+        The classifier. O(m^3 + m^2 nnz) for m samples held.
+    rule : tuple of ndarray
+        Its W and b: O(1) without polish.
+
+    Notes
+    -----
+    **Memory**: two arrays of shape (m, m), and one of the shape of W.
+    """
+
+    def __init__(
+        self, core: DiagonalRLS, several: bool = False, softmax: bool = False, polish: bool = True
+    ):
+        self.core, self.several, self.softmax = core, several, softmax
+        held = n_held(core)
+        self.polish = polish and not softmax and held >= _ENOUGH and core.clock[S2] > 0
+        self._W, self._b = core.W, core.b
+        self._shift: np.ndarray | float = 0.0
+        if polish and not (several or softmax) and is_odd(core):
+            self._W, self._b, self._shift = resolved(core)
+            self.directions = self._W
+        elif self.polish and _FEW * (core.n_features + 1) <= held:
+            self.directions = fitted_once_more(core, held_samples(core, several))
+        else:
+            self.directions = self._W
+
+    @property
+    def rule(self) -> tuple[np.ndarray, np.ndarray]:
+        """W and b of the classifier; without polish they need none of the samples held."""
+        return (self.model.W, self.model.b) if self.polish else (self._W, self._b)
+
+    @cached_property
+    def model(self) -> Model:
+        """The classifier."""
+        core, unit = self.core, 1.0 if self.softmax else UNIT
+        if not n_held(core) or not core.clock[S2] > 0:
+            return Model(self._W, self._b, unit)
+        held = held_samples(core, self.several)
+        outputs = held.X @ self._W + self._b
+        if self.softmax:
+            outputs = _without_each(core, held, outputs)
+            return Model(self._W, self._b, _temperature(held, outputs, core, self.several, unit))
+        left = _left_by_steps(core, held, 1.0, held.stands)
+        W, b, residuals = self._W, self._b, held.targets - outputs
+        honest = residuals / left.diagonal()[:, None]
+        if self.polish:
+            W, b, honest = polished(core, held, left, (W, b), residuals, self._shift)
+        outputs = held.targets - honest + self._shift
+        return Model(W, b, _temperature(held, outputs, core, self.several, unit))
+
+
+# -- outputs without a sample ---------------------------------------------------------------
+
+
+def _inner(X: Any, L: np.ndarray, L_b: float, root: np.ndarray) -> np.ndarray:
+    """Return inner products of samples, a 1 appended, in the metric 1 / L, times roots."""
+    K = np.empty((X.shape[0], X.shape[0]))
+    for rows in blocks(X.shape[0], _BLOCK):
+        part = (X[rows] / L) @ X.T
+        K[rows] = part.toarray() if sparse.issparse(part) else part
+    K += 1 / L_b
+    K *= root[:, None]
+    K *= root
+    return K
+
+
+def _inverse(K: np.ndarray, mu: float) -> np.ndarray:
+    """Return (K + mu I)^-1; K is overwritten."""
+    K[np.diag_indices_from(K)] += mu
+    factor, _ = lapack.dpotrf(K.T, lower=0, overwrite_a=1, clean=0)
+    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+    inverse = inverse.T  # its lower triangle, in rows
+    for rows in blocks(len(inverse), _BLOCK):
+        inverse[: rows.start, rows] = inverse[rows, : rows.start].T
+        square = inverse[rows, rows]
+        square[:] = np.tril(square) + np.tril(square, -1).T
+    return inverse
+
+
+def _left_by_steps(core: DiagonalRLS, held: Held, least: float, stands: np.ndarray) -> np.ndarray:
+    """Return I - S of the steps, times the roots of weights from the left, divided from the right.
+
+    `stands` weighs the samples, and `least` the prior. Of a sample that stands for others, the
+    others are not left out. So its diagonal entry is 1 / (1 + w a), a = x'(L + C)^-1 x without it.
+    """
+    L = least * core.clock[S2] + core.energy
+    L_b = least + core.clock[FACTOR] * core.clock[QB]
+    left = _inverse(_inner(held.X, L, L_b, np.sqrt(stands)), 1.0)
+    alone = held.weight / held.stands
+    diagonal = 1 / (1 + alone * (1 / left.diagonal() - 1))
+    root = np.sqrt(alone)
+    left *= root[:, None]
+    left *= root
+    left[np.diag_indices_from(left)] = diagonal
+    return left
+
+
+def _without_each(core: DiagonalRLS, held: Held, outputs: np.ndarray) -> np.ndarray:
+    """Return the outputs of softmax for samples that are left out, about.
+
+    With h = |e|^2 / 10, by which the steps weigh a sample, its outputs change by a e / (1 + h a).
+    """
+    live = core.N[0] > 0
+    e = held.targets.copy()
+    e[:, live] -= softmax(outputs[:, live], axis=1)
+    h = np.maximum(SOFT * np.sum(e**2, axis=1), _FAINT)
+    left = _left_by_steps(core, held, SOFT, held.stands * h).diagonal()
+    without: np.ndarray = outputs - ((1 - left) / h)[:, None] * e
+    return without
+
+
+# -- the classifier -------------------------------------------------------------------------
+
+
+def _prior(core: DiagonalRLS, held: Held) -> tuple[np.ndarray, float]:
+    """Return L = s2 + (1 - share) Q, and that of the bias."""
+    rest = 1 - min(1.0, held.weight.sum() / core.clock[WEIGHT])
+    L = core.clock[S2] + rest * core.energy
+    return L, float(1 + rest * core.clock[FACTOR] * core.clock[QB])
+
+
+def fitted_once_more(core: DiagonalRLS, held: Held) -> np.ndarray:
+    """Return W of the problem of `polished` with mu = 1, solved in the features. O(m d^2 + d^3)."""
+    L, L_b = _prior(core, held)
+    X = held.X.toarray() if sparse.issparse(held.X) else held.X
+    X, weight = np.column_stack([X, np.ones(len(X))]), held.weight[:, None]
+    E = held.targets - (X[:, :-1] @ core.W + core.b)
+    A = X.T @ (weight * X)
+    A[np.diag_indices_from(A)] += np.append(L, L_b)
+    D = linalg.solve(A, X.T @ (weight * E), assume_a="pos")
+    W: np.ndarray = (core.W + D[:-1]).astype(core.W.dtype, copy=False)
+    return W
+
+
+def polished(
+    core: DiagonalRLS,
+    held: Held,
+    left: np.ndarray,
+    start: tuple[np.ndarray, np.ndarray],
+    residuals: np.ndarray,
+    shift: np.ndarray | float = 0.0,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return W and b, fitted once more to the samples held, and the residuals without each.
+
+    ::
+
+        minimise |E - X D|^2 + mu D' diag(L) D
+
+    with E the residuals of the samples X, a 1 appended for the bias, each by its decayed weight,
+    and L = s2 + (1 - share) Q, where share is that of all weight that X has. mu is 10, or 1 if that
+    does better for samples that are left out; if 10 does no better than D = 0, W is returned as it
+    is.
+
+    Parameters
+    ----------
+    core : DiagonalRLS
+        The regression.
+    held : Held
+        Its samples.
+    left : ndarray of shape (n_samples, n_samples)
+        I - S of the steps.
+    start : (ndarray, ndarray)
+        W and b, to which D is added.
+    residuals : ndarray of shape (n_samples, n_classes)
+        Of the samples.
+    shift : ndarray of shape (n_samples, n_classes), optional
+        By how much more their outputs change without them.
+
+    Notes
+    -----
+    **Cost**: O(m^3 + m nnz) for m samples.
+    """
+    (W, b), root = start, np.sqrt(held.weight)
+    L, L_b = _prior(core, held)
+    E = root[:, None] * residuals
+    K = _inner(held.X, L, L_b, root)
+    rounding = 4 * len(K) * _EPS_RLS_READ * float(K.diagonal().max())
+    honest = residuals / left.diagonal()[:, None]
+    best, dual = float(held.stands @ np.sum((honest - shift) ** 2, axis=1)), None
+    for mu in _SPREAD:
+        inverse = _inverse(K.copy(), max(mu, rounding))
+        Z = inverse @ E
+        own = max(mu, rounding) * np.einsum("ij,ij->i", inverse, left)
+        found = max(mu, rounding) * Z / (root * np.maximum(own, _LEAST))[:, None]
+        loss = float(held.stands @ np.sum((found - shift) ** 2, axis=1))
+        if loss >= best:
+            break
+        best, dual, honest = loss, root[:, None] * Z, found
+    if dual is None:
+        return W, b, honest
+    W = (W + (held.X.T @ dual) / L[:, None]).astype(W.dtype, copy=False)
+    return W, b + dual.sum(axis=0) / L_b, honest
+
+
+def _temperature(
+    held: Held, outputs: np.ndarray, core: DiagonalRLS, several: bool, unit: float
+) -> float:
+    """Return the temperature with which the labels of samples are most likely by their outputs."""
+    live = np.flatnonzero(core.N[0] > 0)
+    if len(live) < 1 + (not several):
+        return unit
+    weight = held.stands * (held.stands.sum() / (held.stands @ held.stands))
+    logits, code = outputs[:, live] / unit, np.searchsorted(live, held.code)
+    if several:  # each class on its own, against 1/2
+        logits, code = (outputs[:, live].ravel() - 0.5) / unit, held.targets[:, live].ravel()
+        logits, code = np.stack([np.zeros_like(logits), logits], axis=1), code.astype(np.intp)
+        weight = np.repeat(weight / len(live), len(live))
+    return unit * calibrated(logits, code, weight, SURE, 1.0)[2]
