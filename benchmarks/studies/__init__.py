@@ -1,7 +1,7 @@
 """Tables of the documentation, made by a command; one file a question.
 
-``python -m benchmarks study`` prints them; ``--write docs/benchmarks/selection.md`` puts those of
-that page in their places.
+``python -m benchmarks study NAME`` prints the table of a study; ``--write`` puts it into
+``docs/results/NAME.csv``, which the pages show.
 """
 
 from benchmarks.studies.bands import BandsCost, BandsQuality
@@ -42,7 +42,7 @@ from benchmarks.studies.offsets import Offsets
 from benchmarks.studies.one_pass import OnePass, Rivals
 from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.order import Order
-from benchmarks.studies.overlap import SharedColumns
+from benchmarks.studies.overlap import OwnTerms, SharedColumns
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.refits import EmbeddingsAlign
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
@@ -68,6 +68,7 @@ STUDIES = {
         F1ByColumns,
         Seconds,
         SharedColumns,
+        OwnTerms,
         UnevenClasses,
         TwoStages,
         FlippedLabels,

@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import data_path
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import figure, markdown
 from benchmarks.studies.which import _scaled
+from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
 from narrows.evaluate.comparison import Fold, split
 from narrows.families._held_out import HeldOutSelector
@@ -31,10 +31,10 @@ NEARLY = 0.99  # of the best held-out score
 class HeldOutFeatures:
     """By method: the number of features, and the share of micro-F1 that they keep."""
 
-    name = "held-out features"
+    name = "held_out_features"
     methods = (OCFS, FisherFS, IG, CHI)
 
-    def table(self) -> str:
+    def table(self) -> Table:
         found: dict[Any, list[Any]] = {method: [] for method in self.methods}
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of machines that stop
@@ -46,16 +46,12 @@ class HeldOutFeatures:
                     each = [_sizes(method, fold) for fold in folds]
                     cells = [judge.cell([sizes[rule] for sizes in each]) for rule in each[0]]
                     found[method].append([title, judge.d, figure(judge.all), *cells])
-        return "\n\n".join(
-            markdown(
-                [
-                    method.__name__, "features", "micro-F1 of all",
-                    "`energy=0.8`: features, % kept", '`n_features="cv"`',
-                    "99 % of the best held-out score",
-                ],
-                rows,
-            )
-            for method, rows in found.items()
+        return Table(
+            [
+                "selector", "set", "features", "micro-F1 of all", "`energy=0.8`: features, % kept",
+                '`n_features="cv"`', "99 % of the best held-out score",
+            ],
+            [[method.__name__, *row] for method, rows in found.items() for row in rows],
         )  # fmt: skip
 
 
@@ -65,9 +61,9 @@ class HeldOutMargins:
     ``n_features="cv"`` is not available for MMCFS: this table is why.
     """
 
-    name = "held-out margins"
+    name = "held_out_margins"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows = []
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of features that gain no margin
@@ -77,7 +73,7 @@ class HeldOutMargins:
                     rankings = [_margins(eps, fold) for fold in folds]
                     cells += [judge.cell([made[rule] for made in rankings]) for rule in (0, 1)]
                 rows.append([title, judge.d, figure(judge.all), *cells])
-        return markdown(
+        return Table(
             [
                 "MMCFS", "features", "micro-F1 of all", "eps 1, by held-out margin: features, "
                 "% kept", "eps 1, `threshold=0`", "eps 0.1, by held-out margin",
