@@ -38,10 +38,10 @@ class Table:
         """Return the rows whose first cell is the value, without this cell."""
         return Table(self.header[1:], [row[1:] for row in self.rows if row[0] == value])
 
-    def row(self, key: str) -> dict[str, str]:
-        """Return the cells of the one row that begins with the key, by column."""
-        [found] = [row for row in self.rows if row[0] == key]
-        return dict(zip(self.header, found, strict=True))
+    def cell(self, column: str, *keys: str) -> str:
+        """Return the cell of a column in the one row that begins with these cells."""
+        [row] = [row for row in self.rows if tuple(row[: len(keys)]) == keys]
+        return row[self.header.index(column)]
 
     def markdown(self) -> str:
         """Return a Markdown table."""

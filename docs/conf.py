@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "examples" / "gallery"), str(ROOT)]
 
 from benchmarks.tables import RESULTS, Table  # noqa: E402
-from examples.papers import page  # noqa: E402
+from examples.papers import page as papers  # noqa: E402
 
 project = "narrows"
 author = "The narrows developers"
@@ -116,8 +116,8 @@ class Rows(SphinxDirective):
 
     def run(self):
         """Return the table or the sentence as nodes."""
-        self.env.note_dependency(str(page.FOLDER / "results.json"))
-        return self.parse_text_to_nodes(page.parts(page.load(page.FOLDER))[self.arguments[0]])
+        self.env.note_dependency(str(papers.FOLDER / "results.json"))
+        return self.parse_text_to_nodes(papers.parts(papers.load(papers.FOLDER))[self.arguments[0]])
 
 
 def setup(app):

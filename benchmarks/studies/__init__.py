@@ -8,6 +8,7 @@ from benchmarks.studies.bands import BandsCost, BandsQuality
 from benchmarks.studies.calibration import Calibration
 from benchmarks.studies.certificates import Certificates, OtherCertificates, RefusedCertificates
 from benchmarks.studies.chosen import ChosenComponents, ChosenEps, ChosenMu
+from benchmarks.studies.claims import Claims
 from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.cores import Cores
 from benchmarks.studies.cross import CrossCost, CrossState
@@ -25,7 +26,7 @@ from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import EmbeddingFiles, Files
 from benchmarks.studies.flipped_labels import FlippedLabels
-from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins
+from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins, HeldOutSummary
 from benchmarks.studies.growth import ByClasses, ByFeatures, BySamples
 from benchmarks.studies.kernel import (
     KernelDimensions,
@@ -75,6 +76,7 @@ STUDIES = {
         Epsilon,
         TraceRatio,
         HeldOutFeatures,
+        HeldOutSummary,
         HeldOutMargins,
         ChosenComponents,
         ChosenMu,
@@ -131,5 +133,6 @@ STUDIES = {
         OtherCertificates,
         RefusedCertificates,
         Dicts,
+        Claims,
     )
 }

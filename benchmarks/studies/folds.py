@@ -55,6 +55,30 @@ class HeldOutFeatures:
         )  # fmt: skip
 
 
+class HeldOutSummary:
+    """What `HeldOutFeatures` found, on all sets without noise and on all with it."""
+
+    name = "held_out_summary"
+
+    def table(self) -> Table:
+        found = Table.read(HeldOutFeatures.name)
+        rules = found.header[4:6]
+        rows = []
+        for method in HeldOutFeatures.methods:
+            every = found.only(method.__name__).rows
+            parts = [[row for row in every if ("noise" in row[0]) == noise] for noise in (0, 1)]
+            cells = [_summary(part, rule) for part in parts for rule in (0, 1)]
+            rows.append([f"`{method.__name__}`", *map(len, parts), *cells])
+        kinds = ("without noise", "with noise")
+        return Table(
+            [
+                "selector", *(f"sets {kind}" for kind in kinds),
+                *(f"{kind}, {rule.split(':')[0]}" for kind in kinds for rule in rules),
+            ],
+            rows,
+        )  # fmt: skip
+
+
 class HeldOutMargins:
     """The same for MMCFS, whose held-out score is that of `_HeldOutMMCFS`, and its positive scores.
 
@@ -118,6 +142,15 @@ class _Judge:
             found = machine.predict(take(X_test, some))
             self._known[key] = float(f1_score(y_test, found, average="micro"))
         return self._known[key]
+
+
+def _summary(rows: list[list[str]], rule: int) -> str:
+    """Mean and smallest % kept, and the median share of the features."""
+    sizes, kept = np.array(
+        [cell.replace(",", "").split() for cell in (row[3 + rule] for row in rows)], dtype=float
+    ).T
+    share = np.median(sizes / [float(row[1]) for row in rows])
+    return f"{kept.mean():.1f} ({kept.min():.1f}), {100 * share:.0f} %"
 
 
 def _sizes(method: Any, fold: Fold) -> dict[str, np.ndarray]:

@@ -26,8 +26,9 @@ NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*20*_*.py"))
 def main(names: tuple[str, ...], write: bool, **brought: str | None) -> None:
     """Run the experiments of the papers, all of them or those named.
 
-    Prints tables of claims, numbers and verdicts. --write puts the pictures and results.json, which
-    the page shows, into docs/reproducibility/papers. The data are read from the folder NARROWS_DATA.
+    Prints tables of claims, numbers and verdicts. --write saves the pictures and results.json in
+    docs/reproducibility/papers, which the page shows. The data are read from the folder
+    NARROWS_DATA.
     """
     for name, path in brought.items():
         if path:
