@@ -45,7 +45,7 @@ def run(
 
 
 @main.command()
-@click.argument("names", nargs=-1, type=click.Choice(list(STUDIES)))
+@click.argument("names", nargs=-1, type=click.Choice(list(STUDIES)), metavar="[NAME]...")
 @click.option("--write", is_flag=True, help="Write the tables to docs/results.")
 @click.option("--pictures", type=click.Path(exists=True, path_type=Path), help="Draw into it.")
 def study(names: tuple[str, ...], write: bool, pictures: Path | None) -> None:

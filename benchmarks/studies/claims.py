@@ -51,7 +51,7 @@ _CLAIMS = [
         ),
     ),
     (
-        ("MB above the model, 0.53 GB of svmlight", "files"),
+        ("MB above the size of the model, 0.53 GB of svmlight", "files"),
         (
             "`narrows fit --method ocfs`",
             "files | memory above the model's own, MB | .svm, 0.53 GB | 260000 | ocfs",
@@ -63,12 +63,12 @@ _CLAIMS = [
         ),
     ),
     (
-        ("ten neighbours with the class of a mail", "embeddings"),
+        ("share of ten neighbours of the same class", "embeddings"),
         ("`SRDA`, 19 dimensions", "embeddings_neighbours | 19 | SRDA"),
         ("all 384 dimensions", "embeddings_neighbours | 384 | all features"),
     ),
     (
-        ("accuracy before learning, electricity", "streams"),
+        ("accuracy before a sample is learned, electricity", "streams"),
         ("`OnlineSRDA`, half-life 200", "streams_by_tenth | all | electricity | OnlineSRDA | 200"),
         ("random forest of River", "streams_by_tenth | all | electricity | River, ARF"),
     ),
