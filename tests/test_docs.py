@@ -39,14 +39,14 @@ OF_NOTHING = {  # what they return
 NOT_BUILT = [ROOT / "examples" / "gallery" / "search_faiss.py"]  # for want of libraries
 
 # modules that import pyspark, which is not here, and what they have; see tests/spark/test_page.py
-SPARK = {"narrows.spark.reducer", "narrows.spark.stored"}
+SPARK = "narrows.spark."
 OF_SPARK = {"narrows.spark.Reducer", "narrows.spark.ReducerModel"}
 
 
 def public():
     """All public names: what `__all__` of narrows and of its modules has; the rest has none."""
     for info in pkgutil.walk_packages(narrows.__path__, "narrows."):
-        if info.name not in {"narrows.__main__", *SPARK}:
+        if info.name != "narrows.__main__" and not info.name.startswith(SPARK):
             module = importlib.import_module(info.name)
             yield from (f"{info.name}.{name}" for name in getattr(module, "__all__", ()))
     yield from (f"narrows.{name}" for name in narrows.__all__)
