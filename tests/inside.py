@@ -200,9 +200,9 @@ def fit_in_parts(estimator, data, **options):
 def transform_in_parts(estimator, data, folder):
     """Write the reduced samples of each part to a file, and return the files."""
     from narrows.engines import parts
-    from narrows.io.chunk import Options
 
-    return parts.transform(_in_process(), estimator, data, Options(), str(folder))
+    options = parts.options_for(estimator, {})
+    return parts.transform(_in_process(), estimator, data, options, str(folder))
 
 
 def _in_process():

@@ -14,6 +14,7 @@ from narrows.solve.held_out import HeldOutCurve, by_time, curve_of
 from narrows.solve.held_out import Kept as KeptInTime
 from narrows.solve.iterations import Rule as RuleOfIteration
 from narrows.solve.iterations import Span
+from narrows.solve.paired import METRICS, Outcome, difference, gradient, metric_of, score
 from narrows.solve.products import _cores as cores
 from narrows.solve.regression import FACTOR, HITS, QB, REPLAYS, S2, DiagonalRLS
 from narrows.solve.regression import Rule as RuleOfRegression
@@ -22,9 +23,46 @@ from narrows.solve.regression_read import _left_by_steps as left_by_steps
 from narrows.solve.undo import Undo
 
 __all__ = [
-    "FACTOR", "FIRST", "HITS", "QB", "REPLAYS", "S2", "Centred", "DiagonalRLS", "HeldOutCurve",
-    "HeldOutScores", "KeptInTime", "Reading", "RuleOfIteration", "RuleOfRegression", "Span",
-    "Undo", "as_numpy", "best_ratios", "by_time", "certify", "columns", "cores", "curve_of",
-    "gram_eigh", "held_samples", "is_odd", "kernels", "lanczos", "left_by_steps", "lsqr",
-    "order_of", "orthogonal_part", "products", "resolved", "samples_as_numpy", "set_signs",
+    "FACTOR",
+    "FIRST",
+    "HITS",
+    "METRICS",
+    "QB",
+    "REPLAYS",
+    "S2",
+    "Centred",
+    "DiagonalRLS",
+    "HeldOutCurve",
+    "HeldOutScores",
+    "KeptInTime",
+    "Outcome",
+    "Reading",
+    "RuleOfIteration",
+    "RuleOfRegression",
+    "Span",
+    "Undo",
+    "as_numpy",
+    "best_ratios",
+    "by_time",
+    "certify",
+    "columns",
+    "cores",
+    "curve_of",
+    "difference",
+    "gradient",
+    "gram_eigh",
+    "held_samples",
+    "is_odd",
+    "kernels",
+    "lanczos",
+    "left_by_steps",
+    "lsqr",
+    "metric_of",
+    "order_of",
+    "orthogonal_part",
+    "products",
+    "resolved",
+    "samples_as_numpy",
+    "score",
+    "set_signs",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
 from narrows.errors import ParameterError
 from narrows.evaluate import Comparison, compare
 from tests.cases import METHODS, labelled
-from tests.inside import Line
+from tests.test_recommendation import scored
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*gains? margin", "ignore:.*expected a positive score of"
@@ -89,66 +89,11 @@ def test_folds_are_averaged():
     assert line.micro_f1 == pytest.approx(np.mean(scores))
     assert line.spread["micro_f1"] == pytest.approx(np.std(scores, ddof=1))
     assert line.spread["error"] == pytest.approx(line.spread["micro_f1"])
-    of_folds = np.sqrt(np.mean(scores) * (1 - np.mean(scores)) / 120)  # about that of all 120
-    assert line.standard_error >= np.std(scores, ddof=1) / 2
-    assert line.standard_error == pytest.approx(max(of_folds, np.std(scores, ddof=1) / 2), rel=0.1)
+    corrected = np.std(scores, ddof=1) * np.sqrt(1 / 4 + 30 / 90)
+    within = np.sqrt(np.mean(scores) * (1 - np.mean(scores)) / 30 * (1 / 4 + 30 / 90))
+    assert line.standard_error >= corrected
+    assert line.standard_error == pytest.approx(max(corrected, within), rel=0.1)
     assert sum(line.wrong.values()) == pytest.approx(120 * (1 - np.mean(scores)))
-
-
-def scored(method, dimensions, accuracy, seconds=1.0, classifier="svm", error=0.01):
-    """A line of 1,000 bytes, or 8 for each dimension."""
-    size = 1000 if method == "all columns" else 8 * dimensions
-    return Line(
-        method, classifier, dimensions, dimensions, seconds, 0.0, 0.0, size, micro_f1=accuracy,
-        macro_f1=accuracy, standard_error=error,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("lines", "chosen", "ties", "said"),
-    [
-        (  # the smallest within one standard error, then the fastest
-            [("srda", 19, 0.895, 2.0), ("onlinesrda", 19, 0.893), ("oc", 50, 0.9)],
-            ("onlinesrda", 19), ("srda",),
-            "Use OnlineSRDA with 19 dimensions: within one standard error (0.010) of the best "
-            "result (accuracy 0.893 of 0.902, all 5,000 features; svm). The data become 6.6 times "
-            "smaller. SRDA ties.",
-        ),
-        (
-            [("srda", 9, 0.95), ("oc", 3, 0.93), ("ocfs", 9, 0.945), ("lda", 9, 0.941)],
-            ("srda", 9), ("ocfs", "lda"),
-            "Use SRDA with 9 dimensions: no result is better (accuracy 0.950; all 5,000 features: "
-            "0.902; svm). The data become 14 times smaller. OCFS, LDA tie.",
-        ),
-        (
-            [("ocfs", 1, 0.5), ("oc", 5, 0.88), ("chi2", 200, 0.88)],
-            ("oc", 5), (),
-            "No reduction is within one standard error (0.010) of all 5,000 features. The most "
-            "accurate is OC with 5 dimensions (accuracy 0.880 of 0.902; svm). The data become 25 "
-            "times smaller.",
-        ),
-    ],
-)  # fmt: skip
-def test_a_reduction_is_recommended_by_one_standard_error(lines, chosen, ties, said):
-    lines = Comparison([scored("all columns", 5000, 0.902), *(scored(*line) for line in lines)])
-    lines.append(Line("ilda", "svm", 4, skipped="too few samples"))
-    found = lines.recommendation_
-    assert (found.line.method, found.line.dimensions) == chosen
-    assert found.ties == ties
-    assert str(found) == said
-    assert str(lines).startswith(said)
-    assert found.as_dict()["sentence"] == said
-    assert found.is_within == said.startswith("Use")
-    marked = [line for line, near in zip(lines, lines.near(), strict=True) if near]
-    assert found.is_within == (found.line in marked)
-
-
-def test_the_better_classifier_of_one_reduction_is_recommended():
-    lines = Comparison([
-        scored("oc", 2, 0.79, error=0.02), scored("oc", 2, 0.8, classifier="knn", error=0.02)
-    ])  # fmt: skip
-    assert lines.recommendation_.line.classifier == "knn"
-    assert "no result is better" in str(lines.recommendation_)
 
 
 def test_estimators_whose_texts_are_shortened_alike_are_both_compared():
@@ -185,12 +130,6 @@ def test_an_interrupted_cross_validation_is_that_of_the_complete_folds(run, tmp_
     assert sum(counts) == 40
 
 
-def test_nothing_is_recommended_where_nothing_was_compared():
-    assert Comparison([scored("all columns", 5000, 0.9)]).recommendation_ is None
-    assert Comparison([Line("lda", "svm", 2, skipped="no")]).recommendation_ is None
-    assert "accuracy" in str(Comparison())
-
-
 def test_the_error_of_an_accuracy_is_that_of_the_bootstrap(digits):
     X, X_test, y, y_test = digits
     _, line = compare(X, y, ["oc"], [3], test=(X_test, y_test))
@@ -216,7 +155,7 @@ def test_what_is_asked_for_twice_is_done_once():
     X, y = labelled(n=100, d=6)
     lines = compare(X, y, ["oc", "oc"], [1, 1], ["svm", "svm"])
     assert [line.method for line in lines] == ["all columns", "oc"]
-    assert lines[1].spread is None
+    assert sum(lines[1].wrong.values()) <= 5 * 20
 
 
 def test_one_state_serves_all_methods_that_add_up(monkeypatch):
@@ -228,7 +167,8 @@ def test_one_state_serves_all_methods_that_add_up(monkeypatch):
         return of(cls, rows, *args, **kwargs)
 
     monkeypatch.setattr(ClassStats, "of", classmethod(counted))
-    compare(X, y, ["oc", "ocm", "ocfs", "mmcfs", "fisherfs", "ig", "chi2", "chi", "df"], [1, 2, 4])
+    names = ["oc", "ocm", "ocfs", "mmcfs", "fisherfs", "ig", "chi2", "chi", "df"]
+    compare(X, y, names, [1, 2, 4], repeats=1)
     assert len(made) == 2  # values, and presence
 
 
@@ -294,6 +234,9 @@ def test_every_method_can_be_compared():
         ({"dims": [0]}, "expected dims to be integers >= 1"),
         ({"dims": []}, "expected dims to be integers >= 1"),
         ({"cv": 3, "test": labelled()}, "expected test or cv, got both"),
+        ({"cv": 3, "repeats": 2}, "expected cv or repeats, got both"),
+        ({"repeats": 0}, "expected repeats to be an integer >= 1, got 0"),
+        ({"metric": "macro-f1"}, "expected a metric, got 'macro-f1'. Did you mean macro_f1"),
     ],
 )
 def test_what_is_asked_for_has_to_be_there(arguments, message):
@@ -320,19 +263,23 @@ def test_the_command_prints_what_python_finds(run):
     flags = "--methods oc,ocfs --dims 1,4 --classifier svm,knn"
     status, out, _ = run(f"compare a.svm --test b.svm {flags} --json")
     assert status == 0
-    found = json.loads(out)["lines"]
+    printed = json.loads(out)
+    found = printed["lines"]
     test = sparse.csr_array(X[90:]), codes[90:]
     expected = compare(
         sparse.csr_array(X[:90]), codes[:90], ["oc", "ocfs"], [1, 4], ["svm", "knn"], test=test
     )
     assert [line["micro_f1"] for line in found] == [line.micro_f1 for line in expected]
+    assert printed["sentence"] == expected.sentence_
+    assert printed["metric_because"] == expected.why
+    apart = [tuple(line["to_best"].values()) for line in found]
+    assert apart == expected.differences()
     status, out, _ = run(f"compare a.svm {flags}")
     assert status == 0
-    recommended, blank, header, *rows = out.splitlines()
-    assert (recommended.split()[0] in ("Use", "No"), blank) == (True, "")
+    _, metric, blank, header, *rows = out.splitlines()
+    assert (metric[:17], blank) == ("Metric: accuracy,", "")
     assert header.split()[:4] == ["method", "dimensions", "by", "accuracy"]
-    assert len(rows) == 2 + 2 * 2 * 2 + 3
-    assert run(rows[-1].removeprefix("narrows ") + " --json")[0] == 0  # the command that fits it
+    assert len(rows) == 2 + 2 * 2 * 2 + 4
     assert run(f"compare a.svm {flags} --cv 3")[0] == 0
 
 
@@ -380,13 +327,18 @@ def test_texts_are_split_by_their_own_key(run, tmp_path):
             2,
             "--test, --cv: expected one of them, got both",
         ),
+        ("compare a.jsonl --cv 3 --repeats 2", 2, "--cv, --repeats: expected one of them"),
         ("compare c.jsonl", 1, "at least 2 samples of class 'land'"),
+        ("compare one.csv", 1, "one.csv: expected samples of at least 2 classes to compare, got"),
+        ("compare few.csv", 1, "few.csv: expected at least 11 samples to hold out a fifth with"),
     ],
 )
 def test_wrong_usage_is_told(run, tmp_path, command, status, message):
     (tmp_path / "a.jsonl").write_text("".join(texts(20, None)))
     (tmp_path / "c.jsonl").write_text("".join(texts(3, None)))
     (tmp_path / "n.csv").write_text("a,b,class\n" + "1,0,x\n0,1,y\n" * 10)
+    (tmp_path / "one.csv").write_text("a,b,class\n" + "1,0,x\n0,1,x\n" * 10)
+    (tmp_path / "few.csv").write_text("a,b,class\n" + "1,0,x\n0,1,y\n0,2,z\n" * 3)
     found, out, err = run(command)
     assert (found, out) == (status, "")
     assert err.startswith("narrows: ")
@@ -402,7 +354,8 @@ def test_what_was_done_is_printed_when_it_is_stopped(run, tmp_path, monkeypatch)
     monkeypatch.setattr(OCFS, "fit_stats", stopped)
     status, out, err = run("compare a.jsonl --methods oc,ocfs --dims 1")
     assert status == 130
-    assert [line.split()[0] for line in out.splitlines()[2:-3]] == ["method", "all", "oc"]
+    first = [line.split()[0] for line in out.splitlines()[3:-3]]
+    assert first == ["method", "all", "oc", "always"]
     assert "interrupted; the lines above are complete" in err
     status, out, _ = run("compare a.jsonl --methods oc,ocfs --dims 1 --json")
     assert json.loads(out)["stopped"]

@@ -7,6 +7,7 @@ import gzip
 import io
 import itertools
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +17,11 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from narrows import SRDA, ClassStats, load, save
-from narrows.engines import parts
 from narrows.errors import DataError, ParameterError
-from narrows.io.chunk import Options
 from narrows.read import iter_chunks
-from narrows.state.written import is_integer
 from tests.cases import STREAMED, assert_same
+from tests.inside import fit_in_parts, pretend, transform_in_parts
 from tests.test_checkpoint import assert_resumed_is_whole, stop_after
-from tests.test_engines import InProcess
 
 # what a label is the label of: 1 and 01 have the same samples
 PLACES = {"1": 0, "01": 0, "2": 1, "02": 1, "a": 2, "3": 2, "b": 3}
@@ -40,7 +38,7 @@ def of_each(*labels):
 
 def typed(form, labels):
     """Return labels in the type that a format of types would have them in."""
-    whole = all(map(is_integer, labels)) and "text" not in form
+    whole = all(re.fullmatch(r"0|-?[1-9]\d*", label) for label in labels) and "text" not in form
     return [int(label) for label in labels] if whole else labels
 
 
@@ -590,20 +588,16 @@ def test_parts_of_a_data_set_have_labels_of_one_type(tmp_path, monkeypatch, kind
         with open(path, "wb") as file:
             file.write(as_csv({**columns_of(labels, False), "label": labels}))
     if kind == "parts":
-        monkeypatch.setattr(parts, "SIZE", 500)
-    engine = InProcess()
-    model = parts.fit(engine, SRDA(), paths, Options(labels_required=True))
+        pretend(monkeypatch, "large files", 500)
+    model = fit_in_parts(SRDA(), paths, labels_required=True)
     assert model.classes_.tolist() == ["1", "2", "a"]
-    of_integers = parts.fit(engine, SRDA(), paths[:1], Options(labels_required=True))
+    of_integers = fit_in_parts(SRDA(), paths[:1], labels_required=True)
     assert of_integers.classes_.tolist() == [1, 2]
     for fitted, first in ((model, paths), (model, paths[:1]), (of_integers, paths)):
-        options = parts.options_for(fitted, {})
-        folder = str(tmp_path / f"{id(fitted)}{len(first)}")
-        written = parts.transform(engine, fitted, first, options, folder)
+        folder = tmp_path / f"{id(fitted)}{len(first)}"
+        written = transform_in_parts(fitted, first, folder)
         assert len(written) >= len(first)
         found = [y.dtype.kind for _, y in iter_chunks(written)]
         assert set(found) == {"U"}
-    written = parts.transform(
-        engine, of_integers, paths[:1], parts.options_for(of_integers, {}), str(tmp_path / "i")
-    )
+    written = transform_in_parts(of_integers, paths[:1], tmp_path / "i")
     assert {y.dtype.kind for _, y in iter_chunks(written)} == {"i"}

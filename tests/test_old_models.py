@@ -9,7 +9,7 @@ import pytest
 
 import narrows
 from narrows import LDA, SRDA
-from narrows.command import cli
+from narrows.command.cli import main
 from tests.models_0_2_0.make import FILES, MODELS, answer, samples
 
 FOLDER = Path(__file__).parent / "models_0_2_0"
@@ -57,7 +57,7 @@ def test_a_model_of_files_reads_them_as_it_did(name, tmp_path):
     data, _ = FILES[name]
     output = str(tmp_path / "reduced.npz")
     model = str(FOLDER / f"{name}.narrows")
-    assert cli.main(["transform", model, str(FOLDER / data), "-o", output]) == 0
+    assert main(["transform", model, str(FOLDER / data), "-o", output]) == 0
     found, expected = np.load(output), np.load(FOLDER / f"{name}.npz")
     assert set(found.files) == set(expected.files)
     for key in expected.files:

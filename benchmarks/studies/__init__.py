@@ -61,6 +61,7 @@ from benchmarks.studies.which import (
     Sets,
     SeveralLabels,
     Stream,
+    ToTheBest,
 )
 
 STUDIES = {
@@ -120,6 +121,7 @@ STUDIES = {
         EmbeddingsCheck,
         Sets,
         FewDimensions,
+        ToTheBest,
         RareClasses,
         FewColumns,
         SecondsToLearn,

@@ -19,7 +19,7 @@ from benchmarks.studies import corpora
 from benchmarks.studies.which import _scaled
 from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
-from narrows.evaluate.comparison import Fold, split
+from narrows.evaluate.splits import Fold, split
 from narrows.methods.selector import HeldOutSelector
 from narrows.solve.columns import take
 from narrows.state.halves import Halves

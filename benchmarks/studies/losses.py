@@ -17,7 +17,7 @@ from benchmarks.studies.corpora import Split
 from benchmarks.studies.online import predicted, svm
 from benchmarks.tables import Table, figure
 from narrows import OnlineSRDA
-from narrows.evaluate.comparison import split
+from narrows.evaluate.splits import split
 
 SEEDS = range(3)
 LOSSES = ("squared", "softmax", "auto")

@@ -15,7 +15,7 @@ from benchmarks.harness import data_path
 from benchmarks.studies import corpora
 from benchmarks.studies.corpora import Split
 from narrows import OnlineSRDA
-from narrows.evaluate.comparison import split
+from narrows.evaluate.splits import split
 
 SEEDS = range(5)
 FOLDS = 5

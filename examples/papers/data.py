@@ -20,7 +20,7 @@ from examples.papers.verdict import Row, untested
 from scipy import sparse
 
 from narrows import ClassStats
-from narrows.evaluate.comparison import Fold, split
+from narrows.evaluate.splits import Fold, split
 from narrows.read import iter_chunks
 
 COMMAND = "python -m examples.papers"

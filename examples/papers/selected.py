@@ -10,7 +10,7 @@ from examples.papers import draw
 from examples.papers.measure import SVM_SAMPLES, seconds, smo
 
 from narrows import CHI, IG, OCFS
-from narrows.evaluate.comparison import Fold
+from narrows.evaluate.splits import Fold
 from narrows.solve.columns import take
 
 METHODS = {"OCFS": OCFS, "IG": IG, "CHI": CHI}

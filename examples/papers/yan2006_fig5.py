@@ -17,7 +17,7 @@ from examples.papers.measure import SVM_SAMPLES, smo
 from examples.papers.verdict import Row, f, judged, untested
 
 from narrows import CCIPCA, IOC, OC, OCFS
-from narrows.evaluate.comparison import Fold, split
+from narrows.evaluate.splits import Fold, split
 
 SIZES = (100, 200, 500, 1_000, 10_000)
 CLAIMS = {

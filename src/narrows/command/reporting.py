@@ -13,7 +13,6 @@ from narrows.command.console import say
 from narrows.errors import ParameterError, escaped
 from narrows.evaluate.describe import described, details, summary
 from narrows.io.models import load_model
-from narrows.io.source import is_of_texts
 from narrows.text import Tfidf
 
 
@@ -25,29 +24,34 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 
 
 def compare(
-    input: str, test: str | None, methods: str, dims: str, classifier: str, cv: int | None,
-    seed: int, report: str | None, as_json: bool, **given: Any,
+    input: str, test: str | None, methods: str, dims: str | None, classifier: str, cv: int | None,
+    repeats: int | None, metric: str, seed: int, report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     """Compare methods: how well a classifier does on the reduced data, by number of dimensions."""
-    from narrows.evaluate import comparison
     from narrows.evaluate import report as page
+    from narrows.evaluate import runs
     from narrows.evaluate.folds import read_folds
-    from narrows.evaluate.lines import averaged
+    from narrows.evaluate.results import averaged
+    from narrows.solve.paired import metric_of
 
-    if test is not None and cv is not None:
-        raise ParameterError("--test, --cv: expected one of them, got both. Leave one out.")
-    sizes, classifiers = values.integers("--dims", dims), classifier.split(",")
-    compared = comparison.check(methods.split(","), sizes, classifiers, seed)
+    splitting = {"--test": test, "--cv": cv, "--repeats": repeats}
+    one, *others = [flag for flag, value in splitting.items() if value is not None] or [""]
+    if others:
+        raise ParameterError(f"{one}, {others[0]}: expected one of them, got both. Leave one out.")
+    sizes = None if dims is None else values.integers("--dims", dims)
+    classifiers, metric = classifier.split(","), metric.replace("-", "_")
+    compared = runs.check(methods.split(","), sizes, classifiers, seed)
     inputs = [input] if test is None else [input, test]
     for output in [] if report is None else [report, page.twin_of(report)]:
         values.check_output(output, *inputs)
     vectoriser = values.make_vectoriser(given) or Tfidf()
     reading = values.read_options(given, labels_required=True)
-    data = read_folds(input, test, cv, seed, reading, vectoriser)
-    values.check_text_options(given, is_of_texts(data.source), input)
+    data = read_folds(input, test, cv, repeats, seed, reading, vectoriser)
+    values.check_text_options(given, data.is_text, input)
     found: dict[Any, Any] = {}
     # all columns, and each method at each size, by each classifier
-    total = len(data.folds) * (1 + len(compared) * len(set(sizes))) * len(set(classifiers))
+    each = len(set(sizes or runs.sizes_of(data[0][0])))
+    total = len(data) * (1 + len(compared) * each) * len(set(classifiers))
     stopped = False
     with tqdm(total=total, unit="", disable=None, file=sys.stderr) as bar:
 
@@ -56,23 +60,20 @@ def compare(
             bar.update()
 
         try:
-            comparison.over(data.folds, compared, sizes, classifiers, advance, found)
+            runs.over(data, compared, sizes, classifiers, advance, found)
         except KeyboardInterrupt:
             stopped = True
-    lines = averaged(found.values())
+    lines = averaged(found.values(), *metric_of(data.y, metric))
     chosen = lines.recommendation_
-    result = {
-        "recommendation": None if chosen is None else chosen.as_dict(),
-        "lines": [line.as_dict() for line in lines],
-        "stopped": stopped,
-    }
-    show(result, str(lines), as_json)
-    line = None if chosen is None else chosen.line
-    command = None if line is None else values.to_fit(input, line.method, line.dimensions)
-    if command is not None:
-        show(None, f"\n{command}", as_json)
+    line = None if chosen is None else chosen.of_narrows
+    fit = None if line is None else values.to_fit(input, line.method, line.dimensions)
+    show({**page.contents(lines, fit), "stopped": stopped}, str(lines), as_json)
+    if chosen is not None:
+        none = "No command: narrows fit has none of these methods. Add one to --methods."
+        show(None, f"\n{fit or none}", as_json)
     if report is not None:
-        contents = page.gather(lines, data, compared, inputs, values.as_typed(), stopped)
+        typed = values.as_typed()
+        contents = page.gather(lines, data, compared, inputs, typed, fit, stopped)
         page.write(report, contents, lines, data, compared)
         written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
         show(None, written, as_json)

@@ -168,24 +168,35 @@ def info(model: str, **given: Any) -> None:
     options.INPUT,
     click.option(
         "--test", type=Input(), metavar="INPUT",
-        help="Test data; by default a fifth of the rows, or the JSON lines whose `split` is test.",
+        help="Test data; by default fifths of the rows, or the JSON lines whose `split` is test.",
     ),
     click.option(
         "--methods", default="ocfs,oc,srda,onlinesrda", show_default=True, metavar="A,B,…",
         help="Methods to compare; see above.",
     ),
     click.option(
-        "--dims", default="2,10,100", show_default=True, metavar="P,Q,…",
-        help="Numbers of features or components.",
+        "--dims", metavar="P,Q,…",
+        help="Numbers of features or components.  [default: 2,10,100, or half of the columns in "
+        "place of 100 if there are fewer than 200]",
     ),
     click.option(
         "--classifier", default="svm", show_default=True, metavar="A,B",
         help="Classifiers: svm, knn, smo.",
     ),
+    click.option(
+        "--metric", default="auto", show_default=True,
+        type=click.Choice(["auto", "accuracy", "macro-f1", "balanced-accuracy"]),
+        help="Score by which results are compared; auto is the accuracy, or the balanced accuracy "
+        "if the largest class has more than 9 times as many rows as the smallest.",
+    ),
+    click.option(
+        "--repeats", type=click.IntRange(1), metavar="N",
+        help="Number of random splits, each with a fifth of the rows held out.  [default: 5]",
+    ),
     click.option("--cv", type=click.IntRange(2), metavar="N", help="Cross-validate with N folds."),
     click.option(
         "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, metavar="SEED",
-        help="Seed of the random split, and of the methods.",
+        help="Seed of the random splits, and of the methods.",
     ),
     click.option(
         "--report", type=click.Path(), metavar="FILE",

@@ -8,11 +8,12 @@ import warnings
 import numpy as np
 from sklearn.datasets import load_digits
 
-from narrows.evaluate.comparison import Fold, over, split
 from narrows.evaluate.displays import ComparisonDisplay
 from narrows.evaluate.figure import new_figure, save_figure
-from narrows.evaluate.lines import Comparison
+from narrows.evaluate.results import Results
+from narrows.evaluate.runs import over
 from narrows.evaluate.scatter import ScatterDisplay
+from narrows.evaluate.splits import Fold, split
 from narrows.methods.srda import SRDA
 
 METHODS = "srda", "oc", "pca", "ocfs", "f_classif"  # the last is SelectKBest of scikit-learn
@@ -27,24 +28,24 @@ def digits() -> Fold:
     return fold
 
 
-def run() -> Comparison:
+def run() -> Results:
     """Compare methods on the held-out digits, by a linear support vector machine."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # f_classif warns of pixels that are always white
         return over([digits()], METHODS, DIMENSIONS)
 
 
-def shown(lines: Comparison) -> Comparison:
+def shown(lines: Results) -> Results:
     """Return the lines of the table: all columns, and two sizes."""
-    return Comparison(line for line in lines if line.asked is None or line.asked in SHOWN)
+    return lines.of(line for line in lines if line.asked is None or line.asked in SHOWN)
 
 
-def picture(lines: Comparison, path: str | os.PathLike[str]) -> None:
+def picture(lines: Results, path: str | os.PathLike[str]) -> None:
     """Draw the held-out digits in two dimensions of SRDA, and the accuracy by dimensions.
 
     Parameters
     ----------
-    lines : Comparison
+    lines : Results
         The result of `run`.
     path : str or path-like
         A .png, .pdf or .svg file.

@@ -17,6 +17,7 @@ _STYLES = ("-", "--", "-.", ":")
 _WORDS = {
     "micro_f1": "accuracy",
     "macro_f1": "macro-F1",
+    "balanced_accuracy": "balanced accuracy",
     "precision": "precision (macro)",
     "recall": "recall (macro)",
     "error": "share predicted wrongly",
@@ -181,8 +182,8 @@ class ComparisonDisplay:
         ax : matplotlib Axes, optional
             Axes to plot on; a new figure by default.
         what : str
-            A field of the result: micro_f1, macro_f1, precision, recall, error, learn, transform
-            or train.
+            A field of the result: micro_f1, macro_f1, balanced_accuracy, precision, recall, error,
+            learn, transform or train.
         classifier : str, optional
             The classifier; the first by default.
         legend : {"right", "below"}

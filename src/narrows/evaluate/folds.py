@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
-from narrows.evaluate.comparison import Fold, split
+from narrows.evaluate.splits import REPEATS, Splits, pairs_of
 from narrows.io.chunk import TEXT, Options
 from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
@@ -20,64 +18,50 @@ from narrows.state.labels import joined, some
 from narrows.state.written import as_one_type
 from narrows.text import Vectoriser
 
-_SHOWN = 100  # characters of a text
-
-
-@dataclass(frozen=True)
-class Folds:
-    """Training and held-out samples, and of the last fold, the source of the features.
-
-    Of texts, also how those begin that are held out in the last fold.
-    """
-
-    folds: list[Fold]
-    source: Source | None
-    texts: list[str] | None = None
-
 
 def read_folds(
     path: str,
     test: str | None,
     cv: int | None,
+    repeats: int | None,
     seed: int,
     options: Options,
     vectoriser: Vectoriser,
-) -> Folds:
-    """Read a file and hold samples out: another file, its `split`, a fifth, or each of cv folds.
+) -> Splits:
+    """Read a file and hold samples out: another file, its `split`, fifths, or each of cv folds.
 
-    For texts, a copy of the unfitted `vectoriser` is fitted to the training samples of each fold.
+    For texts, a copy of the unfitted `vectoriser` is fitted to the training samples of each split.
     """
     if test is not None and options.zero_based is None and _count_columns(path, test):
         options = Dataset([path, test], options).options  # zero-based if either file is
-    by_split = cv is None and test is None and not options.split and _supports(path, "split")
-    parts, source = (_splits(path, options) if by_split else None), None
+    parts: tuple[Any, ...] | None = None
+    asked = test or cv or repeats or options.split
+    if not asked and _supports(path, "split"):
+        parts = _splits(path, options)
+    source, pairs = None, list[Any]()
     if parts is None:
         X, y, dataset = rows(path, options)
-        source = dataset.source()
+        parts, source = (X, y), dataset.source()
         if test is not None:
             columns = None if source is None else source.columns
             options = options.replace(columns=columns)
             if dataset.is_text and _supports(test, "text"):
                 options = options.replace(text=options.text or (TEXT,))
-            held_out = rows(test, options, source)
-            check_kind(test, held_out[2].is_text, dataset.is_text, path)
-            X_test, y_test, _ = held_out
+            X_test, y_test, held_out = rows(test, options, source)
+            check_kind(test, held_out.is_text, dataset.is_text, path)
             y, y_test = as_one_type(y, y_test)
             _refuse_others(test, y_test, path, y)
-            parts = [(X, y, X_test, y_test)]
-        else:
-            _refuse_rare(path, y, cv or 2)
-            parts = list(split(X, y, cv, seed))
-    done = [_as_rows(part, vectoriser) for part in parts]
-    tfidf = done[-1][1]
-    folds = [fold for fold, _ in done]
-    if tfidf is None:
-        return Folds(folds, source)
-    return Folds(
-        folds,
-        Source(tfidf=tfidf),
-        [" ".join(text[: 2 * _SHOWN].split())[:_SHOWN] for text in parts[-1][2]],
-    )
+            parts = X, y, X_test, y_test
+    _check_classes(path, parts[1])
+    if len(parts) == 2:
+        _refuse_rare(path, parts[1], cv)
+        pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
+    if parts[0].dtype == object:  # texts
+        return Splits(parts, pairs, vectoriser)
+    if len(parts) == 4:
+        width = max(parts[0].shape[1], parts[2].shape[1])
+        parts = widened(parts[0], width), parts[1], widened(parts[2], width), parts[3]
+    return Splits(parts, pairs, source=source)
 
 
 def rows(
@@ -106,13 +90,13 @@ def _supports(path: str, option: str) -> bool:
     return path != "-" and option in format_of(path)[0].options
 
 
-def _refuse_rare(path: str, y: np.ndarray, least: int) -> None:
-    classes, counts = np.unique(y, return_counts=True)
-    if counts.min() < least:
+def _check_classes(path: str, y: np.ndarray) -> None:
+    classes = np.unique(y)
+    if len(classes) == 1:
         raise DataError(
             path,
-            f"expected at least {least} samples of class {classes.tolist()[counts.argmin()]!r} to "
-            f"hold some out, got {counts.min()}. Give --test, a smaller --cv, or remove the class.",
+            f"expected samples of at least 2 classes to compare, got only class "
+            f"{classes.tolist()[0]!r}. Check --label, or give a file with several classes.",
         )
 
 
@@ -125,21 +109,29 @@ def _refuse_others(test: str, y_test: np.ndarray, path: str, y: np.ndarray) -> N
         )
 
 
-def _splits(path: str, options: Options) -> list[Any] | None:
+def _refuse_rare(path: str, y: np.ndarray, cv: int | None) -> None:
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < (cv or 2):
+        raise DataError(
+            path,
+            f"expected at least {cv or 2} samples of class {classes.tolist()[counts.argmin()]!r} "
+            f"to hold some out, got {counts.min()}. Give --test, a smaller --cv, or remove the "
+            "class.",
+        )
+    least = 5 * len(classes) - 4
+    if cv is None and len(y) < least:
+        raise DataError(
+            path,
+            f"expected at least {least} samples to hold out a fifth with all {len(classes)} "
+            f"classes, got {len(y)}. Give --test or --cv.",
+        )
+
+
+def _splits(path: str, options: Options) -> tuple[Any, ...] | None:
     """Return the samples with `split` train and test, if the JSON lines have both."""
     try:
         train, test = (rows(path, options.replace(split=name)) for name in ("train", "test"))
     except DataError:
         return None
     y, y_test = as_one_type(train[1], test[1])
-    return [(train[0], y, test[0], y_test)]
-
-
-def _as_rows(part: Fold, vectoriser: Vectoriser) -> tuple[Fold, Vectoriser | None]:
-    X, y, X_test, y_test = part
-    counted = None
-    if isinstance(X, np.ndarray) and X.dtype == object:
-        counted = deepcopy(vectoriser).update(X)
-        X, X_test = counted.transform(X), counted.transform(X_test)
-    width = max(X.shape[1], X_test.shape[1])
-    return (widened(X, width), y, widened(X_test, width), y_test), counted
+    return train[0], y, test[0], y_test

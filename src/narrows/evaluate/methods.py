@@ -12,10 +12,13 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest, chi2, f_classif
+from sklearn.pipeline import Pipeline
 from sklearn.random_projection import SparseRandomProjection
 from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean
+from narrows.evaluate.splits import prepared, source_of
+from narrows.io.source import Source
 from narrows.methods import total
 from narrows.methods.base import Additive, Estimator
 from narrows.methods.methods import METHODS
@@ -25,7 +28,7 @@ from narrows.methods.selector import Selector
 from narrows.methods.streams import OnlineProjector
 from narrows.solve.columns import take
 from narrows.solve.products import CORES
-from narrows.state.class_stats import ClassStats, Second
+from narrows.state.class_stats import ClassStats, Second, checked_rows
 
 # of a state: presence, second moments, samples kept, and folds
 Kind = tuple[bool, Second, int, int | None]
@@ -45,7 +48,7 @@ class States:
 
     def __init__(self, X: Any, y: np.ndarray, methods: Iterable[Any]):
         self._samples, self._made = (X, y), dict[Kind, tuple[ClassStats, float]]()
-        kinds = [method.kind(X.shape[1]) for method in methods if isinstance(method, Ours)]
+        kinds = [method.kind(X.shape[1]) for method in methods if type(method) is Ours]
         self._kinds = {kind for kind in kinds if kind is not None}
 
     def of(self, kind: Kind) -> tuple[ClassStats, float]:
@@ -66,10 +69,13 @@ class States:
 class Ours:
     """A method of narrows, fitted once for all numbers of dimensions.
 
-    `fold` is the number of the fold that it was last fitted to.
+    `fold` is the number of the fold that it was last fitted to, and `source` where its features
+    come from, if steps of its own made them.
     """
 
     fold = 0
+    source: Source | None = None
+    width: int | None = None  # the number of features that its own steps make
 
     def __init__(self, name: str, estimator: Estimator):
         self.name, self.estimator, self.fitted = name, estimator, clone(estimator)
@@ -125,6 +131,47 @@ class Ours:
             self.fitted.set_params(n_components=p if few else None)
         return self.fitted._first(p)
 
+    def first(self, p: int) -> Callable[[Any], Any]:
+        """Return the function that reduces samples to the first p components, or all there are."""
+        return self.fitted._first(p)
+
+
+class Piped(Ours):
+    """A pipeline that ends in a method of narrows; its other steps are fitted in each fold."""
+
+    def __init__(self, pipeline: Pipeline):
+        steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
+        super().__init__(" + ".join(map(repr, steps)), steps[-1])
+        self.steps = pipeline[:-1]
+
+    def is_like(self, other: Any) -> bool:
+        """Whether this is the same pipeline; others may have a shortened name in common."""
+        return isinstance(other, Piped) and other.steps is self.steps
+
+    def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
+        """Fit the other steps and the method; return the CPU seconds."""
+        started = time.process_time()
+        self._before, Z = prepared(self.steps, X, y)
+        Z = checked_rows(Z, "compare")
+        self._samples, self.source, self.width = (X, Z), source_of(self._before), Z.shape[1]
+        before = time.process_time() - started
+        return before + super().learn(Z, y, States(Z, y, []), most)
+
+    def at(self, p: int, X: Any) -> Callable[[Any], Any]:
+        """Return the function that transforms samples and reduces them to p dimensions."""
+        return self._after_steps(super().at(p, self._samples[1]))
+
+    def first(self, p: int) -> Callable[[Any], Any]:
+        """Return the function that transforms samples and projects them onto p components."""
+        return self._after_steps(super().first(p))
+
+    def _after_steps(self, reduce: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def both(samples: Any) -> Any:
+            known = samples is self._samples[0]
+            return reduce(self._samples[1] if known else self._before.transform(samples))
+
+        return both
+
 
 class Rival:
     """A method of scikit-learn, fitted once for each number of dimensions.
@@ -132,10 +179,10 @@ class Rival:
     It may use all cores for many components; CPU seconds are summed over the cores.
     """
 
-    fold = 0
+    fold, width = 0, None
 
-    def __init__(self, name: str, make: Callable[[int], Any]):
-        self.name, self.make = name, make
+    def __init__(self, name: str):
+        self.name = name
 
     def is_like(self, other: Any) -> bool:
         """Whether this is the same method."""
@@ -154,15 +201,22 @@ class Rival:
             limit = min(limit, len(np.unique(y)) - 1)
         few = min(p, limit)
         with threadpool_limits(1 if few < _MANY else CORES):
-            return self.make(few).fit(X, y).transform
+            return RIVALS[self.name](few).fit(X, y).transform
 
 
 def method_of(method: Any, seed: int = 0) -> Ours | Rival:
-    """Return the method that a name, with a seed, or an estimator stands for."""
+    """Return the method that a name, with a seed, an estimator or a pipeline stands for."""
     if isinstance(method, Ours | Rival):
         return method
     if isinstance(method, Estimator):
         return Ours(repr(method), method)
+    if isinstance(method, Pipeline):
+        if not isinstance(method.steps[-1][1], Estimator):
+            raise ParameterError(
+                "compare: expected a Pipeline that ends in an estimator of narrows, got "
+                f"{method.steps[-1][1]!r} as its last step. Put steps before it into preprocess."
+            )
+        return Piped(method) if len(method.steps) > 1 else method_of(method.steps[-1][1])
     name = str(method).lower()
     ours = {known.lower(): kind for known, kind in METHODS.items()}
     if name in ours:
@@ -171,6 +225,6 @@ def method_of(method: Any, seed: int = 0) -> Ours | Rival:
             made.set_params(random_state=seed)
         return Ours(name, made)
     if name in RIVALS:
-        return Rival(name, RIVALS[name])
+        return Rival(name)
     hint = did_you_mean(name, [*ours, *RIVALS])
     raise ParameterError(f"compare: expected the name of a method, got {method!r}. {hint}")

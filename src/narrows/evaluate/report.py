@@ -19,14 +19,15 @@ from narrows.errors import ParameterError, escaped, printable
 from narrows.evaluate.describe import details, ends, summary
 from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay
 from narrows.evaluate.figure import as_inline_svg, as_svg, new_figure
-from narrows.evaluate.folds import Folds
-from narrows.evaluate.lines import ALL, Comparison, Line, title
+from narrows.evaluate.lines import ALL, FIELDS, Line, title
 from narrows.evaluate.methods import Ours, Rival
+from narrows.evaluate.results import Results
 from narrows.evaluate.scatter import ScatterDisplay
+from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
-from narrows.io.source import is_of_texts
 from narrows.methods.selector import PerClassSelector, Selector
+from narrows.solve.paired import METRICS
 from narrows.state.labels import joined
 
 _LIBRARIES = ("narrows", "numpy", "scipy", "scikit-learn", "numba")
@@ -59,47 +60,69 @@ def twin_of(path: str) -> str:
 
 
 def gather(
-    lines: Comparison,
-    data: Folds,
+    lines: Results,
+    data: Splits,
     methods: Sequence[Ours | Rival],
-    inputs: Sequence[str],
-    command: str,
+    inputs: Sequence[str] = (),
+    command: str = "",
+    fit: str | None = None,
     stopped: bool = False,
 ) -> dict[str, Any]:
-    """Return the contents of a report as plain data for JSON."""
+    """Return the contents of a report as plain data for JSON.
+
+    `inputs`, `command` and `fit` are of the command line: the files, the command that was run, and
+    the one that fits the recommended method.
+    """
     models = [_model(method, data) for method in _fitted(methods)]
     chosen = lines.recommendation_
     return {
-        "command": command,
+        "command": command or None,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in _LIBRARIES},
         "stopped": stopped,
-        "data": _data(data, inputs),
-        "recommendation": None if chosen is None else chosen.as_dict(),
-        "lines": [line.as_dict() for line in lines],
+        "data": _data(data, lines.n_folds, inputs),
+        **contents(lines, fit),
         "confusions": [] if chosen is None else _confusions(chosen.line),
         "curves": _curves(lines),
         "models": models,
     }
 
 
+def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
+    """Return the recommendation and the lines as plain data for JSON."""
+    chosen, largest = lines.recommendation_, lines.largest_class_
+    return {
+        "recommendation": None if chosen is None else chosen.as_dict(),
+        "sentence": lines.sentence_,
+        "metric": lines.metric,
+        "metric_because": lines.why,
+        "splits": lines.n_folds,
+        "fit": fit,
+        "lines": lines.as_dicts(),
+        "largest_class": None if largest is None else largest.as_dict(),
+    }
+
+
 def write(
     path: str | os.PathLike[str],
     found: dict[str, Any],
-    lines: Comparison,
-    data: Folds,
+    lines: Results,
+    data: Splits,
     methods: Sequence[Ours | Rival],
 ) -> None:
     """Write the contents and pictures to `path`, and the contents as JSON beside it."""
     page = _template().render(
         found=found,
         lines=list(zip(found["lines"], lines.near(), strict=True)),
+        largest=found["largest_class"],
+        field=FIELDS[lines.metric],
+        metric=METRICS[lines.metric],
         chosen=lines.recommendation_,
         several=len({line.classifier for line in lines}) > 1,
         matrix=_matrix(lines, data),
         map=_map(lines, data, methods),
-        texts=data.texts is not None,
+        texts=data.is_text,
         pictures=_pictures(lines, methods),
     )
     twin = twin_of(os.fspath(path))
@@ -117,23 +140,32 @@ def _fitted(methods: Sequence[Ours | Rival]) -> list[Ours]:
     return [method for method in ours if hasattr(method.fitted, "n_samples_seen_")]
 
 
-def _data(data: Folds, inputs: Sequence[str]) -> dict[str, Any]:
-    X, y, _, y_test = data.folds[0]
+def _data(data: Splits, done: int, inputs: Sequence[str]) -> dict[str, Any]:
+    X, y, _, y_test = data[min(done, len(data)) - 1]
     classes = np.union1d(y, y_test)
     return {
         "inputs": list(inputs),
-        "folds": len(data.folds),
+        "folds": len(data),
         "rows": len(y),
         "rows_held_out": len(y_test),
-        "columns": X.shape[1],
-        "sparse": sparse.issparse(X),
-        "nonzero_share": float(np.count_nonzero(X.data if sparse.issparse(X) else X))
-        / (X.shape[0] * X.shape[1]),
-        "columns_are": "terms of texts" if is_of_texts(data.source) else "numbers",
+        **_features(X, data.is_text),
         "classes": [
             {"label": label, "rows": int((y == label).sum()), "held_out": int(sum(y_test == label))}
             for label in classes.tolist()
         ],
+    }
+
+
+def _features(X: Any, is_text: bool) -> dict[str, Any]:
+    """Describe the features; those that only pipelines make are not known."""
+    if not hasattr(X, "shape") or len(X.shape) != 2:
+        return {"columns": None}
+    values = X.data if sparse.issparse(X) else np.asarray(X)
+    return {
+        "columns": X.shape[1],
+        "sparse": sparse.issparse(X),
+        "nonzero_share": float(np.count_nonzero(values)) / (X.shape[0] * X.shape[1]),
+        "columns_are": "terms of texts" if is_text else "numbers",
     }
 
 
@@ -143,7 +175,7 @@ def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
     for line in lines:
         if not line.skipped and line.method != ALL:
             curves.setdefault((line.method, line.classifier), {})[line.dimensions] = line
-    names = ("micro_f1", "macro_f1", "error", "learn", "transform", "train")
+    names = ("micro_f1", "macro_f1", "balanced_accuracy", "error", "learn", "transform", "train")
     return [
         {
             "method": method,
@@ -155,11 +187,12 @@ def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
     ]
 
 
-def _model(method: Ours, data: Folds) -> dict[str, Any]:
+def _model(method: Ours, data: Splits) -> dict[str, Any]:
     """Describe a method fitted to the last fold: its components, or the selected features."""
     fitted = method.fitted
-    if data.source is not None:
-        fitted._remember(data.source)
+    source = data.source(method.fold) if method.width is None else method.source
+    if source is not None:
+        fitted._remember(source)
     found = {"name": method.name, **summary(fitted)}
     if not isinstance(fitted, Selector):
         return found | {"directions": ends(fitted, _TERMS, _DIRECTIONS)}
@@ -208,10 +241,10 @@ def _confusions(line: Line) -> list[dict[str, Any]]:
     ]
 
 
-def _matrix(lines: Comparison, data: Folds) -> dict[str, Any] | None:
+def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
     """Return the confusion matrix of the recommended line, if there are not too many classes."""
     chosen = lines.recommendation_
-    held_out = np.concatenate([y_test for *_, y_test in data.folds[: lines.n_folds]])
+    held_out = np.concatenate([data.held_out(k) for k in range(lines.n_folds)])
     classes, counts = np.unique(held_out, return_counts=True)
     if chosen is None or len(classes) > _MATRIX:
         return None
@@ -225,20 +258,21 @@ def _matrix(lines: Comparison, data: Folds) -> dict[str, Any] | None:
     return {"classes": known, "rows": rows}
 
 
-def _map(lines: Comparison, data: Folds, methods: Sequence[Ours | Rival]) -> dict[str, Any] | None:
+def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[str, Any] | None:
     """Draw the held-out samples in two dimensions of the best method for that."""
     makers = {m.name: m for m in _fitted(methods) if _has_two_directions(m)}
     mine = [line for line in lines if line.method in makers and not line.skipped]
     if not mine:
         return None
     fewest = min((line.dimensions for line in mine if line.dimensions > 1), default=1)
-    best = max((line for line in mine if line.dimensions == fewest), key=lambda line: line.micro_f1)
+    of_these = [line for line in mine if line.dimensions == fewest]
+    best = max(of_these, key=lambda line: _score(line, lines))
     method = makers[best.method]
-    _, _, X_test, y_test = data.folds[method.fold]
-    texts = data.texts if method.fold == len(data.folds) - 1 else None
+    _, _, X_test, y_test = data[method.fold]
+    texts = data.texts(method.fold)
     few = np.sort(np.random.default_rng(0).permutation(len(y_test))[:_DRAWN])
     y = y_test[few]
-    Z = method.fitted._first(2)(X_test[few]).astype(float)
+    Z = method.first(2)(taken(X_test, few)).astype(float)
     names = [f"{title(best.method)} {k}" for k in (1, 2)]
     display = ScatterDisplay(Z, y, names).plot(new_figure((10, 6.5)).subplots())
     shown = [
@@ -255,7 +289,7 @@ def _map(lines: Comparison, data: Folds, methods: Sequence[Ours | Rival]) -> dic
     return {
         "method": title(best.method),
         "dimensions": best.dimensions,
-        "accuracy": best.micro_f1,
+        "score": _score(best, lines),
         "drawn": len(few),
         "of": len(y_test),
         "confusions": _confusions(best)[:_NAMED],
@@ -263,9 +297,15 @@ def _map(lines: Comparison, data: Folds, methods: Sequence[Ours | Rival]) -> dic
     }
 
 
-def _pictures(lines: Comparison, methods: Sequence[Ours | Rival]) -> list[dict[str, str]]:
+def _score(line: Line, lines: Results) -> float:
+    value: float = getattr(line, FIELDS[lines.metric])
+    return value
+
+
+def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str, str]]:
     done = [line for line in lines if not line.skipped and line.method != ALL]
-    pictures = []
+    pictures, metric = [], METRICS[lines.metric]
+    bars = "one standard error" if metric == "accuracy" else "the standard deviation over splits"
 
     def add(title: str, caption: str, draw: Any) -> None:
         ax = new_figure((5.4, 4.4)).subplots()
@@ -275,11 +315,10 @@ def _pictures(lines: Comparison, methods: Sequence[Ours | Rival]) -> list[dict[s
 
     for judge in dict.fromkeys(line.classifier for line in done):
         add(
-            f"Accuracy by number of dimensions, {judge}",
-            "Share of the held-out samples predicted correctly, and one standard error. Dotted: "
-            "all features.",
+            f"{metric[:1].upper()}{metric[1:]} by number of dimensions, {judge}",
+            f"On the held-out samples, with {bars}. Dotted: all features.",
             lambda ax, judge=judge: ComparisonDisplay(lines).plot(
-                ax, classifier=judge, legend="below"
+                ax, FIELDS[lines.metric], judge, legend="below"
             ),
         )
     if done:

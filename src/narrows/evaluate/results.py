@@ -1,0 +1,380 @@
+"""Results of a comparison: which reduction to use, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from narrows.evaluate.lines import ALL, FIELDS, Line, count, mean, named, title
+from narrows.solve.paired import METRICS, Difference, difference
+
+ALWAYS = "always answering "
+_CLEAR = 2  # standard errors that a result must be better than the largest class
+# A constant prediction has a lower macro-F1 than random ones, but not a lower balanced accuracy
+_AGAINST_CONSTANT = {"macro_f1": "balanced_accuracy"}
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The reduction to use, by the rule of one standard error (Breiman et al., 1984).
+
+    Of the reductions that are not worse than the best reduction by more than one standard error of
+    the paired difference, the one with the fewest dimensions; of these, a method of narrows before
+    one of scikit-learn, then the one that takes the least time to learn and to reduce. Reductions
+    that are better than the largest class, and then those that are not worse than all features,
+    come first.
+
+    Parameters
+    ----------
+    line : Line
+        The reduction.
+    best : Line
+        The line with the highest score, of all features or of a reduction.
+    ties : tuple of str
+        Other methods that qualify with as many dimensions.
+    all_columns : Line or None
+        The line of all features with the same classifier.
+    metric : {"accuracy", "macro_f1", "balanced_accuracy"}
+        The score.
+    best_reduction : Line
+        The reduction with the highest score.
+    every : Line or None
+        The best line of all features.
+    largest_class : Line or None
+        The line that predicts the largest class for all samples.
+    clearest : Line
+        The line with the highest score of those by which results are compared with the largest
+        class: the balanced accuracy in place of macro-F1.
+    verdict : {"use", "worse", "features only", "nothing"}
+        "use": recommended. "worse": every reduction is worse than all features by more than one
+        standard error. "features only": all features are better than the largest class by more than
+        two standard errors, and no reduction is. "nothing": no result is.
+    of_narrows : Line or None
+        The reduction to use of those by methods of narrows; `line`, if it is one.
+    """
+
+    line: Line
+    best: Line
+    ties: tuple[str, ...]
+    all_columns: Line | None
+    metric: str
+    best_reduction: Line
+    every: Line | None
+    largest_class: Line | None
+    clearest: Line
+    verdict: str
+    of_narrows: Line | None
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the reduction is within one standard error of the best line."""
+        return not self._from(self.best).is_worse
+
+    def _from(self, other: Line) -> Difference:
+        return difference(self.line.outcomes, other.outcomes, self.metric)
+
+    def _score(self, line: Line) -> str:
+        by = "" if line.classifier in ("", self.line.classifier) else f" with {line.classifier}"
+        return f"{getattr(line, FIELDS[self.metric]):.3f}{by}"
+
+    def __str__(self) -> str:
+        if self.verdict == "nothing":
+            return self._verdict()
+        said = f"{self._verdict()} {self._choice()}" if self.verdict != "use" else self._choice()
+        line, every = self.line, self.all_columns
+        if every is not None and line.row_bytes < every.row_bytes:
+            factor = every.row_bytes / line.row_bytes
+            said += f" The data become {factor:.{0 if factor >= 9.95 else 1}f} times smaller."
+        if self.ties:
+            names = ", ".join(map(title, self.ties))
+            said += f" {names} {'ties' if len(self.ties) == 1 else 'tie'}."
+        if self.line.is_rival:
+            said += f" {title(self.line.method)} is a method of scikit-learn."
+            if self.of_narrows is not None:
+                apart = difference(self.of_narrows.outcomes, line.outcomes, self.metric)
+                said += (
+                    f" Of narrows, the best choice is {named(self.of_narrows)} "
+                    f"({self._score(self.of_narrows)}; difference {apart})."
+                )
+        return said
+
+    def _verdict(self) -> str:
+        """Say why no reduction is recommended without reserve."""
+        every, largest = self.every, self.largest_class
+        if self.verdict == "worse":
+            assert every is not None
+            return f"Every reduction is worse than {named(every)} by more than one standard error."
+        assert largest is not None
+        against = _AGAINST_CONSTANT.get(self.metric, self.metric)
+        score = FIELDS[against]
+        shown = self.clearest if self.verdict == "nothing" else every
+        assert shown is not None
+        apart = difference(shown.outcomes, largest.outcomes, against)
+        found = f"{getattr(shown, score):.3f}, {shown.classifier}; difference {apart}"
+        than = f"{largest.method} ({METRICS[against]} {getattr(largest, score):.3f})"
+        if self.verdict == "nothing":
+            return (
+                f"Nothing here beats {than} by more than two standard errors. "
+                f"The best result is {named(shown)} ({found}). If you reduce the data all the "
+                f"same, use {named(self.of_narrows or self.line)}."
+            )
+        return (
+            f"No reduction beats {than} by more than two standard errors, but {named(shown)} "
+            f"{'does' if shown.dimensions == 1 else 'do'} ({found})."
+        )
+
+    def _choice(self) -> str:
+        """Say which reduction to use, and its difference from the others."""
+        line, every, best = self.line, self.every, self.best_reduction
+        use = "Use" if self.verdict == "use" else "If you reduce the data, use"
+        said = f"{use} {named(line)}: {METRICS[self.metric]} {self._score(line)} "
+        said += f"({line.classifier})"
+        places = []
+        if every is not None:
+            apart = self._from(every)
+            how = "worse than" if apart.is_worse else "within one standard error of"
+            how = "better than" if apart.is_better() else how
+            places.append(f"{how} {named(every)} ({self._score(every)}; difference {apart})")
+        if best is line:
+            return f"{', '.join([said, *places])}. No reduction has a higher score."
+        apart = self._from(best)
+        place = f"the best reduction, {named(best)} ({self._score(best)}; difference {apart})"
+        return f"{', '.join([said, *places])}, and within one standard error of {place}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the recommendation ready for JSON."""
+        places = {
+            "all_columns": self.every,
+            "best_reduction": self.best_reduction,
+            "largest_class": self.largest_class,
+        }
+        return {
+            "method": self.line.method,
+            "dimensions": self.line.dimensions,
+            "classifier": self.line.classifier,
+            "metric": self.metric,
+            "verdict": self.verdict,
+            "within_one_standard_error": self.is_within,
+            "ties": list(self.ties),
+            "best": _place(self.best),
+            "differences": {
+                name: _place(line) | self._from(line)._asdict()
+                for name, line in places.items()
+                if line is not None
+            },
+            "of_narrows": None if self.of_narrows is None else _place(self.of_narrows),
+            "sentence": str(self),
+        }
+
+
+class Results(list[Line]):
+    """The lines of a comparison, and what follows from them.
+
+    Attributes
+    ----------
+    n_folds : int
+        The number of splits over which the lines are means.
+    metric : {"accuracy", "macro_f1", "balanced_accuracy"}
+        The score by which results are compared.
+    why : str
+        Which metric, and why.
+    largest_class_ : Line or None
+        The line that predicts the largest class for all samples.
+    """
+
+    n_folds, metric, why = 1, "accuracy", ""
+    largest_class_: Line | None = None
+
+    def of(self, lines: Iterable[Line]) -> Results:
+        """Return some of the lines as results of the same comparison."""
+        some = Results(lines)
+        some.__dict__.update(self.__dict__)
+        return some
+
+    @property
+    def recommendation_(self) -> Recommendation | None:
+        """The reduction to use, and why; None if no reduction was compared."""
+        done = [line for line in self if not line.skipped]
+        reductions = [line for line in done if line.is_reduction]
+        if not reductions:
+            return None
+        every = max((line for line in done if line.method == ALL), key=self._score, default=None)
+        best = max(reductions, key=lambda line: (self._score(line), -line.dimensions))
+        line, near = self._choose(reductions, every)
+        mine = [line for line in reductions if not line.is_rival]
+        equal = [each.method for each in near if each.dimensions == line.dimensions]
+        ties = tuple(name for name in dict.fromkeys(equal) if name != line.method)
+        if self._beat_largest(reductions):
+            worse = every is not None and all(self._is_worse(each, every) for each in reductions)
+            verdict = "worse" if worse else "use"
+        else:
+            only = every is not None and self._beat_largest([every])
+            verdict = "features only" if only else "nothing"
+        against = FIELDS[_AGAINST_CONSTANT.get(self.metric, self.metric)]
+        return Recommendation(
+            line,
+            max(done, key=lambda line: (self._score(line), -line.dimensions)),
+            ties,
+            next((x for x in done if (x.method, x.classifier) == (ALL, line.classifier)), None),
+            self.metric,
+            best,
+            every,
+            self.largest_class_,
+            max(done, key=lambda line: (getattr(line, against), -line.dimensions)),
+            verdict,
+            line if not line.is_rival else self._choose(mine, every)[0] if mine else None,
+        )
+
+    def _choose(self, lines: list[Line], every: Line | None) -> tuple[Line, list[Line]]:
+        """Return which of some reductions to use, and all that are good enough."""
+        best = max(lines, key=lambda line: (self._score(line), -line.dimensions))
+        near = [line for line in lines if not self._is_worse(line, best)]
+        near = self._beat_largest(near) or near
+        if every is not None:
+            near = [line for line in near if not self._is_worse(line, every)] or near
+        return min(near, key=self._order), near
+
+    def _order(self, line: Line) -> tuple[float, ...]:
+        """Return what is smaller for the reduction to prefer of those that are good enough."""
+        return line.dimensions, line.is_rival, line.learn + line.transform, -self._score(line)
+
+    def _score(self, line: Line) -> float:
+        value: float = getattr(line, FIELDS[self.metric])
+        return value
+
+    def _is_worse(self, line: Line, other: Line) -> bool:
+        return difference(line.outcomes, other.outcomes, self.metric).is_worse
+
+    def _beat_largest(self, lines: list[Line]) -> list[Line]:
+        """Return the lines that are clearly better than the largest class."""
+        largest, metric = self.largest_class_, _AGAINST_CONSTANT.get(self.metric, self.metric)
+        if largest is None:
+            return lines
+        return [
+            line for line in lines
+            if difference(line.outcomes, largest.outcomes, metric).is_better(_CLEAR)
+        ]  # fmt: skip
+
+    def _best(self) -> dict[str, Line]:
+        """Return the line with the highest score, by classifier."""
+        best: dict[str, Line] = {}
+        for line in self:
+            if not line.skipped:
+                first = best.setdefault(line.classifier, line)
+                best[line.classifier] = max(first, line, key=self._score)
+        return best
+
+    def differences(self) -> list[Difference | None]:
+        """Return the paired difference of each line from the best with the same classifier.
+
+        None for a line that was skipped.
+        """
+        best = self._best()
+        return [
+            None
+            if line.skipped
+            else difference(line.outcomes, best[line.classifier].outcomes, self.metric)
+            for line in self
+        ]
+
+    def near(self) -> list[bool]:
+        """Return which lines are within one standard error of the best of their classifier."""
+        return [apart is not None and not apart.is_worse for apart in self.differences()]
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """Return the lines ready for JSON, with their differences from the best ones."""
+        return [
+            line.as_dict() | ({} if apart is None else {"to_best": apart._asdict()})
+            for line, apart in zip(self, self.differences(), strict=True)
+        ]
+
+    @property
+    def sentence_(self) -> str:
+        """The recommendation, or why there is none."""
+        chosen = self.recommendation_
+        if chosen is not None:
+            return str(chosen)
+        tried = [line for line in self if line.method != ALL]
+        done = [line for line in tried if not line.skipped]
+        d = max((line.features for line in self), default=0)
+        if d == 1:
+            why = ": the samples have 1 feature"
+        elif done:
+            why = f": every result has all {count(d, 'feature')}"
+        else:
+            why = ": every method was skipped" if tried else ""
+        return f"No reduction was compared{why}."
+
+    def __str__(self) -> str:
+        """Return the recommendation, the metric, and a table with a header."""
+        largest = [] if self.largest_class_ is None else [self.largest_class_]
+        width = max((len(line.method) for line in [*self, *largest]), default=6)
+        several = len({line.classifier for line in self}) > 1
+        header = (
+            f"{'method':<{width}}  {'dimensions':>10}  {'by   ' if several else ''}"
+            f"{METRICS[self.metric]:>17}  {'to the best':>17}  {METRICS[self._second]:>8}  "
+            f"{'bytes/row':>9}  {'learn s':>8}  {'reduce s':>8}  {'train s':>8}"
+        )
+        rows = [
+            self._row(line, apart, width, several)
+            for line, apart in zip(self, self.differences(), strict=True)
+        ]
+        rows += [self._row(line, None, width, several) for line in largest]
+        said = [self.sentence_, *filter(None, [self.why]), ""]
+        return "\n".join([*said, header, *rows, self._note()])
+
+    @property
+    def _second(self) -> str:
+        """The metric that is shown beside the one by which results are compared."""
+        return "macro_f1" if self.metric == "accuracy" else "accuracy"
+
+    def _note(self) -> str:
+        spread = f"means over {self.n_folds} splits +- standard deviation; "
+        several = len({line.classifier for line in self}) > 1
+        best = "to the best with the same classifier" if several else "to the best"
+        note = f"{best}: paired difference +- standard error; * not worse by more than that"
+        return (spread if self.n_folds > 1 else "") + note
+
+    def _row(self, line: Line, apart: Difference | None, width: int, several: bool) -> str:
+        start = f"{line.method:<{width}}"
+        by = f"{line.classifier:<4} " if several else ""
+        if line.skipped:
+            return f"{start}  {line.asked or '':>10}  {by}skipped: {line.skipped}"
+        score = f"{self._score(line):.3f}"
+        if line.spread is not None:
+            score += f" +-{line.spread[FIELDS[self.metric]]:.3f}"
+        size = f"{line.dimensions:,}" if line.classifier else ""
+        second = getattr(line, FIELDS[self._second])
+        shown = "" if apart is None else f"{apart} {' ' if apart.is_worse else '*'}"
+        return (
+            f"{start}  {size:>10}  {by}{score:>17}  {shown:>17}  {second:>8.3f}  "
+            f"{line.row_bytes:>9,.0f}  {line.learn:>8.3f}  {line.transform:>8.3f}  "
+            f"{line.train:>8.3f}"
+        )
+
+
+def averaged(found: Iterable[Sequence[Line]], metric: str = "accuracy", why: str = "") -> Results:
+    """Return one line for each model and classifier, means over the splits that are complete.
+
+    What has the dimensions of an earlier line of its method is the same model, and left out, as is
+    a method that is skipped again for the same reason.
+    """
+    found = list(found)
+    lines, seen = Results(), set[Any]()
+    lines.metric, lines.why = metric, why
+    lines.n_folds = min(map(len, found), default=1)
+    for line in (mean(each[: lines.n_folds]) for each in found):
+        key = line.method, line.skipped or (line.classifier, line.dimensions)
+        if key in seen:
+            continue
+        seen.add(key)
+        if line.method.startswith(ALWAYS):
+            lines.largest_class_ = line
+        else:
+            lines.append(line)
+    return lines
+
+
+def _place(line: Line) -> dict[str, Any]:
+    return {name: getattr(line, name) for name in ("method", "dimensions", "classifier")}

@@ -1,0 +1,150 @@
+"""Splits of samples into training and held-out ones, with the preprocessing fitted inside each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.pipeline import make_pipeline
+
+from narrows.errors import ParameterError
+from narrows.io.source import Source
+from narrows.state.class_stats import checked_rows
+from narrows.text import Vectoriser
+
+Fold = tuple[Any, np.ndarray, Any, np.ndarray]
+Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
+REPEATS = 5
+_SHOWN = 100  # characters of a text
+
+
+class Splits(Sequence[Fold]):
+    """Splits (X, y, X_test, y_test), each made when it is read; the last one read is kept.
+
+    Parameters
+    ----------
+    parts : (X, y) or Fold
+        The samples and labels to split by `pairs`, or one split.
+    pairs : sequence of (train, test)
+        The numbers of the samples of each split; empty if `parts` is one.
+    preprocess : transformer or Pipeline, optional
+        A copy is fitted to the training samples of each split.
+    source : Source, optional
+        Where the features come from, if there is no `preprocess`.
+    """
+
+    def __init__(
+        self,
+        parts: tuple[Any, ...],
+        pairs: Pairs = (),
+        preprocess: Any = None,
+        source: Source | None = None,
+    ):
+        self.parts, self.pairs, self.preprocess, self._source = parts, pairs, preprocess, source
+        self._kept: tuple[int, Fold, Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.pairs) or 1
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self[number] for number in range(len(self))[k]]
+        if not 0 <= k < len(self):
+            raise IndexError(k)
+        return self._made(k)[0]
+
+    @property
+    def y(self) -> np.ndarray:
+        """The labels of all samples to split, or of the training samples of the one split."""
+        labels: np.ndarray = self.parts[1]
+        return labels
+
+    def held_out(self, k: int) -> np.ndarray:
+        """Return the labels of the held-out samples of a split."""
+        labels: np.ndarray = self.y[self.pairs[k][1]] if len(self.pairs) else self.parts[3]
+        return labels
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the samples are texts."""
+        return isinstance(self.preprocess, Vectoriser)
+
+    def source(self, k: int) -> Source | None:
+        """Return where the features of a split come from, if that is known."""
+        return self._source if self.preprocess is None else source_of(self._made(k)[1])
+
+    def texts(self, k: int) -> list[str] | None:
+        """Return how the held-out texts of a split begin; None if they are no texts."""
+        if not self.is_text:
+            return None
+        return [" ".join(text[: 2 * _SHOWN].split())[:_SHOWN] for text in self._raw(k)[2]]
+
+    def _raw(self, k: int) -> Fold:
+        if not len(self.pairs):
+            X, y, X_test, y_test = self.parts
+            return X, y, X_test, y_test
+        (X, y), (train, test) = self.parts, self.pairs[k]
+        return taken(X, train), y[train], taken(X, test), y[test]
+
+    def _made(self, k: int) -> tuple[Fold, Any]:
+        if self._kept is None or self._kept[0] != k:
+            X, y, X_test, y_test = self._raw(k)
+            fitted = None
+            if self.preprocess is not None:
+                fitted, X = prepared(self.preprocess, X, y)
+                X, X_test = checked_rows(X, "compare"), fitted.transform(X_test)
+                X_test = checked_rows(X_test, "compare")
+            self._kept = k, (X, y, X_test, y_test), fitted
+        return self._kept[1:]
+
+
+def prepared(steps: Any, X: Any, y: np.ndarray) -> tuple[Any, Any]:
+    """Return a copy of a transformer that is fitted to training samples, and these transformed."""
+    pipeline = make_pipeline(clone(steps))
+    Z = pipeline.fit_transform(X, y)
+    return pipeline, Z
+
+
+def source_of(fitted: Any) -> Source | None:
+    """Return the names of the features that a fitted transformer makes, if it has some."""
+    last = fitted.steps[-1][1]
+    if isinstance(last, Vectoriser):
+        return Source(tfidf=last)
+    try:
+        return Source(columns=tuple(map(str, fitted.get_feature_names_out())))
+    except (AttributeError, ValueError):
+        return None
+
+
+def taken(X: Any, rows: np.ndarray) -> Any:
+    """Return some samples of an array, a sparse matrix, a DataFrame or a list."""
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def pairs_of(
+    y: np.ndarray, cv: int | None = None, repeats: int = REPEATS, seed: int = 0
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the numbers of the samples of stratified splits: 4 to 1, or each of cv folds."""
+    rows, classes = np.arange(len(y)), len(np.unique(y))
+    if cv is not None:
+        return list(StratifiedKFold(cv, shuffle=True, random_state=seed).split(rows, y))
+    if math.ceil(len(y) / 5) < classes:
+        raise ParameterError(
+            f"compare: expected at least {5 * classes - 4} samples to hold out a fifth with "
+            f"all {classes} classes, got {len(y)}. Set cv or test."
+        )
+    return list(StratifiedShuffleSplit(repeats, test_size=0.2, random_state=seed).split(rows, y))
+
+
+def split(
+    X: Any, y: np.ndarray, cv: int | None = None, seed: int = 0, repeats: int = 1
+) -> Iterator[Fold]:
+    """Yield (X, y, X_test, y_test) of each of the stratified splits."""
+    for train, test in pairs_of(y, cv, repeats, seed):
+        yield X[train], y[train], X[test], y[test]

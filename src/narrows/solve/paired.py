@@ -1,0 +1,132 @@
+"""Differences between results on the same held-out samples, and their standard errors.
+
+Two results are scored on the same samples, so that their errors are correlated: the error of their
+difference is that of the paired difference, and not that of either score.
+
+Notation: a split trains on n1 samples and holds n2 out. Sample i of the held-out ones has the
+class y_i and the prediction p_i. t_j, q_j and h_j count the samples of class j, the predictions of
+class j, and the correct ones among them. J is the number of classes.
+
+| metric | T |
+|---|---|
+| accuracy | sum_j h_j / n2 |
+| balanced accuracy | sum_j (h_j / t_j) / J, over the classes with t_j > 0 |
+| macro-F1 | sum_j 2 h_j / (t_j + q_j) / J, over the classes with t_j + q_j > 0 |
+
+One split. The infinitesimal jackknife (Efron 1982, chapter 6): with a weight w_i per sample, all
+1, the variance of T is sum_i g_i^2 with g_i = dT/dw_i. The difference of two results has the
+gradient g_i - g'_i, and so the variance v = sum_i (g_i - g'_i)^2. For the accuracy this is the
+variance of the mean of the paired differences of single samples.
+
+Several splits r = 1, ..., R. The difference is the mean of the differences D_r. Its variance is
+
+    max(S, V) (1/R + n2/n1),    S = sum_r (D_r - mean)^2 / (R - 1),    V = sum_r v_r / R.
+
+The term n2/n1 corrects for training sets that overlap (Nadeau and Bengio 2003). V is a lower bound
+of the variance between splits, for few splits whose differences agree by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+METRICS = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "balanced_accuracy": "balanced accuracy",
+}
+IMBALANCE = 9  # times as many samples: "highly imbalanced" (Alcalá-Fdez et al. 2011)
+
+
+class Outcome(NamedTuple):
+    """The classes and the predictions of the held-out samples of one split, as class numbers."""
+
+    true: np.ndarray
+    predicted: np.ndarray
+    n_train: int
+
+
+class Difference(NamedTuple):
+    """The mean difference between two results, and its standard error."""
+
+    mean: float
+    standard_error: float
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the first result is worse by more than one standard error."""
+        return self.mean < -self.standard_error
+
+    def is_better(self, by: float = 1.0) -> bool:
+        """Whether the first result is better by more than so many standard errors."""
+        return self.mean > by * self.standard_error
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} +- {self.standard_error:.3f}"
+
+
+def score(outcome: Outcome, metric: str) -> float:
+    """Return a metric of one split."""
+    return _value(outcome, metric)[0]
+
+
+def gradient(outcome: Outcome, metric: str) -> np.ndarray:
+    """Return the derivative of a metric of one split by the weight of each sample."""
+    return _value(outcome, metric)[1]
+
+
+def _value(outcome: Outcome, metric: str) -> tuple[float, np.ndarray]:
+    true, predicted, _ = outcome
+    right = (true == predicted).astype(float)
+    if metric == "accuracy":
+        mean = float(right.mean())
+        return mean, (right - mean) / len(true)
+    size = int(max(true.max(), predicted.max())) + 1
+    t = np.bincount(true, minlength=size)
+    h = np.bincount(true, weights=right, minlength=size)
+    if metric == "balanced_accuracy":
+        recall, present = h / np.maximum(t, 1), t > 0
+        by_sample = (right - recall[true]) / t[true]
+        return float(recall[present].mean()), by_sample / present.sum()
+    total = t + np.bincount(predicted, minlength=size)
+    f1, present = 2 * h / np.maximum(total, 1), total > 0
+    own, guessed = 1 / total[true], 1 / total[predicted]
+    by_sample = 2 * right * own - f1[true] * own - f1[predicted] * guessed
+    return float(f1[present].mean()), by_sample / present.sum()
+
+
+def difference(a: Sequence[Outcome], b: Sequence[Outcome], metric: str) -> Difference:
+    """Return the paired difference between two results on the same splits."""
+    pairs = [(_value(x, metric), _value(y, metric)) for x, y in zip(a, b, strict=True)]
+    values = [mine - other for (mine, _), (other, _) in pairs]
+    variances = [float(np.square(mine - other).sum()) for (_, mine), (_, other) in pairs]
+    return Difference(float(np.mean(values)), standard_error(values, variances, a))
+
+
+def standard_error(
+    values: Sequence[float], variances: Sequence[float], splits: Sequence[Outcome]
+) -> float:
+    """Return the standard error of a mean over splits, of its values and variances by split."""
+    if len(values) == 1:
+        return float(np.sqrt(variances[0]))
+    between = max(float(np.var(values, ddof=1)), float(np.mean(variances)))
+    ratio = len(splits[0].true) / splits[0].n_train
+    return float(np.sqrt(between * (1 / len(values) + ratio)))
+
+
+def metric_of(y: Any, metric: str = "auto") -> tuple[str, str]:
+    """Return the metric for labels, and a sentence that says which and why."""
+    if metric != "auto":
+        return metric, f"Metric: {METRICS[metric]}, as requested."
+    counts = np.unique(y, return_counts=True)[1]
+    ratio = counts.max() / counts.min()
+    metric = "balanced_accuracy" if ratio > IMBALANCE else "accuracy"
+    shown = f"{ratio:,.{0 if ratio >= 10 else 1}f}"
+    limit = "more than" if ratio > IMBALANCE else "not more than"
+    return metric, (
+        f"Metric: {METRICS[metric]}, because the largest class has {shown} times as many samples "
+        f"as the smallest ({limit} {IMBALANCE})."
+    )
