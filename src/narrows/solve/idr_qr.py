@@ -31,7 +31,7 @@ from scipy import sparse
 
 from narrows.errors import RangeError
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
-from narrows.solve.iterations import DenseRows, SparseRows, touched
+from narrows.solve.iterations import DenseBlock, SparseBlock, touched
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
 from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, dense_sums
 from narrows.solve.undo import Undo
@@ -181,14 +181,14 @@ class CentroidQR:
         while done < len(labels):
             size = _BLOCK_ROWS if dense else _RENEWED
             part = slice(done, min(len(labels), done + size - self.n % size))
-            rows = DenseRows(self.S, X, part, None) if dense else SparseRows(self.S, X, part)
+            block = DenseBlock(self.S, X, part, None) if dense else SparseBlock(self.S, X, part)
             more, asked = centroid_steps(
-                *rows.arrays, 0, labels[part], self.S, (self.SS, self.N, self.R, self.W),
-                work, transport, rows.folds,
+                *block.arrays, 0, labels[part], self.S, (self.SS, self.N, self.R, self.W),
+                work, transport, block.coefficients,
             )  # fmt: skip
             if asked == TOO_LARGE:
                 raise _too_large(f" up to sample {done + more - 1}")
-            rows.fold()
+            block.add_to_basis()
             done += more
             if asked == EXPLICIT:
                 self._step(X[[done - 1]], int(labels[done - 1]), transport)

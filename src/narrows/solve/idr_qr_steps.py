@@ -14,7 +14,8 @@ _NEAR = 1e-8  # of G_kk: where R_kk^2 is smaller, R has lost half its digits
 @compiled
 def centroid_steps(
     indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, first: int, labels: Array,
-    S: Array, state: tuple[Array, ...], work: tuple[Array, ...], transport: bool, folds: Array,
+    S: Array, state: tuple[Array, ...], work: tuple[Array, ...], transport: bool,
+    coefficients: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """Run Algorithm 2 or 3 for samples from number `first` on, as `criterion_steps` does.
 
@@ -24,7 +25,7 @@ def centroid_steps(
     q, u, old, K, T = work
     for i in range(len(labels)):
         t, label = first + i, labels[i]
-        xx = products(t, indptr, indices, data, QX, XX, S, folds, q)
+        xx = products(t, indptr, indices, data, QX, XX, S, coefficients, q)
         before = N[label]
         for k in range(len(N)):
             SS[label, k] += q[k]
@@ -32,7 +33,7 @@ def centroid_steps(
             SS[k, label] += q[k]
         SS[label, label] += xx
         N[label] += 1.0
-        folds[t, label] = 1.0
+        coefficients[t, label] = 1.0
         if indptr is not None:
             for e in range(indptr[t], indptr[t + 1]):
                 S[indices[e], label] += data[e]
