@@ -33,7 +33,7 @@ from narrows.errors import RangeError
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
 from narrows.solve.iterations import DenseBlock, SparseBlock, touched
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
-from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, dense_sums
+from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums
 from narrows.solve.undo import Undo
 
 _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next
@@ -124,7 +124,7 @@ class CentroidQR:
             sums, _ = dense_sums(X, Y)
         else:
             sums = np.zeros((c, self.n_features))
-            add_sparse(X, Y, Places([sums], Y.indices))
+            add_sparse(X, Y, sums)
         self.S += sums.T
         self.N += np.bincount(labels, minlength=c)
 

@@ -70,127 +70,53 @@ def apart(function: Any) -> Any:
     return numba.njit(**_APART)(function)
 
 
-def _load(builder: Any, data: Any, place: Any) -> None:
-    address, i32 = builder.gep(data, [place]), ir.IntType(32)
-    address = builder.bitcast(address, ir.IntType(8).as_pointer())
-    kinds = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
-    function = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), kinds)
-    builder.call(function, [address, i32(0), i32(3), i32(1)])  # to read, all caches, data
-
-
 def _prefetch(typing: Any, array: Any, place: Any) -> Any:
     """Load the cache line of number `place` of an array, in the order of memory."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, values[0]).data
-        _load(builder, data, values[1])
+        i32 = ir.IntType(32)
+        address = builder.bitcast(builder.gep(data, [values[1]]), ir.IntType(8).as_pointer())
+        kinds = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), kinds)
+        builder.call(function, [address, i32(0), i32(3), i32(1)])  # to read, all caches, data
         return context.get_dummy_value()
 
     return types.void(array, types.intp), code
 
 
-def _prefetch_from(typing: Any, numbers: Any, place: Any) -> Any:
-    """Load the cache line of number `place` of those from an address on."""
-
-    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        _load(builder, *values)
-        return context.get_dummy_value()
-
-    return types.void(numbers, types.intp), code
-
-
-def _numbers_from(typing: Any, address: Any) -> Any:
-    """Return the numbers in double precision from an address on."""
-
-    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
-
-    pointer: Any = types.CPointer
-    return pointer(types.float64)(types.int64), code
-
-
 prefetch: Any = intrinsic(_prefetch)
-_load_from: Any = intrinsic(_prefetch_from)
-_from: Any = intrinsic(_numbers_from)
 
 GO_ON, TOO_LARGE = 0, 1  # what any step may ask of its caller
 LARGEST = 1e120  # the largest |x|^2, whose square has to be finite
-_AHEAD = 4096  # numbers that are loaded before they are needed, at most: 256 kB
-
-
-@part
-def _load_row(indices: Array, start: int, stop: int, at: int, step: int) -> None:
-    """Load the cache lines of the numbers that a row is added to."""
-    numbers = _from(at)
-    for e in range(start, min(stop, start + _AHEAD)):
-        _load_from(numbers, indices[e] * step)
-
-
-@part
-def _note_row(
-    indices: Array, start: int, stop: int, at: int, step: int, out: Array, n: int
-) -> None:
-    """Copy the numbers that a row is added to, to `out` from n on."""
-    numbers = _from(at)
-    for e in range(start, stop):
-        out[n + e - start] = numbers[indices[e] * step]
+_PLACE = np.uintp  # the type of indices: signed ones are checked for being negative
 
 
 @compiled
 def add_class_rows(
-    indptr: Array, indices: Array, data: Array, label_ptr: Array, label_weight: Array,
-    presence: bool, at: Array, step: Array, before: Array, square_at: Array, square_step: Array,
-    square_before: Array, progress: Array,
+    indptr: Array, indices: Array, data: Array, label_ptr: Array, label_row: Array,
+    label_weight: Array, presence: bool, sums: Array, squares: Array, square_row: Array,
 ) -> None:  # fmt: skip
-    """Add the rows X of CSR parts, or their presence, to sums and to sums of squares.
+    """Add the rows of CSR parts, or their presence, to `sums` and to `squares`; O(nnz labels).
 
-    Label k adds, with its weight, to the numbers from the address at[k] on, each step[k] after the
-    one before, and, if `square_at` is not empty, squares to those from square_at[k] on. `before`,
-    if it is not empty, gets the numbers as they were before each change. `progress` counts rows,
-    and changes. O(nnz labels a row).
+    Row j of `sums` has its squares in row square_row[j] of `squares`, which may have no rows.
     """
-    noted, square_noted, squared = len(before) > 0, len(square_before) > 0, len(square_at) > 0
-    n, rows = progress[1], len(indptr) - 1
-    for i in range(rows):
-        start, stop = indptr[i], indptr[i + 1]
-        if i + 1 < rows:  # what the next row is added to
-            for k in range(label_ptr[i + 1], label_ptr[i + 2]):
-                _load_row(indices, stop, indptr[i + 2], at[k], step[k])
-                if squared:
-                    _load_row(indices, stop, indptr[i + 2], square_at[k], square_step[k])
+    for i in range(len(indptr) - 1):
         for k in range(label_ptr[i], label_ptr[i + 1]):
-            sums, apart, weight = _from(at[k]), step[k], label_weight[k]
-            if noted:
-                _note_row(indices, start, stop, at[k], apart, before, n)
-            if square_noted:
-                _note_row(indices, start, stop, square_at[k], square_step[k], square_before, n)
-            n += stop - start
-            if squared:
-                squares, between = _from(square_at[k]), square_step[k]
-                for e in range(start, stop):
+            row, weight = label_row[k], label_weight[k]
+            s = sums[row]
+            if len(squares):
+                q = squares[square_row[row]]
+                for e in range(indptr[i], indptr[i + 1]):
                     v = (1.0 if data[e] != 0.0 else 0.0) if presence else np.float64(data[e])
-                    sums[indices[e] * apart] += weight * v
-                    squares[indices[e] * between] += weight * v * v
+                    s[_PLACE(indices[e])] += weight * v
+                    q[_PLACE(indices[e])] += weight * v * v
             elif presence:
-                for e in range(start, stop):
-                    sums[indices[e] * apart] += weight if data[e] != 0.0 else 0.0
+                for e in range(indptr[i], indptr[i + 1]):
+                    s[_PLACE(indices[e])] += weight if data[e] != 0.0 else 0.0
             else:
-                for e in range(start, stop):
-                    sums[indices[e] * apart] += weight * data[e]
-    progress[0] += rows
-    progress[1] = n
-
-
-@compiled
-def put_back(
-    indptr: Array, indices: Array, label_ptr: Array, at: Array, step: Array, before: Array, n: int
-) -> None:
-    """Restore the n numbers that `add_class_rows` noted for these rows, the last first."""
-    for i in range(len(indptr) - 2, -1, -1):
-        for k in range(label_ptr[i + 1] - 1, label_ptr[i] - 1, -1):
-            numbers, apart, n = _from(at[k]), step[k], n - (indptr[i + 1] - indptr[i])
-            for e in range(indptr[i + 1] - 1, indptr[i] - 1, -1):
-                numbers[indices[e] * apart] = before[n + e - indptr[i]]
+                for e in range(indptr[i], indptr[i + 1]):
+                    s[_PLACE(indices[e])] += weight * data[e]
 
 
 @compiled

@@ -15,7 +15,6 @@ from scipy import sparse
 from narrows.errors import warn
 from narrows.solve.schema import Check, Field
 from narrows.solve.sums import (
-    Places,
     add_sparse,
     canonical,
     dense_sums,
@@ -158,15 +157,20 @@ def _fold_of_label(batches: Sequence[Batch]) -> Any:
 
 
 def _add_to_arrays(batches: Sequence[Batch]) -> None:
-    """Add sparse samples to arrays, in one pass."""
-    first, fold = batches[0], _fold_of_label(batches)
-    row = first.row[first.Y.indices]
-    squares = None
-    if first.squares is not None:
-        of_squares = row if first.by_class else np.zeros_like(row)
-        squares = Places([batch.squares.array for batch in batches], of_squares, fold)
-    sums = Places([batch.sums.array for batch in batches], row, fold)
-    add_sparse(first.X, first.Y, sums, squares, first.presence, first.undo)
+    """Add sparse samples to arrays."""
+    for batch in batches:
+        X, Y = batch.samples
+        sums, squares, of_squares = batch.sums.array, None, None
+        row = batch.row[Y.indices]
+        if batch.undo is not None:
+            batch.undo.array(sums, np.unique(row))
+        if batch.squares is not None:
+            squares = batch.squares.array
+            of_squares = np.arange(len(sums)) if batch.by_class else np.zeros(len(sums), np.intp)
+            if batch.undo is not None:
+                batch.undo.array(squares, np.unique(of_squares[row]))
+        labels = with_labels(Y, row, len(sums))
+        add_sparse(X, labels, sums, squares, of_squares, batch.presence)
 
 
 def _add_dense(batches: Sequence[Batch]) -> None:

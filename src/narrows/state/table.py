@@ -13,7 +13,15 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.schema import FINITE, Check, Field, between
-from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, check_room, is_absorbed, weighted
+from narrows.solve.sums import (
+    BLOCK,
+    add_sparse,
+    blocks,
+    check_room,
+    is_absorbed,
+    weighted,
+    with_labels,
+)
 from narrows.solve.undo import Undo
 
 SMALL = 1 << 22  # numbers (32 MB): an array of at most this size stays one, for speed
@@ -114,7 +122,9 @@ class Table:
     ) -> None:
         """Add Y'X in place: to row[j] what Y has in column j."""
         if self.array is not None:
-            add_sparse(X, Y, Places([self.array], row[Y.indices]), undo=undo)
+            if undo is not None:
+                undo.array(self.array, row)
+            add_sparse(X, with_labels(Y, row[Y.indices], self.shape[0]), self.array)
             return
         if X.nnz > self.shape[1]:  # sum first: the same places occur again and again
             sums = Y.T.tocsr() @ X
