@@ -29,9 +29,14 @@ from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, betw
 from narrows.solve.sums import BLOCK, blocks
 from narrows.solve.undo import TouchedRows, Undo
 
+FEW = 64  # sparse samples of at most so many features are learned about an origin too
+WINDOW = 1_000  # samples of the moving score
+_OFTEN = 32  # samples, at least, from one move of the origin to the next where samples decay
+_PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
+
 Samples = tuple[sparse.csr_array, sparse.csr_array, np.ndarray]  # X, indicators, weights
 
-FIELDS = {
+_RESERVOIR_SCHEMA = {
     "arena_of": Field("i4", ("a",)),
     "arena": Field("f4 f8", ("a",), FINITE),
     "slots": Field("i8", ("m", 5)),
@@ -64,12 +69,6 @@ def _slots_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bo
     return np.array_equal(one, alone) and np.array_equal(
         counts, np.bincount(one[one >= 0], minlength=sizes["c"])
     )
-
-
-SLOTS_FIT = Check(
-    "separate slots in the arena, with known features and classes, and matching counts in use",
-    _slots_fit,
-)
 
 
 class Reservoir:
@@ -252,86 +251,6 @@ def _runs(start: np.ndarray, length: np.ndarray) -> np.ndarray:
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - length), length)
 
 
-FEW = 64  # sparse samples of at most so many features are learned about an origin too
-_OFTEN = 32  # samples, at least, from one move to the next where samples decay
-
-
-class AboutOrigin:
-    """What of a regression depends on its origin; `narrows.solve.rls` describes the attributes."""
-
-    W: np.ndarray
-    Q: np.ndarray
-    b: np.ndarray
-    N: np.ndarray
-    clock: np.ndarray
-    sums: np.ndarray | None
-    origin: np.ndarray | None
-    first: np.ndarray | None
-
-    @property
-    def mean(self) -> np.ndarray:
-        """The decayed mean of all samples, of shape (n_features,), where there is an origin."""
-        assert self.origin is not None
-        assert self.first is not None
-        return self.origin + self.clock[FACTOR] * self.first[1] / self.clock[WEIGHT]
-
-    def move(self, origin: np.ndarray | None) -> None:
-        """Measure samples from another origin; outputs stay the same.
-
-        Nothing is changed in place.
-        """
-        if self.origin is None:
-            return
-        new = np.zeros_like(self.Q) if origin is None else origin
-        delta, clock, first = new - self.origin, self.clock.copy(), self.first
-        factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
-        assert first is not None
-        # not by BLAS, whose last digits depend on where arrays are in memory
-        self.b = self.b + (delta[:, None] * self.W).sum(axis=0)
-        self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
-        if weight > 0:
-            clock[S2] = max(clock[S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
-        if self.sums is not None:
-            self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
-        self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
-        self.origin, self.clock = origin, clock
-
-    def place(self, X: Any, weight: np.ndarray) -> None:
-        """Take the first sample for the origin, if it is dense or has few features."""
-        if self.clock[SEEN] or not weight.any():
-            return
-        if isinstance(X, np.ndarray) or X.shape[1] <= FEW:
-            sample = X[[int((weight > 0).argmax())]]
-            sample = sample.toarray() if sparse.issparse(sample) else sample
-            self.origin, self.first = sample[0].astype(np.float64), np.zeros((2, X.shape[1]))
-
-    def until_moved(self, weight: np.ndarray, rule: Rule) -> Iterator[tuple[slice, bool]]:
-        """Yield successive samples, and whether the origin moves after them.
-
-        It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
-        """
-        number = int(self.clock[SEEN]) + np.cumsum(weight > 0)
-        if self.origin is None:
-            yield slice(0, len(weight)), False
-            return
-        at = number & (number - 1) == 0
-        if rule.keep < 1:
-            at |= number % max(_OFTEN, int(np.ceil(np.log(0.5) / np.log(rule.keep) - 1e-6))) == 0
-        ends = np.flatnonzero(at & (weight > 0)) + 1
-        done = 0
-        for end in ends.tolist():
-            yield slice(done, end), True
-            done = end
-        if done < len(weight):
-            yield slice(done, len(weight)), False
-
-
-WINDOW = 1_000  # samples of the moving score
-_EPS = np.finfo(np.float64).eps
-_FULL = 0.1  # of the entries: from this density on products are made by dense blocks
-_PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
-
-
 _SCHEMA = {
     "W": Field("f4 f8", ("d", "c"), FINITE),
     "Q": Field("f8", ("d",), NOT_NEGATIVE),
@@ -343,7 +262,7 @@ _SCHEMA = {
     "origin": Field("f8", ("d",), between(-1e100, 1e100), optional=True),
     "first": Field("f8", (2, "d"), FINITE, optional=True),
     "sums": Field("f8", ("d", "c"), FINITE, optional=True),
-    **FIELDS,
+    **_RESERVOIR_SCHEMA,
 }
 
 
@@ -362,11 +281,14 @@ _RULES = (
         "first moments about an origin",
         lambda arrays, _: ("origin" in arrays) == ("first" in arrays),
     ),
-    SLOTS_FIT,
+    Check(
+        "separate slots in the arena, with known features and classes, and matching counts in use",
+        _slots_fit,
+    ),
 )
 
 
-class DiagonalRLS(AboutOrigin):
+class DiagonalRLS:
     """The regression of class indicators on samples, one step a sample.
 
     Parameters
@@ -631,6 +553,65 @@ class DiagonalRLS(AboutOrigin):
         if self.origin is not None:
             X = sparse.csr_array(self._whole(X.toarray() - self.origin))
         return X, Y, weight
+
+    # -- the origin -------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The decayed mean of all samples, of shape (n_features,), where there is an origin."""
+        assert self.origin is not None
+        assert self.first is not None
+        return self.origin + self.clock[FACTOR] * self.first[1] / self.clock[WEIGHT]
+
+    def move(self, origin: np.ndarray | None) -> None:
+        """Measure samples from another origin; outputs stay the same.
+
+        Nothing is changed in place.
+        """
+        if self.origin is None:
+            return
+        new = np.zeros_like(self.Q) if origin is None else origin
+        delta, clock, first = new - self.origin, self.clock.copy(), self.first
+        factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
+        assert first is not None
+        # not by BLAS, whose last digits depend on where arrays are in memory
+        self.b = self.b + (delta[:, None] * self.W).sum(axis=0)
+        self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
+        if weight > 0:
+            clock[S2] = max(clock[S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
+        if self.sums is not None:
+            self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
+        self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
+        self.origin, self.clock = origin, clock
+
+    def place(self, X: Any, weight: np.ndarray) -> None:
+        """Take the first sample for the origin, if it is dense or has few features."""
+        if self.clock[SEEN] or not weight.any():
+            return
+        if isinstance(X, np.ndarray) or X.shape[1] <= FEW:
+            sample = X[[int((weight > 0).argmax())]]
+            sample = sample.toarray() if sparse.issparse(sample) else sample
+            self.origin, self.first = sample[0].astype(np.float64), np.zeros((2, X.shape[1]))
+
+    def until_moved(self, weight: np.ndarray, rule: Rule) -> Iterator[tuple[slice, bool]]:
+        """Yield successive samples, and whether the origin moves after them.
+
+        It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
+        """
+        number = int(self.clock[SEEN]) + np.cumsum(weight > 0)
+        if self.origin is None:
+            yield slice(0, len(weight)), False
+            return
+        at = number & (number - 1) == 0
+        if rule.keep < 1:
+            at |= number % max(_OFTEN, int(np.ceil(np.log(0.5) / np.log(rule.keep) - 1e-6))) == 0
+        ends = np.flatnonzero(at & (weight > 0)) + 1
+        done = 0
+        for end in ends.tolist():
+            yield slice(done, end), True
+            done = end
+        if done < len(weight):
+            yield slice(done, len(weight)), False
 
 
 def merged(

@@ -1,4 +1,4 @@
-"""Diagonal recursive least squares, compiled; `narrows.solve.rls` defines the letters."""
+"""Diagonal recursive least squares, compiled; `narrows.solve.regression` defines the letters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,21 @@ from typing import Any
 import numpy as np
 
 from narrows.solve.kernels import Array, apart, compiled, part, prefetch
-from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
+from narrows.solve.regression_rule import (
+    AGREE,
+    FACTOR,
+    HITS,
+    LAST,
+    MEMORY,
+    QB,
+    RECENT,
+    REPLAYS,
+    S2,
+    SEEN,
+    SOFT,
+    SUSPICIOUS,
+    WEIGHT,
+)
 
 SMALLEST_FACTOR = 1e-30  # the smallest lazy factor: it is then applied to all numbers
 _FAINT = 1e-300  # the smallest weight of a class
@@ -66,8 +80,8 @@ def rls_steps(
                 if len(origin):
                     x = _centre(here, x, origin, centred)
                 if not again:
-                    clock[1] += w
-                    clock[2] += w * (_square(x) - clock[2]) / clock[1]
+                    clock[WEIGHT] += w
+                    clock[S2] += w * (_square(x) - clock[S2]) / clock[WEIGHT]
                 if len(touched[0]):
                     _record(start, end, where, W, Q, touched)
                 best = _rls_step(
@@ -78,7 +92,7 @@ def rls_steps(
                     break
                 if len(sums):
                     _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
-                                    label_of, w / clock[3], sums, touched)  # fmt: skip
+                                    label_of, w / clock[FACTOR], sums, touched)  # fmt: skip
                 hit = 0
                 for k in range(first_label, last_label):
                     label = label_of[k]
@@ -88,19 +102,19 @@ def rls_steps(
                         hit = 1
                 if len(hits):
                     hits[i] = hit
-                window[int(clock[9]) % len(window)] = hit
-                clock[6] += hit
-                clock[7] += 1.0
-                clock[9] += 1.0
+                window[int(clock[RECENT]) % len(window)] = hit
+                clock[HITS] += hit
+                clock[SEEN] += 1.0
+                clock[RECENT] += 1.0
                 if not size:
                     if not rule.several:
-                        clock[5] = label_of[first_label]
+                        clock[LAST] = label_of[first_label]
                     break
                 slot = _slot(label_of[first_label] if not rule.several else -1, rule.keep, slots,
                              kept, use, N, clock, random)  # fmt: skip
                 if slot >= 0:
                     _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
-                         clock[3], arena_of, arena, slots, kept, use)  # fmt: skip
+                         clock[FACTOR], arena_of, arena, slots, kept, use)  # fmt: skip
                 if rule.several:
                     break
                 kappa = _kappa(label_of[first_label], N, clock)
@@ -111,7 +125,7 @@ def rls_steps(
                 start, first_name = slots[k, 0], slots[k, 0] + slots[k, 1]
                 end, last_name = first_name, first_name + slots[k, 2]
                 w, mass = kept[0, k], 0.0
-                clock[8] += 1.0
+                clock[REPLAYS] += 1.0
         if len(reduced):
             for k in range(lo, hi):
                 row, value = _ROW(indices[k]), np.float64(data[k])
@@ -189,25 +203,25 @@ def _decay(
     keep: float, Q: Array, N: Array, kept: Array, clock: Array, sums: Array, moments: Array
 ) -> None:
     """Decay all weights: those with a lazy factor by that, which they share."""
-    clock[3] *= keep
-    clock[1] *= keep
+    clock[FACTOR] *= keep
+    clock[WEIGHT] *= keep
     for j in range(N.shape[1]):
         for k in range(2):
             if N[k, j] > 0.0:
                 N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that has come does not vanish
-    if clock[3] < SMALLEST_FACTOR:
+    if clock[FACTOR] < SMALLEST_FACTOR:
         for k in range(len(Q)):
-            Q[k] *= clock[3]
+            Q[k] *= clock[FACTOR]
         for k in range(kept.shape[1]):
-            kept[1, k] *= clock[3]
+            kept[1, k] *= clock[FACTOR]
         for k in range(len(sums)):
             for j in range(sums.shape[1]):
-                sums[k, j] *= clock[3]
+                sums[k, j] *= clock[FACTOR]
         for k in range(moments.shape[1]):
-            moments[0, k] *= clock[3]
-            moments[1, k] *= clock[3]
-        clock[0] *= clock[3]
-        clock[3] = 1.0
+            moments[0, k] *= clock[FACTOR]
+            moments[1, k] *= clock[FACTOR]
+        clock[QB] *= clock[FACTOR]
+        clock[FACTOR] = 1.0
 
 
 @part
@@ -237,9 +251,9 @@ def _rls_step(
 
     `mass` is what the sample adds to the energies: its weight, or 0 where it is repeated.
     """
-    c, g = len(b), clock[3]
+    c, g = len(b), clock[FACTOR]
     least = SOFT if rule.softmax else 1.0
-    prior, bias = least * clock[2], 1.0 / (least + g * clock[0])
+    prior, bias = least * clock[S2], 1.0 / (least + g * clock[QB])
     for j in range(c):
         o[j] = b[j]
     xp = 0.0
@@ -284,7 +298,7 @@ def _rls_step(
             W[row, j] += step * e[j]
         x = np.float64(data[k])
         Q[row] += scale * x * x
-    clock[0] += scale
+    clock[QB] += scale
     if moments.shape[1] and mass > 0.0:
         for k in range(len(data)):
             row, x = _ROW(indices[k]), np.float64(data[k])
@@ -315,16 +329,16 @@ def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
 @part
 def _kappa(label: int, N: Array, clock: Array) -> float:
     """Return how much more often a label repeats the previous one than by chance (kappa)."""
-    if clock[5] >= 0.0:
-        same = 1.0 if clock[5] == label else 0.0
-        clock[4] += (same - clock[4]) / min(clock[7], MEMORY)
-    clock[5] = label
+    if clock[LAST] >= 0.0:
+        same = 1.0 if clock[LAST] == label else 0.0
+        clock[AGREE] += (same - clock[AGREE]) / min(clock[SEEN], MEMORY)
+    clock[LAST] = label
     rows, chance = 0.0, 0.0
     for j in range(N.shape[1]):
         rows += N[1, j]
     for j in range(N.shape[1]):
         chance += (N[1, j] / rows) ** 2
-    return (clock[4] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
+    return (clock[AGREE] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
 @part
@@ -337,7 +351,7 @@ def _slot(
     if use[0] < size:
         return use[0]
     if label < 0:
-        n = clock[7]  # of samples, decayed
+        n = clock[SEEN]  # of samples, decayed
         if keep < 1.0:
             n = (1.0 - keep**n) / (1.0 - keep)
         k = int(_uniform(random) * max(n, np.float64(size)))
