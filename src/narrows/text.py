@@ -26,8 +26,10 @@ __all__ = ["HashedTfidf", "Tfidf"]
 
 
 TOKEN = r"(?u)\b\w+\b"
-StopWords = str | Collection[str] | None
 ENGLISH = "english"  # the name of scikit-learn's list
+MOST = 2**31 - 1  # features at most
+
+StopWords = str | Collection[str] | None
 
 
 class Vectoriser(TransformerMixin, BaseEstimator, ABC):
@@ -324,9 +326,6 @@ def check(who: str, stop_words: StopWords, name: str, value: Any, most: float = 
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
         limit = "" if most == np.inf else f" and <= {most:,}"
         raise ParameterError(f"{who}: expected {name} to be an integer >= 1{limit}, got {value!r}.")
-
-
-MOST = 2**31 - 1  # features at most
 
 
 class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
