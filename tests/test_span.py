@@ -375,7 +375,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
     learner = IMMC(3).partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
     before = {k: a.copy() for k, a in learner._fitted.state.to_arrays().items()}
     held = vars(learner).copy()
-    whole, calls = iterations_steps.criterion_steps, []
+    whole, calls = iterations_steps.iteration_steps, []
 
     def failing(*args):
         calls.append(1)
@@ -383,7 +383,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
             raise raised
         return whole(*args)
 
-    monkeypatch.setattr(iterations_steps, "criterion_steps", failing)
+    monkeypatch.setattr(iterations_steps, "iteration_steps", failing)
     with pytest.raises(raised):
         learner.partial_fit(form(X), y)
     assert len(calls) == 4
@@ -392,7 +392,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
     assert set(after) == set(before)
     for key, array in after.items():
         np.testing.assert_array_equal(array, before[key], err_msg=key)
-    monkeypatch.setattr(iterations_steps, "criterion_steps", whole)
+    monkeypatch.setattr(iterations_steps, "iteration_steps", whole)
     np.testing.assert_array_equal(
         vectors(learner.partial_fit(form(X), y)),
         vectors(

@@ -349,7 +349,7 @@ def reduce(
     ((178, 2), (13, 2))
     """
     given = isinstance(method, Estimator)
-    estimator = method if given else estimator_of(method, _REDUCE, Estimator)
+    estimator: Any = method if given else estimator_of(method, _REDUCE, Estimator)
     name = type(estimator).__name__.lower()
     selects = isinstance(estimator, Selector)
     if n_components is not None and "n_components" not in estimator.get_params(deep=False):

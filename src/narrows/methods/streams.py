@@ -444,8 +444,8 @@ class OnlineProjector(RankedProjector, Sequential):
     def _criterion(self) -> Criterion:
         """Return the criterion to maximise."""
 
-    def _rule(self, stream: Stream) -> Any:
-        """Return the iteration, a `Rule` or an `ILDARule`, by the present parameters."""
+    def _rule(self, stream: Stream) -> Rule:
+        """Return the iteration by the present parameters."""
         criterion, theta = self._criterion(), np.zeros(stream.core.p)
         return Rule(criterion.between, criterion.total, theta, **self._rule_options())
 

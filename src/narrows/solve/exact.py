@@ -124,11 +124,12 @@ class Centred(LinearOperator):
 
     def _squares(self) -> float:
         """Return sum_i w_i |x_i|^2."""
-        values = self.X.data**2 if self.is_sparse else np.einsum("ij,ij->i", self.X, self.X)
         if self.is_sparse:
-            values = np.add.reduceat(np.append(values, 0.0), self.X.indptr[:-1])
-            values = np.where(np.diff(self.X.indptr) > 0, values, 0.0)
-        return float(self.root**2 @ values)
+            sums = np.add.reduceat(np.append(self.X.data**2, 0.0), self.X.indptr[:-1])
+            squares = np.where(np.diff(self.X.indptr) > 0, sums, 0.0)
+        else:
+            squares = np.einsum("ij,ij->i", self.X, self.X)
+        return float(self.root**2 @ squares)
 
     def _start(self, origin: np.ndarray, heaviest: float) -> None:
         """Initialise the operator, and bound the rounding."""

@@ -17,7 +17,7 @@ def centroid_steps(
     S: Array, state: tuple[Array, ...], work: tuple[Array, ...], transport: bool,
     coefficients: Array,
 ) -> tuple[int, int]:  # fmt: skip
-    """Run Algorithm 2 or 3 for samples from number `first` on, as `criterion_steps` does.
+    """Run Algorithm 2 or 3 for samples from number `first` on, as `iteration_steps` does.
 
     Where it asks for EXPLICIT, the sums, R and N include the last sample, but W does not.
     """

@@ -34,7 +34,7 @@ Start = Literal["raw", "centred", "unit"]
 
 
 class Rule(NamedTuple):
-    """The iteration of the criterion between S_b + total C + shift I: IOC, IIS, IMMC, CCIPCA.
+    """The iteration of the criterion between S_b + total C + shift I, or that of ILDA.
 
     Parameters
     ----------
@@ -58,6 +58,9 @@ class Rule(NamedTuple):
         Ignore further samples once the stop criterion holds.
     orthonormal : bool
         Reduce samples by the orthonormalised vectors, the first ones first.
+    eta : float, optional
+        If given, the iteration is that of ILDA, with this gain; 0 for its default, 5/(n + 20). The
+        criterion, the shift and `amnesic` do not matter, but `total` is not 0.
     """
 
     between: float
@@ -71,25 +74,7 @@ class Rule(NamedTuple):
     least: int = 2
     stop: bool = False
     orthonormal: bool = False
-
-
-class ILDARule(NamedTuple):
-    """The iteration of ILDA.
-
-    Parameters
-    ----------
-    eta : float
-        The gain; 0 for the default, 5/(n + 20).
-    tol, patience, least, stop, orthonormal
-        As for `Rule`.
-    """
-
-    eta: float
-    tol: float = 0.0
-    patience: float = 100.0
-    least: int = 2
-    stop: bool = False
-    orthonormal: bool = False
+    eta: float | None = None
 
 
 class State(NamedTuple):
@@ -394,7 +379,7 @@ class Span:
         self,
         X: Any,
         labels: np.ndarray,
-        rule: Rule | ILDARule,
+        rule: Rule,
         start: Start,
         reduced: np.ndarray | None = None,
     ) -> int:
@@ -406,7 +391,7 @@ class Span:
             Finite; a sparse one without duplicate entries.
         labels : ndarray of shape (n_samples,)
             The class sum that each sample belongs to.
-        rule : Rule or ILDARule
+        rule : Rule
             The iteration.
         start : {"raw", "centred", "unit"}
             v_j(j) = x(j); or so only v_1, and v_j(j) = u^j(j), the deflated x - m; or
@@ -442,7 +427,6 @@ class Span:
             done += more
             if asked == _AGAIN:
                 row = X[[done - 1]].toarray()[0] if not dense else X[done - 1].astype(np.float64)
-                assert isinstance(rule, Rule)
                 self._step_on_vectors(row, int(labels[done - 1]), rule, start)
                 if reduced is not None:
                     reduced[done - 1] = row @ self.directions(rule.orthonormal)
@@ -462,28 +446,26 @@ class Span:
         self,
         block: Block,
         labels: np.ndarray,
-        rule: Rule | ILDARule,
+        rule: Rule,
         start: Start,
         work: tuple[np.ndarray, ...],
         reduced: np.ndarray | None,
     ) -> tuple[int, int]:
         """Learn the samples of a block; return how many, and what the last step asks for."""
-        from narrows.solve.iterations_steps import criterion_steps, ilda_steps, project
+        from narrows.solve.iterations_steps import iteration_steps, project
         from narrows.solve.kernels import GO_ON, TOO_LARGE
 
-        deflates = isinstance(rule, Rule)
-        steps: Any = criterion_steps if deflates else ilda_steps
         t, asked = 0, GO_ON
         while t < len(labels) and asked == GO_ON:
             active = self._active()
-            checked = deflates and self.n < 2 * self.p + _EARLY
+            checked = rule.eta is None and self.n < 2 * self.p + _EARLY
             # while a component waits, each sample may start it
             stop = t + 1 if checked or active < self.p else len(labels)
             before = State(*(array.copy() for array in self.state)) if checked else None
             undone = block.keep(t) if checked else None
-            more, asked = steps(
-                *block.arrays, t, labels[t:stop], self.Q, active, rule, self.state, work,
-                block.coefficients, reduced,
+            more, asked = iteration_steps(
+                *block.arrays, t, labels[t:stop], self.Q, active, rule, rule.eta,
+                self.state, work, block.coefficients, reduced,
             )  # fmt: skip
             left = self.state.clock[4]
             if active < self.p:

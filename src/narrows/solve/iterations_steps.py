@@ -34,14 +34,11 @@ _TRUSTED = 1e-10  # the largest estimated relative error of |v_j|^2
 _ETA, _WAIT, _STABLE = 5.0, 20.0, 0.5  # ILDA's gain 5/(n + 20) after 20 samples, bounded
 
 
-# -- IOC, IIS, IMMC and CCIPCA ---------------------------------------------------------------------
-
-
 @compiled
-def criterion_steps(
+def iteration_steps(
     indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, first: int, labels: Array,
-    Q: Array, active: int, rule: Any, state: tuple[Array, ...], work: tuple[Array, ...],
-    coefficients: Array, reduced: Part,
+    Q: Array, active: int, rule: Any, eta: float | None, state: tuple[Array, ...],
+    work: tuple[Array, ...], coefficients: Array, reduced: Part,
 ) -> tuple[int, int]:  # fmt: skip
     """Run the step for samples from number `first` on.
 
@@ -62,10 +59,16 @@ def criterion_steps(
         t, label = first + i, labels[i]
         xx = products(t, indptr, indices, data, QX, XX, Q, coefficients, q)
         mm = add_sample(label, q, xx, with_u, A, B, SV, SS, N, clock, share, Y, r)
-        asked, moved = _iterate(
-            active, mm, with_u, rule, theta, L, N, mean_theta, rho, err, clock,
-            Y, w, kap, low, a, per_nu, y, r, size,
-        )  # fmt: skip
+        # two conditions on what may be None: such a branch is not compiled
+        if eta is None:
+            asked, moved = _iterate(
+                active, mm, with_u, rule, theta, L, N, mean_theta, rho, err, clock,
+                Y, w, kap, low, a, per_nu, y, r, size,
+            )  # fmt: skip
+        if eta is not None:
+            asked, moved = _hebbian(
+                label, active, eta, L, N, clock[0], Y, w, kap, low, a, per_nu, y, r
+            )
         update_coordinates(
             t, label, q, xx, active, with_u, A, B, L, SV, N, WW, clock[0], share,
             w, kap, low, a, per_nu, y, r, coefficients,
@@ -79,6 +82,9 @@ def criterion_steps(
         if asked != GO_ON:
             return i + 1, asked
     return len(labels), GO_ON
+
+
+# -- IOC, IIS, IMMC and CCIPCA ---------------------------------------------------------------------
 
 
 @part
@@ -204,44 +210,12 @@ def _turn(
 # -- ILDA ------------------------------------------------------------------------------------------
 
 
-@compiled
-def ilda_steps(
-    indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, first: int, labels: Array,
-    Q: Array, active: int, rule: Any, state: tuple[Array, ...], work: tuple[Array, ...],
-    coefficients: Array, reduced: Part,
-) -> tuple[int, int]:  # fmt: skip
-    """Run the step for samples from number `first` on, as `criterion_steps` does."""
-    # all arrays by name before the loop: to get one out of a tuple costs as much as ten sums
-    A, B, L, SV, SS, N, WW, _, _, _, clock = state
-    q, share, Y, w, kap, low, a, per_nu, y, r, _, shift = work
-    if QX is not None:
-        block_products(len(coefficients) - 1, first, QX, XX, coefficients, shift)
-    for i in range(len(labels)):
-        t, label = first + i, labels[i]
-        xx = products(t, indptr, indices, data, QX, XX, Q, coefficients, q)
-        add_sample(label, q, xx, True, A, B, SV, SS, N, clock, share, Y, r)
-        moved = _hebbian(label, active, rule.eta, L, N, clock[0], Y, w, kap, low, a, per_nu, y, r)
-        update_coordinates(
-            t, label, q, xx, active, True, A, B, L, SV, N, WW, clock[0], share,
-            w, kap, low, a, per_nu, y, r, coefficients,
-        )  # fmt: skip
-        add_to_basis(t, indptr, indices, data, coefficients, Q)
-        asked = verdict(GO_ON, moved, xx, active, rule, A, B, L, SS, N, WW, clock)
-        if reduced is not None:
-            reduce_sample(
-                t, q, xx, QX, XX, coefficients, shift, rule.orthonormal, A, B, L, low, reduced
-            )
-        if asked != GO_ON:
-            return i + 1, asked
-    return len(labels), GO_ON
-
-
 @part
 def _hebbian(
     label: int, active: int, eta: float, L: Array, N: Array, n: float, Y: Array, w: Array,
     kap: Array, low: Array, a: Array, per_nu: Array, y: Array, r: Array,
-) -> float:  # fmt: skip
-    """Update V by eta (S_b V - u u'V UT[V'S_b V]), u = x - m_l; return how far directions moved.
+) -> tuple[int, float]:  # fmt: skip
+    """Update V by eta (S_b V - u u'V UT[V'S_b V]), u = x - m_l; return as `_iterate` does.
 
     All vectors step at once, so no v depends on another: a = 1, and nothing is deflated.
     """
@@ -293,7 +267,7 @@ def _hebbian(
     for j in range(active):
         for k in range(active):
             low[j, k] = 0.0
-    return moved
+    return GO_ON, moved
 
 
 # -- what both share -------------------------------------------------------------------------------
