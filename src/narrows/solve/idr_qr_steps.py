@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from narrows.solve.kernels import GO_ON, LARGEST, TOO_LARGE, Array, Part, compiled, part, products
+from narrows.solve.kernels import (
+    GO_ON,
+    LARGEST,
+    TOO_LARGE,
+    Array,
+    Maybe,
+    compiled,
+    inlined,
+    products,
+)
 
 EXPLICIT = 4  # what this step may ask for, too
 
@@ -13,7 +22,7 @@ _NEAR = 1e-8  # of G_kk: where R_kk^2 is smaller, R has lost half its digits
 
 @compiled
 def centroid_steps(
-    indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, first: int, labels: Array,
+    indptr: Maybe, indices: Maybe, data: Maybe, QX: Maybe, XX: Maybe, first: int, labels: Array,
     S: Array, state: tuple[Array, ...], work: tuple[Array, ...], transport: bool,
     coefficients: Array,
 ) -> tuple[int, int]:  # fmt: skip
@@ -62,7 +71,7 @@ def centroid_steps(
     return len(labels), GO_ON
 
 
-@part
+@inlined
 def _cholesky(SS: Array, N: Array, R: Array) -> bool:
     """Set R, R'R = C'C; return whether a centroid nearly depends on earlier ones."""
     near = False
@@ -80,7 +89,7 @@ def _cholesky(SS: Array, N: Array, R: Array) -> bool:
     return near
 
 
-@part
+@inlined
 def _transport(
     label: int, Sx: Array, SS: Array, N: Array, R: Array, old: Array, W: Array, K: Array,
     T: Array,

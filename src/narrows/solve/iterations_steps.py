@@ -17,10 +17,10 @@ from narrows.solve.kernels import (
     LARGEST,
     TOO_LARGE,
     Array,
-    Part,
+    Maybe,
     block_products,
     compiled,
-    part,
+    inlined,
     products,
 )
 
@@ -36,9 +36,9 @@ _ETA, _WAIT, _STABLE = 5.0, 20.0, 0.5  # ILDA's gain 5/(n + 20) after 20 samples
 
 @compiled
 def iteration_steps(
-    indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, first: int, labels: Array,
+    indptr: Maybe, indices: Maybe, data: Maybe, QX: Maybe, XX: Maybe, first: int, labels: Array,
     Q: Array, active: int, rule: Any, eta: float | None, state: tuple[Array, ...],
-    work: tuple[Array, ...], coefficients: Array, reduced: Part,
+    work: tuple[Array, ...], coefficients: Array, reduced: Maybe,
 ) -> tuple[int, int]:  # fmt: skip
     """Run the step for samples from number `first` on.
 
@@ -87,7 +87,7 @@ def iteration_steps(
 # -- IOC, IIS, IMMC and CCIPCA ---------------------------------------------------------------------
 
 
-@part
+@inlined
 def _iterate(
     active: int, mm: float, with_u: bool, rule: Any, theta: Array, L: Array, N: Array,
     mean_theta: Array, rho: Array, err: Array, clock: Array, Y: Array, w: Array, kap: Array,
@@ -188,7 +188,7 @@ def _iterate(
     return asked, moved
 
 
-@part
+@inlined
 def _turn(
     j: int, m: int, along: float, nu: float, deflate: bool, L: Array, Y: Array, kap: Array,
     y: Array,
@@ -210,7 +210,7 @@ def _turn(
 # -- ILDA ------------------------------------------------------------------------------------------
 
 
-@part
+@inlined
 def _hebbian(
     label: int, active: int, eta: float, L: Array, N: Array, n: float, Y: Array, w: Array,
     kap: Array, low: Array, a: Array, per_nu: Array, y: Array, r: Array,
@@ -273,7 +273,7 @@ def _hebbian(
 # -- what both share -------------------------------------------------------------------------------
 
 
-@part
+@inlined
 def add_sample(
     label: int, q: Array, xx: float, with_u: bool, A: Array, B: Array, SV: Array, SS: Array,
     N: Array, clock: Array, share: Array, Y: Array, r: Array,
@@ -341,7 +341,7 @@ def add_sample(
     return mm
 
 
-@part
+@inlined
 def update_coordinates(
     t: int, label: int, q: Array, xx: float, active: int, with_u: bool, A: Array, B: Array,
     L: Array, SV: Array, N: Array, WW: Array, n: float, share: Array, w: Array, kap: Array,
@@ -398,9 +398,9 @@ def update_coordinates(
             SV[i, j] = N[i] * y[j]
 
 
-@part
+@inlined
 def add_to_basis(
-    t: int, indptr: Part, indices: Part, data: Part, coefficients: Array, Q: Array
+    t: int, indptr: Maybe, indices: Maybe, data: Maybe, coefficients: Array, Q: Array
 ) -> None:
     """Add x g' to Q for row x of CSR parts, with g row t of `coefficients`; nothing for a block."""
     if indptr is not None:
@@ -411,7 +411,7 @@ def add_to_basis(
                 x[k] += v * g[k]
 
 
-@part
+@inlined
 def verdict(
     asked: int, moved: float, xx: float, active: int, rule: Any, A: Array, B: Array, L: Array,
     SS: Array, N: Array, WW: Array, clock: Array,
@@ -447,9 +447,9 @@ def verdict(
     return asked
 
 
-@part
+@inlined
 def reduce_sample(
-    t: int, q: Array, xx: float, QX: Part, XX: Part, coefficients: Array, shift: Array,
+    t: int, q: Array, xx: float, QX: Maybe, XX: Maybe, coefficients: Array, shift: Array,
     orthonormal: bool, A: Array, B: Array, L: Array, C: Array, reduced: Array,
 ) -> None:  # fmt: skip
     """Project sample t after its step, from q = Q'x before it, with Q less the shift if dense."""
@@ -462,7 +462,7 @@ def reduce_sample(
     project(t, q, orthonormal, A, B, L, C, reduced)
 
 
-@part
+@inlined
 def project(
     t: int, q: Array, orthonormal: bool, A: Array, B: Array, L: Array, C: Array, reduced: Array
 ) -> None:

@@ -1,7 +1,6 @@
 """The compiler of loops, the only module that imports numba, and loops that several modules share.
 
-The steps of each engine have a module of their own: `criterion_steps`, `ilda_steps`,
-`idr_qr_steps`, `rls_steps`, `lsqr_steps`.
+`iterations_steps`, `idr_qr_steps` and `regression_steps` have the steps of one solver each.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from numba.extending import intrinsic
 from tqdm import tqdm
 
 Array = np.ndarray
-Part = Any  # an array of a sparse matrix, or of the products of a dense block; else None
+Maybe = Any  # an array of a sparse matrix, or of the products of a dense block; else None
 
 # without an entry point for C, which takes time to compile
 _PLAIN: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
@@ -56,7 +55,7 @@ def compiled(function: Any) -> Any:
         return numba.njit(nogil=True, **_PLAIN)(function)
 
 
-def part(function: Any) -> Any:
+def inlined(function: Any) -> Any:
     """Inline a function into the compiled functions that call it; Python cannot.
 
     Passing its many arrays would cost as much as its work. Inlining by numba instead of LLVM
@@ -194,7 +193,7 @@ def hash_rows(bits: Array) -> Array:
     return found
 
 
-@part
+@inlined
 def _factor(k: int) -> Any:
     """Return an odd number for column k."""
     a = np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -234,7 +233,7 @@ def scatter_products(indptr: Array, indices: Array, data: Array, V: Array, out: 
                 out[row, k] += v * V[i, k]
 
 
-@part
+@inlined
 def sparse_products(
     t: int, indptr: Array, indices: Array, data: Array, Q: Array, q: Array
 ) -> float:
@@ -259,33 +258,35 @@ def sparse_products(
     return xx
 
 
-@part
+@inlined
 def products(
-    t: int, indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, Q: Array, folds: Array,
-    q: Array,
+    t: int, indptr: Maybe, indices: Maybe, data: Maybe, QX: Maybe, XX: Maybe, Q: Array,
+    coefficients: Array, q: Array,
 ) -> float:  # fmt: skip
     """Set q = Q'x for sample t of CSR parts or of a block, and return x'x."""
     # two conditions, each on what may be None: such a branch is not compiled
     if indptr is not None:
         xx = sparse_products(t, indptr, indices, data, Q, q)
     if QX is not None:
-        xx = block_products(t, t, QX, XX, folds, q)
+        xx = block_products(t, t, QX, XX, coefficients, q)
     return xx
 
 
-@part
-def block_products(t: int, before: int, QX: Array, XX: Array, folds: Array, q: Array) -> float:
+@inlined
+def block_products(
+    t: int, before: int, QX: Array, XX: Array, coefficients: Array, q: Array
+) -> float:
     """Set q = Q'x for row t of a block X, which is given by X Q and X X'; return x'x.
 
-    Q is the one from the start of the block, plus what rows have added since, X'folds: those up to
-    row `before`, and the last one, which is the shift.
+    Q is the one from the start of the block, plus X'coefficients, what rows have added since: those
+    up to row `before`, and the last one, which is the shift.
     """
-    last = len(folds) - 1
+    last = len(coefficients) - 1
     for k in range(len(q)):
-        q[k] = QX[t, k] + XX[t, last] * folds[last, k]
+        q[k] = QX[t, k] + XX[t, last] * coefficients[last, k]
     for i in range(before):
         for k in range(len(q)):
-            q[k] += XX[i, t] * folds[i, k]
+            q[k] += XX[i, t] * coefficients[i, k]
     return XX[t, t]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import Array, apart, compiled, part, prefetch
+from narrows.solve.kernels import Array, apart, compiled, inlined, prefetch
 from narrows.solve.regression_rule import (
     AGREE,
     FACTOR,
@@ -134,7 +134,7 @@ def rls_steps(
     return len(weight)
 
 
-@part
+@inlined
 def _fetch(
     lo: int, hi: int, indices: Array, first_label: int, last_label: int, label_of: Array, W: Array,
     Q: Array, sums: Array,
@@ -175,7 +175,7 @@ def _record(
             use[0] += 1
 
 
-@part
+@inlined
 def _add_to_classes(
     indices: Array, data: Array, origin: Array, first_label: int, last_label: int,
     label_of: Array, w: float, sums: Array, touched: tuple[Array, ...],
@@ -198,7 +198,7 @@ def _add_to_classes(
             sums[_ROW(indices[k]), label] += w * x
 
 
-@part
+@inlined
 def _decay(
     keep: float, Q: Array, N: Array, kept: Array, clock: Array, sums: Array, moments: Array
 ) -> None:
@@ -224,7 +224,7 @@ def _decay(
         clock[FACTOR] = 1.0
 
 
-@part
+@inlined
 def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array:
     """Return a sample about the origin."""
     for k in range(len(data)):
@@ -232,7 +232,7 @@ def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array
     return centred[: len(data)]
 
 
-@part
+@inlined
 def _square(x: Array) -> float:
     """Return |x|^2."""
     xx = 0.0
@@ -241,7 +241,7 @@ def _square(x: Array) -> float:
     return xx
 
 
-@part
+@inlined
 def _rls_step(
     indices: Array, data: Array, first_label: int, last_label: int,
     label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
@@ -307,7 +307,7 @@ def _rls_step(
     return best
 
 
-@part
+@inlined
 def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
     """Add xW to o."""
     k, hi = 0, len(data)
@@ -326,7 +326,7 @@ def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
         k += 1
 
 
-@part
+@inlined
 def _kappa(label: int, N: Array, clock: Array) -> float:
     """Return how much more often a label repeats the previous one than by chance (kappa)."""
     if clock[LAST] >= 0.0:
@@ -341,7 +341,7 @@ def _kappa(label: int, N: Array, clock: Array) -> float:
     return (clock[AGREE] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
-@part
+@inlined
 def _slot(
     label: int, keep: float, slots: Array, kept: Array, use: Array, N: Array, clock: Array,
     random: Array,
@@ -373,7 +373,7 @@ def _slot(
     return k
 
 
-@part
+@inlined
 def _put(
     slot: int, lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
     label_of: Array, w: float, factor: float, arena_of: Array, arena: Array, slots: Array,
@@ -401,7 +401,7 @@ def _put(
     kept[0, slot], kept[1, slot] = w, w / factor
 
 
-@part
+@inlined
 def _uniform(random: Array) -> float:
     """Return the next number in [0, 1) of splitmix64."""
     random[0] += _GOLDEN
