@@ -166,11 +166,6 @@ class CentroidQR:
         -------
         int
             Number of samples learned: all.
-
-        Raises
-        ------
-        ValueError
-            A sample whose square is too large for a float. Earlier samples have been learned.
         """
         from narrows.solve.idr_qr_steps import EXPLICIT, centroid_steps
         from narrows.solve.kernels import TOO_LARGE
