@@ -253,7 +253,8 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if not found:
         return core.W, core.b, np.zeros_like(held.targets)
     P, root = np.hstack(columns), np.sqrt(held.stands)[:, None]
-    F = root * (np.hstack(places) - P[np.searchsorted(live, held.code)])
+    code = np.searchsorted(live, held.code)
+    F = root * (np.hstack(places) - P[code])
     m = (N[live] / n) @ P
     C = (1 - _SHRUNK) * (F.T @ F) + _SHRUNK * linalg.block_diag(*scatter) + (P.T * N[live]) @ P
     C[np.diag_indices_from(C)] += 1.0 + len(C) * _EPS * C.diagonal().max()  # s2, and rounding
@@ -262,7 +263,6 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
     U, CF = solved[:, : len(live)], solved[:, len(live) :]
     own = (1 - _SHRUNK) * np.einsum("ij,ji->i", F, CF)
-    code = np.searchsorted(live, held.code)
     across = (F / root + P[code] - m) * CF.T
     shift = np.zeros((len(F), len(N)))
     shift[:, live] = (1 - _SHRUNK) * (across.sum(axis=1) / (1 - own))[:, None] * (F @ U)
@@ -430,10 +430,11 @@ def polished(
     honest = residuals / left.diagonal()[:, None]
     best, dual = float(held.stands @ np.sum((honest - shift) ** 2, axis=1)), None
     for mu in _SPREAD:
-        inverse = _inverse(K.copy(), max(mu, rounding))
+        ridge = max(mu, rounding)
+        inverse = _inverse(K.copy(), ridge)
         Z = inverse @ E
-        own = max(mu, rounding) * np.einsum("ij,ij->i", inverse, left)
-        found = max(mu, rounding) * Z / (root * np.maximum(own, _LEAST))[:, None]
+        own = ridge * np.einsum("ij,ij->i", inverse, left)
+        found = ridge * Z / (root * np.maximum(own, _LEAST))[:, None]
         loss = float(held.stands @ np.sum((found - shift) ** 2, axis=1))
         if loss >= best:
             break
