@@ -161,7 +161,7 @@ def test_features_may_be_appended_and_cut(form, n):
     stats = state(form(X), y).widen(11)
     assert_holds(stats, wide, y)
     assert_holds(stats.update(form(wide + np.eye(n, 11)), y), *doubled(wide, np.eye(n, 11), y))
-    moment = state(form(X), y)._moments["cross"]
+    moment = state(form(X), y)._cross()
     whole = np.tril(moment.products())
     for columns in (slice(0, 3), slice(2, 7), slice(4, 4)):
         np.testing.assert_array_equal(moment.cut(columns).products(), whole[columns, columns])
@@ -564,10 +564,10 @@ def test_shards_of_nearly_one_class_can_be_fitted():
 def test_samples_that_differ_have_different_hashes():
     """Also whole numbers, of which most bits are 0; the ridge is chosen by kept samples."""
     X, y = load_digits(return_X_y=True)
-    kept = ClassStats.of(X, y, second="cross", kept=2000)._moments["kept"].samples
+    kept = ClassStats.of(X, y, second="cross", kept=2000).samples
     np.testing.assert_array_equal(kept.weight, np.ones(1797))
     pairs = np.array([[a, b] for a in range(40) for b in range(40)], float)
-    kept = ClassStats.of(pairs, np.zeros(1600), second="cross", kept=2000)._moments["kept"].samples
+    kept = ClassStats.of(pairs, np.zeros(1600), second="cross", kept=2000).samples
     np.testing.assert_array_equal(kept.weight, np.ones(1600))
 
 
@@ -598,7 +598,7 @@ def test_sparse_samples_whose_last_features_are_nearly_always_there(monkeypatch,
 
 
 def test_a_moment_of_no_samples():
-    moment = Cross.empty(3)
+    moment = Cross(3)
     assert moment.nbytes == 0
     assert moment.products().tolist() == np.zeros((3, 3)).tolist()
     assert ClassStats(3, second="cross").covariance().tolist() == np.zeros((3, 3)).tolist()

@@ -23,7 +23,7 @@ classes, but W depends on both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,9 @@ from scipy import sparse
 
 from narrows.errors import RangeError
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
-from narrows.solve.iterations import DenseBlock, SparseBlock, touched
+from narrows.solve.iterations import DenseBlock, SparseBlock, restorer, touched
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
 from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums
-from narrows.solve.undo import Undo
 
 _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next
 _BLOCK_ROWS = 64  # dense samples whose products with S are one matrix product
@@ -107,12 +106,9 @@ class CentroidQR:
         """Append features that were 0 in every sample so far."""
         self.S = np.pad(self.S, ((0, n_features - len(self.S)), (0, 0)))
 
-    def note(self, X: Any, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now, if only the samples of X are learned."""
-        undo.attributes(self)
-        undo.array(self.S, touched(X))
-        for array in (self.N, self.SS, self.R, self.W):
-            undo.array(array)
+    def restorer(self, X: Any) -> Callable[[], None]:
+        """Return a function that restores everything, if only samples of X were learned since."""
+        return restorer(self, "S", touched(X))
 
     # -- all samples at once ----------------------------------------------------------------
 

@@ -9,7 +9,8 @@ features, and adds x g' to Q, with g the coefficients of the sample. The steps a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +19,6 @@ from scipy import sparse
 from narrows.errors import RangeError, warn
 from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
 from narrows.solve.sums import BLOCK, blocks, weighted
-from narrows.solve.undo import Undo
 
 _SPARSE_BLOCK = 4096  # sparse samples from one return to Python to the next
 _DENSE_BLOCK = 64  # dense samples whose products with Q are one matrix product
@@ -124,6 +124,19 @@ _RULES = (
 def touched(X: Any) -> Any:
     """Return an index of the rows of Q that change when the samples of X are learned."""
     return X.indices if sparse.issparse(X) and X.nnz < X.shape[1] else slice(None)
+
+
+def restorer(core: Any, large: str, rows: Any) -> Callable[[], None]:
+    """Return a function that restores a solver of which only `rows` of one array are large."""
+    array, small = vars(core)[large], {k: v for k, v in vars(core).items() if k != large}
+    small, before = deepcopy(small), array[rows].copy()
+
+    def restore() -> None:
+        array[rows] = before
+        vars(core).update(small)
+        setattr(core, large, array)
+
+    return restore
 
 
 class SparseBlock:
@@ -251,7 +264,7 @@ class Span:
         np.fill_diagonal(self.state.A, 1.0)
         self.shift: np.ndarray | None = None
         self.rebased = 0
-        self._lent = False  # whether an update may restore Q as it is now
+        self._lent = False  # whether an error may restore Q as it is now
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -273,13 +286,10 @@ class Span:
         new.rebased = int(arrays["rebased"])
         return new
 
-    def note(self, X: Any, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now, if only the samples of X are learned."""
-        undo.attributes(self)
-        undo.array(self.Q, touched(X) if self.shift is None else slice(None))
-        for array in self.state:
-            undo.array(array)
+    def restorer(self, X: Any) -> Callable[[], None]:
+        """Return a function that restores everything, if only samples of X were learned since."""
         self._lent = True
+        return restorer(self, "Q", touched(X) if self.shift is None else slice(None))
 
     # -- reading ----------------------------------------------------------------------------
 

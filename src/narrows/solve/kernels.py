@@ -20,8 +20,7 @@ Maybe = Any  # an array of a sparse matrix, or of the products of a dense block;
 
 # without an entry point for C, which takes time to compile
 _PLAIN: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-_APART = {**_PLAIN, "no_cpython_wrapper": True}  # nor one for Python
-_INNER = {**_APART, "forceinline": True}
+_INNER = {**_PLAIN, "no_cpython_wrapper": True, "forceinline": True}  # nor one for Python
 
 
 class _Notice(event.Listener):
@@ -62,11 +61,6 @@ def inlined(function: Any) -> Any:
     (inline="always") compiles more slowly.
     """
     return numba.njit(**_INNER)(function)
-
-
-def apart(function: Any) -> Any:
-    """Compile a function that compiled functions call, and Python cannot, without inlining it."""
-    return numba.njit(**_APART)(function)
 
 
 def _prefetch(typing: Any, array: Any, place: Any) -> Any:

@@ -27,7 +27,6 @@ from narrows.solve.regression_rule import (
 )
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
-from narrows.solve.undo import TouchedRows, Undo
 
 FEW = 64  # sparse samples of at most so many features are learned about an origin too
 WINDOW = 1_000  # samples of the moving score
@@ -130,15 +129,6 @@ class Reservoir:
     def promote(self, dtype: Any) -> None:
         """Hold values in this type from now on."""
         self.arena = self.arena.astype(dtype)
-
-    def note(self, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now.
-
-        The arena needs no copy: a new sample is always written behind the old ones.
-        """
-        undo.attributes(self)
-        for array in (self.slots, self.kept, self.use, self.random):
-            undo.array(array)
 
     def make_room(self, entries: int) -> None:
         """Ensure that the arena has room for so many more numbers.
@@ -407,21 +397,12 @@ class DiagonalRLS:
 
     # -- learning ---------------------------------------------------------------------------
 
-    def note(self, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now; `learn` notes W, Q and the class sums."""
-        undo.attributes(self)
-        for array in (self.b, self.N, self.clock, self.window, self.first):
-            if array is not None:
-                undo.array(array)
-        self.reservoir.note(undo)
-
     def learn(
         self,
         X: Any,
         targets: tuple[np.ndarray, np.ndarray, np.ndarray],
         rule: Rule,
         reduced: np.ndarray | None = None,
-        undo: Undo | None = None,
         hits: np.ndarray | None = None,
     ) -> None:
         """Run one step for each sample, in order.
@@ -437,8 +418,6 @@ class DiagonalRLS:
             How to learn.
         reduced : ndarray of shape (n_samples, n_classes), optional
             x(i) W(i), with W as it is after sample i, is added to row i.
-        undo : Undo, optional
-            Restores W, Q and the sums; `note` covers the rest.
         hits : ndarray of shape (n_samples,) and type uint8, optional
             Set to 1 where the class was predicted before the sample was learned, else to 0; 0 for
             samples of weight 0.
@@ -450,17 +429,12 @@ class DiagonalRLS:
         starts, labels, weight = targets
         if self.origin is None:
             self.place(X, weight)
-        if self.origin is not None and undo is not None:  # every sample changes all features
-            undo.array(self.W)
-            self.Q = self.Q.copy()
-            self.sums = None if self.sums is None else self.sums.copy()
-            undo = None  # and what moves is replaced
         for rows, moves in self.until_moved(weight, rule):
             ends = slice(rows.start, rows.stop + 1)
             mine = starts[ends], labels, weight[rows]
             out, hit = (None if each is None else each[rows] for each in (reduced, hits))
             whole = rows.stop - rows.start == len(weight)
-            self._learn(X if whole else X[rows], mine, rule, out, undo, hit)
+            self._learn(X if whole else X[rows], mine, rule, out, hit)
             if moves:
                 self.move(self.mean)
 
@@ -470,18 +444,14 @@ class DiagonalRLS:
         targets: tuple[np.ndarray, np.ndarray, np.ndarray],
         rule: Rule,
         reduced: np.ndarray | None,
-        undo: Undo | None,
         hits: np.ndarray | None,
     ) -> None:
         """Learn samples about the present origin."""
-        from narrows.solve.regression_steps import SMALLEST_FACTOR, rls_steps
+        from narrows.solve.regression_steps import rls_steps
 
         starts, labels, weight = targets
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
-        if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
-            self.Q = self.Q.copy()  # all of it will change
-            self.sums = None if self.sums is None else self.sums.copy()
         dense = isinstance(X, np.ndarray) or self.origin is not None
         lengths = np.full(len(weight), X.shape[1]) if dense else np.diff(X.indptr)
         entries = int(lengths.max(initial=0))
@@ -489,13 +459,9 @@ class DiagonalRLS:
         origin, about = (np.zeros(0), 0) if self.origin is None else (self.origin, longest)
         c, centred = len(self.b), np.zeros(about, self.W.dtype)
         work = np.zeros(c), np.zeros(c), np.zeros(longest), origin, centred
-        touched = TouchedRows(self.W, self.Q, longest, undo)
-        touched.make_room(2 * int(lengths.sum()))
         new = min(len(weight), len(self.reservoir) - self.reservoir.used)  # which will all be held
         room = int(lengths[:new].sum() + starts[new] - starts[0])
         self.reservoir.make_room(min(3 * room // 2, _PRODUCTS))
-        if self.sums is not None and undo is not None:
-            self.sums = touched.noted(self.sums, int(lengths @ np.diff(starts)))
         sums = np.zeros((0, 0)) if self.sums is None else self.sums
         first = np.zeros((2, 0)) if self.first is None else self.first
         model = self.W, self.b, self.Q, self.N, self.clock, sums, first
@@ -513,12 +479,11 @@ class DiagonalRLS:
             while done < part.stop - part.start:
                 done = rls_steps(
                     done, rows, mine, rule, model, self.reservoir.arrays, self.window, work,
-                    touched.arrays, out, right,
+                    out, right,
                 )  # fmt: skip
                 if done < part.stop - part.start:  # it stopped for want of room
                     entries = int(rows[0][done + 1] - rows[0][done])
                     self.reservoir.make_room(entries + int(mine[0][done + 1] - mine[0][done]))
-                    touched.make_room(entries)
 
     def _whole(self, X: Any) -> sparse.csr_array:
         """Return dense samples as sparse ones; with zeros, where these are not 0 when centred."""

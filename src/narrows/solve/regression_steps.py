@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import Array, apart, compiled, inlined, prefetch
+from narrows.solve.kernels import Array, compiled, inlined, prefetch
 from narrows.solve.regression_rule import (
     AGREE,
     FACTOR,
@@ -37,14 +37,13 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 def rls_steps(
     first: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
     model: tuple[Array, ...], reservoir: tuple[Array, ...], window: Array,
-    work: tuple[Array, ...], touched: tuple[Array, ...], reduced: Array, hits: Array,
+    work: tuple[Array, ...], reduced: Array, hits: Array,
 ) -> int:  # fmt: skip
     """Learn the samples from number `first` on; return the number of the first not learned.
 
-    It stops at a sample for which the reservoir, or `touched`, has no room. Arrays of size 0 stand
+    It stops at a sample for which the reservoir has no room. Arrays of size 0 stand
     for None: of the class sums, of the first moments, of `reduced`, to whose row i sample i times W
     is added, and of `hits`, whose entry i is set to whether the class of sample i was predicted.
-    `touched` records what changes of W, Q and the class sums, if it has a mark for each feature.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
@@ -59,9 +58,6 @@ def rls_steps(
         lo, hi = indptr[i], indptr[i + 1]
         first_label, last_label = label_ptr[i], label_ptr[i + 1]
         if size and use[1] + (hi - lo) + (last_label - first_label) > len(arena):
-            return i
-        room = len(touched[1])
-        if room < len(touched[0]) and touched[4][0] + (hi - lo) + touched[4][1] > room:
             return i
         if len(hits):
             hits[i] = 0
@@ -82,8 +78,6 @@ def rls_steps(
                 if not again:
                     clock[WEIGHT] += w
                     clock[S2] += w * (_square(x) - clock[S2]) / clock[WEIGHT]
-                if len(touched[0]):
-                    _record(start, end, where, W, Q, touched)
                 best = _rls_step(
                     here, x, first_name, last_name, names, w, mass,
                     rule, W, b, Q, N, clock, moments, o, e, p,
@@ -92,7 +86,7 @@ def rls_steps(
                     break
                 if len(sums):
                     _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
-                                    label_of, w / clock[FACTOR], sums, touched)  # fmt: skip
+                                    label_of, w / clock[FACTOR], sums)  # fmt: skip
                 hit = 0
                 for k in range(first_label, last_label):
                     label = label_of[k]
@@ -155,42 +149,14 @@ def _fetch(
                 prefetch(sums, row * classes + label_of[m])
 
 
-@apart
-def _record(
-    lo: int, hi: int, indices: Array, W: Array, Q: Array, touched: tuple[Array, ...]
-) -> None:
-    """Copy the rows of W and Q of a sample's features, where they have not been copied yet.
-
-    A function of its own: inlined it would slow steps that record nothing.
-    """
-    seen, which, of_W, of_Q, use = touched[:5]
-    for k in range(lo, hi):
-        row = indices[k]
-        if not seen[row]:
-            seen[row] = 1
-            place = use[0]
-            which[place], of_Q[place] = row, Q[row]
-            for j in range(W.shape[1]):
-                of_W[place, j] = W[row, j]
-            use[0] += 1
-
-
 @inlined
 def _add_to_classes(
     indices: Array, data: Array, origin: Array, first_label: int, last_label: int,
-    label_of: Array, w: float, sums: Array, touched: tuple[Array, ...],
+    label_of: Array, w: float, sums: Array,
 ) -> None:  # fmt: skip
-    """Add w x to the sums of a sample's classes; note what they were before, if there is room."""
-    use, cells, of_sums = touched[4:]
+    """Add w x to the sums of a sample's classes."""
     for m in range(first_label, last_label):
         label = _ROW(label_of[m])
-        if len(cells):
-            place = use[2]
-            for k in range(len(data)):
-                cells[place] = np.int64(indices[k]) * sums.shape[1] + label_of[m]
-                of_sums[place] = sums[_ROW(indices[k]), label]
-                place += 1
-            use[2] = place
         for k in range(len(data)):
             x = np.float64(data[k])  # of double precision also about the origin
             if len(origin):
@@ -386,7 +352,7 @@ def _put(
             use[2 + slots[slot, 4]] -= 1
     else:
         use[0] += 1
-    # always behind the others, so that the replaced sample can be restored
+    # always behind the others; `Reservoir.make_room` moves them close together
     start = use[1]
     slots[slot, 0], slots[slot, 3] = start, n + labels
     use[1] += n + labels
