@@ -10,7 +10,7 @@ from narrows.solve.arrays import as_numpy, samples_as_numpy
 from narrows.solve.certificate import FIRST, HeldOutScores, certify, order_of
 from narrows.solve.eigen import best_ratios, gram_eigh, lanczos, orthogonal_part, set_signs
 from narrows.solve.exact import Centred, lsqr
-from narrows.solve.held_out import HeldOutCurve, by_time, curve_of
+from narrows.solve.held_out import Curve, by_time, curve_of
 from narrows.solve.held_out import Kept as KeptInTime
 from narrows.solve.iterations import Rule as RuleOfIteration
 from narrows.solve.iterations import Span
@@ -20,7 +20,6 @@ from narrows.solve.regression import FACTOR, HITS, QB, REPLAYS, S2, DiagonalRLS
 from narrows.solve.regression import Rule as RuleOfRegression
 from narrows.solve.regression_read import Reading, held_samples, is_odd, resolved
 from narrows.solve.regression_read import _left_by_steps as left_by_steps
-from narrows.solve.undo import Undo
 
 __all__ = [
     "FACTOR",
@@ -31,8 +30,8 @@ __all__ = [
     "REPLAYS",
     "S2",
     "Centred",
+    "Curve",
     "DiagonalRLS",
-    "HeldOutCurve",
     "HeldOutScores",
     "KeptInTime",
     "Outcome",
@@ -40,7 +39,6 @@ __all__ = [
     "RuleOfIteration",
     "RuleOfRegression",
     "Span",
-    "Undo",
     "as_numpy",
     "best_ratios",
     "by_time",

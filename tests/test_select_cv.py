@@ -30,7 +30,7 @@ from narrows.testing import check_method
 from tests.conftest import slow
 from tests.inside import fit_in_parts
 from tests.oracles import held_out
-from tests.solvers import HeldOutCurve
+from tests.solvers import Curve
 
 METHODS = {
     OCFS: held_out.Spread(),
@@ -282,11 +282,11 @@ def test_features_that_distinguish_no_held_out_samples_are_warned_of(method):
 
 def test_the_smallest_size_within_one_standard_error():
     curves = np.array([[1.0, 2.0, 2.4, 2.2], [1.0, 2.2, 2.8, 2.0]])
-    curve = HeldOutCurve.of(curves, np.ones(2))
+    curve = Curve.of_folds(curves, np.ones(2))
     np.testing.assert_allclose(curve.scores, [1.0, 2.1, 2.6, 2.1])
     np.testing.assert_allclose(curve.errors, np.std(curves, axis=0, ddof=1) / np.sqrt(2))
     assert curve.smallest() == 3
-    assert HeldOutCurve(curve.scores, curve.errors + 0.5).smallest() == 2
+    assert curve._replace(errors=curve.errors + 0.5).smallest() == 2
 
 
 def test_the_display_shows_the_curve_and_the_choice():

@@ -1,4 +1,4 @@
-"""An update is learned wholly or not at all, whatever is raised; and in one thread at a time."""
+"""An update is learned wholly or not at all, or ends all use; and in one thread at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from narrows.river import OneByOne
 from tests.cases import STREAMED, arrays_of, assert_same
 from tests.conftest import EVERYTHING
 from tests.forks import holds_in_a_fork
-from tests.traced import run_traced, stopped
+from tests.traced import INTERRUPTED, run_traced
 
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
 
@@ -28,6 +28,22 @@ def everything(estimator):
     names = getattr(estimator, "feature_names_in_", None)
     held = {name: arena.get(name, content) for name, content in arrays.items()}
     return held, estimator.n_features_in_, None if names is None else list(names)
+
+
+def refuses(first, *others):
+    """Whether an object refuses all uses, since an update of it was interrupted."""
+
+    def refused(use):
+        try:
+            use()
+        except ValueError as error:
+            return INTERRUPTED in str(error)
+        return False
+
+    if not refused(first):
+        return False
+    assert all(refused(use) for use in others)
+    return True
 
 
 def batches(form, n=90, d=12):
@@ -52,8 +68,9 @@ def in_threads(functions):
 @pytest.mark.more
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
-def test_an_exception_at_any_line_leaves_all_of_a_batch_or_nothing(case, form):
+def test_an_exception_at_any_line_leaves_all_of_a_batch_or_nothing_or_ends_all_use(case, form):
     first, second, third = batches(form)
+    X0, y0 = first
     if form == "sparse" and not case.takes_sparse:
         pytest.skip("dense samples only")
     for n_before in (1, 2):  # the next batch has known classes only, or a new one
@@ -76,6 +93,13 @@ def test_an_exception_at_any_line_leaves_all_of_a_batch_or_nothing(case, form):
             estimator = new()
             with pytest.raises(TimeoutError):
                 run_traced(lambda e=estimator, X=X, y=y: e.partial_fit(X, y), int(number))
+            if refuses(
+                lambda e=estimator: everything(e),
+                lambda e=estimator, X=X: e.transform(X),
+                lambda e=estimator, X=X, y=y: e.partial_fit(X, y),
+            ):
+                assert everything(estimator.fit(X0, y0)) == everything(case.new().fit(X0, y0))
+                continue
             left = everything(estimator)
             assert left in (before, after), number
             if left == before:
@@ -85,7 +109,7 @@ def test_an_exception_at_any_line_leaves_all_of_a_batch_or_nothing(case, form):
 @pytest.mark.more
 @pytest.mark.parametrize("second", [None, "total", "class", "cross"])
 @pytest.mark.parametrize("form", FORMS)
-def test_an_exception_at_any_line_of_a_state_leaves_it_as_it_was(form, second):
+def test_an_exception_at_any_line_of_a_state_leaves_it_as_it_was_or_ends_all_use(form, second):
     first, then, third = batches(form)
 
     def arrays(state):
@@ -95,11 +119,21 @@ def test_an_exception_at_any_line_of_a_state_leaves_it_as_it_was(form, second):
         before = arrays(ClassStats.of(*first, second=second))
         state = ClassStats.of(*first, second=second)
         lines = run_traced(lambda s=state, X=X, y=y: s.update(X, y))
+        after, ended = arrays(state), 0
         for number in range(1, lines, 3 if EVERYTHING else 11):
             state = ClassStats.of(*first, second=second)
             with pytest.raises(TimeoutError):
                 run_traced(lambda s=state, X=X, y=y: s.update(X, y), number)
-            assert arrays(state) == before, number
+            if refuses(
+                lambda s=state: arrays(s),
+                lambda s=state: s.means,
+                lambda s=state: s + s,
+                lambda s=state, X=X, y=y: s.update(X, y),
+            ):
+                ended += 1
+            else:
+                assert arrays(state) in (before, after), number
+        assert ended < lines / 2  # most of an update changes nothing yet
 
 
 @pytest.mark.parametrize(
@@ -107,7 +141,7 @@ def test_an_exception_at_any_line_of_a_state_leaves_it_as_it_was(form, second):
     [OC(), FisherFS(), OC(half_life=50_000), MMC(), IOC(), OnlineSRDA(random_state=0)],
     ids=repr,
 )
-def test_a_signal_in_a_long_batch_ends_it_at_once_and_changes_nothing(estimator):
+def test_a_signal_in_a_long_batch_ends_it_at_once(estimator):
     rng = np.random.default_rng(0)
     n = 100_000 if isinstance(estimator, IOC) else 1_000_000
     ends = np.arange(n + 1) * 10
@@ -129,7 +163,10 @@ def test_a_signal_in_a_long_batch_ends_it_at_once_and_changes_nothing(estimator)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
-    assert everything(estimator) == before
+    if not refuses(
+        lambda: everything(estimator), lambda: estimator.components_, lambda: estimator.scores_
+    ):
+        assert everything(estimator) == before
     assert signal.getsignal(signal.SIGINT) is of_interrupts
 
 
@@ -240,16 +277,6 @@ def test_what_no_class_is_needed_for_is_whole_too():
     assert pca.n_samples_seen_ == 40
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_second_signal_before_the_first_is_undone_changes_nothing_either(form):
-    first, _, (X, y) = batches(form)
-    state = ClassStats.of(*first, second="class")
-    before = {k: a.tobytes() for k, a in state.to_arrays().items()}
-    for again in (1, 2, 3):
-        for left in stopped(state, lambda state: state.update(X, y), 20, again):
-            assert {k: a.tobytes() for k, a in left.to_arrays().items()} == before
-
-
 @pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
 def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
     first, *_ = batches("dense")
@@ -274,16 +301,3 @@ def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
 
     in_threads([hold, write])
     assert load(tmp_path / "model").n_samples_seen_ == 60
-
-
-@pytest.mark.parametrize("second", [None, "total", "class"])
-def test_numbers_that_a_batch_changes_several_times_are_put_back(second):
-    rng = np.random.default_rng(0)
-    X, y = sparse.random_array((60, 500), density=0.02, format="csr", rng=rng), np.arange(60) % 3
-    state = ClassStats.of(X, y, second=second)
-    before = {k: a.tobytes() for k, a in state.to_arrays().items()}
-    several = sparse.csr_array(np.eye(3, dtype=int)[y] + np.eye(3, dtype=int)[(y + 1) % 3])
-    few = X[[0, 1, 2] * 4]  # fewer numbers than the rows of the table have
-    for labels in (y[:12], several[:12]):
-        for left in stopped(state, lambda state, labels=labels: state.update(few, labels), 50):
-            assert {k: a.tobytes() for k, a in left.to_arrays().items()} == before

@@ -27,101 +27,18 @@ from narrows.state.class_stats import ClassStats
 __all__ = ["rank_genes", "reduce"]
 
 
-class Data(NamedTuple):
-    """A matrix of an AnnData, in memory, or in a file that is read in chunks."""
-
-    X: Any
-    in_memory: bool = True
-
-    @property
-    def n_features(self) -> int:
-        """The number of genes, or of columns of a representation."""
-        return int(self.X.shape[1])
-
-    def chunks(self, size: int) -> Iterator[tuple[slice, Any]]:
-        """Yield ranges of cells and their values."""
-        if self.in_memory:
-            yield from ((rows, self.X[rows]) for rows in blocks(self.X.shape[0], size))
-            return
-        start = 0
-        for X in self.X.chunks(0, size):
-            yield slice(start, start + X.shape[0]), X
-            start += X.shape[0]
-
-
-@dataclass
-class Labelled:
-    """The cells that have a group, in chunks, which can be iterated again and again."""
-
-    data: Data
-    code: np.ndarray
-    classes: np.ndarray
-    size: int
-
-    def __iter__(self) -> Iterator[tuple[Any, np.ndarray]]:
-        for rows, X in self.data.chunks(self.size):
-            has = self.code[rows] >= 0
-            if has.any():
-                yield X if has.all() else X[has], self.classes[self.code[rows][has]]
-
-
-def matrix_of(adata: Any, layer: str | None, who: str) -> Data:
-    """Return the values of cells; `adata` may be `adata.raw`."""
-    if layer is not None:
-        check_known(who, "layer", layer, list(adata.layers))
-    X = adata.X if layer is None else adata.layers[layer]
-    if X is None:
-        raise ParameterError(f"{who}: expected adata.X, got None. Name a layer.")
-    stored = getattr(X, "group", X)  # of a sparse matrix in a file
-    if type(stored).__module__.startswith("h5py"):
-        return Data(h5ad.stored_matrix(stored, str(stored.file.filename)), in_memory=False)
-    return Data(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
-
-
-def groups_of(adata: Any, key: str, who: str) -> tuple[np.ndarray, Any]:
-    """Return the number of each cell's group, -1 where it has none, and the groups."""
-    if not hasattr(adata, "obs"):
-        got = type(adata).__name__
-        raise TypeError(f"{who}: expected an AnnData, got {got}. Use estimators for arrays.")
-    check_known(who, "key", key, list(adata.obs))
-    column = adata.obs[key].astype("category").cat
-    return np.asarray(column.codes, dtype=np.intp), column.categories
-
-
-def estimator_of(method: Any, who: str, kind: type, others: Sequence[str] = ()) -> Any:
-    """Return the estimator of a name."""
-    known = {n.lower(): each for n, each in METHODS.items() if issubclass(each, kind)}
-    check_known(who, "method", method, [*others, *known])
-    return known[method]()
-
-
-def check_numbers(who: str, **given: int | None) -> None:
-    """Raise ParameterError where a number is neither an integer >= 1 nor None."""
-    for name, value in given.items():
-        check(who, name, value, value is None or is_integer(value, 1), "an integer >= 1")
-
-
-def copied(adata: Any, who: str) -> Any:
-    """Return a copy; ParameterError where that would be a file."""
-    if adata.isbacked:
-        raise ParameterError(f"{who}: expected copy=False for a backed AnnData, got True.")
-    return adata.copy()
-
-
-def check_known(who: str, what: str, value: Any, known: Sequence[Any]) -> None:
-    """Raise ParameterError where a name is unknown."""
-    if value not in known:
-        hint = did_you_mean(str(value), map(str, known)) if known else "There is none."
-        raise ParameterError(f"{who}: expected a known {what}, got {value!r}. {hint}")
-
-
 _TESTS = ("t-test", "t-test_overestim_var")
 _CORRECTIONS = ("benjamini-hochberg", "bonferroni")
 _ADDED = 1e-9  # to both sides of a fold change, as scanpy does
 _ROUNDING = 1e-15  # of a squared mean: a smaller variance is 0
 _FIELDS = {"names": "O", "scores": "f4", "logfoldchanges": "f4", "pvals": "f8", "pvals_adj": "f8"}
-_WHO = "rank_genes"
+_SPREADS = {"variance": "eigenvalues_", "variance_ratio": "explained_variance_ratio_"}
+_RANK, _REDUCE = "rank_genes", "reduce"  # who is named in errors
+
 Results = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, p-values, log fold changes
+
+
+# -- genes -----------------------------------------------------------------------------------------
 
 
 def rank_genes(
@@ -215,17 +132,17 @@ def rank_genes(
     >>> adata.uns["rank_genes_groups"]["names"].tolist()
     [('0', '1')]
     """
-    check_numbers(_WHO, n_genes=n_genes, chunk_size=chunk_size)
-    check_known(_WHO, "corr_method", corr_method, _CORRECTIONS)
-    code, categories = groups_of(adata, key, _WHO)
-    adata = copied(adata, _WHO) if copy else adata
+    check_numbers(_RANK, n_genes=n_genes, chunk_size=chunk_size)
+    check_known(_RANK, "corr_method", corr_method, _CORRECTIONS)
+    code, categories = groups_of(adata, key, _RANK)
+    adata = copied(adata, _RANK) if copy else adata
     if use_raw is None:
         use_raw = layer is None and adata.raw is not None
     if use_raw and (layer is not None or adata.raw is None):
         got = "no adata.raw" if adata.raw is None else "a layer"
-        raise ParameterError(f"{_WHO}: expected use_raw=False, got True and {got}. Leave it out.")
+        raise ParameterError(f"{_RANK}: expected use_raw=False, got True and {got}. Leave it out.")
     source = adata.raw if use_raw else adata
-    data, names = matrix_of(source, layer, _WHO), np.asarray(source.var_names, dtype=object)
+    data, names = matrix_of(source, layer, _RANK), np.asarray(source.var_names, dtype=object)
     chosen, other = _chosen(code, list(categories), groups, reference)
     results: Iterable[Results]
     if method in _TESTS:
@@ -261,10 +178,10 @@ def _chosen(
     every = isinstance(groups, str) and groups == "all"
     wanted = known if every else groups
     if isinstance(wanted, str) or not len(wanted):
-        raise ParameterError(f'{_WHO}: expected groups to be "all" or a list, got {groups!r}.')
+        raise ParameterError(f'{_RANK}: expected groups to be "all" or a list, got {groups!r}.')
     others = [] if isinstance(reference, str) and reference == "rest" else [reference]
     for each in [*wanted, *others]:
-        check_known(_WHO, "group", each, known)
+        check_known(_RANK, "group", each, known)
     count = np.bincount(code[code >= 0], minlength=len(known))
     chosen = [known.index(each) for each in wanted if each not in others]
     chosen = [g for g in chosen if count[g] or not every]  # of categories some may be unused
@@ -272,9 +189,9 @@ def _chosen(
     for g in [*chosen, *compared]:
         if count[g] < 2:
             problem = f"expected at least two cells in group {known[g]!r}, got {count[g]}."
-            raise ParameterError(f"{_WHO}: {problem} Leave it out of groups.")
+            raise ParameterError(f"{_RANK}: {problem} Leave it out of groups.")
     if not chosen:
-        raise ParameterError(f"{_WHO}: expected a group beside the reference, got none. Name one.")
+        raise ParameterError(f"{_RANK}: expected a group beside the reference, got none. Name one.")
     return chosen, compared[0] if compared else None
 
 
@@ -298,7 +215,7 @@ def _welch(
         n, p = N.sum(), N / max(1.0, N.sum())
         if n < 2:
             problem = f"expected at least two cells in the rest, got {int(n)}."
-            raise ParameterError(f"{_WHO}: {problem} Name a column with more groups.")
+            raise ParameterError(f"{_RANK}: {problem} Name a column with more groups.")
         mean, variance, rounding = state._centre(p), state.variances(p), state.rounding(p)
         variance[variance <= _ROUNDING * mean**2] = 0.0
         level = state.centre(p)
@@ -332,10 +249,10 @@ def _selected(
     data: Data, code: np.ndarray, chosen: list[int], method: str, other: int | None, size: int
 ) -> Iterator[Results]:
     """Yield the scores that a selector gives genes for each group, without p-values."""
-    estimator = estimator_of(method, _WHO, PerClassSelector, _TESTS)
+    estimator = estimator_of(method, _RANK, PerClassSelector, _TESTS)
     if other is not None:
         problem = f'expected reference="rest" for method={method!r}, got a group.'
-        raise ParameterError(f'{_WHO}: {problem} Use method="t-test".')
+        raise ParameterError(f'{_RANK}: {problem} Use method="t-test".')
     local.fit(estimator, Labelled(data, code, np.arange(code.max(initial=0) + 1), size))
     row = {g: k for k, g in enumerate(estimator.classes_.tolist())}
     scores, none = estimator.class_scores_, np.full(data.n_features, np.nan)
@@ -343,8 +260,7 @@ def _selected(
         yield scores[row[g]], none, none
 
 
-_WHO_REDUCING = "reduce"
-_SPREADS = {"variance": "eigenvalues_", "variance_ratio": "explained_variance_ratio_"}
+# -- cells -----------------------------------------------------------------------------------------
 
 
 def reduce(
@@ -432,24 +348,23 @@ def reduce(
     >>> adata.obsm["X_lda"].shape, adata.varm["lda"].shape
     ((178, 2), (13, 2))
     """
-    estimator = (
-        method if isinstance(method, Estimator) else estimator_of(method, _WHO_REDUCING, Estimator)
-    )
+    given = isinstance(method, Estimator)
+    estimator: Any = method if given else estimator_of(method, _REDUCE, Estimator)
     name = type(estimator).__name__.lower()
     selects = isinstance(estimator, Selector)
     if n_components is not None and "n_components" not in estimator.get_params(deep=False):
         problem = f"expected no n_components for {name}, got {n_components}."
-        raise ParameterError(f"{_WHO_REDUCING}: {problem} Set n_features of an estimator.")
+        raise ParameterError(f"{_REDUCE}: {problem} Set n_features of an estimator.")
     if selects and use_rep is not None:
         problem = f"expected no use_rep for {name}, which selects genes, got {use_rep!r}."
-        raise ParameterError(f"{_WHO_REDUCING}: {problem} Leave it out.")
-    check_numbers(_WHO_REDUCING, chunk_size=chunk_size)
-    code, categories = groups_of(adata, key, _WHO_REDUCING)
-    adata = copied(adata, _WHO_REDUCING) if copy else adata
+        raise ParameterError(f"{_REDUCE}: {problem} Leave it out.")
+    check_numbers(_REDUCE, chunk_size=chunk_size)
+    code, categories = groups_of(adata, key, _REDUCE)
+    adata = copied(adata, _REDUCE) if copy else adata
     if use_rep is None:
-        data = matrix_of(adata, layer, _WHO_REDUCING)
+        data = matrix_of(adata, layer, _REDUCE)
     else:
-        check_known(_WHO_REDUCING, "use_rep", use_rep, list(adata.obsm))
+        check_known(_REDUCE, "use_rep", use_rep, list(adata.obsm))
         data = Data(np.asarray(adata.obsm[use_rep]))
     if n_components is not None:
         estimator.set_params(n_components=n_components)
@@ -488,3 +403,94 @@ def _fit(estimator: Any, data: Data, code: np.ndarray, classes: np.ndarray, size
         return
     has = code >= 0
     estimator.fit(data.X if has.all() else data.X[has], classes[code[has]])
+
+
+# -- what both read of an AnnData ------------------------------------------------------------------
+
+
+class Data(NamedTuple):
+    """A matrix of an AnnData, in memory, or in a file that is read in chunks."""
+
+    X: Any
+    in_memory: bool = True
+
+    @property
+    def n_features(self) -> int:
+        """The number of genes, or of columns of a representation."""
+        return int(self.X.shape[1])
+
+    def chunks(self, size: int) -> Iterator[tuple[slice, Any]]:
+        """Yield ranges of cells and their values."""
+        if self.in_memory:
+            yield from ((rows, self.X[rows]) for rows in blocks(self.X.shape[0], size))
+            return
+        start = 0
+        for X in self.X.chunks(0, size):
+            yield slice(start, start + X.shape[0]), X
+            start += X.shape[0]
+
+
+@dataclass
+class Labelled:
+    """The cells that have a group, in chunks, which can be iterated again and again."""
+
+    data: Data
+    code: np.ndarray
+    classes: np.ndarray
+    size: int
+
+    def __iter__(self) -> Iterator[tuple[Any, np.ndarray]]:
+        for rows, X in self.data.chunks(self.size):
+            has = self.code[rows] >= 0
+            if has.any():
+                yield X if has.all() else X[has], self.classes[self.code[rows][has]]
+
+
+def matrix_of(adata: Any, layer: str | None, who: str) -> Data:
+    """Return the values of cells; `adata` may be `adata.raw`."""
+    if layer is not None:
+        check_known(who, "layer", layer, list(adata.layers))
+    X = adata.X if layer is None else adata.layers[layer]
+    if X is None:
+        raise ParameterError(f"{who}: expected adata.X, got None. Name a layer.")
+    stored = getattr(X, "group", X)  # of a sparse matrix in a file
+    if type(stored).__module__.startswith("h5py"):
+        return Data(h5ad.stored_matrix(stored, str(stored.file.filename)), in_memory=False)
+    return Data(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
+
+
+def groups_of(adata: Any, key: str, who: str) -> tuple[np.ndarray, Any]:
+    """Return the number of each cell's group, -1 where it has none, and the groups."""
+    if not hasattr(adata, "obs"):
+        got = type(adata).__name__
+        raise TypeError(f"{who}: expected an AnnData, got {got}. Use estimators for arrays.")
+    check_known(who, "key", key, list(adata.obs))
+    column = adata.obs[key].astype("category").cat
+    return np.asarray(column.codes, dtype=np.intp), column.categories
+
+
+def estimator_of(method: Any, who: str, kind: type, others: Sequence[str] = ()) -> Any:
+    """Return the estimator of a name."""
+    known = {n.lower(): each for n, each in METHODS.items() if issubclass(each, kind)}
+    check_known(who, "method", method, [*others, *known])
+    return known[method]()
+
+
+def check_numbers(who: str, **given: int | None) -> None:
+    """Raise ParameterError where a number is neither an integer >= 1 nor None."""
+    for name, value in given.items():
+        check(who, name, value, value is None or is_integer(value, 1), "an integer >= 1")
+
+
+def copied(adata: Any, who: str) -> Any:
+    """Return a copy; ParameterError where that would be a file."""
+    if adata.isbacked:
+        raise ParameterError(f"{who}: expected copy=False for a backed AnnData, got True.")
+    return adata.copy()
+
+
+def check_known(who: str, what: str, value: Any, known: Sequence[Any]) -> None:
+    """Raise ParameterError where a name is unknown."""
+    if value not in known:
+        hint = did_you_mean(str(value), map(str, known)) if known else "There is none."
+        raise ParameterError(f"{who}: expected a known {what}, got {value!r}. {hint}")

@@ -33,20 +33,356 @@ from narrows.text import Vectoriser
 __all__ = ["register_converters", "to_onnx", "to_sentence_transformers"]
 
 
-class Graph(ABC):
-    """Nodes that are added one after the other; tensors are known by their names."""
+OPSET, IR_VERSION = 15, 8  # onnxruntime has had both since 1.10
+_MOST = 2**31 - 1  # bytes of a model
+# of a classifier, as skl2onnx asks for them
+_OPTIONS: dict[str, list[Any]] = {"zipmap": [True, False, "columns"], "nocl": [True, False]}
 
-    @abstractmethod
-    def constant(self, values: np.ndarray) -> str:
-        """Add a tensor of numbers, or of str objects, and return its name."""
 
-    @abstractmethod
-    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node of one output, and return the name of this."""
+# -- ONNX ------------------------------------------------------------------------------------------
 
-    def floats(self, values: Any) -> str:
-        """Add a tensor in single precision."""
-        return self.constant(np.asarray(values).astype(np.float32))
+
+def to_onnx(estimator: Any) -> Any:
+    """Return a fitted estimator as an ONNX model, which runs without Python.
+
+    Parameters
+    ----------
+    estimator : narrows estimator, or Pipeline
+        A fitted estimator. A vectoriser of texts at the start of a pipeline is omitted: the input
+        is then its vectors. For a `Window`, its `estimator_` is exported. skl2onnx converts
+        pipelines with steps of other libraries, and names their outputs.
+
+    Returns
+    -------
+    model : onnx.ModelProto
+        The input is "X", float32 of shape (n_samples, n_features). The outputs are "transformed",
+        the result of `transform`, and for a classifier "label" and "probabilities", the results of
+        `predict` and `predict_proba`. Numbers are float32; labels are int64 or text.
+        ``metadata_props`` has the entries "estimator", "narrows", "classes", "features" and
+        "components", each as JSON.
+
+    Raises
+    ------
+    TypeError
+        The argument is neither an estimator of narrows nor a pipeline.
+    NotFittedError
+        The estimator is not fitted.
+    ParameterError
+        The weights take more than 2 GB, which a model cannot hold.
+    ImportError
+        onnx is not installed, or skl2onnx for a pipeline with steps of other libraries.
+
+    See Also
+    --------
+    register_converters : Let skl2onnx convert pipelines with steps of other libraries.
+    narrows.save : Save an estimator that can continue to learn.
+
+    Notes
+    -----
+    **Cost**: 4 p d bytes for p components of d features, 4 c d for a classifier of c classes, and 8
+    bytes for each selected feature.
+
+    ONNX computes in single precision. The mean of dense samples, if known, is subtracted before
+    products, so that features far from zero keep their digits.
+
+    Convert sparse samples to dense arrays for ONNX, one batch at a time.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import SRDA
+    >>> from narrows.export import to_onnx
+    >>> model = to_onnx(SRDA().fit(*load_iris(return_X_y=True)))
+    >>> [output.name for output in model.graph.output]
+    ['transformed', 'label', 'probabilities']
+    """
+    with needing("onnx", "onnx", "to_onnx"):
+        import onnx
+        from onnx import TensorProto, helper
+    if isinstance(estimator, Pipeline) and has_others(estimator):
+        return _by_skl2onnx(estimator)
+    steps = steps_of(estimator, "to_onnx")
+    for step in steps:
+        check_is_fitted(step)
+    graph, X, last = _Nodes(), "X", steps[-1]
+    for step in steps[:-1]:
+        X = reduced(graph, X, step)
+    names = [str(name) for name in last.get_feature_names_out()]
+    outputs = [("transformed", reduced(graph, X, last), TensorProto.FLOAT, [len(names)])]
+    if isinstance(last, Classifier):
+        label, probabilities = predicted(graph, X, last)
+        labels = as_labels(last.classes_)
+        kind = TensorProto.STRING if labels.dtype == object else TensorProto.INT64
+        each = [len(last._state.classes)] if last._several else []
+        outputs += [
+            ("label", label, kind, each),
+            ("probabilities", probabilities, TensorProto.FLOAT, [len(labels)]),
+        ]
+    for name, tensor, _, _ in outputs:
+        graph.nodes.append(helper.make_node("Identity", [tensor], [name]))
+    if graph.nbytes > _MOST:
+        raise ParameterError(
+            f"to_onnx: expected weights of at most 2 GB, got {graph.nbytes / 1e9:.1f} GB. "
+            "Select features first, or use fewer components."
+        )
+    width = steps[0].n_features_in_
+    found = helper.make_graph(
+        graph.nodes,
+        "narrows",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, ["n_samples", width])],
+        [
+            helper.make_tensor_value_info(name, kind, ["n_samples", *shape])
+            for name, _, kind, shape in outputs
+        ],
+        graph.constants,
+    )
+    about = {
+        "estimator": " + ".join(type(step).__name__ for step in steps),
+        "narrows": version("narrows"),
+        "features": _features(steps[0]),
+        "components": names,
+        "classes": last.classes_.tolist() if hasattr(last, "classes_") else None,
+    }
+    model = helper.make_model(
+        found,
+        producer_name="narrows",
+        producer_version=version("narrows"),
+        doc_string=described(estimator),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+    )
+    helper.set_model_props(
+        model, {name: json.dumps(value) for name, value in about.items() if value is not None}
+    )
+    onnx.checker.check_model(model)
+    return model
+
+
+def _by_skl2onnx(pipeline: Any) -> Any:
+    """Return the model of a pipeline with steps of other libraries."""
+    register_converters()
+    import skl2onnx
+
+    check_is_fitted(pipeline)
+    if isinstance(pipeline[0], Vectoriser):
+        pipeline = pipeline[1:]
+    first = np.zeros((1, pipeline.n_features_in_), np.float32)
+    last = pipeline[-1]
+    options = {id(last): {"zipmap": False}} if is_classifier(last) else None
+    return skl2onnx.to_onnx(pipeline, first, options=options, target_opset=OPSET)
+
+
+def described(estimator: Any) -> str:
+    """Return what the input of a model is, in a sentence."""
+    width = steps_of(estimator, "to_onnx")[0].n_features_in_
+    if of_texts(estimator):
+        return f"X: texts as vectors of {width:,} terms, which the vectoriser of narrows makes."
+    return f"X: samples of {width:,} features."
+
+
+def _features(step: Any) -> list[str] | None:
+    """Return the names of the features, where they have some."""
+    names = step._column_names() if isinstance(step, Estimator) else None
+    return None if names is None else [str(name) for name in names]
+
+
+# -- skl2onnx --------------------------------------------------------------------------------------
+
+
+def register_converters() -> None:
+    """Let skl2onnx convert pipelines with estimators of narrows among those of scikit-learn.
+
+    If the last step of a pipeline is a classifier (`SRDA`, `LDA`, `KernelSRDA`, `OnlineSRDA`), its
+    outputs are "label" and "probabilities". Before other steps, a classifier of narrows reduces the
+    samples, as in scikit-learn.
+
+    Raises
+    ------
+    ImportError
+        skl2onnx is not installed.
+
+    See Also
+    --------
+    to_onnx : Export an estimator, or a pipeline of narrows alone, without skl2onnx.
+
+    Notes
+    -----
+    **Cost**: the import of skl2onnx, which takes seconds. Further calls have no effect.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from narrows import OC
+    >>> from narrows.export import register_converters
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pipeline = make_pipeline(OC(), LogisticRegression()).fit(X, y)
+    >>> register_converters()
+    >>> from skl2onnx import to_onnx
+    >>> model = to_onnx(pipeline, X[:1].astype("float32"), options={"zipmap": False})
+    >>> [output.name for output in model.graph.output]
+    ['label', 'probabilities']
+    """
+    with needing("onnx", "skl2onnx", "register_converters"):
+        from skl2onnx import update_registered_converter
+        from skl2onnx._parse import update_registered_parser
+    for method in (*METHODS.values(), Aligned):
+        if issubclass(method, Classifier):
+            update_registered_converter(
+                method, f"Narrows{method.__name__}", _shapes_of_classifier, _convert_classifier,
+                options=_OPTIONS,
+            )  # fmt: skip
+        else:
+            update_registered_converter(
+                method, f"Narrows{method.__name__}", _shapes, _convert, parser=None
+            )
+    update_registered_converter(Reducing, "NarrowsReducing", _shapes, _convert)
+    update_registered_parser(Pipeline, _parse_pipeline)
+
+
+class Reducing(TransformerMixin, BaseEstimator):
+    """A classifier that other steps follow, so that it reduces."""
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+
+
+def _parse_pipeline(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Parse a pipeline in which classifiers of narrows reduce, but for the last step."""
+    from skl2onnx._parse import _parse_sklearn_pipeline
+
+    *steps, last = model.steps
+    steps = [(k, Reducing(step) if isinstance(step, Classifier) else step) for k, step in steps]
+    return _parse_sklearn_pipeline(scope, Pipeline([*steps, last]), inputs, custom_parsers)
+
+
+def _own(operator: Any) -> Any:
+    """Return the estimator of an operator."""
+    step = operator.raw_operator
+    return step.estimator if isinstance(step, Reducing) else step
+
+
+def _shapes(operator: Any) -> None:
+    """Set the type and the shape of what `transform` returns."""
+    first = operator.inputs[0].type
+    n_components = len(_own(operator).get_feature_names_out())
+    operator.outputs[0].type = type(first)([first.shape[0], n_components])
+
+
+def _shapes_of_classifier(operator: Any) -> None:
+    """Set the types and the shapes of labels and probabilities."""
+    from skl2onnx.common.data_types import Int64TensorType, StringTensorType
+
+    first, classes = operator.inputs[0].type, as_labels(_own(operator).classes_)
+    kind = StringTensorType if classes.dtype == object else Int64TensorType
+    operator.outputs[0].type = kind([first.shape[0]])
+    operator.outputs[1].type = type(first)([first.shape[0], len(classes)])
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Add what `transform` does."""
+    graph = _Container(scope, container)
+    graph.end(reduced(graph, operator.inputs[0].full_name, _own(operator)), operator.outputs[0])
+
+
+def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+    """Add what `predict` and `predict_proba` do."""
+    graph = _Container(scope, container)
+    found = predicted(graph, operator.inputs[0].full_name, _own(operator))
+    for tensor, output in zip(found, operator.outputs, strict=True):
+        graph.end(tensor, output)
+
+
+# -- sentence-transformers -------------------------------------------------------------------------
+
+
+def to_sentence_transformers(estimator: Any, folder: str | os.PathLike[str]) -> None:
+    """Write a fitted reduction of embeddings as a `Dense` module of sentence-transformers.
+
+    The module computes y = W'x without bias and activation, as `transform` does for dense
+    embeddings. Append it after the module that computes the embeddings of sentences.
+
+    Parameters
+    ----------
+    estimator : narrows projector or selector, or Pipeline of these
+        Fitted to embeddings of sentences.
+    folder : str or path-like
+        Where ``config.json`` and ``model.safetensors`` are written. It is created if it does not
+        exist; other files in it are kept.
+
+    Raises
+    ------
+    TypeError
+        The estimator is of another library.
+    NotFittedError
+        The estimator is not fitted.
+    ParameterError
+        The estimator is a `KernelSRDA` with hidden features, which is not linear.
+    OSError
+        A file cannot be written.
+
+    See Also
+    --------
+    to_onnx : Export an estimator as an ONNX model.
+    narrows.SRDA : The projector to try first.
+
+    Notes
+    -----
+    **Cost**: 4 p d bytes for p components of d features. Neither torch nor sentence-transformers
+    is needed.
+
+    If the model ends with a `Normalize` module, fit to its embeddings, which have length 1, and
+    append the module after `Normalize`. Reduced embeddings do not have length 1: append another
+    `Normalize` to compute cosine similarities by inner products.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from narrows import SRDA
+    >>> from narrows.export import to_sentence_transformers
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_sentence_transformers(SRDA().fit(*load_digits(return_X_y=True)), folder)
+    ...     print(sorted(os.listdir(folder)))
+    ['config.json', 'model.safetensors']
+    """
+    weight: Any = None
+    for step in steps_of(estimator, "to_sentence_transformers"):
+        check_is_fitted(step)
+        own = _weight(step)
+        weight = own if weight is None else own @ weight
+    p, d = weight.shape
+    config = {
+        "in_features": d,
+        "out_features": p,
+        "bias": False,
+        "activation_function": "torch.nn.modules.linear.Identity",
+    }
+    os.makedirs(folder, exist_ok=True)
+    tensors = {"linear.weight": np.ascontiguousarray(weight, dtype=np.float32)}
+    with replacing(os.path.join(folder, "model.safetensors")) as new:
+        save_file(tensors, new, metadata={"format": "pt"})
+    with replacing(os.path.join(folder, "config.json")) as new, open(new, "w") as file:
+        json.dump(config, file, indent=2)
+
+
+def _weight(step: Any) -> np.ndarray:
+    """Return W' of shape (n_components, n_features)."""
+    if isinstance(step, Selector):
+        columns = step.get_support(indices=True)
+        W = np.zeros((len(columns), step.n_features_in_))
+        W[np.arange(len(columns)), columns] = 1.0
+        return W
+    if isinstance(step, Projector) and not step._is_linear:
+        raise ParameterError(
+            "to_sentence_transformers: expected a linear reduction, got "
+            f"{type(step).__name__} with hidden features. Use SRDA, or to_onnx."
+        )
+    return np.asarray(step.components_)
+
+
+# -- fitted estimators -----------------------------------------------------------------------------
 
 
 def steps_of(estimator: Any, who: str) -> list[Any]:
@@ -83,6 +419,86 @@ def of_texts(estimator: Any) -> bool:
     if isinstance(estimator, Pipeline):
         return isinstance(estimator.steps[0][1], Vectoriser) or of_texts(estimator.steps[0][1])
     return is_of_texts(getattr(estimator, "_source", None))
+
+
+# -- graphs ----------------------------------------------------------------------------------------
+
+
+class Graph(ABC):
+    """Nodes that are added one after the other; tensors are known by their names."""
+
+    @abstractmethod
+    def constant(self, values: np.ndarray) -> str:
+        """Add a tensor of numbers, or of str objects, and return its name."""
+
+    @abstractmethod
+    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of one output, and return the name of this."""
+
+    def floats(self, values: Any) -> str:
+        """Add a tensor in single precision."""
+        return self.constant(np.asarray(values).astype(np.float32))
+
+
+class _Nodes(Graph):
+    """Nodes and tensors of `onnx.helper`."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.nbytes = 0
+
+    def constant(self, values: np.ndarray) -> str:
+        from onnx import TensorProto, helper, numpy_helper
+
+        name = f"constant{len(self.constants)}"
+        if values.dtype == object:
+            texts: Any = [str(text).encode() for text in values]
+            tensor = helper.make_tensor(name, TensorProto.STRING, [len(texts)], texts)
+        else:
+            tensor = numpy_helper.from_array(np.ascontiguousarray(values), name)
+        self.constants.append(tensor)
+        self.nbytes += values.nbytes
+        return name
+
+    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        from onnx import helper
+
+        output = f"{kind}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
+        return output
+
+
+class _Container(Graph):
+    """Nodes and tensors of skl2onnx."""
+
+    def __init__(self, scope: Any, container: Any):
+        self.scope, self.container = scope, container
+
+    def constant(self, values: np.ndarray) -> str:
+        from onnx import TensorProto, helper
+
+        name: str = self.scope.get_unique_variable_name("narrows")
+        numbers: Any
+        if values.dtype == object:
+            kind, numbers = TensorProto.STRING, [str(text).encode() for text in values]
+        else:
+            kind, numbers = helper.np_dtype_to_tensor_dtype(values.dtype), values.ravel()
+        self.container.add_initializer(name, kind, list(values.shape), numbers)
+        return name
+
+    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        name: str = self.scope.get_unique_variable_name(kind)
+        self._add(kind, list(inputs), name, **attributes)
+        return name
+
+    def end(self, tensor: str, output: Any) -> None:
+        """Give a tensor the name of an output."""
+        self._add("Identity", [tensor], output.full_name)
+
+    def _add(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> None:
+        name = self.scope.get_unique_operator_name(kind)
+        self.container.add_node(kind, inputs, [output], name=name, **attributes)
 
 
 def reduced(graph: Graph, X: str, estimator: Any) -> str:
@@ -173,411 +589,3 @@ def _coordinates(graph: Graph, X: str, features: RandomFeatures) -> str:
         sines = graph.node("Sin", graph.node("Gather", angles, odd, axis=1))
         hidden = [graph.node("Mul", part, size) for part in (graph.node("Cos", angles), sines)]
     return graph.node("Concat", *hidden, linear, axis=1)
-
-
-_WHO = "register_converters"
-# of a classifier, as skl2onnx asks for them
-_OPTIONS: dict[str, list[Any]] = {"zipmap": [True, False, "columns"], "nocl": [True, False]}
-
-
-def register_converters() -> None:
-    """Let skl2onnx convert pipelines with estimators of narrows among those of scikit-learn.
-
-    If the last step of a pipeline is a classifier (`SRDA`, `LDA`, `KernelSRDA`, `OnlineSRDA`), its
-    outputs are "label" and "probabilities". Before other steps, a classifier of narrows reduces the
-    samples, as in scikit-learn.
-
-    Raises
-    ------
-    ImportError
-        skl2onnx is not installed.
-
-    See Also
-    --------
-    to_onnx : Export an estimator, or a pipeline of narrows alone, without skl2onnx.
-
-    Notes
-    -----
-    **Cost**: the import of skl2onnx, which takes seconds. Further calls have no effect.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from narrows import OC
-    >>> from narrows.export import register_converters
-    >>> X, y = load_iris(return_X_y=True)
-    >>> pipeline = make_pipeline(OC(), LogisticRegression()).fit(X, y)
-    >>> register_converters()
-    >>> from skl2onnx import to_onnx
-    >>> model = to_onnx(pipeline, X[:1].astype("float32"), options={"zipmap": False})
-    >>> [output.name for output in model.graph.output]
-    ['label', 'probabilities']
-    """
-    with needing("onnx", "skl2onnx", _WHO):
-        from skl2onnx import update_registered_converter
-        from skl2onnx._parse import update_registered_parser
-    for method in (*METHODS.values(), Aligned):
-        if issubclass(method, Classifier):
-            update_registered_converter(
-                method, f"Narrows{method.__name__}", _shapes_of_classifier, _convert_classifier,
-                options=_OPTIONS,
-            )  # fmt: skip
-        else:
-            update_registered_converter(
-                method, f"Narrows{method.__name__}", _shapes, _convert, parser=None
-            )
-    update_registered_converter(Reducing, "NarrowsReducing", _shapes, _convert)
-    update_registered_parser(Pipeline, _parse_pipeline)
-
-
-class Reducing(TransformerMixin, BaseEstimator):
-    """A classifier that other steps follow, so that it reduces."""
-
-    def __init__(self, estimator: Any):
-        self.estimator = estimator
-
-
-def _parse_pipeline(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Parse a pipeline in which classifiers of narrows reduce, but for the last step."""
-    from skl2onnx._parse import _parse_sklearn_pipeline
-
-    *steps, last = model.steps
-    steps = [(k, Reducing(step) if isinstance(step, Classifier) else step) for k, step in steps]
-    return _parse_sklearn_pipeline(scope, Pipeline([*steps, last]), inputs, custom_parsers)
-
-
-def _own(operator: Any) -> Any:
-    """Return the estimator of an operator."""
-    step = operator.raw_operator
-    return step.estimator if isinstance(step, Reducing) else step
-
-
-def _shapes(operator: Any) -> None:
-    """Set the type and the shape of what `transform` returns."""
-    first = operator.inputs[0].type
-    n_components = len(_own(operator).get_feature_names_out())
-    operator.outputs[0].type = type(first)([first.shape[0], n_components])
-
-
-def _shapes_of_classifier(operator: Any) -> None:
-    """Set the types and the shapes of labels and probabilities."""
-    from skl2onnx.common.data_types import Int64TensorType, StringTensorType
-
-    first, classes = operator.inputs[0].type, as_labels(_own(operator).classes_)
-    kind = StringTensorType if classes.dtype == object else Int64TensorType
-    operator.outputs[0].type = kind([first.shape[0]])
-    operator.outputs[1].type = type(first)([first.shape[0], len(classes)])
-
-
-def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Add what `transform` does."""
-    graph = _Container(scope, container)
-    graph.end(reduced(graph, operator.inputs[0].full_name, _own(operator)), operator.outputs[0])
-
-
-def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    """Add what `predict` and `predict_proba` do."""
-    graph = _Container(scope, container)
-    found = predicted(graph, operator.inputs[0].full_name, _own(operator))
-    for tensor, output in zip(found, operator.outputs, strict=True):
-        graph.end(tensor, output)
-
-
-class _Container(Graph):
-    """Nodes and tensors of skl2onnx."""
-
-    def __init__(self, scope: Any, container: Any):
-        self.scope, self.container = scope, container
-
-    def constant(self, values: np.ndarray) -> str:
-        from onnx import TensorProto, helper
-
-        name: str = self.scope.get_unique_variable_name("narrows")
-        numbers: Any
-        if values.dtype == object:
-            kind, numbers = TensorProto.STRING, [str(text).encode() for text in values]
-        else:
-            kind, numbers = helper.np_dtype_to_tensor_dtype(values.dtype), values.ravel()
-        self.container.add_initializer(name, kind, list(values.shape), numbers)
-        return name
-
-    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        name: str = self.scope.get_unique_variable_name(kind)
-        self._add(kind, list(inputs), name, **attributes)
-        return name
-
-    def end(self, tensor: str, output: Any) -> None:
-        """Give a tensor the name of an output."""
-        self._add("Identity", [tensor], output.full_name)
-
-    def _add(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> None:
-        name = self.scope.get_unique_operator_name(kind)
-        self.container.add_node(kind, inputs, [output], name=name, **attributes)
-
-
-_WHO_DENSE = "to_sentence_transformers"
-
-
-def to_sentence_transformers(estimator: Any, folder: str | os.PathLike[str]) -> None:
-    """Write a fitted reduction of embeddings as a `Dense` module of sentence-transformers.
-
-    The module computes y = W'x without bias and activation, as `transform` does for dense
-    embeddings. Append it after the module that computes the embeddings of sentences.
-
-    Parameters
-    ----------
-    estimator : narrows projector or selector, or Pipeline of these
-        Fitted to embeddings of sentences.
-    folder : str or path-like
-        Where ``config.json`` and ``model.safetensors`` are written. It is created if it does not
-        exist; other files in it are kept.
-
-    Raises
-    ------
-    TypeError
-        The estimator is of another library.
-    NotFittedError
-        The estimator is not fitted.
-    ParameterError
-        The estimator is a `KernelSRDA` with hidden features, which is not linear.
-    OSError
-        A file cannot be written.
-
-    See Also
-    --------
-    to_onnx : Export an estimator as an ONNX model.
-    narrows.SRDA : The projector to try first.
-
-    Notes
-    -----
-    **Cost**: 4 p d bytes for p components of d features. Neither torch nor sentence-transformers
-    is needed.
-
-    If the model ends with a `Normalize` module, fit to its embeddings, which have length 1, and
-    append the module after `Normalize`. Reduced embeddings do not have length 1: append another
-    `Normalize` to compute cosine similarities by inner products.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from sklearn.datasets import load_digits
-    >>> from narrows import SRDA
-    >>> from narrows.export import to_sentence_transformers
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     to_sentence_transformers(SRDA().fit(*load_digits(return_X_y=True)), folder)
-    ...     print(sorted(os.listdir(folder)))
-    ['config.json', 'model.safetensors']
-    """
-    weight: Any = None
-    for step in steps_of(estimator, _WHO_DENSE):
-        check_is_fitted(step)
-        own = _weight(step)
-        weight = own if weight is None else own @ weight
-    p, d = weight.shape
-    config = {
-        "in_features": d,
-        "out_features": p,
-        "bias": False,
-        "activation_function": "torch.nn.modules.linear.Identity",
-    }
-    os.makedirs(folder, exist_ok=True)
-    tensors = {"linear.weight": np.ascontiguousarray(weight, dtype=np.float32)}
-    with replacing(os.path.join(folder, "model.safetensors")) as new:
-        save_file(tensors, new, metadata={"format": "pt"})
-    with replacing(os.path.join(folder, "config.json")) as new, open(new, "w") as file:
-        json.dump(config, file, indent=2)
-
-
-def _weight(step: Any) -> np.ndarray:
-    """Return W' of shape (n_components, n_features)."""
-    if isinstance(step, Selector):
-        columns = step.get_support(indices=True)
-        W = np.zeros((len(columns), step.n_features_in_))
-        W[np.arange(len(columns)), columns] = 1.0
-        return W
-    if isinstance(step, Projector) and not step._is_linear:
-        raise ParameterError(
-            f"{_WHO_DENSE}: expected a linear reduction, got {type(step).__name__} with hidden "
-            "features. Use SRDA, or to_onnx."
-        )
-    return np.asarray(step.components_)
-
-
-OPSET, IR_VERSION = 15, 8  # onnxruntime has had both since 1.10
-_MOST = 2**31 - 1  # bytes of a model
-_WHO_MODEL = "to_onnx"
-
-
-def to_onnx(estimator: Any) -> Any:
-    """Return a fitted estimator as an ONNX model, which runs without Python.
-
-    Parameters
-    ----------
-    estimator : narrows estimator, or Pipeline
-        A fitted estimator. A vectoriser of texts at the start of a pipeline is omitted: the input
-        is then its vectors. For a `Window`, its `estimator_` is exported. skl2onnx converts
-        pipelines with steps of other libraries, and names their outputs.
-
-    Returns
-    -------
-    model : onnx.ModelProto
-        The input is "X", float32 of shape (n_samples, n_features). The outputs are "transformed",
-        the result of `transform`, and for a classifier "label" and "probabilities", the results of
-        `predict` and `predict_proba`. Numbers are float32; labels are int64 or text.
-        ``metadata_props`` has the entries "estimator", "narrows", "classes", "features" and
-        "components", each as JSON.
-
-    Raises
-    ------
-    TypeError
-        The argument is neither an estimator of narrows nor a pipeline.
-    NotFittedError
-        The estimator is not fitted.
-    ParameterError
-        The weights take more than 2 GB, which a model cannot hold.
-    ImportError
-        onnx is not installed, or skl2onnx for a pipeline with steps of other libraries.
-
-    See Also
-    --------
-    register_converters : Let skl2onnx convert pipelines with steps of other libraries.
-    narrows.save : Save an estimator that can continue to learn.
-
-    Notes
-    -----
-    **Cost**: 4 p d bytes for p components of d features, 4 c d for a classifier of c classes, and 8
-    bytes for each selected feature.
-
-    ONNX computes in single precision. The mean of dense samples, if known, is subtracted before
-    products, so that features far from zero keep their digits.
-
-    Convert sparse samples to dense arrays for ONNX, one batch at a time.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from narrows import SRDA
-    >>> from narrows.export import to_onnx
-    >>> model = to_onnx(SRDA().fit(*load_iris(return_X_y=True)))
-    >>> [output.name for output in model.graph.output]
-    ['transformed', 'label', 'probabilities']
-    """
-    with needing("onnx", "onnx", _WHO_MODEL):
-        import onnx
-        from onnx import TensorProto, helper
-    if isinstance(estimator, Pipeline) and has_others(estimator):
-        return _by_skl2onnx(estimator)
-    steps = steps_of(estimator, _WHO_MODEL)
-    for step in steps:
-        check_is_fitted(step)
-    graph, X, last = _Nodes(), "X", steps[-1]
-    for step in steps[:-1]:
-        X = reduced(graph, X, step)
-    names = [str(name) for name in last.get_feature_names_out()]
-    outputs = [("transformed", reduced(graph, X, last), TensorProto.FLOAT, [len(names)])]
-    if isinstance(last, Classifier):
-        label, probabilities = predicted(graph, X, last)
-        labels = as_labels(last.classes_)
-        kind = TensorProto.STRING if labels.dtype == object else TensorProto.INT64
-        each = [len(last._state.classes)] if last._several else []
-        outputs += [
-            ("label", label, kind, each),
-            ("probabilities", probabilities, TensorProto.FLOAT, [len(labels)]),
-        ]
-    for name, tensor, _, _ in outputs:
-        graph.nodes.append(helper.make_node("Identity", [tensor], [name]))
-    if graph.nbytes > _MOST:
-        raise ParameterError(
-            f"{_WHO_MODEL}: expected weights of at most 2 GB, got {graph.nbytes / 1e9:.1f} GB. "
-            "Select features first, or use fewer components."
-        )
-    width = steps[0].n_features_in_
-    found = helper.make_graph(
-        graph.nodes,
-        "narrows",
-        [helper.make_tensor_value_info("X", TensorProto.FLOAT, ["n_samples", width])],
-        [
-            helper.make_tensor_value_info(name, kind, ["n_samples", *shape])
-            for name, _, kind, shape in outputs
-        ],
-        graph.constants,
-    )
-    about = {
-        "estimator": " + ".join(type(step).__name__ for step in steps),
-        "narrows": version("narrows"),
-        "features": _features(steps[0]),
-        "components": names,
-        "classes": last.classes_.tolist() if hasattr(last, "classes_") else None,
-    }
-    model = helper.make_model(
-        found,
-        producer_name="narrows",
-        producer_version=version("narrows"),
-        doc_string=described(estimator),
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=IR_VERSION,
-    )
-    helper.set_model_props(
-        model, {name: json.dumps(value) for name, value in about.items() if value is not None}
-    )
-    onnx.checker.check_model(model)
-    return model
-
-
-def _by_skl2onnx(pipeline: Any) -> Any:
-    """Return the model of a pipeline with steps of other libraries."""
-    register_converters()
-    import skl2onnx
-
-    check_is_fitted(pipeline)
-    if isinstance(pipeline[0], Vectoriser):
-        pipeline = pipeline[1:]
-    first = np.zeros((1, pipeline.n_features_in_), np.float32)
-    last = pipeline[-1]
-    options = {id(last): {"zipmap": False}} if is_classifier(last) else None
-    return skl2onnx.to_onnx(pipeline, first, options=options, target_opset=OPSET)
-
-
-def described(estimator: Any) -> str:
-    """Return what the input of a model is, in a sentence."""
-    width = steps_of(estimator, _WHO_MODEL)[0].n_features_in_
-    if of_texts(estimator):
-        return f"X: texts as vectors of {width:,} terms, which the vectoriser of narrows makes."
-    return f"X: samples of {width:,} features."
-
-
-def _features(step: Any) -> list[str] | None:
-    """Return the names of the features, where they have some."""
-    names = step._column_names() if isinstance(step, Estimator) else None
-    return None if names is None else [str(name) for name in names]
-
-
-class _Nodes(Graph):
-    """Nodes and tensors of `onnx.helper`."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.nbytes = 0
-
-    def constant(self, values: np.ndarray) -> str:
-        from onnx import TensorProto, helper, numpy_helper
-
-        name = f"constant{len(self.constants)}"
-        if values.dtype == object:
-            texts: Any = [str(text).encode() for text in values]
-            tensor = helper.make_tensor(name, TensorProto.STRING, [len(texts)], texts)
-        else:
-            tensor = numpy_helper.from_array(np.ascontiguousarray(values), name)
-        self.constants.append(tensor)
-        self.nbytes += values.nbytes
-        return name
-
-    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        from onnx import helper
-
-        output = f"{kind}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
-        return output

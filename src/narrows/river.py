@@ -32,6 +32,16 @@ __all__ = ["OneByOne", "batches", "rows_of"]
 
 Row = Mapping[str, Any]
 
+_TRANSFORMERS = (
+    "Transformer", "SupervisedTransformer",
+    "MiniBatchTransformer", "MiniBatchSupervisedTransformer",
+)  # fmt: skip
+_CLASSIFIERS = ("Classifier", "MiniBatchClassifier")
+_OF_RIVER = {  # what River reads of its estimators beside their methods
+    "_get_params", "_is_stochastic", "_memory_usage", "_more_tags", "_mutable_attributes",
+    "_raw_memory_usage", "_tags", "_unit_test_skips", "mutate",
+}  # fmt: skip
+
 
 def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     """Hash dicts into the rows of a sparse matrix.
@@ -156,6 +166,9 @@ def batches(
         yield rows_of(dicts, n_features), as_array(labels)
 
 
+# -- DataFrames ------------------------------------------------------------------------------------
+
+
 def pandas() -> Any:
     """pandas, which was imported before if there is a DataFrame; None if it was not."""
     return sys.modules.get("pandas")
@@ -261,15 +274,7 @@ def _numeric(X: Any) -> np.ndarray:
     return np.array([dtype.kind in "biuf" for dtype in X.dtypes], dtype=bool)
 
 
-_TRANSFORMERS = (
-    "Transformer", "SupervisedTransformer",
-    "MiniBatchTransformer", "MiniBatchSupervisedTransformer",
-)  # fmt: skip
-_CLASSIFIERS = ("Classifier", "MiniBatchClassifier")
-_OF_RIVER = {  # what River reads of its estimators beside their methods
-    "_get_params", "_is_stochastic", "_memory_usage", "_more_tags", "_mutable_attributes",
-    "_raw_memory_usage", "_tags", "_unit_test_skips", "mutate",
-}  # fmt: skip
+# -- one at a time ---------------------------------------------------------------------------------
 
 
 class OneByOne(BaseEstimator):

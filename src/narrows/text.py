@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -20,17 +20,19 @@ from sklearn.feature_extraction.text import (
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
-from narrows.solve.undo import Undo
+from narrows.solve.interrupted import ChangesInPlace
 
 __all__ = ["HashedTfidf", "Tfidf"]
 
 
 TOKEN = r"(?u)\b\w+\b"
-StopWords = str | Collection[str] | None
 ENGLISH = "english"  # the name of scikit-learn's list
+MOST = 2**31 - 1  # features at most
+
+StopWords = str | Collection[str] | None
 
 
-class Vectoriser(TransformerMixin, BaseEstimator, ABC):
+class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
     """Base of the vectorisers: counts the texts that hold each term, and transforms texts.
 
     scikit-learn transforms the texts; its vectorisers support neither fitting in chunks nor
@@ -99,14 +101,12 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
         merge : Add the counts of other vectorisers.
         """
         self._check()
-        texts, undo = self._texts(X), Undo(self)
-
-        def count() -> None:
+        texts = self._texts(X)
+        count = self._counted(texts)
+        with self.changing():
             self.__dict__.pop("_made", None)
-            self._count(texts, undo)
+            count()
             self.n_documents_ = self.n_documents + len(texts)
-
-        undo.guard(count)
         return self
 
     def update(self, texts: Iterable[str]) -> Self:
@@ -257,8 +257,8 @@ class Vectoriser(TransformerMixin, BaseEstimator, ABC):
         return self
 
     @abstractmethod
-    def _count(self, texts: Sequence[str], undo: Undo) -> None:
-        """Add to the document frequencies; `undo` notes what changes in place."""
+    def _counted(self, texts: Sequence[str]) -> Callable[[], None]:
+        """Return a function that adds texts to the document frequencies, which no text fails."""
 
     @abstractmethod
     def _rows(self, texts: Iterable[str]) -> Any:
@@ -326,9 +326,6 @@ def check(who: str, stop_words: StopWords, name: str, value: Any, most: float = 
         raise ParameterError(f"{who}: expected {name} to be an integer >= 1{limit}, got {value!r}.")
 
 
-MOST = 2**31 - 1  # features at most
-
-
 class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     """TF-IDF vectoriser with hashed features and additive document frequencies.
 
@@ -373,6 +370,8 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     (1, 1024)
     """
 
+    _named = "HashedTfidf"
+
     _compared = ("n_features", "stop_words")
 
     def __init__(self, n_features: int = 2**20, stop_words: StopWords = None) -> None:
@@ -406,10 +405,10 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     def _check(self) -> None:
         check("HashedTfidf", self.stop_words, "n_features", self.n_features, MOST)
 
-    def _count(self, texts: Sequence[str], undo: Undo) -> None:
+    def _counted(self, texts: Sequence[str]) -> Callable[[], None]:
         columns = self._hashed(texts).indices  # each feature once per text
-        found = np.bincount(columns, minlength=self.n_features)
-        self.document_frequency_ = self.document_frequency + found
+        found = self.document_frequency + np.bincount(columns, minlength=self.n_features)
+        return lambda: setattr(self, "document_frequency_", found)
 
     def _rows(self, texts: Iterable[str]) -> Any:
         return self._computed.transform(self._hashed(texts), copy=False)
@@ -500,6 +499,8 @@ class Tfidf(Vectoriser):
     ['sea']
     """
 
+    _named = "Tfidf"
+
     _compared = ("stop_words", "min_df")
 
     def __init__(self, stop_words: StopWords = None, min_df: int = 1) -> None:
@@ -567,23 +568,19 @@ class Tfidf(Vectoriser):
     def _check(self) -> None:
         check("Tfidf", self.stop_words, "min_df", self.min_df)
 
-    def _count(self, texts: Sequence[str], undo: Undo) -> None:
+    def _counted(self, texts: Sequence[str]) -> Callable[[], None]:
         analyzer = CountVectorizer(token_pattern=TOKEN, stop_words=self._stop_list)
         tokens = analyzer.build_analyzer()
-        found: Counter[str] = Counter()  # kept apart until no text raises
+        found: Counter[str] = Counter()
         for text in texts:
             found.update(set(tokens(text)))
-        frequency = self.document_frequency
-        before = {term: frequency[term] for term in found}
 
-        def restore() -> None:
-            frequency.update({term: count - frequency[term] for term, count in before.items()})
-            for term in [term for term, count in before.items() if not count]:
-                frequency.pop(term, None)
+        def count() -> None:
+            frequency = self.document_frequency
+            frequency.update(found)
+            self.document_frequency_ = frequency
 
-        undo.step(restore)
-        self.document_frequency_ = frequency
-        frequency.update(found)
+        return count
 
     def _rows(self, texts: Iterable[str]) -> Any:
         vectorizer = self._computed[1]

@@ -13,7 +13,6 @@ from scipy import sparse
 
 from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Samples
-from narrows.solve.eigen import triangle
 from narrows.solve.exact import Centred, Product
 from narrows.solve.sums import stacked, widened
 from narrows.state.class_stats import ClassStats
@@ -79,11 +78,6 @@ class SpreadRows(Centred):
         self._check_alike()
         parts = self.engine.collect(self.parts)
         return stacked([part.X for part in parts if len(part.codes)])
-
-    def triangle(self) -> np.ndarray:
-        """What has the scatter A'A, with no more rows than columns."""
-        parts = [part for part in self._of_each(Centred.triangle) if len(part)]
-        return triangle(np.vstack(parts)) / self.unit
 
     def square(self) -> np.ndarray:
         """The weighted X'X, of shape (n_features, n_features)."""

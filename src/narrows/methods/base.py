@@ -26,7 +26,6 @@ from narrows.methods.parameters import check_half_life, check_parts, copied, sam
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import all_finite, are_many, with_one_index_type
-from narrows.solve.undo import Undo
 from narrows.state.class_stats import ClassStats, Second, checked_rows
 from narrows.state.labels import SMALLEST_WEIGHT, by_class, check_among, check_word, weights
 
@@ -56,7 +55,7 @@ def errors_named_after(estimator: Any) -> Iterator[None]:
         (module, function), message = _raised_in(error), str(error)
         if module.startswith(_NAMELESS):
             error.args = (named(message, name),)
-        elif (module, function) == (__name__, "call"):
+        elif (module, function) == (__name__, "update"):
             before, _, rest = message.partition("(")
             call = f"{name}.{before.rpartition('.')[2]}"
             error.args = (f"{call}({rest} (see help({call}))",)
@@ -94,20 +93,23 @@ def lock_of(estimator: Any) -> Any:
 
 
 def atomic(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a method update the estimator completely or not at all, in one thread at a time.
+    """Let a method update the estimator in one thread at a time, and change nothing if it raises.
 
-    Whatever is raised, also by a signal handler, the attributes of the estimator are then as
-    before the call. States that change in place restore themselves.
+    A state that changes in place when a signal arrives is an exception: it refuses further use.
     """
 
     @wraps(method)
     def update(self: Any, *args: Any, **named: Any) -> Any:
-        def call() -> Any:
-            with errors_named_after(self):  # before the names of the features are restored
-                return method(self, *args, **named)
-
         with lock_of(self):
-            return Undo(self).guard(call)
+            before = dict(vars(self))
+            try:
+                with errors_named_after(self):  # before the names of the features are restored
+                    return method(self, *args, **named)
+            except BaseException:
+                vars(self).update(before)
+                for name in vars(self).keys() - before.keys():
+                    del vars(self)[name]
+                raise
 
     return update
 

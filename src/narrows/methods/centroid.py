@@ -13,7 +13,7 @@ from narrows.methods.parameters import FOLDS, check_filled, check_folds, is_cv
 from narrows.methods.projector import Directions, ExactProjector
 from narrows.solve.certificate import HeldOutScores, errors_of
 from narrows.solve.eigen import orthogonal_part
-from narrows.solve.held_out import NO_CURVE, HeldOutCurve
+from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
@@ -164,7 +164,7 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
         curve = self._held_out_curve(stats, found.available)
         return found.first(curve.smallest(), curve) if len(curve.scores) else found
 
-    def _held_out_curve(self, stats: ClassStats, size: int) -> HeldOutCurve:
+    def _held_out_curve(self, stats: ClassStats, size: int) -> Curve:
         """Return the scatter of the class means of each fold that others' directions explain.
 
         Without entries if there are no directions, or no samples in one of the folds.
@@ -183,7 +183,7 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
             explained = np.cumsum(p @ (A * B))
             last = explained[-1:] if len(explained) else np.zeros(1)
             curves.append(np.append(explained, np.repeat(last, size - len(explained))))
-        return HeldOutCurve.of(np.array(curves), np.array(weight))
+        return Curve.of_folds(np.array(curves), np.array(weight))
 
     def _held_out_scores(self, stats: ClassStats, solution: Directions) -> HeldOutScores:
         held_out, plugged_in, p = [], [], stats.priors()

@@ -26,10 +26,8 @@ from narrows.methods.routes import CrossProjector
 from narrows.solve.held_out import (
     NO_CURVE,
     Curve,
-    HeldOutCurve,
     by_components,
     choose,
-    chosen,
     curve_of,
     temperature,
 )
@@ -271,7 +269,7 @@ class Ridged(Discriminant):
     @property
     def alphas_(self) -> np.ndarray:
         """The ridges that were compared, of shape (n_alphas,)."""
-        return self._curve().alphas
+        return self._curve().values
 
     @property
     def alpha_scores_(self) -> np.ndarray:
@@ -313,8 +311,8 @@ class HeldOutProjector(RankedProjector):
         return read_only(self._held_out.errors)
 
     @property
-    def _held_out(self) -> HeldOutCurve:
-        curve: HeldOutCurve = self._solution.held_out
+    def _held_out(self) -> Curve:
+        curve: Curve = self._solution.held_out
         return curve
 
 
@@ -366,7 +364,7 @@ class ByHeldOut(CrossProjector):
         if not held:
             return near, None
         result = compare(S, counts, held, near)
-        return chosen(result, near), result
+        return result.nearest(near), result
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)

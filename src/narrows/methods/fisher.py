@@ -12,7 +12,7 @@ from narrows.methods.parameters import check, is_number
 from narrows.methods.selector import HeldOutSelector, Scores
 from narrows.methods.streams import OnlineProjector, Stream
 from narrows.solve import columns
-from narrows.solve.iterations import ILDARule, Span
+from narrows.solve.iterations import Rule, Span
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.halves import Halves
 from narrows.state.labels import second_for
@@ -296,9 +296,9 @@ class ILDA(OnlineProjector):
     def _criterion(self) -> Criterion:
         return BETWEEN  # the rule itself contributes u u'
 
-    def _rule(self, stream: Stream) -> ILDARule:
+    def _rule(self, stream: Stream) -> Rule:
         eta = 0.0 if isinstance(self.eta, str) else float(self.eta)
-        return ILDARule(eta, **self._rule_options())
+        return Rule(1.0, 1.0, np.zeros(stream.core.p), eta=eta, **self._rule_options())
 
     def _eigenvalues(self, span: Span) -> np.ndarray:
         SV, N = span.state.SV, span.state.N

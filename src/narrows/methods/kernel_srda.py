@@ -14,7 +14,7 @@ from narrows.methods.discriminant import Ridged
 from narrows.methods.parameters import check, check_whole, check_word, is_integer, is_number, same
 from narrows.methods.projector import Found
 from narrows.methods.routes import InPasses
-from narrows.solve.held_out import GRID, TIMID, Kept, by_time, chosen, curve, leads
+from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
@@ -334,7 +334,7 @@ class KernelSRDA(InPasses, Ridged):
         if held:
             alphas = unit * GRID if self.alpha == "cv" else np.array([alpha])
             result = curve(S, counts, held, alphas, TIMID)
-            alpha = chosen(result, unit) if self.alpha == "cv" else alpha
+            alpha = result.nearest(unit) if self.alpha == "cv" else alpha
         found = self._solve_sums(state.stats, S, alpha)
         found.curve, found.map = result, state.map
         return found

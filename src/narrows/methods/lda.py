@@ -175,7 +175,7 @@ class LDA(HeldOutDiscriminant):
     @property
     def mus_(self) -> np.ndarray:
         """The values of mu that were compared, of shape (n_mus,)."""
-        return self._curve().alphas
+        return self._curve().values
 
     @property
     def mu_scores_(self) -> np.ndarray:

@@ -325,7 +325,7 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     @property
     def eps_values_(self) -> np.ndarray:
         """The values of eps that were compared, of shape (n_values,)."""
-        return self._curve().alphas
+        return self._curve().values
 
     @property
     def eps_scores_(self) -> np.ndarray:

@@ -47,7 +47,6 @@ from narrows.solve.schema import (
     checked,
 )
 from narrows.solve.sums import canonical
-from narrows.solve.undo import Undo
 from narrows.state.labels import arrivals, indicator, is_matrix, weights
 
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
@@ -176,17 +175,10 @@ class Regression(Arrivals):
         """Note distinct labels, sorted, as classes to come."""
         if np.isin(classes, self.classes[self.registered]).all():
             return
-        undo = Undo(self)
-        for core in self.cores:
-            core.note(undo)
-
-        def register() -> None:
-            places = self.places(classes, np.arange(len(classes)))
-            registered = self.registered.copy()
-            registered[places] = True
-            self.registered = registered
-
-        undo.guard(register)
+        places = self.places(classes, np.arange(len(classes)))
+        registered = self.registered.copy()
+        registered[places] = True
+        self.registered = registered
 
     def places(self, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Number new labels by arrival; return the place in `classes` of each sample's label."""
@@ -198,10 +190,11 @@ class Regression(Arrivals):
             self.registered = registered
         return places
 
-    def learn(
-        self, X: Any, labels: Any, how: Rule, reducing: bool = False, undo: Undo | None = None
-    ) -> np.ndarray | None:
-        """Learn samples in order; `labels.indicator` made the labels, weights are last."""
+    def learn(self, X: Any, labels: Any, how: Rule, reducing: bool = False) -> np.ndarray | None:
+        """Learn samples in order, in place; `labels.indicator` made the labels, weights are last.
+
+        Errors of the samples are raised before anything is changed.
+        """
         classes, Y, weight = labels
         if self.several not in (None, how.several):
             kinds = ("one label per sample", "an indicator matrix")
@@ -209,10 +202,9 @@ class Regression(Arrivals):
                 f"expected {kinds[not how.several]} as before, got {kinds[how.several]}. "
                 "Give all labels in one form."
             )
-        if undo is not None:
-            undo.attributes(self)
-            for core in self.cores:
-                core.note(undo)
+        if how.several:  # columns without a sample too, so that the width is known
+            self.places(classes, np.arange(len(classes)))
+        places = self.places(classes, Y.indices)
         if not self.n_samples and X.shape[0]:
             self.several = how.several
             if how.several:
@@ -222,9 +214,6 @@ class Regression(Arrivals):
                 core.promote(np.float64)
         if sparse.issparse(X):
             X = canonical(X)
-        if how.several:  # columns without a sample too, so that the width is known
-            self.places(classes, np.arange(len(classes)))
-        places = self.places(classes, Y.indices)
         columns = self.column[places]
         shape = X.shape[0], len(self.core.b)
         last = self.core.clock[LAST]
@@ -232,7 +221,7 @@ class Regression(Arrivals):
         for core, softmax, hit in zip(self.cores, (how.softmax, True), hits, strict=False):
             reduced.append(np.zeros(shape) if reducing else None)
             core.learn(
-                X, (Y.indptr, columns, weight), how._replace(softmax=softmax), reduced[-1], undo,
+                X, (Y.indptr, columns, weight), how._replace(softmax=softmax), reduced[-1],
                 hit if self.rival is not None else None,
             )  # fmt: skip
         if self.rival is not None:

@@ -16,7 +16,7 @@ from narrows.errors import ParameterError
 from narrows.methods.base import Additive, Estimator, accepts_collections, read_only
 from narrows.methods.parameters import check_whole, is_cv
 from narrows.solve.eigen import set_signs
-from narrows.solve.held_out import NO_CURVE, Curve, HeldOutCurve
+from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.solve.products import product
 from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
 from narrows.solve.sums import TINY, stacked, widened
@@ -39,7 +39,7 @@ class Directions:
     in_type: dict[Any, np.ndarray] = field(default_factory=dict)
     total: float = 0.0
     map: Any = None  # what makes coordinates of samples; if None, they are the features
-    held_out: HeldOutCurve = NO_CURVE  # how many directions are enough
+    held_out: Curve = NO_CURVE  # how many directions are enough
 
     @classmethod
     def best(cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None) -> Self:
@@ -49,7 +49,7 @@ class Directions:
             total = float(eigenvalues.sum())
         return cls(best, eigenvalues[:p], available=len(eigenvalues), size=p, total=total)
 
-    def first(self, p: int, curve: HeldOutCurve) -> Self:
+    def first(self, p: int, curve: Curve) -> Self:
         """Return the first p of these directions, with the curve that chose p."""
         W = np.ascontiguousarray(self.W[:, :p])
         few = self.eigenvalues[:p]
@@ -298,7 +298,7 @@ class Found(Directions):
 def ridge_curve(solution: Any) -> Curve:
     """Return how a ridge was chosen; empty if it was given."""
     found = getattr(solution, "curve", None)
-    return Curve(*np.empty((6, 0))) if found is None else found
+    return NO_CURVE if found is None else found
 
 
 @dataclass

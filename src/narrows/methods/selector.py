@@ -19,7 +19,7 @@ from narrows.errors import ParameterError, warn
 from narrows.methods.base import Additive, accepts_collections, read_only
 from narrows.methods.parameters import FOLDS, check, check_filled, check_folds, is_cv, is_integer
 from narrows.solve import columns
-from narrows.solve.held_out import NO_CURVE, HeldOutCurve
+from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
@@ -57,7 +57,7 @@ class Selection:
         scores: Scores,
         sizes: dict[str, Any],
         class_scores: Callable[[], np.ndarray],
-        held_out: Callable[[], HeldOutCurve],
+        held_out: Callable[[], Curve],
     ):
         self.scores, self.varies, gain = scores
         self.gain = self.scores if gain is None else gain
@@ -70,7 +70,7 @@ class Selection:
         return columns.energy_curve(self.gain[self.order])
 
     @cached_property
-    def held_out(self) -> HeldOutCurve:
+    def held_out(self) -> Curve:
         return self._held_out()
 
     @cached_property
@@ -144,7 +144,7 @@ class Selector(SelectorMixin, Additive):
     def _score(self, stats: ClassStats) -> Scores:
         """Return the scores of all features."""
 
-    def _held_out_curve(self, stats: ClassStats) -> HeldOutCurve:
+    def _held_out_curve(self, stats: ClassStats) -> Curve:
         """Return held-out scores by the number of features; empty where they are not asked for."""
         return NO_CURVE
 
@@ -408,7 +408,7 @@ class HeldOutSelector(Selector):
             check_folds(type(self).__name__, "n_features", stats)
         return super()._solve(stats)
 
-    def _held_out_curve(self, stats: ClassStats) -> HeldOutCurve:
+    def _held_out_curve(self, stats: ClassStats) -> Curve:
         if not is_cv(self.n_features):
             return NO_CURVE
         curves, weight = [], []
@@ -417,7 +417,7 @@ class HeldOutSelector(Selector):
             scores, varies, _ = self._with_priors(halves)._score(halves.others)
             curves.append(self._held_out(halves)[columns.rank(scores, varies)].cumsum())
             weight.append(halves.fold.n)
-        curve = HeldOutCurve.of(np.array(curves), np.array(weight))
+        curve = Curve.of_folds(np.array(curves), np.array(weight))
         if not curve.scores.max() > 0:
             warn(
                 f"{type(self).__name__}: expected a positive held-out score of at least one "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -17,10 +17,10 @@ from narrows.methods.base import Fitted, accepts_collections, atomic, errors_nam
 from narrows.methods.parameters import check, check_flags, check_seed, check_whole, is_number
 from narrows.methods.projector import Directions, Projector, RankedProjector
 from narrows.solve.eigen import set_signs
+from narrows.solve.interrupted import ChangesInPlace
 from narrows.solve.iterations import Rule, Span, Start
 from narrows.solve.schema import LABELS, NUMBERING, WHOLE, Field, SchemaError, checked
 from narrows.solve.sums import blocks, canonical, check_lengths
-from narrows.solve.undo import Undo
 from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.labels import arrivals, one_a_row
 
@@ -32,7 +32,7 @@ _SCHEMA = {
 }
 
 
-class Arrivals:
+class Arrivals(ChangesInPlace):
     """A solver that learns one sample at a time, and the labels of its classes.
 
     Parameters
@@ -90,13 +90,13 @@ class Arrivals:
         """Make room for the labels that are not in `classes` yet."""
 
     @abstractmethod
-    def learn(
-        self, X: Any, labels: Any, how: Any, reducing: bool = False, undo: Undo | None = None
-    ) -> np.ndarray | None:
-        """Learn samples in order; with `reducing`, return each reduced by the W after it.
+    def learn(self, X: Any, labels: Any, how: Any, reducing: bool = False) -> np.ndarray | None:
+        """Learn samples in order, in place; with `reducing`, return each reduced by its W."""
 
-        `undo` notes what changes in place.
-        """
+    def restorer(self, X: Any) -> Callable[[], None]:
+        """Return a function that restores the state after an error of the samples X."""
+        before = dict(vars(self))
+        return lambda: vars(self).update(before)
 
     def widen(self, n_features: int) -> Self:
         """Append features that are 0 so far, in place."""
@@ -111,8 +111,8 @@ class Stream(Arrivals):
     ----------
     core
         The solver, without a class yet. `n` is the number of samples that it learned, `add_sums`
-        makes room for classes, `note` lets an `Undo` restore it, and `learn` returns how many
-        samples it learned.
+        makes room for classes, `restorer` restores it after an error of samples, and `learn`
+        returns how many samples it learned.
     by_class : bool
         Whether `core` has a sum of samples for each class, or one of all samples.
 
@@ -142,21 +142,25 @@ class Stream(Arrivals):
         """Whether samples were learned."""
         return bool(self.n_samples)
 
-    def learn(
-        self, X: Any, labels: Any, how: Any, reducing: bool = False, undo: Undo | None = None
-    ) -> np.ndarray | None:
-        """Learn samples in order; `labels.one_a_row` made the labels."""
-        if undo is not None:
-            undo.attributes(self)
-            undo.array(self.counts)
-            self.core.note(X, undo)
+    def restorer(self, X: Any) -> Callable[[], None]:
+        """Return a function that restores the state after an error of the samples X."""
+        attributes, core = super().restorer(X), self.core.restorer(X)
+
+        def restore() -> None:
+            core()
+            attributes()
+
+        return restore
+
+    def learn(self, X: Any, labels: Any, how: Any, reducing: bool = False) -> np.ndarray | None:
+        """Learn samples in order, in place; `labels.one_a_row` made the labels."""
         if sparse.issparse(X):
             X = canonical(X)
         places = self.places(*labels)
         columns = self.column[places] if self.by_class else np.zeros(len(places), np.int64)
         reduced = np.zeros((X.shape[0], self.core.p)) if reducing else None
         learned = self.core.learn(X, columns, *how, *([reduced] if reducing else []))
-        self.counts += np.bincount(places[:learned], minlength=len(self.counts))
+        self.counts = self.counts + np.bincount(places[:learned], minlength=len(self.counts))
         return None if reduced is None else reduced.astype(X.dtype)
 
     def _make_room(self, known: np.ndarray) -> None:
@@ -240,8 +244,7 @@ class Sequential(Projector):
         ------
         ValueError
             NaN or infinity, another number of features, labels of another type or not among
-            `classes`, another n_components than at the start. After an error or an interrupt the
-            estimator is unchanged.
+            `classes`, another n_components than at the start. The estimator is then unchanged.
 
         See Also
         --------
@@ -276,21 +279,18 @@ class Sequential(Projector):
         labels = self._encode(X, y, *weight)
         before = self._fitted if fitted else None
         if before is not None and before.state.started:
-            after, undo = before, Undo()
+            after, restore = before, before.state.restorer(X)
         else:  # nothing was learned before that could need to be restored
             stream = self._new_stream(X.shape[1], X.dtype)
-            after, undo = Fitted(stream, before and before.source), None
+            after, restore = Fitted(stream, before and before.source), None
         how = self._how(after.state, y)
-
-        def learn() -> np.ndarray | None:
-            reduced: np.ndarray | None = after.state.learn(X, labels, how, reducing, undo)
+        after.solution = None  # first, since an interrupt may come after the update
+        with after.state.changing(restore):
+            reduced: np.ndarray | None = after.state.learn(X, labels, how, reducing)
             if classes is not None:
                 after.state.register(classes)
-            after.solution = None
-            self._fitted = after
-            return reduced
-
-        return learn() if undo is None else undo.guard(learn)
+        self._fitted = after
+        return reduced
 
     def _empty_state(self, n_features: int) -> Any:
         """Return an empty state."""
@@ -299,7 +299,7 @@ class Sequential(Projector):
     def _update_state(self, state: Any, X: Any, y: Any, *weight: Any) -> Any:
         """Learn samples in order, in place."""
         X = checked_rows(X, type(self).__name__)
-        with errors_named_after(self):
+        with errors_named_after(self), state.changing():
             state.learn(X, self._encode(X, y, *weight), self._how(state, y))
         return state
 
@@ -458,8 +458,8 @@ class OnlineProjector(RankedProjector, Sequential):
     def _criterion(self) -> Criterion:
         """Return the criterion to maximise."""
 
-    def _rule(self, stream: Stream) -> Any:
-        """Return the iteration, a `Rule` or an `ILDARule`, by the present parameters."""
+    def _rule(self, stream: Stream) -> Rule:
+        """Return the iteration by the present parameters."""
         criterion, theta = self._criterion(), np.zeros(stream.core.p)
         return Rule(criterion.between, criterion.total, theta, **self._rule_options())
 

@@ -35,12 +35,6 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
         The name of the argument in errors.
     who : str
         The name of the caller in errors.
-
-    Raises
-    ------
-    TypeError
-        A tensor that requires gradients or is not in the memory of the CPU, or an array that NumPy
-        cannot read, such as a sparse tensor.
     """
     kind = type(array)
     if issubclass(kind, np.ndarray | np.generic) or sparse.issparse(array):

@@ -1,9 +1,4 @@
-"""LSQR for several right-hand sides, which share each product with the matrix.
-
-**Source**: C. C. Paige, M. A. Saunders, "LSQR: An Algorithm for Sparse Linear Equations and Sparse
-Least Squares", ACM TOMS 8(1), 1982. Letters, tests and their order are those of
-``scipy.sparse.linalg.lsqr``, which does one right-hand side at a time.
-"""
+"""Solutions from all samples at once: the samples as an operator, regressions, eigenvectors."""
 
 from __future__ import annotations
 
@@ -24,134 +19,22 @@ from narrows.solve.eigen import (
 )
 from narrows.solve.products import Products, each
 from narrows.solve.scatter import Answer, Scatter, leading, of_samples
-from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, dense_sums, with_values
+from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, with_values
 
-_ROWS = 1 << 14  # in a part for one thread; sums of squares are added part by part
+_ROUNDING = 1e-15
+LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
+_HEAVY = 1e20  # the same for weights
+_QR_ROWS = 1 << 13  # the fewest rows of one QR decomposition
+SMALL_SIDE = 1_000  # rows or columns up to which a square array is always formed
+_LARGEST_SIDE = 4_000  # rows or columns up to which it is formed where nothing else works
+_RESTARTS = 100  # of Lanczos
+_ROOM = 1 << 24  # numbers in each array for a group of responses
+_VARIES = 1e-12  # of the root mean square: a standard deviation of less is rounding
+_NOTHING = 1e-9  # eigenvalues below this share of a typical one count as 0
+_LSQR_ROWS = 1 << 14  # in a part for one thread; sums of squares are added part by part
 _EPS = np.finfo(np.float64).eps
 
 Product = Callable[[np.ndarray, np.ndarray], Any]
-
-
-def lsqr(
-    products: tuple[Product, Product],
-    B: np.ndarray,
-    d: int,
-    damp: float,
-    tol: float,
-    max_iter: int,
-) -> tuple[np.ndarray, int]:
-    """Solve the least squares problems of several right-hand sides at once.
-
-    ::
-
-        minimise |A x - b|^2 + damp^2 |x|^2    for each column b of B
-
-    Parameters
-    ----------
-    products : (callable, callable)
-        A function of (V, out) that sets out = A V, and one of (U, out) that sets out = A'U.
-    B : ndarray of shape (n_samples, k)
-        Right-hand sides; overwritten.
-    d : int
-        n_features, the number of columns of A.
-    damp, tol : float
-        >= 0; tol is LSQR's atol and btol.
-    max_iter : int
-        The most iterations of one right-hand side.
-
-    Returns
-    -------
-    X : ndarray of shape (n_features, k)
-        Solutions; each is the same as if solved alone.
-    n_iter : int
-        The largest number of iterations.
-
-    Notes
-    -----
-    **Cost** per iteration: two products with A, and O((n + d) k). Memory: four arrays of d k
-    numbers and two of n k.
-    """
-    (times, transposed), damp2, k = products, damp**2, B.shape[1]
-    U, AV = np.zeros_like(B), B
-    V, W, X, AU = (np.zeros((d, k)) for _ in range(4))
-    bnorm = beta = _less(AV, U, np.zeros(k))
-    U *= _inverse(beta)
-    transposed(U, AU)
-    alfa = _less(AU, V, np.zeros(k))
-    _advance(X, W, V, _inverse(alfa), np.zeros(k), np.zeros(k))
-    rhobar, phibar = alfa, beta
-    anorm, ddnorm, res2, xxnorm, z, sn2 = (np.zeros(k) for _ in range(6))
-    cs2 = -np.ones(k)
-    n_iter, going = 0, alfa * beta > 0
-    while n_iter < max_iter and going.any():  # those that have stopped continue with the same x
-        n_iter += 1
-        times(V, AV)
-        beta = _less(AV, U, alfa)
-        U *= _inverse(beta)
-        anorm = np.sqrt(anorm**2 + alfa**2 + beta**2 + damp2)
-        transposed(U, AU)
-        alfa = _less(AU, V, beta)
-
-        # two plane rotations: against damp, and against beta
-        rhobar1 = np.sqrt(rhobar**2 + damp2)
-        psi, phibar = _share(damp * phibar, rhobar1), _share(rhobar * phibar, rhobar1)
-        rho = np.hypot(rhobar1, beta)
-        cs, sn = _share(rhobar1, rho), _share(beta, rho)
-        theta, rhobar = sn * alfa, -cs * alfa
-        phi, phibar = cs * phibar, sn * phibar
-        tau = sn * phi
-        t1, t2 = _share(phi, rho) * going, _share(-theta, rho)
-        ddnorm = ddnorm + _advance(X, W, V, _inverse(alfa), t1, t2) * _inverse(rho) ** 2
-
-        # and one from the right, for the length of x
-        delta, gambar = sn2 * rho, -cs2 * rho
-        rhs = phi - delta * z
-        xnorm = np.sqrt(xxnorm + _share(rhs, gambar) ** 2)
-        gamma = np.hypot(gambar, theta)
-        cs2, sn2, z = _share(gambar, gamma), _share(theta, gamma), _share(rhs, gamma)
-        xxnorm = xxnorm + z**2
-
-        res2 = res2 + psi**2
-        rnorm = np.sqrt(phibar**2 + res2)
-        residual, size = _share(rnorm, bnorm), _share(anorm * xnorm, bnorm)
-        gradient = alfa * np.abs(tau) / (anorm * rnorm + _EPS)
-        condition = 1 / (anorm * np.sqrt(ddnorm) + _EPS)
-        going &= (residual > tol + tol * size) & (gradient > tol)
-        going &= (1 + residual / (1 + size) > 1) & (1 + gradient > 1) & (1 + condition > 1)
-    return X, n_iter
-
-
-def _less(A: np.ndarray, B: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """Set B = A - B diag(by); return the lengths of the columns."""
-    from narrows.solve.kernels import less
-
-    return np.sqrt(sum(each(lambda rows: less(A[rows], B[rows], by), blocks(len(A), _ROWS))))
-
-
-def _advance(
-    X: np.ndarray, W: np.ndarray, V: np.ndarray, unit: np.ndarray, t1: np.ndarray, t2: np.ndarray
-) -> np.ndarray:
-    """Set V *= unit, X += t1 W, W = V + t2 W; return the squares of the columns of the old W."""
-    from narrows.solve.kernels import advance
-
-    return sum(
-        each(lambda rows: advance(X[rows], W[rows], V[rows], unit, t1, t2), blocks(len(X), _ROWS))
-    )
-
-
-def _share(a: float | np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a / b, and 0 where b is 0."""
-    return np.divide(a, b, out=np.zeros(len(b)), where=b != 0)
-
-
-def _inverse(a: np.ndarray) -> np.ndarray:
-    return _share(1.0, a)
-
-
-_EPS_CENTRED = 1e-15
-LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
-_HEAVY = 1e20  # the same for weights
-_ROWS_CENTRED = 1 << 13  # the fewest rows of one QR decomposition
 
 
 def occupied(X: Any) -> np.ndarray | None:
@@ -241,17 +124,18 @@ class Centred(LinearOperator):
 
     def _squares(self) -> float:
         """Return sum_i w_i |x_i|^2."""
-        values = self.X.data**2 if self.is_sparse else np.einsum("ij,ij->i", self.X, self.X)
         if self.is_sparse:
-            values = np.add.reduceat(np.append(values, 0.0), self.X.indptr[:-1])
-            values = np.where(np.diff(self.X.indptr) > 0, values, 0.0)
-        return float(self.root**2 @ values)
+            sums = np.add.reduceat(np.append(self.X.data**2, 0.0), self.X.indptr[:-1])
+            squares = np.where(np.diff(self.X.indptr) > 0, sums, 0.0)
+        else:
+            squares = np.einsum("ij,ij->i", self.X, self.X)
+        return float(self.root**2 @ squares)
 
     def _start(self, origin: np.ndarray, heaviest: float) -> None:
         """Initialise the operator, and bound the rounding."""
         super().__init__(np.float64, (len(self.codes), len(self.m)))
-        far = 1e-12 * np.linalg.norm(self.m) + _EPS_CENTRED * np.linalg.norm(origin)
-        self.noise = float(np.sqrt(self.n) * far + _EPS_CENTRED * np.sqrt(heaviest) * self.length)
+        far = 1e-12 * np.linalg.norm(self.m) + _ROUNDING * np.linalg.norm(origin)
+        self.noise = float(np.sqrt(self.n) * far + _ROUNDING * np.sqrt(heaviest) * self.length)
 
     def scaled(self, alpha: float) -> float:
         """Return a number to add to the scatter of the given X, in the operator's units."""
@@ -270,17 +154,13 @@ class Centred(LinearOperator):
         new.root = self.root / unit
         return new
 
-    def triangle(self) -> np.ndarray:
-        """Return a factor with the scatter A'A and at most as many rows as columns; for dense X."""
-        return triangle(self.root[:, None] * (self.X - self.m))
-
     def scatter(self) -> Scatter:
         """Return the scatters, in the columns, or in the rows if these are fewer."""
         H = self.between()
         if self.shape[0] <= self.shape[1]:
             return of_samples(self.X, self.root**2, self.m, H)
         C = np.asfortranarray(self.square())
-        noise = 4 * _EPS_CENTRED * C.diagonal()
+        noise = 4 * _ROUNDING * C.diagonal()
         C -= self.n * np.outer(self.m, self.m)
         return Scatter(C, H, self.n, noise, self.m)
 
@@ -337,7 +217,7 @@ class Centred(LinearOperator):
         E.data *= self.root
         if sparse.issparse(self.X):
             H = np.zeros((len(self.counts), self.shape[1]))
-            add_sparse(self.X, E, Places([H], E.indices))
+            add_sparse(self.X, E, H)
         else:
             H, _ = dense_sums(self.X, E)
         H -= np.outer(np.sqrt(self.counts), self.m)
@@ -352,18 +232,13 @@ class Centred(LinearOperator):
         means = self.between() / np.sqrt(self.counts)[:, None] + self.m
         n, d = self.shape
         R = np.empty((0, d))
-        for part in blocks(n, max(_ROWS_CENTRED, 8 * d) if n > d else n):
+        for part in blocks(n, max(_QR_ROWS, 8 * d) if n > d else n):
             F = (self.X[part] - means[self.codes[part]]) * self.root[part, None]
             R = triangle(np.vstack([R, F]))
         return R
 
 
-SMALL_SIDE = 1_000  # rows or columns up to which a square array is always formed
-_LARGEST_SIDE = 4_000  # rows or columns up to which it is formed where nothing else works
-_RESTARTS = 100  # of Lanczos
-_ROOM = 1 << 24  # numbers in each array for a group of responses
-_VARIES = 1e-12  # of the root mean square: a standard deviation of less is rounding
-_NOTHING = 1e-9  # eigenvalues below this share of a typical one count as 0
+# -- the space of the samples ----------------------------------------------------------------------
 
 
 def total_space(A: Centred, equal: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -413,63 +288,6 @@ def _right_vectors(K: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     _, s, Qt = linalg.svd(K, full_matrices=False)
     kept = s > rank_tolerance(K, s, n)
     return Qt[kept].T, s[kept]
-
-
-def lsqr_regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np.ndarray, int]:
-    """Solve the ridge regressions of orthonormal responses that separate the classes.
-
-    ::
-
-        minimise |A w - t|^2 + alpha |w|^2    for each response t
-
-    The responses are E U, with U the left singular vectors of E'A: constant on each class,
-    orthonormal, orthogonal to the constant, and independent of the order of the classes.
-    The first iterate of LSQR is then a multiple of A'E U, the directions of OC.
-
-    Returns
-    -------
-    W : ndarray of shape (n_features, r)
-        The solution for each response, times a number; r is the rank of the class means.
-    n_iter : int
-        The largest number of iterations of a response.
-
-    Notes
-    -----
-    **Cost**: O(nnz + n + d) for an iteration of a response. Responses are solved together, and
-    share each product with A.
-    """
-    H = A.between()
-    _, U = positive_eigh(H @ H.T, A.noise**2)
-    del H
-    by_class = U / np.sqrt(A.counts)[:, None]
-    unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))
-    scaled = A.over(unit)  # LSQR's own tests expect numbers of about 1
-    damp = np.sqrt(alpha) / unit
-    r = U.shape[1]
-    W, n_iter = np.empty((A.shape[1], r)), 0
-    products = scaled.products()
-    for some in blocks(r, max(1, _ROOM // max(A.shape))):
-        T = A.root[:, None] * by_class[A.codes, some]
-        W[:, some], used = lsqr(products, T, A.shape[1], damp, tol, max_iter)
-        n_iter = max(n_iter, used)
-    return W, n_iter
-
-
-def by_discriminant_power(A: Centred, W: np.ndarray, alpha: float) -> Answer:
-    """Rotate solutions into the order of w'S_b w / w'(C + alpha/n I) w, as `discriminants`."""
-    Z = A.matmat(W)
-    ratios, V = best_ratios(A.indicators().T @ Z, np.vstack([Z, np.sqrt(alpha) * W]))
-    answer = with_rule(A, Answer(ratios, W @ V), alpha)
-    answer.within = np.diag(np.maximum(1 - ratios, 0.0))
-    return answer
-
-
-def with_rule(A: Centred, answer: Answer, alpha: float) -> Answer:
-    """Add to an answer what a classifier needs; one product with the samples."""
-    Z = A.matmat(answer.W)
-    answer.between = A.indicators().T @ Z
-    answer.within = Z.T @ Z - answer.between.T @ answer.between + alpha * answer.W.T @ answer.W
-    return answer
 
 
 # -- leading eigenvectors of a criterion -----------------------------------------------------------
@@ -555,3 +373,186 @@ def _from_means(
     K = basis.T @ np.array([product(w) for w in basis.T]).T
     L, U = linalg.eigh((K + K.T) / 2)
     return L[::-1][:p], basis @ U[:, ::-1][:, :p]
+
+
+# -- regressions -----------------------------------------------------------------------------------
+
+
+def lsqr_regressions(A: Centred, alpha: float, max_iter: int, tol: float) -> tuple[np.ndarray, int]:
+    """Solve the ridge regressions of orthonormal responses that separate the classes.
+
+    ::
+
+        minimise |A w - t|^2 + alpha |w|^2    for each response t
+
+    The responses are E U, with U the left singular vectors of E'A: constant on each class,
+    orthonormal, orthogonal to the constant, and independent of the order of the classes.
+    The first iterate of LSQR is then a multiple of A'E U, the directions of OC.
+
+    Returns
+    -------
+    W : ndarray of shape (n_features, r)
+        The solution for each response, times a number; r is the rank of the class means.
+    n_iter : int
+        The largest number of iterations of a response.
+
+    Notes
+    -----
+    **Cost**: O(nnz + n + d) for an iteration of a response. Responses are solved together, and
+    share each product with A.
+    """
+    H = A.between()
+    _, U = positive_eigh(H @ H.T, A.noise**2)
+    del H
+    by_class = U / np.sqrt(A.counts)[:, None]
+    unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))
+    scaled = A.over(unit)  # LSQR's own tests expect numbers of about 1
+    damp = np.sqrt(alpha) / unit
+    r = U.shape[1]
+    W, n_iter = np.empty((A.shape[1], r)), 0
+    products = scaled.products()
+    for some in blocks(r, max(1, _ROOM // max(A.shape))):
+        T = A.root[:, None] * by_class[A.codes, some]
+        W[:, some], used = lsqr(products, T, A.shape[1], damp, tol, max_iter)
+        n_iter = max(n_iter, used)
+    return W, n_iter
+
+
+def by_discriminant_power(A: Centred, W: np.ndarray, alpha: float) -> Answer:
+    """Rotate solutions into the order of w'S_b w / w'(C + alpha/n I) w, as `discriminants`."""
+    Z = A.matmat(W)
+    ratios, V = best_ratios(A.indicators().T @ Z, np.vstack([Z, np.sqrt(alpha) * W]))
+    answer = with_rule(A, Answer(ratios, W @ V), alpha)
+    answer.within = np.diag(np.maximum(1 - ratios, 0.0))
+    return answer
+
+
+def with_rule(A: Centred, answer: Answer, alpha: float) -> Answer:
+    """Add to an answer what a classifier needs; one product with the samples."""
+    Z = A.matmat(answer.W)
+    answer.between = A.indicators().T @ Z
+    answer.within = Z.T @ Z - answer.between.T @ answer.between + alpha * answer.W.T @ answer.W
+    return answer
+
+
+def lsqr(
+    products: tuple[Product, Product],
+    B: np.ndarray,
+    d: int,
+    damp: float,
+    tol: float,
+    max_iter: int,
+) -> tuple[np.ndarray, int]:
+    """Solve the least squares problems of several right-hand sides at once.
+
+    ::
+
+        minimise |A x - b|^2 + damp^2 |x|^2    for each column b of B
+
+    Parameters
+    ----------
+    products : (callable, callable)
+        A function of (V, out) that sets out = A V, and one of (U, out) that sets out = A'U.
+    B : ndarray of shape (n_samples, k)
+        Right-hand sides; overwritten.
+    d : int
+        n_features, the number of columns of A.
+    damp, tol : float
+        >= 0; tol is LSQR's atol and btol.
+    max_iter : int
+        The most iterations of one right-hand side.
+
+    Returns
+    -------
+    X : ndarray of shape (n_features, k)
+        Solutions; each is the same as if solved alone.
+    n_iter : int
+        The largest number of iterations.
+
+    Notes
+    -----
+    **Cost** per iteration: two products with A, and O((n + d) k). Memory: four arrays of d k
+    numbers and two of n k.
+
+    **Source**: C. C. Paige, M. A. Saunders, "LSQR: An Algorithm for Sparse Linear Equations and
+    Sparse Least Squares", ACM TOMS 8(1), 1982. Letters, tests and their order are those of
+    ``scipy.sparse.linalg.lsqr``, which solves for one right-hand side at a time.
+    """
+    (times, transposed), damp2, k = products, damp**2, B.shape[1]
+    U, AV = np.zeros_like(B), B
+    V, W, X, AU = (np.zeros((d, k)) for _ in range(4))
+    bnorm = beta = _less(AV, U, np.zeros(k))
+    U *= _inverse(beta)
+    transposed(U, AU)
+    alfa = _less(AU, V, np.zeros(k))
+    _advance(X, W, V, _inverse(alfa), np.zeros(k), np.zeros(k))
+    rhobar, phibar = alfa, beta
+    anorm, ddnorm, res2, xxnorm, z, sn2 = (np.zeros(k) for _ in range(6))
+    cs2 = -np.ones(k)
+    n_iter, going = 0, alfa * beta > 0
+    while n_iter < max_iter and going.any():  # those that have stopped continue with the same x
+        n_iter += 1
+        times(V, AV)
+        beta = _less(AV, U, alfa)
+        U *= _inverse(beta)
+        anorm = np.sqrt(anorm**2 + alfa**2 + beta**2 + damp2)
+        transposed(U, AU)
+        alfa = _less(AU, V, beta)
+
+        # two plane rotations: against damp, and against beta
+        rhobar1 = np.sqrt(rhobar**2 + damp2)
+        psi, phibar = _share(damp * phibar, rhobar1), _share(rhobar * phibar, rhobar1)
+        rho = np.hypot(rhobar1, beta)
+        cs, sn = _share(rhobar1, rho), _share(beta, rho)
+        theta, rhobar = sn * alfa, -cs * alfa
+        phi, phibar = cs * phibar, sn * phibar
+        tau = sn * phi
+        t1, t2 = _share(phi, rho) * going, _share(-theta, rho)
+        ddnorm = ddnorm + _advance(X, W, V, _inverse(alfa), t1, t2) * _inverse(rho) ** 2
+
+        # and one from the right, for the length of x
+        delta, gambar = sn2 * rho, -cs2 * rho
+        rhs = phi - delta * z
+        xnorm = np.sqrt(xxnorm + _share(rhs, gambar) ** 2)
+        gamma = np.hypot(gambar, theta)
+        cs2, sn2, z = _share(gambar, gamma), _share(theta, gamma), _share(rhs, gamma)
+        xxnorm = xxnorm + z**2
+
+        res2 = res2 + psi**2
+        rnorm = np.sqrt(phibar**2 + res2)
+        residual, size = _share(rnorm, bnorm), _share(anorm * xnorm, bnorm)
+        gradient = alfa * np.abs(tau) / (anorm * rnorm + _EPS)
+        condition = 1 / (anorm * np.sqrt(ddnorm) + _EPS)
+        going &= (residual > tol + tol * size) & (gradient > tol)
+        going &= (1 + residual / (1 + size) > 1) & (1 + gradient > 1) & (1 + condition > 1)
+    return X, n_iter
+
+
+def _less(A: np.ndarray, B: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Set B = A - B diag(by); return the lengths of the columns."""
+    from narrows.solve.kernels import less
+
+    return np.sqrt(sum(each(lambda rows: less(A[rows], B[rows], by), blocks(len(A), _LSQR_ROWS))))
+
+
+def _advance(
+    X: np.ndarray, W: np.ndarray, V: np.ndarray, unit: np.ndarray, t1: np.ndarray, t2: np.ndarray
+) -> np.ndarray:
+    """Set V *= unit, X += t1 W, W = V + t2 W; return the squares of the columns of the old W."""
+    from narrows.solve.kernels import advance
+
+    return sum(
+        each(
+            lambda rows: advance(X[rows], W[rows], V[rows], unit, t1, t2),
+            blocks(len(X), _LSQR_ROWS),
+        )
+    )
+
+
+def _share(a: float | np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return a / b, and 0 where b is 0."""
+    return np.divide(a, b, out=np.zeros(len(b)), where=b != 0)
+
+
+def _inverse(a: np.ndarray) -> np.ndarray:
+    return _share(1.0, a)

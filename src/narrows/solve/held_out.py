@@ -1,4 +1,4 @@
-"""Curves of held-out scores, one for each fold, and the size that they choose."""
+"""Numbers chosen by held-out samples: ridges, eps, sizes and temperatures; and tests for drift."""
 
 from __future__ import annotations
 
@@ -14,22 +14,48 @@ from scipy.optimize import brentq, root_scalar
 from narrows.solve.eigen import DROPPED
 from narrows.solve.scatter import Answer, Scatter, discriminants, factorised, leading, rule
 
+GRID = 10.0 ** np.arange(-7, 3)  # of alpha, times the mean squared length of samples
+_EPS_GRID = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
+_SHARE = 4  # at most 1 / 4 of the samples are held out at a time
+_TOO_WIDE = 1_000  # coordinates: with more, one part has to do
+_HELD = 0.5  # standard errors: as good as the best
+TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
+SURE = 5.0  # and at the end
+_RANGE = -3.0, 7.0  # of log T
+_ATTEMPTS = 12  # at a Cholesky factorisation
+_FLOOR = 2.0  # times the noise, in equal units: the least ridge with which it rarely fails
+_DRIFTS = 10.0  # standard errors: a drift
 
-class HeldOutCurve(NamedTuple):
-    """The mean of the curves of all folds, and its standard error.
+_NONE = np.empty(0)
+
+Posterior = Callable[[float], np.ndarray]  # of a ridge
+
+
+class Curve(NamedTuple):
+    """The mean score of held-out samples for each of several values of a number.
 
     Parameters
     ----------
-    scores, errors : ndarray of shape (n_sizes,)
-        Entry p - 1 is for the size p.
+    values, scores, errors : ndarray of shape (n_values,)
+        The values, such as ridges or sizes; the means, and their standard errors.
+    temperatures : ndarray of shape (n_values,)
+        What divides log posteriors, if these are scored.
+    each : ndarray of shape (n_values, n_held)
+        The scores of single samples, if they are kept.
+    weight : ndarray of shape (n_held,)
+        The weights of these samples.
     """
 
-    scores: np.ndarray
-    errors: np.ndarray
+    values: np.ndarray = _NONE
+    scores: np.ndarray = _NONE
+    errors: np.ndarray = _NONE
+    temperatures: np.ndarray = _NONE
+    each: np.ndarray = _NONE
+    weight: np.ndarray = _NONE
 
     @classmethod
-    def of(cls, curves: np.ndarray, weight: np.ndarray) -> HeldOutCurve:
-        """Return the mean of curves and its standard error.
+    def of_folds(cls, curves: np.ndarray, weight: np.ndarray) -> Curve:
+        """Return the mean of curves over the sizes 1, 2, …, and its standard error.
 
         Parameters
         ----------
@@ -43,29 +69,31 @@ class HeldOutCurve(NamedTuple):
         curves = curves / unit
         scores = share @ curves
         squares = share**2 @ (curves - scores) ** 2
-        return cls(unit * scores, unit * np.sqrt(squares * (count / (count - 1))))
+        errors = unit * np.sqrt(squares * (count / (count - 1)))
+        return cls(np.arange(1, len(scores) + 1), unit * scores, errors)
+
+    def at(self, value: float) -> np.ndarray:
+        """Return the score of each held-out sample with one of the values."""
+        found: np.ndarray = self.each[int(np.abs(self.values - value).argmin())]
+        return found
+
+    def nearest(self, near: float) -> float:
+        """Return the value nearest to `near` among those half a standard error from the best."""
+        best = int(self.scores.argmax())
+        values = self.values[self.scores >= self.scores[best] - _HELD * self.errors[best]]
+        return float(values[np.abs(np.log(values / near)).argmin()])
 
     def smallest(self) -> int:
-        """Return the smallest size whose score is within one standard error of the best."""
+        """Return the smallest value whose score is within one standard error of the best."""
         best = int(self.scores.argmax())
-        return int((self.scores >= self.scores[best] - self.errors[best]).argmax()) + 1
+        good = self.scores >= self.scores[best] - self.errors[best]
+        return int(self.values[int(good.argmax())])
 
 
-NO_CURVE = HeldOutCurve(np.empty(0), np.empty(0))
+NO_CURVE = Curve()
 
 
-GRID = 10.0 ** np.arange(-7, 3)  # of alpha, times the mean squared length of samples
-_SHARE = 4  # at most 1 / 4 of the samples are held out at a time
-_TOO_WIDE = 1_000  # coordinates: with more, one part has to do
-_HELD = 0.5  # standard errors: as good as the best
-TIMID = 1.0  # the weight of (log T)^2 beside the log-losses while alpha is chosen
-SURE = 5.0  # and at the end
-_RANGE = -3.0, 7.0  # of log T
-_ATTEMPTS = 12  # at a Cholesky factorisation
-_FLOOR = 2.0  # times the noise, in equal units: the least ridge with which it rarely fails
-
-
-Posterior = Callable[[float], np.ndarray]  # of a ridge
+# -- samples that are held out ---------------------------------------------------------------------
 
 
 class HeldOut(NamedTuple):
@@ -74,25 +102,6 @@ class HeldOut(NamedTuple):
     Z: np.ndarray
     code: np.ndarray
     weight: np.ndarray
-
-
-class Curve(NamedTuple):
-    """The mean log-likelihood of held-out samples for each alpha, and the temperature for each.
-
-    And those of the single samples, of shape (n_alphas, n_held), with their weights.
-    """
-
-    alphas: np.ndarray
-    scores: np.ndarray
-    errors: np.ndarray
-    temperatures: np.ndarray
-    each: np.ndarray
-    weight: np.ndarray
-
-    def at(self, alpha: float) -> np.ndarray:
-        """Return the log-likelihood of each held-out sample with one of the ridges."""
-        found: np.ndarray = self.each[int(np.abs(self.alphas - alpha).argmin())]
-        return found
 
 
 def parts(weight: np.ndarray, n: float, k: int) -> list[slice]:
@@ -107,6 +116,28 @@ def parts(weight: np.ndarray, n: float, k: int) -> list[slice]:
         total, count = total[total <= share], 1
     ends = np.searchsorted(total, np.linspace(0, total[-1], count + 1) * (1 - 1e-12))
     return [slice(a, b) for a, b in pairwise(ends.tolist()) if a < b]
+
+
+def without(
+    S: Scatter, counts: np.ndarray, part: HeldOut
+) -> tuple[Scatter, np.ndarray, np.ndarray]:
+    """Return the scatters and counts of all samples but some, and their mean in coordinates."""
+    left = counts - np.bincount(part.code, part.weight, len(counts))
+    left[left <= 1e-9 * counts] = 0.0
+    q = len(part.code)
+    Y = sparse.csc_array((part.weight, part.code, np.arange(q + 1)), shape=(len(counts), q))
+    sums = np.sqrt(counts)[:, None] * S.H - Y @ part.Z
+    n = float(left.sum())
+    m = sums.sum(axis=0) / n
+    C = blas.dsyr(-n, m, lower=1, a=S.C)  # a copy
+    Z = part.Z if (part.weight == 1).all() else np.sqrt(part.weight)[:, None] * part.Z
+    C = blas.dsyrk(-1.0, Z.T, beta=1.0, c=C, lower=1, overwrite_c=1)
+    size = np.sqrt(np.where(left > 0, left, np.inf))[:, None]
+    H = sums / size - np.sqrt(left)[:, None] * m
+    return Scatter(C, H, n, S.noise, S.m), left, m
+
+
+# -- the ridge, and the temperature ----------------------------------------------------------------
 
 
 def curve(
@@ -161,14 +192,6 @@ def curve(
     return Curve(alphas, scores, errors, temperatures, np.array(single), weight)
 
 
-def chosen(result: Curve, near: float) -> float:
-    """Return the ridge nearest to `near` among those half a standard error from the best."""
-    best = int(result.scores.argmax())
-    good = result.scores >= result.scores[best] - _HELD * result.errors[best]
-    alphas = result.alphas[good]
-    return float(alphas[np.abs(np.log(alphas / near)).argmin()])
-
-
 def temperature(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float) -> float:
     """Return the number that divides log posteriors, so that held-out ones are calibrated."""
     return float(curve(S, counts, held, np.array([alpha]), SURE).temperatures[0])
@@ -177,25 +200,6 @@ def temperature(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: 
 def choose(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
     """Return the curve over `GRID` times `unit`."""
     return curve(S, counts, held, unit * GRID, TIMID)
-
-
-def without(
-    S: Scatter, counts: np.ndarray, part: HeldOut
-) -> tuple[Scatter, np.ndarray, np.ndarray]:
-    """Return the scatters and counts of all samples but some, and their mean in coordinates."""
-    left = counts - np.bincount(part.code, part.weight, len(counts))
-    left[left <= 1e-9 * counts] = 0.0
-    q = len(part.code)
-    Y = sparse.csc_array((part.weight, part.code, np.arange(q + 1)), shape=(len(counts), q))
-    sums = np.sqrt(counts)[:, None] * S.H - Y @ part.Z
-    n = float(left.sum())
-    m = sums.sum(axis=0) / n
-    C = blas.dsyr(-n, m, lower=1, a=S.C)  # a copy
-    Z = part.Z if (part.weight == 1).all() else np.sqrt(part.weight)[:, None] * part.Z
-    C = blas.dsyrk(-1.0, Z.T, beta=1.0, c=C, lower=1, overwrite_c=1)
-    size = np.sqrt(np.where(left > 0, left, np.inf))[:, None]
-    H = sums / size - np.sqrt(left)[:, None] * m
-    return Scatter(C, H, n, S.noise, S.m), left, m
 
 
 def classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
@@ -288,6 +292,42 @@ def calibrated(
     return mean, float(np.sqrt(weight @ (each - mean) ** 2)) / n, float(t)
 
 
+# -- eps of the margin -----------------------------------------------------------------------------
+
+
+def choose_eps(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
+    """Return how well held-out samples are predicted for each eps, `_EPS_GRID` times `unit`.
+
+    They are classified by the c - 1 leading directions of all others, as normal classes with the
+    common covariance that these have in that space.
+
+    Notes
+    -----
+    **Cost**: an eigenproblem for each part and eps.
+    """
+    return curve(S, counts, held, unit * _EPS_GRID, TIMID, by=_by_leading)
+
+
+def _by_leading(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
+    """Return a function of eps: the log posteriors of samples, as `classifier`."""
+    live = counts > 0
+    L = S.within()
+    within = L + np.tril(L, -1).T
+
+    def posterior(eps: float) -> np.ndarray:
+        _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
+        answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
+        coef, intercept = rule(answer, counts[live], np.zeros(V.shape[1]))
+        found = np.full((len(Z), len(counts)), -np.inf)
+        found[:, live] = (Z @ V) @ coef + intercept
+        return found
+
+    return posterior
+
+
+# -- the number of components ----------------------------------------------------------------------
+
+
 def by_components(
     S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -326,7 +366,7 @@ def by_components(
         if known.any():
             codes.append(part.code[known])
             weights.append(part.weight[known])
-            terms.append(_Terms(rest, left, part.Z[known] - m, alpha))
+            terms.append(_Posteriors(rest, left, part.Z[known] - m, alpha))
     if not codes:
         return np.empty((0, 0)), np.empty(0)
     code, weight = np.concatenate(codes), np.concatenate(weights)
@@ -334,11 +374,11 @@ def by_components(
     for p in range(max(each.count for each in terms)):
         posterior = np.concatenate([each.plus(p) for each in terms])
         temperature = calibrated(posterior, code, weight, TIMID, temperature)[2]
-        found.append(_scores(posterior, code, temperature))
+        found.append(_brier(posterior, code, temperature))
     return np.array(found).reshape(-1, len(code)), weight
 
 
-class _Terms:
+class _Posteriors:
     """The log posteriors of samples, to which each direction adds a term."""
 
     def __init__(self, S: Scatter, counts: np.ndarray, Z: np.ndarray, alpha: float):
@@ -361,7 +401,7 @@ class _Terms:
         return self.sums
 
 
-def curve_of(each: np.ndarray, weight: np.ndarray, size: int) -> HeldOutCurve:
+def curve_of(each: np.ndarray, weight: np.ndarray, size: int) -> Curve:
     """Return the mean of scores and its standard error.
 
     Parameters
@@ -378,10 +418,11 @@ def curve_of(each: np.ndarray, weight: np.ndarray, size: int) -> HeldOutCurve:
     each = each[np.minimum(np.arange(size), len(each) - 1)]
     n = weight.sum()
     scores = each @ weight / n
-    return HeldOutCurve(scores, np.sqrt((each - scores[:, None]) ** 2 @ weight) / n)
+    errors = np.sqrt((each - scores[:, None]) ** 2 @ weight) / n
+    return Curve(np.arange(1, size + 1), scores, errors)
 
 
-def _scores(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.ndarray:
+def _brier(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.ndarray:
     """Return the score of each sample, by log posteriors but for a term of the sample."""
     share = np.exp((posterior - posterior.max(axis=1, keepdims=True)) / temperature)
     share /= share.sum(axis=1, keepdims=True)
@@ -389,40 +430,7 @@ def _scores(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.n
     return found
 
 
-GRID_MARGINS = 10.0 ** np.arange(-1.0, 2.0, 0.5)  # of eps, times `unit`
-
-
-def choose_eps(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], unit: float) -> Curve:
-    """Return how well held-out samples are predicted for each eps, `GRID` times `unit`.
-
-    They are classified by the c - 1 leading directions of all others, as normal classes with the
-    common covariance that these have in that space.
-
-    Notes
-    -----
-    **Cost**: an eigenproblem for each part and eps.
-    """
-    return curve(S, counts, held, unit * GRID_MARGINS, TIMID, by=_classifier)
-
-
-def _classifier(S: Scatter, counts: np.ndarray, Z: np.ndarray) -> Posterior:
-    """Return a function of eps: the log posteriors of samples, as `ridge.classifier`."""
-    live = counts > 0
-    L = S.within()
-    within = L + np.tril(L, -1).T
-
-    def posterior(eps: float) -> np.ndarray:
-        _, V = leading(S, 1 + eps, -eps, max(1, int(live.sum()) - 1))
-        answer = Answer(np.empty(0), V, 0, S.H[live] @ V, V.T @ within @ V)
-        coef, intercept = rule(answer, counts[live], np.zeros(V.shape[1]))
-        found = np.full((len(Z), len(counts)), -np.inf)
-        found[:, live] = (Z @ V) @ coef + intercept
-        return found
-
-    return posterior
-
-
-_SURE = 10.0  # standard errors: a drift
+# -- drift -----------------------------------------------------------------------------------------
 
 
 def by_time(code: np.ndarray, when: np.ndarray, folds: int) -> np.ndarray:
@@ -479,7 +487,7 @@ class Kept(NamedTuple):
         mixed = by_time(self.all.code, np.arange(len(block)), int(block.max()) + 1)
         later = self._by_others(block, alpha, lambda k: block == k)
         random = self._by_others(mixed, alpha, lambda k: mixed == k)
-        return leads(random - later, self.all.weight, _SURE)
+        return leads(random - later, self.all.weight, _DRIFTS)
 
     def _by_others(
         self, block: np.ndarray, alpha: float, held_with: Callable[[int], np.ndarray]

@@ -23,7 +23,7 @@ classes, but W depends on both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,9 @@ from scipy import sparse
 
 from narrows.errors import RangeError
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
-from narrows.solve.iterations import DenseRows, SparseRows, touched
+from narrows.solve.iterations import DenseBlock, SparseBlock, restorer, touched
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
-from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, dense_sums
-from narrows.solve.undo import Undo
+from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums
 
 _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next
 _BLOCK_ROWS = 64  # dense samples whose products with S are one matrix product
@@ -107,12 +106,9 @@ class CentroidQR:
         """Append features that were 0 in every sample so far."""
         self.S = np.pad(self.S, ((0, n_features - len(self.S)), (0, 0)))
 
-    def note(self, X: Any, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now, if only the samples of X are learned."""
-        undo.attributes(self)
-        undo.array(self.S, touched(X))
-        for array in (self.N, self.SS, self.R, self.W):
-            undo.array(array)
+    def restorer(self, X: Any) -> Callable[[], None]:
+        """Return a function that restores everything, if only samples of X were learned since."""
+        return restorer(self, "S", touched(X))
 
     # -- all samples at once ----------------------------------------------------------------
 
@@ -124,7 +120,7 @@ class CentroidQR:
             sums, _ = dense_sums(X, Y)
         else:
             sums = np.zeros((c, self.n_features))
-            add_sparse(X, Y, Places([sums], Y.indices))
+            add_sparse(X, Y, sums)
         self.S += sums.T
         self.N += np.bincount(labels, minlength=c)
 
@@ -166,11 +162,6 @@ class CentroidQR:
         -------
         int
             Number of samples learned: all.
-
-        Raises
-        ------
-        ValueError
-            A sample whose square is too large for a float. Earlier samples have been learned.
         """
         from narrows.solve.idr_qr_steps import EXPLICIT, centroid_steps
         from narrows.solve.kernels import TOO_LARGE
@@ -181,14 +172,14 @@ class CentroidQR:
         while done < len(labels):
             size = _BLOCK_ROWS if dense else _RENEWED
             part = slice(done, min(len(labels), done + size - self.n % size))
-            rows = DenseRows(self.S, X, part, None) if dense else SparseRows(self.S, X, part)
+            block = DenseBlock(self.S, X, part, None) if dense else SparseBlock(self.S, X, part)
             more, asked = centroid_steps(
-                *rows.arrays, 0, labels[part], self.S, (self.SS, self.N, self.R, self.W),
-                work, transport, rows.folds,
+                *block.arrays, 0, labels[part], self.S, (self.SS, self.N, self.R, self.W),
+                work, transport, block.coefficients,
             )  # fmt: skip
             if asked == TOO_LARGE:
                 raise _too_large(f" up to sample {done + more - 1}")
-            rows.fold()
+            block.add_to_basis()
             done += more
             if asked == EXPLICIT:
                 self._step(X[[done - 1]], int(labels[done - 1]), transport)

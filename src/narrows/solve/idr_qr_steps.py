@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from narrows.solve.kernels import GO_ON, LARGEST, TOO_LARGE, Array, Part, compiled, part, products
+from narrows.solve.kernels import (
+    GO_ON,
+    LARGEST,
+    TOO_LARGE,
+    Array,
+    Maybe,
+    compiled,
+    inlined,
+    products,
+)
 
 EXPLICIT = 4  # what this step may ask for, too
 
@@ -13,10 +22,11 @@ _NEAR = 1e-8  # of G_kk: where R_kk^2 is smaller, R has lost half its digits
 
 @compiled
 def centroid_steps(
-    indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, first: int, labels: Array,
-    S: Array, state: tuple[Array, ...], work: tuple[Array, ...], transport: bool, folds: Array,
+    indptr: Maybe, indices: Maybe, data: Maybe, QX: Maybe, XX: Maybe, first: int, labels: Array,
+    S: Array, state: tuple[Array, ...], work: tuple[Array, ...], transport: bool,
+    coefficients: Array,
 ) -> tuple[int, int]:  # fmt: skip
-    """Run Algorithm 2 or 3 for samples from number `first` on, as `criterion_steps` does.
+    """Run Algorithm 2 or 3 for samples from number `first` on, as `iteration_steps` does.
 
     Where it asks for EXPLICIT, the sums, R and N include the last sample, but W does not.
     """
@@ -24,7 +34,7 @@ def centroid_steps(
     q, u, old, K, T = work
     for i in range(len(labels)):
         t, label = first + i, labels[i]
-        xx = products(t, indptr, indices, data, QX, XX, S, folds, q)
+        xx = products(t, indptr, indices, data, QX, XX, S, coefficients, q)
         before = N[label]
         for k in range(len(N)):
             SS[label, k] += q[k]
@@ -32,7 +42,7 @@ def centroid_steps(
             SS[k, label] += q[k]
         SS[label, label] += xx
         N[label] += 1.0
-        folds[t, label] = 1.0
+        coefficients[t, label] = 1.0
         if indptr is not None:
             for e in range(indptr[t], indptr[t + 1]):
                 S[indices[e], label] += data[e]
@@ -61,7 +71,7 @@ def centroid_steps(
     return len(labels), GO_ON
 
 
-@part
+@inlined
 def _cholesky(SS: Array, N: Array, R: Array) -> bool:
     """Set R, R'R = C'C; return whether a centroid nearly depends on earlier ones."""
     near = False
@@ -79,7 +89,7 @@ def _cholesky(SS: Array, N: Array, R: Array) -> bool:
     return near
 
 
-@part
+@inlined
 def _transport(
     label: int, Sx: Array, SS: Array, N: Array, R: Array, old: Array, W: Array, K: Array,
     T: Array,

@@ -1,8 +1,16 @@
-"""A block of samples for a compiled step: products with its basis Q, and what they add to Q."""
+"""IOC, IIS, IMMC, CCIPCA and ILDA: iterations on a few vectors, one step a sample.
+
+The vectors V = W A' + S B', with S the class sums, are held as coordinates A and B in the basis
+Q = [W | S], beside their inner products L = V'V, S'V and S'S. From the products Q'x of a sample x,
+a step updates coordinates and inner products, at a cost that does not depend on the number of
+features, and adds x g' to Q, with g the coefficients of the sample. The steps are compiled, in
+`narrows.solve.iterations_steps`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -11,115 +19,22 @@ from scipy import sparse
 from narrows.errors import RangeError, warn
 from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
 from narrows.solve.sums import BLOCK, blocks, weighted
-from narrows.solve.undo import Undo
 
-
-def touched(X: Any) -> Any:
-    """Return an index of the rows of Q that change when the samples of X are learned."""
-    return X.indices if sparse.issparse(X) and X.nnz < X.shape[1] else slice(None)
-
-
-class SparseRows:
-    """CSR samples; the kernel adds each to Q at once.
-
-    Attributes
-    ----------
-    arrays : tuple
-        For the kernel: three CSR parts and two products of a dense block, or None.
-    folds : ndarray of shape (n_samples, n_columns)
-        Sample t has added x g' to Q, with g row t.
-    """
-
-    def __init__(self, Q: np.ndarray, X: Any, rows: slice):
-        ends = X.indptr[rows.start : rows.stop + 1]
-        entries = slice(ends[0], ends[-1])
-        self.Q = Q
-        # of one type whatever those of X, so that one compiled kernel serves all
-        self.ends = (ends - ends[0]).astype(np.int32)
-        self.indices = X.indices[entries].astype(np.int32, copy=False)
-        self.data = X.data[entries].astype(np.float64, copy=False)
-        self.arrays = self.ends, self.indices, self.data, None, None
-        self.folds = np.zeros((rows.stop - rows.start, self.Q.shape[1]))
-
-    def _entries(self, t: int) -> tuple[np.ndarray, np.ndarray]:
-        entries = slice(self.ends[t], self.ends[t + 1])
-        return self.indices[entries], self.data[entries]
-
-    def products(self, t: int, raw: bool) -> np.ndarray:
-        """Return Q'x for sample t, which has been learned; `raw`: without subtracting the shift."""
-        indices, data = self._entries(t)
-        return weighted(data, self.Q[indices])
-
-    def square(self, t: int, raw: bool) -> float:
-        """Return x'x."""
-        data = self._entries(t)[1]
-        return float(data @ data)
-
-    def put(self, t: int, j: int, raw: bool) -> None:
-        """Make sample t the base vector j."""
-        indices, data = self._entries(t)
-        self.Q[indices, j] = data
-
-    def fold(self) -> None:
-        """Add to Q what has not been added yet: nothing."""
-
-    def keep(self, t: int) -> Any:
-        """Return what `restore` needs to undo learning sample t."""
-        return self.Q[self._entries(t)[0]]
-
-    def restore(self, t: int, held: Any) -> None:
-        """Undo learning sample t."""
-        self.Q[self._entries(t)[0]] = held
-
-
-class DenseRows:
-    """Dense samples less the shift, and the shift as a last row; added to Q all at once.
-
-    For the rest see `SparseRows`.
-    """
-
-    def __init__(self, Q: np.ndarray, X: np.ndarray, rows: slice, shift: np.ndarray | None):
-        shift = np.zeros(X.shape[1]) if shift is None else shift
-        self.Q, self.X = Q, X[rows]
-        self.block = np.vstack([self.X - shift, shift])
-        self.folds = np.zeros((len(self.block), self.Q.shape[1]))
-        with np.errstate(over="ignore", invalid="ignore"):  # checked by the kernel
-            self.QX, self.XX = self.block @ self.Q, self.block @ self.block.T
-        self.arrays = None, None, None, self.QX, self.XX
-
-    def products(self, t: int, raw: bool) -> np.ndarray:
-        products = self.QX[t] + self.XX[t] @ self.folds
-        return products + self.products(-1, False) if raw else products
-
-    def square(self, t: int, raw: bool) -> float:
-        if raw:
-            row = self.X[t].astype(np.float64)
-            return float(row @ row)
-        return float(self.XX[t, t])
-
-    def put(self, t: int, j: int, raw: bool) -> None:
-        self.folds[t, j] = 1.0
-        if raw:
-            self.folds[-1, j] = 1.0
-
-    def fold(self) -> None:
-        self.Q += self.block.T @ self.folds
-
-    def keep(self, t: int) -> Any:
-        return self.folds.copy()
-
-    def restore(self, t: int, held: Any) -> None:
-        self.folds[:] = held
-
-
-Rows = SparseRows | DenseRows
+_SPARSE_BLOCK = 4096  # sparse samples from one return to Python to the next
+_DENSE_BLOCK = 64  # dense samples whose products with Q are one matrix product
+_VANISHED = 1e-13  # relative to the parts that v is the sum of: a smaller v is rounding
+_AGAIN = -1  # requested by this module, not by the kernel: repeat a step that lost too many digits
+_EARLY = 8  # samples after the 2 p-th up to which each step is checked by itself
+_LOST = 1e-5  # of a square: where deflation leaves less, products have lost five digits
+_NOISE = 1e-12  # of |x|^2 + |m|^2: a start vector below this, by products, is rounding
+_DRIFTED = 1e-6  # of the lengths: an error of the inner products above this is a warning
 
 
 Start = Literal["raw", "centred", "unit"]
 
 
 class Rule(NamedTuple):
-    """The iteration of the criterion between S_b + total C + shift I: IOC, IIS, IMMC, CCIPCA.
+    """The iteration of the criterion between S_b + total C + shift I, or that of ILDA.
 
     Parameters
     ----------
@@ -143,6 +58,9 @@ class Rule(NamedTuple):
         Ignore further samples once the stop criterion holds.
     orthonormal : bool
         Reduce samples by the orthonormalised vectors, the first ones first.
+    eta : float, optional
+        If given, the iteration is that of ILDA, with this gain; 0 for its default, 5/(n + 20). The
+        criterion, the shift and `amnesic` do not matter, but `total` is not 0.
     """
 
     between: float
@@ -156,32 +74,11 @@ class Rule(NamedTuple):
     least: int = 2
     stop: bool = False
     orthonormal: bool = False
-
-
-class ILDARule(NamedTuple):
-    """The iteration of ILDA.
-
-    Parameters
-    ----------
-    eta : float
-        The gain; 0 for the default, 5/(n + 20).
-    tol, patience, least, stop, orthonormal
-        As for `Rule`.
-    """
-
-    eta: float
-    tol: float = 0.0
-    patience: float = 100.0
-    least: int = 2
-    stop: bool = False
-    orthonormal: bool = False
-
-
-_VANISHED = 1e-13  # relative to the parts that v is the sum of: a smaller v is rounding
+    eta: float | None = None
 
 
 class State(NamedTuple):
-    """The small arrays of a `Basis`, for p components and s class sums."""
+    """The small arrays of a `Span`, for p components and s class sums."""
 
     A: np.ndarray  # (p, p), lower triangular
     B: np.ndarray  # (p, s)
@@ -224,8 +121,122 @@ _RULES = (
 )
 
 
-class Basis:
-    """The vectors V = W A' + S B', with S the class sums, and their inner products.
+def touched(X: Any) -> Any:
+    """Return an index of the rows of Q that change when the samples of X are learned."""
+    return X.indices if sparse.issparse(X) and X.nnz < X.shape[1] else slice(None)
+
+
+def restorer(core: Any, large: str, rows: Any) -> Callable[[], None]:
+    """Return a function that restores a solver of which only `rows` of one array are large."""
+    array, small = vars(core)[large], {k: v for k, v in vars(core).items() if k != large}
+    small, before = deepcopy(small), array[rows].copy()
+
+    def restore() -> None:
+        array[rows] = before
+        vars(core).update(small)
+        setattr(core, large, array)
+
+    return restore
+
+
+class SparseBlock:
+    """Successive CSR samples for a compiled step, which adds each to Q at once.
+
+    Attributes
+    ----------
+    arrays : tuple
+        For the kernel: three CSR parts and two products of a dense block, or None.
+    coefficients : ndarray of shape (n_samples, n_columns)
+        Sample t adds x g' to Q, with g row t.
+    """
+
+    def __init__(self, Q: np.ndarray, X: Any, rows: slice):
+        ends = X.indptr[rows.start : rows.stop + 1]
+        entries = slice(ends[0], ends[-1])
+        self.Q = Q
+        # of one type whatever those of X, so that one compiled kernel serves all
+        self.ends = (ends - ends[0]).astype(np.int32)
+        self.indices = X.indices[entries].astype(np.int32, copy=False)
+        self.data = X.data[entries].astype(np.float64, copy=False)
+        self.arrays = self.ends, self.indices, self.data, None, None
+        self.coefficients = np.zeros((rows.stop - rows.start, self.Q.shape[1]))
+
+    def _entries(self, t: int) -> tuple[np.ndarray, np.ndarray]:
+        entries = slice(self.ends[t], self.ends[t + 1])
+        return self.indices[entries], self.data[entries]
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        """Return Q'x for sample t, which has been learned; `raw`: without subtracting the shift."""
+        indices, data = self._entries(t)
+        return weighted(data, self.Q[indices])
+
+    def square(self, t: int, raw: bool) -> float:
+        """Return x'x."""
+        data = self._entries(t)[1]
+        return float(data @ data)
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        """Make sample t the base vector j."""
+        indices, data = self._entries(t)
+        self.Q[indices, j] = data
+
+    def add_to_basis(self) -> None:
+        """Add to Q what has not been added yet: nothing."""
+
+    def keep(self, t: int) -> Any:
+        """Return what `restore` needs to undo learning sample t."""
+        return self.Q[self._entries(t)[0]]
+
+    def restore(self, t: int, held: Any) -> None:
+        """Undo learning sample t."""
+        self.Q[self._entries(t)[0]] = held
+
+
+class DenseBlock:
+    """Successive dense samples less the shift, and the shift as a last row; see `SparseBlock`.
+
+    They are added to Q all at once. What is `raw` is not less the shift.
+    """
+
+    def __init__(self, Q: np.ndarray, X: np.ndarray, rows: slice, shift: np.ndarray | None):
+        shift = np.zeros(X.shape[1]) if shift is None else shift
+        self.Q, self.X = Q, X[rows]
+        self.rows = np.vstack([self.X - shift, shift])
+        self.coefficients = np.zeros((len(self.rows), self.Q.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):  # checked by the kernel
+            self.QX, self.XX = self.rows @ self.Q, self.rows @ self.rows.T
+        self.arrays = None, None, None, self.QX, self.XX
+
+    def products(self, t: int, raw: bool) -> np.ndarray:
+        products = self.QX[t] + self.XX[t] @ self.coefficients
+        return products + self.products(-1, False) if raw else products
+
+    def square(self, t: int, raw: bool) -> float:
+        if raw:
+            row = self.X[t].astype(np.float64)
+            return float(row @ row)
+        return float(self.XX[t, t])
+
+    def put(self, t: int, j: int, raw: bool) -> None:
+        self.coefficients[t, j] = 1.0
+        if raw:
+            self.coefficients[-1, j] = 1.0
+
+    def add_to_basis(self) -> None:
+        self.Q += self.rows.T @ self.coefficients
+
+    def keep(self, t: int) -> Any:
+        return self.coefficients.copy()
+
+    def restore(self, t: int, held: Any) -> None:
+        self.coefficients[:] = held
+
+
+Block = SparseBlock | DenseBlock
+
+
+class Span:
+    """The vectors V of an iteration, in the basis [W | S], and their inner products.
 
     Parameters
     ----------
@@ -253,7 +264,7 @@ class Basis:
         np.fill_diagonal(self.state.A, 1.0)
         self.shift: np.ndarray | None = None
         self.rebased = 0
-        self._lent = False  # whether an update may restore Q as it is now
+        self._lent = False  # whether an error may restore Q as it is now
 
     # -- storage ----------------------------------------------------------------------------
 
@@ -275,13 +286,10 @@ class Basis:
         new.rebased = int(arrays["rebased"])
         return new
 
-    def note(self, X: Any, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now, if only the samples of X are learned."""
-        undo.attributes(self)
-        undo.array(self.Q, touched(X) if self.shift is None else slice(None))
-        for array in self.state:
-            undo.array(array)
+    def restorer(self, X: Any) -> Callable[[], None]:
+        """Return a function that restores everything, if only samples of X were learned since."""
         self._lent = True
+        return restorer(self, "Q", touched(X) if self.shift is None else slice(None))
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -374,7 +382,209 @@ class Basis:
         if self.shift is not None:
             self.shift = np.pad(self.shift, (0, more))
 
-    # -- renewing ---------------------------------------------------------------------------
+    # -- learning ---------------------------------------------------------------------------
+
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # checked at the end
+    def learn(
+        self,
+        X: Any,
+        labels: np.ndarray,
+        rule: Rule,
+        start: Start,
+        reduced: np.ndarray | None = None,
+    ) -> int:
+        """Run one step of the iteration for each sample, in order.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array of shape (n_samples, n_features)
+            Finite; a sparse one without duplicate entries.
+        labels : ndarray of shape (n_samples,)
+            The class sum that each sample belongs to.
+        rule : Rule
+            The iteration.
+        start : {"raw", "centred", "unit"}
+            v_j(j) = x(j); or so only v_1, and v_j(j) = u^j(j), the deflated x - m; or
+            v_j(j) = x(j)/|x(j)|.
+        reduced : ndarray of shape (n_samples, n_components), optional
+            Row i is set to x(i) on the unit vectors of step i.
+
+        Returns
+        -------
+        int
+            Number of samples learned: all, unless `rule` says to stop.
+
+        Notes
+        -----
+        **Cost** per sample: 4 nnz (p + s) operations for Q'x and for adding to Q (2 blocks of
+        matrix products for dense samples), and about 10 s^3 (for p = s) that do not depend on d.
+        """
+        dense = isinstance(X, np.ndarray)
+        if not dense and self.shift is not None and len(labels):
+            self._become_raw()
+        if dense and not self.n and len(labels):
+            self.shift = X[0].astype(np.float64)
+        work, done = _work(self.p, len(self.state.N)), 0
+        while done < len(labels) and not (rule.stop and self.still):
+            size = _DENSE_BLOCK - self.n % _DENSE_BLOCK if dense else _SPARSE_BLOCK
+            left = self._due - self.n if self._due > self.n else 1
+            rows = slice(done, min(len(labels), done + size, done + left))
+            block = (
+                DenseBlock(self.Q, X, rows, self.shift) if dense else SparseBlock(self.Q, X, rows)
+            )
+            out = None if reduced is None else reduced[rows]
+            more, asked = self._learn_block(block, labels[rows], rule, start, work, out)
+            done += more
+            if asked == _AGAIN:
+                row = X[[done - 1]].toarray()[0] if not dense else X[done - 1].astype(np.float64)
+                self._step_on_vectors(row, int(labels[done - 1]), rule, start)
+                if reduced is not None:
+                    reduced[done - 1] = row @ self.directions(rule.orthonormal)
+            self._renew(asked)
+        if not np.isfinite(self.state.L).all():
+            raise RangeError(
+                "samples of about one length",
+                f"some so much longer that products are lost, up to sample {self.n} of all",
+                None,
+                "Scale the samples.",
+            )
+        if reduced is not None and done < len(labels):
+            reduced[done:] = X[done:] @ self.directions(rule.orthonormal)
+        return done
+
+    def _learn_block(
+        self,
+        block: Block,
+        labels: np.ndarray,
+        rule: Rule,
+        start: Start,
+        work: tuple[np.ndarray, ...],
+        reduced: np.ndarray | None,
+    ) -> tuple[int, int]:
+        """Learn the samples of a block; return how many, and what the last step asks for."""
+        from narrows.solve.iterations_steps import iteration_steps, project
+        from narrows.solve.kernels import GO_ON, TOO_LARGE
+
+        t, asked = 0, GO_ON
+        while t < len(labels) and asked == GO_ON:
+            active = self._active()
+            checked = rule.eta is None and self.n < 2 * self.p + _EARLY
+            # while a component waits, each sample may start it
+            stop = t + 1 if checked or active < self.p else len(labels)
+            before = State(*(array.copy() for array in self.state)) if checked else None
+            undone = block.keep(t) if checked else None
+            more, asked = iteration_steps(
+                *block.arrays, t, labels[t:stop], self.Q, active, rule, rule.eta,
+                self.state, work, block.coefficients, reduced,
+            )  # fmt: skip
+            left = self.state.clock[4]
+            if active < self.p:
+                left = min(left, self._start(block, t, active, start))
+                if reduced is not None:
+                    # plain Python will do for few samples
+                    A, B, L, C = *self.state[:3], np.zeros_like(self.state.L)
+                    Qx = block.products(t, raw=True)
+                    project.py_func(t, Qx, rule.orthonormal, A, B, L, C, reduced)
+            t += more
+            if before is not None and left < _LOST and asked != TOO_LARGE:
+                self.state, asked = before, _AGAIN
+                block.restore(t - 1, undone)
+        if asked != TOO_LARGE:
+            block.add_to_basis()
+        return t, asked
+
+    # -- starting a component ---------------------------------------------------------------
+
+    def _active(self) -> int:
+        """Return how many components the next step updates: those before the first to start."""
+        started = np.diag(self.state.L) > 0
+        return self.p if started.all() else int(started.argmin())
+
+    def _start(self, block: Block, t: int, j: int, how: Start) -> float:
+        """Start component j from the sample just learned, if possible.
+
+        It starts from the sample itself, or from x - m less its projections on v_1 .. v_{j-1}, one
+        after the other. The sample enters W; the rest changes coordinates and inner products only.
+        Returns the start vector's square as a share of |x|^2 + |m|^2: 1 for the sample itself, 0
+        for rounding.
+        """
+        A, B, L, SV, SS, *_ = self.state
+        n, p, used = self.n, self.p, self._used
+        s = used - p
+        raw = how != "centred" or j == 0
+        Qx, xx = block.products(t, raw)[:used], block.square(t, raw)
+        VSx = np.append(A @ Qx[:p] + B[:, :s] @ Qx[p:], Qx[p:])  # inner products with V and S
+        length, projections, products = xx, np.zeros(j), VSx  # |v|^2, and v's products with V and S
+        if not raw:
+            V_S = np.block([[L, SV[:s].T], [SV[:s], SS[:s, :s]]])
+            to_m = V_S[:, p:].sum(axis=1) / n
+            mm = to_m[p:].sum() / n
+            length, products = xx - 2 * Qx[p:].sum() / n + mm, VSx - to_m
+            for k in range(j):
+                projections[k] = products[k] / L[k, k]
+                length -= projections[k] * products[k]
+                products = products - projections[k] * V_S[k]
+            if length <= _NOISE * (xx + mm):
+                return 0.0 if xx + mm > 0 else 1.0
+        if not length > 0:
+            return 1.0
+        A[j], B[j] = -projections @ A[:j], -projections @ B[:j]
+        if not raw:
+            B[j, :s] -= 1 / n
+        unit = 1 / np.sqrt(length) if how == "unit" else 1.0
+        A[j, j] = unit
+        block.put(t, j, raw)
+        L[j], L[:, j], SV[:s, j] = unit * products[:p], unit * products[:p], unit * products[p:]
+        L[j, j] = unit**2 * length
+        self.state.WW[j] = xx
+        self.state.theta[j] = self.state.rho[j] = self.state.err[j] = 0.0
+        return 1.0 if raw else float(length / (xx + mm))
+
+    def _step_on_vectors(self, row: np.ndarray, label: int, rule: Rule, start: Start) -> None:
+        """Run one step of the papers' tables on whole vectors, in O(c d p).
+
+        For the first samples where samples are long: |u|^2 is then so much more than |v| that v_1
+        becomes nearly u, and inner products lose what is left of u.
+        """
+        p, (*_, mean_theta, rho, _, clock), N = self.p, self.state, self.state.N
+        active, V = self._active(), self.vectors()
+        x = row if self.shift is None else row - self.shift
+        self.Q = self.Q.copy()
+        self.Q[:, p + label] += x
+        N[label] += 1
+        clock[:3] = clock[0] + 1, clock[1] + x @ x, 0
+        n, seen = clock[0], N > 0
+        gain = (1 + rule.amnesic) / n if n > 1 + rule.amnesic else 1 / n
+        m = self.sums.sum(axis=0) / n
+        F = np.vstack([self.sums[seen] / N[seen, None] - m, x - m])
+        weight = np.append(rule.between * N[seen] / n**2, rule.total * gain)
+        for j in range(active):
+            v = V[:, j].copy()
+            length = np.linalg.norm(v)
+            Fv = F @ v
+            theta = rule.theta[j]
+            if rule.margin > 0:
+                rho[j] += 2 / n * (n * (weight @ Fv**2) / length**2 - rho[j])
+                theta = max(0.0, -rho[j]) + rule.margin * max(0.0, clock[1] / n - m @ m)
+            mean_theta[j] += (theta - mean_theta[j]) / n
+            shifted = v
+            if rule.deflate:
+                for k in range(j):
+                    shifted = shifted - V[:, k] * (V[:, k] @ v) / (V[:, k] @ V[:, k])
+            V[:, j] = (1 - gain) * v + (weight * Fv / length) @ F + theta / (n * length) * shifted
+            nu = V[:, j] @ V[:, j]
+            if nu > 0:
+                F = F - np.outer(F @ V[:, j], V[:, j]) / nu
+        if active < p:
+            raw = start == "raw" or active == 0
+            v = row if raw else F[-1]
+            if v @ v > (0.0 if raw else _NOISE**2 * (x @ x + m @ m)):
+                V[:, active] = v
+                mean_theta[active] = rho[active] = 0.0
+        self.Q[:, :p] = V
+        self._restart(self._gram())
+
+    # -- renewing the basis -----------------------------------------------------------------
 
     def rebase(self) -> float:
         """Renew the basis: W = V, A = I, B = 0, and all inner products from Q.
@@ -435,230 +645,10 @@ class Basis:
     def _rows_a_block(self) -> int:
         return max(1, BLOCK // max(1, self.Q.shape[1]))
 
-
-_ROWS = 4096  # sparse samples from one return to Python to the next
-_BLOCK_ROWS = 64  # dense samples whose products with Q are one matrix product
-_AGAIN = -1  # requested by this module, not by the kernel: repeat a step that lost too many digits
-_EARLY = 8  # samples after the 2 p-th up to which each step is checked by itself
-_LOST = 1e-5  # of a square: where deflation leaves less, products have lost five digits
-_NOISE = 1e-12  # of |x|^2 + |m|^2: a start vector below this, by products, is rounding
-_DRIFTED = 1e-6  # of the lengths: an error of the inner products above this is a warning
-
-
-class Span(Basis):
-    """The iterations on the vectors of a `Basis`, one step a sample."""
-
-    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # checked at the end
-    def learn(
-        self,
-        X: Any,
-        labels: np.ndarray,
-        rule: Rule | ILDARule,
-        start: Start,
-        reduced: np.ndarray | None = None,
-    ) -> int:
-        """Run one step of the iteration for each sample, in order.
-
-        Parameters
-        ----------
-        X : ndarray or csr_array of shape (n_samples, n_features)
-            Finite; a sparse one without duplicate entries.
-        labels : ndarray of shape (n_samples,)
-            The class sum that each sample belongs to.
-        rule : Rule or ILDARule
-            The iteration.
-        start : {"raw", "centred", "unit"}
-            v_j(j) = x(j); or so only v_1, and v_j(j) = u^j(j), the deflated x - m; or
-            v_j(j) = x(j)/|x(j)|.
-        reduced : ndarray of shape (n_samples, n_components), optional
-            Row i is set to x(i) on the unit vectors of step i.
-
-        Returns
-        -------
-        int
-            Number of samples learned: all, unless `rule` says to stop.
-
-        Raises
-        ------
-        ValueError
-            A sample whose square is too large for a float. Earlier samples have been learned.
-
-        Notes
-        -----
-        **Cost** per sample: 4 nnz (p + s) operations for Q'x and the fold (2 blocks of matrix
-        products for dense samples), and about 10 s^3 (for p = s) that do not depend on d.
-        """
-        dense = isinstance(X, np.ndarray)
-        if not dense and self.shift is not None and len(labels):
-            self._become_raw()
-        if dense and not self.n and len(labels):
-            self.shift = X[0].astype(np.float64)
-        work, done = _work(self.p, len(self.state.N)), 0
-        while done < len(labels) and not (rule.stop and self.still):
-            size = _BLOCK_ROWS - self.n % _BLOCK_ROWS if dense else _ROWS
-            end = min(len(labels), done + size, done + self._next_rebase() - self.n)
-            part = slice(done, end)
-            rows = DenseRows(self.Q, X, part, self.shift) if dense else SparseRows(self.Q, X, part)
-            out = None if reduced is None else reduced[part]
-            more, asked = self._learn_block(rows, labels[part], rule, start, work, out)
-            done += more
-            if asked == _AGAIN:
-                row = X[[done - 1]].toarray()[0] if not dense else X[done - 1].astype(np.float64)
-                assert isinstance(rule, Rule)
-                self._step_on_vectors(row, int(labels[done - 1]), rule, start)
-                if reduced is not None:
-                    reduced[done - 1] = row @ self.directions(rule.orthonormal)
-            self._renew(asked)
-        if not np.isfinite(self.state.L).all():
-            raise RangeError(
-                "samples of about one length",
-                f"some so much longer that products are lost, up to sample {self.n} of all",
-                None,
-                "Scale the samples.",
-            )
-        if reduced is not None and done < len(labels):
-            reduced[done:] = X[done:] @ self.directions(rule.orthonormal)
-        return done
-
-    def _learn_block(
-        self,
-        rows: Rows,
-        labels: np.ndarray,
-        rule: Rule | ILDARule,
-        start: Start,
-        work: tuple[np.ndarray, ...],
-        reduced: np.ndarray | None,
-    ) -> tuple[int, int]:
-        """Learn the samples of a block; return how many, and what the last step asks for."""
-        from narrows.solve.iterations_steps import project
-        from narrows.solve.kernels import GO_ON, TOO_LARGE
-
-        steps, deflates = _kernel(rule), isinstance(rule, Rule)
-        t, asked = 0, GO_ON
-        while t < len(labels) and asked == GO_ON:
-            active = self._active()
-            checked = deflates and self.n < 2 * self.p + _EARLY
-            # while a component waits, each sample may start it
-            stop = t + 1 if checked or active < self.p else len(labels)
-            before = State(*(array.copy() for array in self.state)) if checked else None
-            undone = rows.keep(t) if checked else None
-            more, asked = steps(
-                *rows.arrays, t, labels[t:stop], self.Q, active, rule, self.state, work,
-                rows.folds, reduced,
-            )  # fmt: skip
-            left = self.state.clock[4]
-            if active < self.p:
-                left = min(left, self._start(rows, t, active, start))
-                if reduced is not None:
-                    # as plain Python, for few samples: it is not worth compiling for Python
-                    A, B, L, C = *self.state[:3], np.zeros_like(self.state.L)
-                    Qx = rows.products(t, raw=True)
-                    project.py_func(t, Qx, rule.orthonormal, A, B, L, C, reduced)
-            t += more
-            if before is not None and left < _LOST and asked != TOO_LARGE:
-                self.state, asked = before, _AGAIN
-                rows.restore(t - 1, undone)
-        if asked != TOO_LARGE:
-            rows.fold()
-        return t, asked
-
-    # -- starting a component ---------------------------------------------------------------
-
-    def _active(self) -> int:
-        """Return how many components the next step updates: those before the first to start."""
-        started = np.diag(self.state.L) > 0
-        return self.p if started.all() else int(started.argmin())
-
-    def _start(self, rows: Rows, t: int, j: int, how: Start) -> float:
-        """Start component j from the sample just learned, if possible.
-
-        It starts from the sample itself, or from x - m less its projections on v_1 .. v_{j-1}, one
-        after the other. The sample enters W; the rest changes coordinates and inner products only.
-        Returns the start vector's square as a share of |x|^2 + |m|^2: 1 for the sample itself, 0
-        for rounding.
-        """
-        A, B, L, SV, SS, *_ = self.state
-        n, p, used = self.n, self.p, self._used
-        s = used - p
-        raw = how != "centred" or j == 0
-        Qx, xx = rows.products(t, raw)[:used], rows.square(t, raw)
-        VSx = np.append(A @ Qx[:p] + B[:, :s] @ Qx[p:], Qx[p:])  # inner products with V and S
-        length, projections, products = xx, np.zeros(j), VSx  # |v|^2, and v's products with V and S
-        if not raw:
-            V_S = np.block([[L, SV[:s].T], [SV[:s], SS[:s, :s]]])
-            to_m = V_S[:, p:].sum(axis=1) / n
-            mm = to_m[p:].sum() / n
-            length, products = xx - 2 * Qx[p:].sum() / n + mm, VSx - to_m
-            for k in range(j):
-                projections[k] = products[k] / L[k, k]
-                length -= projections[k] * products[k]
-                products = products - projections[k] * V_S[k]
-            if length <= _NOISE * (xx + mm):
-                return 0.0 if xx + mm > 0 else 1.0
-        if not length > 0:
-            return 1.0
-        A[j], B[j] = -projections @ A[:j], -projections @ B[:j]
-        if not raw:
-            B[j, :s] -= 1 / n
-        unit = 1 / np.sqrt(length) if how == "unit" else 1.0
-        A[j, j] = unit
-        rows.put(t, j, raw)
-        L[j], L[:, j], SV[:s, j] = unit * products[:p], unit * products[:p], unit * products[p:]
-        L[j, j] = unit**2 * length
-        self.state.WW[j] = xx
-        self.state.theta[j] = self.state.rho[j] = self.state.err[j] = 0.0
-        return 1.0 if raw else float(length / (xx + mm))
-
-    def _step_on_vectors(self, row: np.ndarray, label: int, rule: Rule, start: Start) -> None:
-        """Run one step of the papers' tables on whole vectors, in O(c d p).
-
-        For the first samples where samples are long: |u|^2 is then so much more than |v| that v_1
-        becomes nearly u, and inner products lose what is left of u.
-        """
-        p, (*_, mean_theta, rho, _, clock), N = self.p, self.state, self.state.N
-        active, V = self._active(), self.vectors()
-        x = row if self.shift is None else row - self.shift
-        self.Q = self.Q.copy()
-        self.Q[:, p + label] += x
-        N[label] += 1
-        clock[:3] = clock[0] + 1, clock[1] + x @ x, 0
-        n, seen = clock[0], N > 0
-        gain = (1 + rule.amnesic) / n if n > 1 + rule.amnesic else 1 / n
-        m = self.sums.sum(axis=0) / n
-        F = np.vstack([self.sums[seen] / N[seen, None] - m, x - m])
-        weight = np.append(rule.between * N[seen] / n**2, rule.total * gain)
-        for j in range(active):
-            v = V[:, j].copy()
-            length = np.linalg.norm(v)
-            Fv = F @ v
-            theta = rule.theta[j]
-            if rule.margin > 0:
-                rho[j] += 2 / n * (n * (weight @ Fv**2) / length**2 - rho[j])
-                theta = max(0.0, -rho[j]) + rule.margin * max(0.0, clock[1] / n - m @ m)
-            mean_theta[j] += (theta - mean_theta[j]) / n
-            shifted = v
-            if rule.deflate:
-                for k in range(j):
-                    shifted = shifted - V[:, k] * (V[:, k] @ v) / (V[:, k] @ V[:, k])
-            V[:, j] = (1 - gain) * v + (weight * Fv / length) @ F + theta / (n * length) * shifted
-            nu = V[:, j] @ V[:, j]
-            if nu > 0:
-                F = F - np.outer(F @ V[:, j], V[:, j]) / nu
-        if active < p:
-            raw = start == "raw" or active == 0
-            v = row if raw else F[-1]
-            if v @ v > (0.0 if raw else _NOISE**2 * (x @ x + m @ m)):
-                V[:, active] = v
-                mean_theta[active] = rho[active] = 0.0
-        self.Q[:, :p] = V
-        self._restart(self._gram())
-
-    # -- limiting rounding ------------------------------------------------------------------
-
-    def _next_rebase(self) -> int:
-        """Return the n at which the basis is renewed next."""
-        due = max(self.p + 1, 2 * self.rebased)
-        return due if due > self.n else self.n + 1
+    @property
+    def _due(self) -> int:
+        """The n from which on the basis is due to be renewed."""
+        return max(self.p + 1, 2 * self.rebased)
 
     def _renew(self, asked: int) -> None:
         """Renew the basis if it is time, or if the last step asked for it."""
@@ -674,7 +664,7 @@ class Span(Basis):
             )
         if asked == REBASE:
             self.rebase()
-        elif self.n >= max(self.p + 1, 2 * self.rebased):
+        elif self.n >= self._due:
             drift = self.rebase()
             if drift > _DRIFTED:
                 warn(
@@ -682,15 +672,6 @@ class Span(Basis):
                     f"after {self.n} samples. Scale the features to one size, or use an exact "
                     "method."
                 )
-
-
-def _kernel(rule: Rule | ILDARule) -> Any:
-    """Return the compiled loop of an iteration, which is imported only when it is needed."""
-    if isinstance(rule, Rule):
-        from narrows.solve.iterations_steps import criterion_steps as steps
-    else:
-        from narrows.solve.iterations_steps import ilda_steps as steps
-    return steps
 
 
 def _work(p: int, s: int) -> tuple[np.ndarray, ...]:

@@ -1,7 +1,6 @@
 """The compiler of loops, the only module that imports numba, and loops that several modules share.
 
-The steps of each engine have a module of their own: `criterion_steps`, `ilda_steps`,
-`idr_qr_steps`, `rls_steps`, `lsqr_steps`.
+`iterations_steps`, `idr_qr_steps` and `regression_steps` have the steps of one solver each.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from numba.extending import intrinsic
 from tqdm import tqdm
 
 Array = np.ndarray
-Part = Any  # an array of a sparse matrix, or of the products of a dense block; else None
+Maybe = Any  # an array of a sparse matrix, or of the products of a dense block; else None
 
 # without an entry point for C, which takes time to compile
 _PLAIN: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-_APART = {**_PLAIN, "no_cpython_wrapper": True}  # nor one for Python
-_INNER = {**_APART, "forceinline": True}
+_INNER = {**_PLAIN, "no_cpython_wrapper": True, "forceinline": True}  # nor one for Python
 
 
 class _Notice(event.Listener):
@@ -56,7 +54,7 @@ def compiled(function: Any) -> Any:
         return numba.njit(nogil=True, **_PLAIN)(function)
 
 
-def part(function: Any) -> Any:
+def inlined(function: Any) -> Any:
     """Inline a function into the compiled functions that call it; Python cannot.
 
     Passing its many arrays would cost as much as its work. Inlining by numba instead of LLVM
@@ -65,132 +63,53 @@ def part(function: Any) -> Any:
     return numba.njit(**_INNER)(function)
 
 
-def apart(function: Any) -> Any:
-    """Compile a function that compiled functions call, and Python cannot, without inlining it."""
-    return numba.njit(**_APART)(function)
-
-
-def _load(builder: Any, data: Any, place: Any) -> None:
-    address, i32 = builder.gep(data, [place]), ir.IntType(32)
-    address = builder.bitcast(address, ir.IntType(8).as_pointer())
-    kinds = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
-    function = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), kinds)
-    builder.call(function, [address, i32(0), i32(3), i32(1)])  # to read, all caches, data
-
-
 def _prefetch(typing: Any, array: Any, place: Any) -> Any:
     """Load the cache line of number `place` of an array, in the order of memory."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, values[0]).data
-        _load(builder, data, values[1])
+        i32 = ir.IntType(32)
+        address = builder.bitcast(builder.gep(data, [values[1]]), ir.IntType(8).as_pointer())
+        kinds = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), kinds)
+        builder.call(function, [address, i32(0), i32(3), i32(1)])  # to read, all caches, data
         return context.get_dummy_value()
 
     return types.void(array, types.intp), code
 
 
-def _prefetch_from(typing: Any, numbers: Any, place: Any) -> Any:
-    """Load the cache line of number `place` of those from an address on."""
-
-    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        _load(builder, *values)
-        return context.get_dummy_value()
-
-    return types.void(numbers, types.intp), code
-
-
-def _numbers_from(typing: Any, address: Any) -> Any:
-    """Return the numbers in double precision from an address on."""
-
-    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
-
-    pointer: Any = types.CPointer
-    return pointer(types.float64)(types.int64), code
-
-
 prefetch: Any = intrinsic(_prefetch)
-_load_from: Any = intrinsic(_prefetch_from)
-_from: Any = intrinsic(_numbers_from)
 
 GO_ON, TOO_LARGE = 0, 1  # what any step may ask of its caller
 LARGEST = 1e120  # the largest |x|^2, whose square has to be finite
-_AHEAD = 4096  # numbers that are loaded before they are needed, at most: 256 kB
-
-
-@part
-def _load_row(indices: Array, start: int, stop: int, at: int, step: int) -> None:
-    """Load the cache lines of the numbers that a row is added to."""
-    numbers = _from(at)
-    for e in range(start, min(stop, start + _AHEAD)):
-        _load_from(numbers, indices[e] * step)
-
-
-@part
-def _note_row(
-    indices: Array, start: int, stop: int, at: int, step: int, out: Array, n: int
-) -> None:
-    """Copy the numbers that a row is added to, to `out` from n on."""
-    numbers = _from(at)
-    for e in range(start, stop):
-        out[n + e - start] = numbers[indices[e] * step]
+_PLACE = np.uintp  # the type of indices: signed ones are checked for being negative
 
 
 @compiled
 def add_class_rows(
-    indptr: Array, indices: Array, data: Array, label_ptr: Array, label_weight: Array,
-    presence: bool, at: Array, step: Array, before: Array, square_at: Array, square_step: Array,
-    square_before: Array, progress: Array,
+    indptr: Array, indices: Array, data: Array, label_ptr: Array, label_row: Array,
+    label_weight: Array, presence: bool, sums: Array, squares: Array, square_row: Array,
 ) -> None:  # fmt: skip
-    """Add the rows X of CSR parts, or their presence, to sums and to sums of squares.
+    """Add the rows of CSR parts, or their presence, to `sums` and to `squares`; O(nnz labels).
 
-    Label k adds, with its weight, to the numbers from the address at[k] on, each step[k] after the
-    one before, and, if `square_at` is not empty, squares to those from square_at[k] on. `before`,
-    if it is not empty, gets the numbers as they were before each change. `progress` counts rows,
-    and changes. O(nnz labels a row).
+    Row j of `sums` has its squares in row square_row[j] of `squares`, which may have no rows.
     """
-    noted, square_noted, squared = len(before) > 0, len(square_before) > 0, len(square_at) > 0
-    n, rows = progress[1], len(indptr) - 1
-    for i in range(rows):
-        start, stop = indptr[i], indptr[i + 1]
-        if i + 1 < rows:  # what the next row is added to
-            for k in range(label_ptr[i + 1], label_ptr[i + 2]):
-                _load_row(indices, stop, indptr[i + 2], at[k], step[k])
-                if squared:
-                    _load_row(indices, stop, indptr[i + 2], square_at[k], square_step[k])
+    for i in range(len(indptr) - 1):
         for k in range(label_ptr[i], label_ptr[i + 1]):
-            sums, apart, weight = _from(at[k]), step[k], label_weight[k]
-            if noted:
-                _note_row(indices, start, stop, at[k], apart, before, n)
-            if square_noted:
-                _note_row(indices, start, stop, square_at[k], square_step[k], square_before, n)
-            n += stop - start
-            if squared:
-                squares, between = _from(square_at[k]), square_step[k]
-                for e in range(start, stop):
+            row, weight = label_row[k], label_weight[k]
+            s = sums[row]
+            if len(squares):
+                q = squares[square_row[row]]
+                for e in range(indptr[i], indptr[i + 1]):
                     v = (1.0 if data[e] != 0.0 else 0.0) if presence else np.float64(data[e])
-                    sums[indices[e] * apart] += weight * v
-                    squares[indices[e] * between] += weight * v * v
+                    s[_PLACE(indices[e])] += weight * v
+                    q[_PLACE(indices[e])] += weight * v * v
             elif presence:
-                for e in range(start, stop):
-                    sums[indices[e] * apart] += weight if data[e] != 0.0 else 0.0
+                for e in range(indptr[i], indptr[i + 1]):
+                    s[_PLACE(indices[e])] += weight if data[e] != 0.0 else 0.0
             else:
-                for e in range(start, stop):
-                    sums[indices[e] * apart] += weight * data[e]
-    progress[0] += rows
-    progress[1] = n
-
-
-@compiled
-def put_back(
-    indptr: Array, indices: Array, label_ptr: Array, at: Array, step: Array, before: Array, n: int
-) -> None:
-    """Restore the n numbers that `add_class_rows` noted for these rows, the last first."""
-    for i in range(len(indptr) - 2, -1, -1):
-        for k in range(label_ptr[i + 1] - 1, label_ptr[i] - 1, -1):
-            numbers, apart, n = _from(at[k]), step[k], n - (indptr[i + 1] - indptr[i])
-            for e in range(indptr[i + 1] - 1, indptr[i] - 1, -1):
-                numbers[indices[e] * apart] = before[n + e - indptr[i]]
+                for e in range(indptr[i], indptr[i + 1]):
+                    s[_PLACE(indices[e])] += weight * data[e]
 
 
 @compiled
@@ -268,7 +187,7 @@ def hash_rows(bits: Array) -> Array:
     return found
 
 
-@part
+@inlined
 def _factor(k: int) -> Any:
     """Return an odd number for column k."""
     a = np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -308,7 +227,7 @@ def scatter_products(indptr: Array, indices: Array, data: Array, V: Array, out: 
                 out[row, k] += v * V[i, k]
 
 
-@part
+@inlined
 def sparse_products(
     t: int, indptr: Array, indices: Array, data: Array, Q: Array, q: Array
 ) -> float:
@@ -333,33 +252,35 @@ def sparse_products(
     return xx
 
 
-@part
+@inlined
 def products(
-    t: int, indptr: Part, indices: Part, data: Part, QX: Part, XX: Part, Q: Array, folds: Array,
-    q: Array,
+    t: int, indptr: Maybe, indices: Maybe, data: Maybe, QX: Maybe, XX: Maybe, Q: Array,
+    coefficients: Array, q: Array,
 ) -> float:  # fmt: skip
     """Set q = Q'x for sample t of CSR parts or of a block, and return x'x."""
     # two conditions, each on what may be None: such a branch is not compiled
     if indptr is not None:
         xx = sparse_products(t, indptr, indices, data, Q, q)
     if QX is not None:
-        xx = block_products(t, t, QX, XX, folds, q)
+        xx = block_products(t, t, QX, XX, coefficients, q)
     return xx
 
 
-@part
-def block_products(t: int, before: int, QX: Array, XX: Array, folds: Array, q: Array) -> float:
+@inlined
+def block_products(
+    t: int, before: int, QX: Array, XX: Array, coefficients: Array, q: Array
+) -> float:
     """Set q = Q'x for row t of a block X, which is given by X Q and X X'; return x'x.
 
-    Q is the one from the start of the block, plus what rows have added since, X'folds: those up to
-    row `before`, and the last one, which is the shift.
+    Q is the one from the start of the block, plus X'coefficients, what rows have added since: those
+    up to row `before`, and the last one, which is the shift.
     """
-    last = len(folds) - 1
+    last = len(coefficients) - 1
     for k in range(len(q)):
-        q[k] = QX[t, k] + XX[t, last] * folds[last, k]
+        q[k] = QX[t, k] + XX[t, last] * coefficients[last, k]
     for i in range(before):
         for k in range(len(q)):
-            q[k] += XX[i, t] * folds[i, k]
+            q[k] += XX[i, t] * coefficients[i, k]
     return XX[t, t]
 
 

@@ -27,11 +27,15 @@ from narrows.solve.regression_rule import (
 )
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
-from narrows.solve.undo import TouchedRows, Undo
+
+FEW = 64  # sparse samples of at most so many features are learned about an origin too
+WINDOW = 1_000  # samples of the moving score
+_OFTEN = 32  # samples, at least, from one move of the origin to the next where samples decay
+_PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
 
 Samples = tuple[sparse.csr_array, sparse.csr_array, np.ndarray]  # X, indicators, weights
 
-FIELDS = {
+_RESERVOIR_SCHEMA = {
     "arena_of": Field("i4", ("a",)),
     "arena": Field("f4 f8", ("a",), FINITE),
     "slots": Field("i8", ("m", 5)),
@@ -64,12 +68,6 @@ def _slots_fit(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bo
     return np.array_equal(one, alone) and np.array_equal(
         counts, np.bincount(one[one >= 0], minlength=sizes["c"])
     )
-
-
-SLOTS_FIT = Check(
-    "separate slots in the arena, with known features and classes, and matching counts in use",
-    _slots_fit,
-)
 
 
 class Reservoir:
@@ -131,15 +129,6 @@ class Reservoir:
     def promote(self, dtype: Any) -> None:
         """Hold values in this type from now on."""
         self.arena = self.arena.astype(dtype)
-
-    def note(self, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now.
-
-        The arena needs no copy: a new sample is always written behind the old ones.
-        """
-        undo.attributes(self)
-        for array in (self.slots, self.kept, self.use, self.random):
-            undo.array(array)
 
     def make_room(self, entries: int) -> None:
         """Ensure that the arena has room for so many more numbers.
@@ -252,86 +241,6 @@ def _runs(start: np.ndarray, length: np.ndarray) -> np.ndarray:
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - length), length)
 
 
-FEW = 64  # sparse samples of at most so many features are learned about an origin too
-_OFTEN = 32  # samples, at least, from one move to the next where samples decay
-
-
-class AboutOrigin:
-    """What of a regression depends on its origin; `narrows.solve.rls` describes the attributes."""
-
-    W: np.ndarray
-    Q: np.ndarray
-    b: np.ndarray
-    N: np.ndarray
-    clock: np.ndarray
-    sums: np.ndarray | None
-    origin: np.ndarray | None
-    first: np.ndarray | None
-
-    @property
-    def mean(self) -> np.ndarray:
-        """The decayed mean of all samples, of shape (n_features,), where there is an origin."""
-        assert self.origin is not None
-        assert self.first is not None
-        return self.origin + self.clock[FACTOR] * self.first[1] / self.clock[WEIGHT]
-
-    def move(self, origin: np.ndarray | None) -> None:
-        """Measure samples from another origin; outputs stay the same.
-
-        Nothing is changed in place.
-        """
-        if self.origin is None:
-            return
-        new = np.zeros_like(self.Q) if origin is None else origin
-        delta, clock, first = new - self.origin, self.clock.copy(), self.first
-        factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
-        assert first is not None
-        # not by BLAS, whose last digits depend on where arrays are in memory
-        self.b = self.b + (delta[:, None] * self.W).sum(axis=0)
-        self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
-        if weight > 0:
-            clock[S2] = max(clock[S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
-        if self.sums is not None:
-            self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
-        self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
-        self.origin, self.clock = origin, clock
-
-    def place(self, X: Any, weight: np.ndarray) -> None:
-        """Take the first sample for the origin, if it is dense or has few features."""
-        if self.clock[SEEN] or not weight.any():
-            return
-        if isinstance(X, np.ndarray) or X.shape[1] <= FEW:
-            sample = X[[int((weight > 0).argmax())]]
-            sample = sample.toarray() if sparse.issparse(sample) else sample
-            self.origin, self.first = sample[0].astype(np.float64), np.zeros((2, X.shape[1]))
-
-    def until_moved(self, weight: np.ndarray, rule: Rule) -> Iterator[tuple[slice, bool]]:
-        """Yield successive samples, and whether the origin moves after them.
-
-        It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
-        """
-        number = int(self.clock[SEEN]) + np.cumsum(weight > 0)
-        if self.origin is None:
-            yield slice(0, len(weight)), False
-            return
-        at = number & (number - 1) == 0
-        if rule.keep < 1:
-            at |= number % max(_OFTEN, int(np.ceil(np.log(0.5) / np.log(rule.keep) - 1e-6))) == 0
-        ends = np.flatnonzero(at & (weight > 0)) + 1
-        done = 0
-        for end in ends.tolist():
-            yield slice(done, end), True
-            done = end
-        if done < len(weight):
-            yield slice(done, len(weight)), False
-
-
-WINDOW = 1_000  # samples of the moving score
-_EPS = np.finfo(np.float64).eps
-_FULL = 0.1  # of the entries: from this density on products are made by dense blocks
-_PRODUCTS = 1 << 22  # entries times classes from one return to Python to the next
-
-
 _SCHEMA = {
     "W": Field("f4 f8", ("d", "c"), FINITE),
     "Q": Field("f8", ("d",), NOT_NEGATIVE),
@@ -343,7 +252,7 @@ _SCHEMA = {
     "origin": Field("f8", ("d",), between(-1e100, 1e100), optional=True),
     "first": Field("f8", (2, "d"), FINITE, optional=True),
     "sums": Field("f8", ("d", "c"), FINITE, optional=True),
-    **FIELDS,
+    **_RESERVOIR_SCHEMA,
 }
 
 
@@ -362,11 +271,14 @@ _RULES = (
         "first moments about an origin",
         lambda arrays, _: ("origin" in arrays) == ("first" in arrays),
     ),
-    SLOTS_FIT,
+    Check(
+        "separate slots in the arena, with known features and classes, and matching counts in use",
+        _slots_fit,
+    ),
 )
 
 
-class DiagonalRLS(AboutOrigin):
+class DiagonalRLS:
     """The regression of class indicators on samples, one step a sample.
 
     Parameters
@@ -485,21 +397,12 @@ class DiagonalRLS(AboutOrigin):
 
     # -- learning ---------------------------------------------------------------------------
 
-    def note(self, undo: Undo) -> None:
-        """Let `undo` restore everything as it is now; `learn` notes W, Q and the class sums."""
-        undo.attributes(self)
-        for array in (self.b, self.N, self.clock, self.window, self.first):
-            if array is not None:
-                undo.array(array)
-        self.reservoir.note(undo)
-
     def learn(
         self,
         X: Any,
         targets: tuple[np.ndarray, np.ndarray, np.ndarray],
         rule: Rule,
         reduced: np.ndarray | None = None,
-        undo: Undo | None = None,
         hits: np.ndarray | None = None,
     ) -> None:
         """Run one step for each sample, in order.
@@ -515,8 +418,6 @@ class DiagonalRLS(AboutOrigin):
             How to learn.
         reduced : ndarray of shape (n_samples, n_classes), optional
             x(i) W(i), with W as it is after sample i, is added to row i.
-        undo : Undo, optional
-            Restores W, Q and the sums; `note` covers the rest.
         hits : ndarray of shape (n_samples,) and type uint8, optional
             Set to 1 where the class was predicted before the sample was learned, else to 0; 0 for
             samples of weight 0.
@@ -528,17 +429,12 @@ class DiagonalRLS(AboutOrigin):
         starts, labels, weight = targets
         if self.origin is None:
             self.place(X, weight)
-        if self.origin is not None and undo is not None:  # every sample changes all features
-            undo.array(self.W)
-            self.Q = self.Q.copy()
-            self.sums = None if self.sums is None else self.sums.copy()
-            undo = None  # and what moves is replaced
         for rows, moves in self.until_moved(weight, rule):
             ends = slice(rows.start, rows.stop + 1)
             mine = starts[ends], labels, weight[rows]
             out, hit = (None if each is None else each[rows] for each in (reduced, hits))
             whole = rows.stop - rows.start == len(weight)
-            self._learn(X if whole else X[rows], mine, rule, out, undo, hit)
+            self._learn(X if whole else X[rows], mine, rule, out, hit)
             if moves:
                 self.move(self.mean)
 
@@ -548,18 +444,14 @@ class DiagonalRLS(AboutOrigin):
         targets: tuple[np.ndarray, np.ndarray, np.ndarray],
         rule: Rule,
         reduced: np.ndarray | None,
-        undo: Undo | None,
         hits: np.ndarray | None,
     ) -> None:
         """Learn samples about the present origin."""
-        from narrows.solve.regression_steps import SMALLEST_FACTOR, rls_steps
+        from narrows.solve.regression_steps import rls_steps
 
         starts, labels, weight = targets
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
-        if undo is not None and self.clock[FACTOR] * rule.keep ** len(weight) < 2 * SMALLEST_FACTOR:
-            self.Q = self.Q.copy()  # all of it will change
-            self.sums = None if self.sums is None else self.sums.copy()
         dense = isinstance(X, np.ndarray) or self.origin is not None
         lengths = np.full(len(weight), X.shape[1]) if dense else np.diff(X.indptr)
         entries = int(lengths.max(initial=0))
@@ -567,13 +459,9 @@ class DiagonalRLS(AboutOrigin):
         origin, about = (np.zeros(0), 0) if self.origin is None else (self.origin, longest)
         c, centred = len(self.b), np.zeros(about, self.W.dtype)
         work = np.zeros(c), np.zeros(c), np.zeros(longest), origin, centred
-        touched = TouchedRows(self.W, self.Q, longest, undo)
-        touched.make_room(2 * int(lengths.sum()))
         new = min(len(weight), len(self.reservoir) - self.reservoir.used)  # which will all be held
         room = int(lengths[:new].sum() + starts[new] - starts[0])
         self.reservoir.make_room(min(3 * room // 2, _PRODUCTS))
-        if self.sums is not None and undo is not None:
-            self.sums = touched.noted(self.sums, int(lengths @ np.diff(starts)))
         sums = np.zeros((0, 0)) if self.sums is None else self.sums
         first = np.zeros((2, 0)) if self.first is None else self.first
         model = self.W, self.b, self.Q, self.N, self.clock, sums, first
@@ -591,12 +479,11 @@ class DiagonalRLS(AboutOrigin):
             while done < part.stop - part.start:
                 done = rls_steps(
                     done, rows, mine, rule, model, self.reservoir.arrays, self.window, work,
-                    touched.arrays, out, right,
+                    out, right,
                 )  # fmt: skip
                 if done < part.stop - part.start:  # it stopped for want of room
                     entries = int(rows[0][done + 1] - rows[0][done])
                     self.reservoir.make_room(entries + int(mine[0][done + 1] - mine[0][done]))
-                    touched.make_room(entries)
 
     def _whole(self, X: Any) -> sparse.csr_array:
         """Return dense samples as sparse ones; with zeros, where these are not 0 when centred."""
@@ -631,6 +518,65 @@ class DiagonalRLS(AboutOrigin):
         if self.origin is not None:
             X = sparse.csr_array(self._whole(X.toarray() - self.origin))
         return X, Y, weight
+
+    # -- the origin -------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The decayed mean of all samples, of shape (n_features,), where there is an origin."""
+        assert self.origin is not None
+        assert self.first is not None
+        return self.origin + self.clock[FACTOR] * self.first[1] / self.clock[WEIGHT]
+
+    def move(self, origin: np.ndarray | None) -> None:
+        """Measure samples from another origin; outputs stay the same.
+
+        Nothing is changed in place.
+        """
+        if self.origin is None:
+            return
+        new = np.zeros_like(self.Q) if origin is None else origin
+        delta, clock, first = new - self.origin, self.clock.copy(), self.first
+        factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
+        assert first is not None
+        # not by BLAS, whose last digits depend on where arrays are in memory
+        self.b = self.b + (delta[:, None] * self.W).sum(axis=0)
+        self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
+        if weight > 0:
+            clock[S2] = max(clock[S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
+        if self.sums is not None:
+            self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
+        self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
+        self.origin, self.clock = origin, clock
+
+    def place(self, X: Any, weight: np.ndarray) -> None:
+        """Take the first sample for the origin, if it is dense or has few features."""
+        if self.clock[SEEN] or not weight.any():
+            return
+        if isinstance(X, np.ndarray) or X.shape[1] <= FEW:
+            sample = X[[int((weight > 0).argmax())]]
+            sample = sample.toarray() if sparse.issparse(sample) else sample
+            self.origin, self.first = sample[0].astype(np.float64), np.zeros((2, X.shape[1]))
+
+    def until_moved(self, weight: np.ndarray, rule: Rule) -> Iterator[tuple[slice, bool]]:
+        """Yield successive samples, and whether the origin moves after them.
+
+        It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
+        """
+        number = int(self.clock[SEEN]) + np.cumsum(weight > 0)
+        if self.origin is None:
+            yield slice(0, len(weight)), False
+            return
+        at = number & (number - 1) == 0
+        if rule.keep < 1:
+            at |= number % max(_OFTEN, int(np.ceil(np.log(0.5) / np.log(rule.keep) - 1e-6))) == 0
+        ends = np.flatnonzero(at & (weight > 0)) + 1
+        done = 0
+        for end in ends.tolist():
+            yield slice(done, end), True
+            done = end
+        if done < len(weight):
+            yield slice(done, len(weight)), False
 
 
 def merged(

@@ -1,4 +1,4 @@
-"""The samples that a diagonal regression holds, and what they stand for."""
+"""What is read from a diagonal regression: directions, and a classifier."""
 
 from __future__ import annotations
 
@@ -26,7 +26,24 @@ from narrows.solve.regression_rule import (
 )
 from narrows.solve.sums import blocks
 
+UNIT = 0.1  # the temperature of the outputs of squared loss, if there is nothing to judge by
 _FULL = 0.1  # of the entries: from this density on products are made by dense blocks
+_ENOUGH = 50  # samples held for a polish
+_FEW = 10  # times as many samples held as features: then directions are polished too
+
+_ODD = 0.05  # of the samples: if more were repeated, or learned by other parts, solve again
+_MOST = 0.9  # no order is bad by chance beyond this share
+_DIRECTIONS = 100  # of each kind, in all bands
+_SHRUNK = 0.2  # of the scatter within classes: the part of which only the diagonal is kept
+_FEATURES = 4096  # whose directions are made at a time
+_SAME = 1e-9  # energies that differ by less, relatively, count as equal
+_DEPENDENT = 1e-8  # eigenvalues below this share of the largest: the directions depend
+
+_SPREAD = (10.0, 1.0)  # of the polish: how firmly it is held to the W of the steps
+_BLOCK = 256  # samples held, whose inner products with all are made at a time
+_LEAST = 0.01  # of a residual that a sample has left, at least
+_FAINT = 1e-6  # the least weight of a sample by softmax
+_EPS = np.finfo(np.float64).eps
 
 
 class Held(NamedTuple):
@@ -72,14 +89,84 @@ def held_samples(core: DiagonalRLS, several: bool = False) -> Held:
     return Held(X, Y.toarray(), Y.indices, weight, np.maximum(stands, weight))
 
 
-_ODD = 0.05  # of the samples: if more were repeated, or learned by other parts, solve again
-_MOST = 0.9  # no order is bad by chance beyond this share
-_DIRECTIONS = 100  # of each kind, in all bands
-_SHRUNK = 0.2  # of the scatter within classes: the part of which only the diagonal is kept
-_FEATURES = 4096  # whose directions are made at a time
-_SAME = 1e-9  # energies that differ by less, relatively, count as equal
-_EPS = np.finfo(np.float64).eps
-_DEPENDENT = 1e-8  # eigenvalues below this share of the largest: the directions depend
+class Model(NamedTuple):
+    """A classifier: the class of the largest xW + b, and what divides that for probabilities."""
+
+    W: np.ndarray
+    b: np.ndarray
+    temperature: float
+
+
+class Reading:
+    """What is read from a regression.
+
+    Parameters
+    ----------
+    core : DiagonalRLS
+        It must not change before `model` is first asked for.
+    several : bool, default=False
+        Whether samples have several labels, or none.
+    softmax : bool, default=False
+        Whether outputs are logarithms of probabilities, as the steps learned them.
+    polish : bool, default=True
+        Whether the samples held improve W: after a bad order or a merge, and for the classifier.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (n_features, n_classes)
+        One for each class.
+    model : Model
+        The classifier. O(m^3 + m^2 nnz) for m samples held.
+    rule : tuple of ndarray
+        Its W and b: O(1) without polish.
+
+    Notes
+    -----
+    **Memory**: two arrays of shape (m, m), and one of the shape of W.
+    """
+
+    def __init__(
+        self, core: DiagonalRLS, several: bool = False, softmax: bool = False, polish: bool = True
+    ):
+        self.core, self.several, self.softmax = core, several, softmax
+        held = n_held(core)
+        self.polish = polish and not softmax and held >= _ENOUGH and core.clock[S2] > 0
+        self._W, self._b = core.W, core.b
+        self._shift: np.ndarray | float = 0.0
+        if polish and not (several or softmax) and is_odd(core):
+            self._W, self._b, self._shift = resolved(core)
+            self.directions = self._W
+        elif self.polish and _FEW * (core.n_features + 1) <= held:
+            self.directions = fitted_once_more(core, held_samples(core, several))
+        else:
+            self.directions = self._W
+
+    @property
+    def rule(self) -> tuple[np.ndarray, np.ndarray]:
+        """W and b of the classifier; without polish they need none of the samples held."""
+        return (self.model.W, self.model.b) if self.polish else (self._W, self._b)
+
+    @cached_property
+    def model(self) -> Model:
+        """The classifier."""
+        core, unit = self.core, 1.0 if self.softmax else UNIT
+        if not n_held(core) or not core.clock[S2] > 0:
+            return Model(self._W, self._b, unit)
+        held = held_samples(core, self.several)
+        outputs = held.X @ self._W + self._b
+        if self.softmax:
+            outputs = _without_each(core, held, outputs)
+            return Model(self._W, self._b, _temperature(held, outputs, core, self.several, unit))
+        left = _left_by_steps(core, held, 1.0, held.stands)
+        W, b, residuals = self._W, self._b, held.targets - outputs
+        honest = residuals / left.diagonal()[:, None]
+        if self.polish:
+            W, b, honest = polished(core, held, left, (W, b), residuals, self._shift)
+        outputs = held.targets - honest + self._shift
+        return Model(W, b, _temperature(held, outputs, core, self.several, unit))
+
+
+# -- solving once more ----------------------------------------------------------------------
 
 
 def is_odd(core: DiagonalRLS) -> bool:
@@ -166,7 +253,8 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if not found:
         return core.W, core.b, np.zeros_like(held.targets)
     P, root = np.hstack(columns), np.sqrt(held.stands)[:, None]
-    F = root * (np.hstack(places) - P[np.searchsorted(live, held.code)])
+    code = np.searchsorted(live, held.code)
+    F = root * (np.hstack(places) - P[code])
     m = (N[live] / n) @ P
     C = (1 - _SHRUNK) * (F.T @ F) + _SHRUNK * linalg.block_diag(*scatter) + (P.T * N[live]) @ P
     C[np.diag_indices_from(C)] += 1.0 + len(C) * _EPS * C.diagonal().max()  # s2, and rounding
@@ -175,7 +263,6 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
     U, CF = solved[:, : len(live)], solved[:, len(live) :]
     own = (1 - _SHRUNK) * np.einsum("ij,ji->i", F, CF)
-    code = np.searchsorted(live, held.code)
     across = (F / root + P[code] - m) * CF.T
     shift = np.zeros((len(F), len(N)))
     shift[:, live] = (1 - _SHRUNK) * (across.sum(axis=1) / (1 - own))[:, None] * (F @ U)
@@ -212,93 +299,6 @@ def _whitened(G: np.ndarray) -> np.ndarray:
     kept = L > _DEPENDENT * max(L[-1], 0.0)
     T: np.ndarray = scale[:, None] * V[:, kept] / np.sqrt(L[kept])
     return T
-
-
-UNIT = 0.1  # the temperature of the outputs of squared loss, if there is nothing to judge by
-_SPREAD = (10.0, 1.0)  # of the polish: how firmly it is held to the W of the steps
-_ENOUGH = 50  # samples held for a polish
-_FEW = 10  # times as many samples held as features: then directions are polished too
-_BLOCK = 256  # samples held, whose inner products with all are made at a time
-_LEAST = 0.01  # of a residual that a sample has left, at least
-_FAINT = 1e-6  # the least weight of a sample by softmax
-_EPS_RLS_READ = np.finfo(np.float64).eps
-
-
-class Model(NamedTuple):
-    """A classifier: the class of the largest xW + b, and what divides that for probabilities."""
-
-    W: np.ndarray
-    b: np.ndarray
-    temperature: float
-
-
-class Reading:
-    """What is read from a regression.
-
-    Parameters
-    ----------
-    core : DiagonalRLS
-        It must not change before `model` is first asked for.
-    several : bool, default=False
-        Whether samples have several labels, or none.
-    softmax : bool, default=False
-        Whether outputs are logarithms of probabilities, as the steps learned them.
-    polish : bool, default=True
-        Whether the samples held improve W: after a bad order or a merge, and for the classifier.
-
-    Attributes
-    ----------
-    directions : ndarray of shape (n_features, n_classes)
-        One for each class.
-    model : Model
-        The classifier. O(m^3 + m^2 nnz) for m samples held.
-    rule : tuple of ndarray
-        Its W and b: O(1) without polish.
-
-    Notes
-    -----
-    **Memory**: two arrays of shape (m, m), and one of the shape of W.
-    """
-
-    def __init__(
-        self, core: DiagonalRLS, several: bool = False, softmax: bool = False, polish: bool = True
-    ):
-        self.core, self.several, self.softmax = core, several, softmax
-        held = n_held(core)
-        self.polish = polish and not softmax and held >= _ENOUGH and core.clock[S2] > 0
-        self._W, self._b = core.W, core.b
-        self._shift: np.ndarray | float = 0.0
-        if polish and not (several or softmax) and is_odd(core):
-            self._W, self._b, self._shift = resolved(core)
-            self.directions = self._W
-        elif self.polish and _FEW * (core.n_features + 1) <= held:
-            self.directions = fitted_once_more(core, held_samples(core, several))
-        else:
-            self.directions = self._W
-
-    @property
-    def rule(self) -> tuple[np.ndarray, np.ndarray]:
-        """W and b of the classifier; without polish they need none of the samples held."""
-        return (self.model.W, self.model.b) if self.polish else (self._W, self._b)
-
-    @cached_property
-    def model(self) -> Model:
-        """The classifier."""
-        core, unit = self.core, 1.0 if self.softmax else UNIT
-        if not n_held(core) or not core.clock[S2] > 0:
-            return Model(self._W, self._b, unit)
-        held = held_samples(core, self.several)
-        outputs = held.X @ self._W + self._b
-        if self.softmax:
-            outputs = _without_each(core, held, outputs)
-            return Model(self._W, self._b, _temperature(held, outputs, core, self.several, unit))
-        left = _left_by_steps(core, held, 1.0, held.stands)
-        W, b, residuals = self._W, self._b, held.targets - outputs
-        honest = residuals / left.diagonal()[:, None]
-        if self.polish:
-            W, b, honest = polished(core, held, left, (W, b), residuals, self._shift)
-        outputs = held.targets - honest + self._shift
-        return Model(W, b, _temperature(held, outputs, core, self.several, unit))
 
 
 # -- outputs without a sample ---------------------------------------------------------------
@@ -426,14 +426,15 @@ def polished(
     L, L_b = _prior(core, held)
     E = root[:, None] * residuals
     K = _inner(held.X, L, L_b, root)
-    rounding = 4 * len(K) * _EPS_RLS_READ * float(K.diagonal().max())
+    rounding = 4 * len(K) * _EPS * float(K.diagonal().max())
     honest = residuals / left.diagonal()[:, None]
     best, dual = float(held.stands @ np.sum((honest - shift) ** 2, axis=1)), None
     for mu in _SPREAD:
-        inverse = _inverse(K.copy(), max(mu, rounding))
+        ridge = max(mu, rounding)
+        inverse = _inverse(K.copy(), ridge)
         Z = inverse @ E
-        own = max(mu, rounding) * np.einsum("ij,ij->i", inverse, left)
-        found = max(mu, rounding) * Z / (root * np.maximum(own, _LEAST))[:, None]
+        own = ridge * np.einsum("ij,ij->i", inverse, left)
+        found = ridge * Z / (root * np.maximum(own, _LEAST))[:, None]
         loss = float(held.stands @ np.sum((found - shift) ** 2, axis=1))
         if loss >= best:
             break

@@ -1,4 +1,4 @@
-"""Diagonal recursive least squares, compiled; `narrows.solve.rls` defines the letters."""
+"""Diagonal recursive least squares, compiled; `narrows.solve.regression` defines the letters."""
 
 from __future__ import annotations
 
@@ -6,8 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import Array, apart, compiled, part, prefetch
-from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
+from narrows.solve.kernels import Array, compiled, inlined, prefetch
+from narrows.solve.regression_rule import (
+    AGREE,
+    FACTOR,
+    HITS,
+    LAST,
+    MEMORY,
+    QB,
+    RECENT,
+    REPLAYS,
+    S2,
+    SEEN,
+    SOFT,
+    SUSPICIOUS,
+    WEIGHT,
+)
 
 SMALLEST_FACTOR = 1e-30  # the smallest lazy factor: it is then applied to all numbers
 _FAINT = 1e-300  # the smallest weight of a class
@@ -23,14 +37,13 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 def rls_steps(
     first: int, rows: tuple[Array, ...], targets: tuple[Array, ...], rule: Any,
     model: tuple[Array, ...], reservoir: tuple[Array, ...], window: Array,
-    work: tuple[Array, ...], touched: tuple[Array, ...], reduced: Array, hits: Array,
+    work: tuple[Array, ...], reduced: Array, hits: Array,
 ) -> int:  # fmt: skip
     """Learn the samples from number `first` on; return the number of the first not learned.
 
-    It stops at a sample for which the reservoir, or `touched`, has no room. Arrays of size 0 stand
+    It stops at a sample for which the reservoir has no room. Arrays of size 0 stand
     for None: of the class sums, of the first moments, of `reduced`, to whose row i sample i times W
     is added, and of `hits`, whose entry i is set to whether the class of sample i was predicted.
-    `touched` records what changes of W, Q and the class sums, if it has a mark for each feature.
     """
     indptr, indices, data = rows
     label_ptr, label_of, weight = targets
@@ -45,9 +58,6 @@ def rls_steps(
         lo, hi = indptr[i], indptr[i + 1]
         first_label, last_label = label_ptr[i], label_ptr[i + 1]
         if size and use[1] + (hi - lo) + (last_label - first_label) > len(arena):
-            return i
-        room = len(touched[1])
-        if room < len(touched[0]) and touched[4][0] + (hi - lo) + touched[4][1] > room:
             return i
         if len(hits):
             hits[i] = 0
@@ -66,10 +76,8 @@ def rls_steps(
                 if len(origin):
                     x = _centre(here, x, origin, centred)
                 if not again:
-                    clock[1] += w
-                    clock[2] += w * (_square(x) - clock[2]) / clock[1]
-                if len(touched[0]):
-                    _record(start, end, where, W, Q, touched)
+                    clock[WEIGHT] += w
+                    clock[S2] += w * (_square(x) - clock[S2]) / clock[WEIGHT]
                 best = _rls_step(
                     here, x, first_name, last_name, names, w, mass,
                     rule, W, b, Q, N, clock, moments, o, e, p,
@@ -78,7 +86,7 @@ def rls_steps(
                     break
                 if len(sums):
                     _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
-                                    label_of, w / clock[3], sums, touched)  # fmt: skip
+                                    label_of, w / clock[FACTOR], sums)  # fmt: skip
                 hit = 0
                 for k in range(first_label, last_label):
                     label = label_of[k]
@@ -88,19 +96,19 @@ def rls_steps(
                         hit = 1
                 if len(hits):
                     hits[i] = hit
-                window[int(clock[9]) % len(window)] = hit
-                clock[6] += hit
-                clock[7] += 1.0
-                clock[9] += 1.0
+                window[int(clock[RECENT]) % len(window)] = hit
+                clock[HITS] += hit
+                clock[SEEN] += 1.0
+                clock[RECENT] += 1.0
                 if not size:
                     if not rule.several:
-                        clock[5] = label_of[first_label]
+                        clock[LAST] = label_of[first_label]
                     break
                 slot = _slot(label_of[first_label] if not rule.several else -1, rule.keep, slots,
                              kept, use, N, clock, random)  # fmt: skip
                 if slot >= 0:
                     _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
-                         clock[3], arena_of, arena, slots, kept, use)  # fmt: skip
+                         clock[FACTOR], arena_of, arena, slots, kept, use)  # fmt: skip
                 if rule.several:
                     break
                 kappa = _kappa(label_of[first_label], N, clock)
@@ -111,7 +119,7 @@ def rls_steps(
                 start, first_name = slots[k, 0], slots[k, 0] + slots[k, 1]
                 end, last_name = first_name, first_name + slots[k, 2]
                 w, mass = kept[0, k], 0.0
-                clock[8] += 1.0
+                clock[REPLAYS] += 1.0
         if len(reduced):
             for k in range(lo, hi):
                 row, value = _ROW(indices[k]), np.float64(data[k])
@@ -120,7 +128,7 @@ def rls_steps(
     return len(weight)
 
 
-@part
+@inlined
 def _fetch(
     lo: int, hi: int, indices: Array, first_label: int, last_label: int, label_of: Array, W: Array,
     Q: Array, sums: Array,
@@ -141,42 +149,14 @@ def _fetch(
                 prefetch(sums, row * classes + label_of[m])
 
 
-@apart
-def _record(
-    lo: int, hi: int, indices: Array, W: Array, Q: Array, touched: tuple[Array, ...]
-) -> None:
-    """Copy the rows of W and Q of a sample's features, where they have not been copied yet.
-
-    A function of its own: inlined it would slow steps that record nothing.
-    """
-    seen, which, of_W, of_Q, use = touched[:5]
-    for k in range(lo, hi):
-        row = indices[k]
-        if not seen[row]:
-            seen[row] = 1
-            place = use[0]
-            which[place], of_Q[place] = row, Q[row]
-            for j in range(W.shape[1]):
-                of_W[place, j] = W[row, j]
-            use[0] += 1
-
-
-@part
+@inlined
 def _add_to_classes(
     indices: Array, data: Array, origin: Array, first_label: int, last_label: int,
-    label_of: Array, w: float, sums: Array, touched: tuple[Array, ...],
+    label_of: Array, w: float, sums: Array,
 ) -> None:  # fmt: skip
-    """Add w x to the sums of a sample's classes; note what they were before, if there is room."""
-    use, cells, of_sums = touched[4:]
+    """Add w x to the sums of a sample's classes."""
     for m in range(first_label, last_label):
         label = _ROW(label_of[m])
-        if len(cells):
-            place = use[2]
-            for k in range(len(data)):
-                cells[place] = np.int64(indices[k]) * sums.shape[1] + label_of[m]
-                of_sums[place] = sums[_ROW(indices[k]), label]
-                place += 1
-            use[2] = place
         for k in range(len(data)):
             x = np.float64(data[k])  # of double precision also about the origin
             if len(origin):
@@ -184,33 +164,33 @@ def _add_to_classes(
             sums[_ROW(indices[k]), label] += w * x
 
 
-@part
+@inlined
 def _decay(
     keep: float, Q: Array, N: Array, kept: Array, clock: Array, sums: Array, moments: Array
 ) -> None:
     """Decay all weights: those with a lazy factor by that, which they share."""
-    clock[3] *= keep
-    clock[1] *= keep
+    clock[FACTOR] *= keep
+    clock[WEIGHT] *= keep
     for j in range(N.shape[1]):
         for k in range(2):
             if N[k, j] > 0.0:
                 N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that has come does not vanish
-    if clock[3] < SMALLEST_FACTOR:
+    if clock[FACTOR] < SMALLEST_FACTOR:
         for k in range(len(Q)):
-            Q[k] *= clock[3]
+            Q[k] *= clock[FACTOR]
         for k in range(kept.shape[1]):
-            kept[1, k] *= clock[3]
+            kept[1, k] *= clock[FACTOR]
         for k in range(len(sums)):
             for j in range(sums.shape[1]):
-                sums[k, j] *= clock[3]
+                sums[k, j] *= clock[FACTOR]
         for k in range(moments.shape[1]):
-            moments[0, k] *= clock[3]
-            moments[1, k] *= clock[3]
-        clock[0] *= clock[3]
-        clock[3] = 1.0
+            moments[0, k] *= clock[FACTOR]
+            moments[1, k] *= clock[FACTOR]
+        clock[QB] *= clock[FACTOR]
+        clock[FACTOR] = 1.0
 
 
-@part
+@inlined
 def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array:
     """Return a sample about the origin."""
     for k in range(len(data)):
@@ -218,7 +198,7 @@ def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array
     return centred[: len(data)]
 
 
-@part
+@inlined
 def _square(x: Array) -> float:
     """Return |x|^2."""
     xx = 0.0
@@ -227,7 +207,7 @@ def _square(x: Array) -> float:
     return xx
 
 
-@part
+@inlined
 def _rls_step(
     indices: Array, data: Array, first_label: int, last_label: int,
     label_of: Array, w: float, mass: float, rule: Any, W: Array, b: Array, Q: Array, N: Array,
@@ -237,9 +217,9 @@ def _rls_step(
 
     `mass` is what the sample adds to the energies: its weight, or 0 where it is repeated.
     """
-    c, g = len(b), clock[3]
+    c, g = len(b), clock[FACTOR]
     least = SOFT if rule.softmax else 1.0
-    prior, bias = least * clock[2], 1.0 / (least + g * clock[0])
+    prior, bias = least * clock[S2], 1.0 / (least + g * clock[QB])
     for j in range(c):
         o[j] = b[j]
     xp = 0.0
@@ -284,7 +264,7 @@ def _rls_step(
             W[row, j] += step * e[j]
         x = np.float64(data[k])
         Q[row] += scale * x * x
-    clock[0] += scale
+    clock[QB] += scale
     if moments.shape[1] and mass > 0.0:
         for k in range(len(data)):
             row, x = _ROW(indices[k]), np.float64(data[k])
@@ -293,7 +273,7 @@ def _rls_step(
     return best
 
 
-@part
+@inlined
 def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
     """Add xW to o."""
     k, hi = 0, len(data)
@@ -312,22 +292,22 @@ def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
         k += 1
 
 
-@part
+@inlined
 def _kappa(label: int, N: Array, clock: Array) -> float:
     """Return how much more often a label repeats the previous one than by chance (kappa)."""
-    if clock[5] >= 0.0:
-        same = 1.0 if clock[5] == label else 0.0
-        clock[4] += (same - clock[4]) / min(clock[7], MEMORY)
-    clock[5] = label
+    if clock[LAST] >= 0.0:
+        same = 1.0 if clock[LAST] == label else 0.0
+        clock[AGREE] += (same - clock[AGREE]) / min(clock[SEEN], MEMORY)
+    clock[LAST] = label
     rows, chance = 0.0, 0.0
     for j in range(N.shape[1]):
         rows += N[1, j]
     for j in range(N.shape[1]):
         chance += (N[1, j] / rows) ** 2
-    return (clock[4] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
+    return (clock[AGREE] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
-@part
+@inlined
 def _slot(
     label: int, keep: float, slots: Array, kept: Array, use: Array, N: Array, clock: Array,
     random: Array,
@@ -337,7 +317,7 @@ def _slot(
     if use[0] < size:
         return use[0]
     if label < 0:
-        n = clock[7]  # of samples, decayed
+        n = clock[SEEN]  # of samples, decayed
         if keep < 1.0:
             n = (1.0 - keep**n) / (1.0 - keep)
         k = int(_uniform(random) * max(n, np.float64(size)))
@@ -359,7 +339,7 @@ def _slot(
     return k
 
 
-@part
+@inlined
 def _put(
     slot: int, lo: int, hi: int, indices: Array, data: Array, first_label: int, last_label: int,
     label_of: Array, w: float, factor: float, arena_of: Array, arena: Array, slots: Array,
@@ -372,7 +352,7 @@ def _put(
             use[2 + slots[slot, 4]] -= 1
     else:
         use[0] += 1
-    # always behind the others, so that the replaced sample can be restored
+    # always behind the others; `Reservoir.make_room` moves them close together
     start = use[1]
     slots[slot, 0], slots[slot, 3] = start, n + labels
     use[1] += n + labels
@@ -387,7 +367,7 @@ def _put(
     kept[0, slot], kept[1, slot] = w, w / factor
 
 
-@part
+@inlined
 def _uniform(random: Array) -> float:
     """Return the next number in [0, 1) of splitmix64."""
     random[0] += _GOLDEN

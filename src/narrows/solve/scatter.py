@@ -393,29 +393,24 @@ def leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarra
     -----
     **Cost**: O(k^3).
     """
-    k = len(S.C)
-    p = min(p, k)
-    if not p:
-        return np.empty(0), S.basis(np.empty((k, 0)))
-    L, V = linalg.eigh(
-        _criterion(S.C, S.H, between, total), lower=True, subset_by_index=[k - p, k - 1]
-    )
-    if L[0] <= abs(total) * S.noise.sum() + DROPPED * np.abs(L).max():
+    L, V = _leading(S, between, total, p)
+    if len(L) and L[-1] <= abs(total) * S.noise.sum() + DROPPED * np.abs(L).max():
         S = S.principal()
-        k = len(S.C)
-        p = min(p, k)
-        if not p:
-            return np.empty(0), S.basis(np.empty((k, 0)))
-        A = _criterion(S.C, S.H, between, total)
-        L, V = linalg.eigh(A, lower=True, subset_by_index=[k - p, k - 1])
-    return L[::-1] / S.n, orthonormal(S.basis(V[:, ::-1]))
+        L, V = _leading(S, between, total, p)
+    W = S.basis(V)
+    return L / S.n, orthonormal(W) if len(L) else W
 
 
-def _criterion(C: np.ndarray, H: np.ndarray, between: float, total: float) -> np.ndarray:
-    A = total * C
-    if between and len(H):
-        A = blas.dsyrk(between, H.T, beta=1.0, c=A, lower=1, overwrite_c=1)
-    return A
+def _leading(S: Scatter, between: float, total: float, p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the p leading eigenpairs of between H'H + total C in coordinates, or all there are."""
+    k = len(S.C)
+    if not min(p, k):
+        return np.empty(0), np.empty((k, 0))
+    A = total * S.C
+    if between and len(S.H):
+        A = blas.dsyrk(between, S.H.T, beta=1.0, c=A, lower=1, overwrite_c=1)
+    L, V = linalg.eigh(A, lower=True, subset_by_index=[max(0, k - p), k - 1])
+    return L[::-1], V[:, ::-1]
 
 
 def factorised(A: np.ndarray) -> np.ndarray:

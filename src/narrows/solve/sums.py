@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import RangeError
 from narrows.solve.products import CORES, each
-from narrows.solve.undo import Undo
 
 BLOCK = 1 << 18  # numbers in a block of rows or columns: about as many as a core's cache holds
 _MANY = 1 << 23  # the fewest numbers worth loading a compiled loop
@@ -39,7 +38,7 @@ def dense_sums(
     X : ndarray of shape (n_samples, n_features)
         The samples.
     Y, presence
-        As for `sparse_sums.add_sparse`.
+        As for `add_sparse`.
     square_row : ndarray of shape (n_classes,), optional
         The row of `squares` for each class, ascending from 0; no squares are summed without it.
 
@@ -318,50 +317,13 @@ def with_labels(Y: sparse.csr_array, indices: np.ndarray, n_classes: int) -> spa
 _ENTRIES = 1 << 21  # non-zeros from one return to Python, where signals are seen, to the next
 
 
-class Places(NamedTuple):
-    """Where labels add their samples: to a row of one of several arrays.
-
-    Parameters
-    ----------
-    tables : sequence of ndarray of shape (n_rows, n_features)
-        The arrays.
-    row : ndarray of shape (n_labels,)
-        The row for each label.
-    table : ndarray of shape (n_labels,) or int
-        The number of the array for each label, or for all.
-    """
-
-    tables: Sequence[np.ndarray]
-    row: np.ndarray
-    table: np.ndarray | int = 0
-
-    def addresses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return where each row starts, and how far its numbers are apart, in numbers."""
-        starts = np.array([table.ctypes.data for table in self.tables], np.int64)
-        strides = np.array([table.strides for table in self.tables], np.int64)
-        row = self.row.astype(np.int64, copy=False)
-        steps = np.broadcast_to(strides[self.table, 1] // 8, row.shape)
-        return starts[self.table] + row * strides[self.table, 0], np.ascontiguousarray(steps)
-
-    def note(self, size: int, undo: Undo) -> bool:
-        """Let `undo` restore the rows, where these are no more than `size` numbers; else False."""
-        width = self.tables[0].shape[1]
-        each = np.broadcast_to(self.table, self.row.shape)
-        changed = [np.unique(self.row[each == k]) for k in range(len(self.tables))]
-        if size < width * sum(map(len, changed)):
-            return False
-        for table, rows in zip(self.tables, changed, strict=True):
-            undo.array(table, rows if len(rows) < len(table) else ...)
-        return True
-
-
 def add_sparse(
     X: sparse.csr_array,
     Y: sparse.csr_array,
-    sums: Places,
-    squares: Places | None = None,
+    sums: np.ndarray,
+    squares: np.ndarray | None = None,
+    square_row: np.ndarray | None = None,
     presence: bool = False,
-    undo: Undo | None = None,
 ) -> None:
     """Add samples to the sums of their classes, in place; O(nnz).
 
@@ -369,45 +331,29 @@ def add_sparse(
     ----------
     X : csr_array of shape (n_samples, n_features)
         The samples.
-    Y : csr_array of shape (n_samples, k)
-        The weight of each sample in each of k classes.
-    sums : Places
-        Where sums are, for each entry of Y.
-    squares : Places, optional
-        Where sums of squares are.
+    Y : csr_array of shape (n_samples, n_rows)
+        The weight of each sample in each row of `sums`.
+    sums : ndarray of shape (n_rows, n_features)
+        What samples are added to.
+    squares : ndarray of shape (n_square_rows, n_features), optional
+        What their squares are added to.
+    square_row : ndarray of shape (n_rows,), optional
+        The row of `squares` for each row of `sums`.
     presence : bool
         Add 1 for each non-zero instead of its value.
-    undo : Undo, optional
-        Notes what changes.
     """
-    from narrows.solve.kernels import add_class_rows, put_back
+    from narrows.solve.kernels import add_class_rows
 
     if presence or squares is not None:
         X = canonical(X)
-    labels = np.diff(Y.indptr)
-    size = int(labels @ np.diff(X.indptr)) if undo is not None and len(labels) else 0
-    progress, nothing = np.zeros(2, np.int64), np.empty(0)
-    where: list[np.ndarray] = []
-    for places in (sums, squares):
-        if places is None:
-            where += [np.empty(0, np.int64)] * 2 + [nothing]
-            continue
-        at, step = places.addresses()
-        before = nothing
-        if undo is not None and size and not places.note(size, undo):
-            before = np.empty(size)
-
-            def restore(at: Any = at, step: Any = step, before: Any = before) -> None:
-                done = int(progress[0])
-                put_back(X.indptr[: done + 1], X.indices, Y.indptr, at, step, before, progress[1])
-
-            undo.step(restore)
-        where += [at, step, before]
+    if squares is None or square_row is None:
+        squares, square_row = np.empty((0, sums.shape[1])), np.empty(0, np.intp)
     for part in _parts(X):
         ends = slice(part.start, part.stop + 1)
         add_class_rows(
-            X.indptr[ends], X.indices, X.data, Y.indptr[ends], Y.data, presence, *where, progress
-        )
+            X.indptr[ends], X.indices, X.data, Y.indptr[ends], Y.indices, Y.data, presence, sums,
+            squares, square_row,
+        )  # fmt: skip
 
 
 def _parts(X: sparse.csr_array) -> Iterator[slice]:

@@ -15,9 +15,8 @@ from narrows.solve.schema import FINITE, SORTED, Check, Field, between, checked
 from narrows.solve.sums import canonical, check_sparse, weighted
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
-from narrows.state.kept import hashes
+from narrows.state.kept import ToKeep, hashes
 from narrows.state.maps import Map
-from narrows.state.moment import ToKeep
 
 NOWHERE = -1  # the place of a feature that is neither in the head nor in a band
 _COORDINATES = 256  # of all bands together, about, where there are few classes

@@ -1,4 +1,4 @@
-"""Moments by folds: each sample goes to one of K, and the moments of all samples are their sum."""
+"""`ClassStats`: class weights and sums of labelled samples, a state that adds up."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from scipy import sparse
 from scipy.linalg import blas, norm
 from sklearn.utils import check_array
 
-from narrows.errors import ParameterError, RangeError
+from narrows.errors import ParameterError, RangeError, warn
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.held_out import HeldOut, parts
+from narrows.solve.interrupted import ChangesInPlace
 from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.schema import (
     COUNT,
@@ -32,942 +33,60 @@ from narrows.solve.sums import (
     BLOCK,
     HUGE,
     TINY,
+    add_sparse,
     all_finite,
     blocks,
+    canonical,
     check_not_tiny,
     check_sparse,
+    dense_sums,
+    near,
     too_large,
     weighted,
+    with_labels,
     with_one_index_type,
+    with_values,
 )
-from narrows.solve.undo import Undo
-from narrows.state.cross import COORDINATES, Cross
-from narrows.state.kept import Kept, Samples
-from narrows.state.labels import by_class, indicator, of_classes, priors, union
-from narrows.state.moment import (
+from narrows.state.cross import (
+    COORDINATES,
+    CROSS_RULES,
+    CROSS_SCHEMA,
     EPS,
-    Batch,
-    ClassSquares,
-    First,
-    Moments,
-    Origin,
-    Shift,
-    ToKeep,
-    TotalSquares,
-    about,
-    add_all,
-    is_far,
-    middle,
-    not_enough,
-    ratio,
-    resolution,
-    warn_of_lost_digits,
+    IN_FOLD,
+    NOISE,
+    Cross,
+    Rows,
+    rows_of,
 )
+from narrows.state.kept import Kept, Samples, ToKeep, hashes
+from narrows.state.labels import by_class, indicator, of_classes, priors, union
 from narrows.state.table import Table
+
+Second = Literal["total", "class", "cross"] | None
+Origin = np.ndarray | None
+Tables = dict[str, Table]
+
+# The tables of a state, by its second moments, and what their rows are: "k", a class in a fold, or
+# "f", a fold: row k of "k" is that of class k mod c in fold k div c, with c classes. There is
+# "noise" after a subtraction: how far squares may be off by the rounding of larger ones. Beside
+# its tables, a state has a `Cross` for each fold with second="cross", and a `Kept` for each fold
+# if it keeps samples.
+ROWS: dict[Any, dict[str, str]] = {
+    None: {"sums": "k"},
+    "total": {"sums": "k", "squares_total": "f", "noise": "f"},
+    "class": {"sums": "k", "squares_class": "k", "noise": "k"},
+    "cross": {"sums": "k"},
+}
+_SQUARES: dict[Any, str] = {"total": "squares_total", "class": "squares_class"}
 
 GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
 FAINT = 1e-280  # a smaller weight is lost in the rounding of the smallest numbers
-OF_ALL = {"classes", "presence", "registered", "origin", "placed"}  # arrays that folds share
 MOST_FOLDS = 1000
-FOLDS = {
-    "folds": Field("i8", (), between(2, MOST_FOLDS)),
-    "folds_first": Field("i8", (), COUNT),
-    "folds_added": Field("i8", (), COUNT),
-}
-
-
-class Folds:
-    """The moments of K folds, in the place of those of a state: sample i is in fold i mod K.
-
-    Folds have the classes and the origin of the state, and their weights add up to its weights.
-
-    Parameters
-    ----------
-    parts : sequence of dict
-        The moments of each fold, by name.
-    counts : ndarray of shape (n_folds, n_classes)
-        The weight of each class in each fold.
-    n_samples : ndarray of shape (n_folds,)
-        The number of samples in each fold.
-    first, added : int
-        The number of the first sample, and how many samples were numbered.
-    """
-
-    def __init__(
-        self,
-        parts: Sequence[Moments],
-        counts: np.ndarray,
-        n_samples: np.ndarray,
-        first: int = 0,
-        added: int = 0,
-    ):
-        self.parts, self.counts, self.n_samples = tuple(parts), counts, n_samples
-        self.first, self.added = first, added
-        self._sums: Moments = {}  # what was read of all folds together; replaced when they change
-
-    @classmethod
-    def of(cls, parts: Sequence[Moments]) -> Self:
-        """Return folds of no samples and no classes, with moments that are empty."""
-        return cls(parts, np.zeros((len(parts), 0)), np.zeros(len(parts), np.int64))
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return int(self.parts[0]["sums"].n_features)
-
-    @property
-    def separable(self) -> bool:
-        """Whether the features can be in parts, side by side."""
-        return all(moment.separable for moment in self.parts[0].values())
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the moments of all folds."""
-        return sum(moment.nbytes for part in self.parts for moment in part.values())
-
-    def middle(self) -> int:
-        """Return the feature that has about half of the bytes of class sums before it."""
-        largest = max(self.parts, key=lambda part: int(part["sums"].nbytes))
-        return int(largest["sums"].table.middle())
-
-    # -- reading ------------------------------------------------------------------------------
-
-    def of_all(self, name: str) -> Any:
-        """Return a moment of all samples, not to be written to."""
-        if name not in self._sums:
-            self._sums = self._sums | {name: self._summed([part[name] for part in self.parts])}
-        return self._sums[name]
-
-    def total(self) -> Any:
-        """Return the squares of all samples, without products, not to be written to."""
-        if "total" not in self._sums:
-            each = [m.total() for part in self.parts for m in part.values() if hasattr(m, "total")]
-            self._sums = self._sums | {"total": self._summed(each)}
-        return self._sums["total"]
-
-    def _summed(self, moments: Sequence[Any]) -> Any:
-        """Return the sum of moments of folds."""
-        first, *others = moments
-        found, every = first.scaled(1.0), np.arange(self.counts.shape[1])
-        for moment in others:
-            found.add(every, moment, 1.0)
-        return found
-
-    # -- changing it in place -----------------------------------------------------------------
-
-    def update(self, batch: Batch) -> None:
-        """Add samples, each to its fold; `batch.undo` notes what changes."""
-        if batch.undo is not None:
-            batch.undo.attributes(self)
-        n, c, K = batch.X.shape[0], batch.Y.shape[1], len(self.parts)
-        at = (self.first + self.added) % K  # the fold of the first sample
-        batches = []
-        for start in range(min(n, K)):
-            batches.append(batch.of_fold(start, K))
-            for moment in self.parts[(at + start) % K].values():
-                moment.update(batches[-1])
-        if batches:
-            add_all(batches)
-        fold = (at + np.arange(n)) % K
-        number = batch.Y.indices + c * np.repeat(fold, np.diff(batch.Y.indptr))
-        counts = self.counts.copy()
-        counts[:, batch.row] += np.bincount(number, batch.Y.data, c * K).reshape(K, c)
-        self.counts = counts
-        self.n_samples = self.n_samples + np.bincount(fold, minlength=K)
-        self.added += n
-        self._sums = {}
-
-    def add(self, row: np.ndarray, other: Self, sign: float) -> None:
-        """Add `sign` times folds about the same origin; their class j has the number row[j]."""
-        before = self.counts[:, row]
-        for mine, theirs in zip(self.parts, other.parts, strict=True):
-            for name, moment in mine.items():
-                moment.add(row, theirs[name], sign)
-        self.counts = self.counts.copy()
-        self.counts[:, row] = np.maximum(before + sign * other.counts, 0.0)
-        self.n_samples = self.n_samples + int(sign) * other.n_samples
-        if sign > 0:
-            numbered = [folds.first for folds in (self, other) if folds.added]
-            self.first = min(numbered or (self.first, other.first))
-            self.added += other.added
-        else:
-            self._clear([row[gone] for gone in self.counts[:, row] <= GONE * before])
-        self._sums = {}
-
-    def clear(self, row: np.ndarray, empty: bool) -> None:
-        """Remove the rounding that is left of classes, or of all where the state is empty."""
-        self._clear([row] * len(self.parts))
-
-    def _clear(self, rows: Sequence[np.ndarray]) -> None:
-        """Remove what is left of some classes of each fold."""
-        self.counts = self.counts.copy()
-        for part, counts, row in zip(self.parts, self.counts, rows, strict=True):
-            counts[row] = 0
-            for moment in part.values():
-                moment.clear(row, not counts.any())
-        self._sums = {}
-
-    def count_from(self, first: int) -> None:
-        """Give the next sample this number."""
-        first -= self.added
-        self.first = first if first >= 0 else first % len(self.parts)
-
-    # -- others made of it --------------------------------------------------------------------
-
-    def chosen(self, k: Sequence[int]) -> tuple[Moments, np.ndarray, int]:
-        """Return the moments, the weights of classes and the number of samples of some folds."""
-        moments = {name: self._summed([self.parts[i][name] for i in k]) for name in self.parts[0]}
-        return moments, self.counts[k].sum(axis=0), int(self.n_samples[k].sum())
-
-    def moved(self, delta: np.ndarray) -> Self:
-        """Return the folds about another origin, `delta` before the old one."""
-        shifts = [Shift.of(*of, delta) for of in zip(self.parts, self.counts, strict=True)]
-        return self.of_parts(
-            [
-                {name: moment.shifted(shift) for name, moment in part.items()}
-                for part, shift in zip(self.parts, shifts, strict=True)
-            ]
-        )
-
-    def scaled(self, weight: float) -> Self:
-        """Return the folds times a number."""
-        new = self._each(lambda moment: moment.scaled(weight))
-        new.counts = self.counts * weight
-        if weight < 1:
-            new._clear([np.flatnonzero(counts < FAINT) for counts in new.counts])
-        return new
-
-    def later(self, first: int) -> Self:
-        """Return the folds as those of samples that were learned after so many others."""
-        return self._each(lambda moment: moment.later(first) if "kept" in moment.names else moment)
-
-    def spread(self, row: np.ndarray, n_classes: int) -> Self:
-        """Return the folds with more classes; class j has the number row[j]."""
-        new = self._each(lambda moment: moment.spread(row, n_classes))
-        new.counts = np.zeros((len(self.parts), n_classes))
-        new.counts[:, row] = self.counts
-        return new
-
-    def widened(self, n_features: int) -> Self:
-        """Return the folds with more features, which are 0."""
-        return self._each(lambda moment: moment.widened(n_features))
-
-    def cut(self, columns: slice) -> Self:
-        """Return some neighbouring features of the folds."""
-        return self._each(lambda moment: moment.cut(columns))
-
-    @classmethod
-    def beside(cls, parts: Sequence[Self], in_memory: bool) -> Self:
-        """Return the folds of all features; their numbers may be in temporary files."""
-        return parts[0].of_parts(
-            [
-                {
-                    name: sides[0][name].beside([s[name] for s in sides], in_memory)
-                    for name in sides[0]
-                }
-                for sides in zip(*(each.parts for each in parts), strict=True)
-            ]
-        )
-
-    def of_parts(self, parts: Sequence[Moments]) -> Self:
-        """Return the folds with other moments of the same samples."""
-        return type(self)(parts, self.counts, self.n_samples, self.first, self.added)
-
-    def _each(self, change: Callable[[Any], Any]) -> Self:
-        return self.of_parts([{k: change(m) for k, m in part.items()} for part in self.parts])
-
-    def check_finite(self) -> None:
-        """Raise RangeError where a number is infinite."""
-        for part in self.parts:
-            for moment in part.values():
-                moment.check_finite()
-
-    # -- storage ------------------------------------------------------------------------------
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the folds as named arrays: those of fold k begin with ``fold{k}_``."""
-        arrays = {
-            "folds": np.array(len(self.parts)),
-            "folds_first": np.array(self.first),
-            "folds_added": np.array(self.added),
-        }
-        for k, part in enumerate(self.parts):
-            own = {"counts": self.counts[k], "n_samples": np.array(self.n_samples[k])}
-            for moment in part.values():
-                own |= moment.to_arrays()
-            arrays |= {f"fold{k}_{name}": array for name, array in own.items()}
-        return arrays
-
-
-def of_fold(arrays: Mapping[str, np.ndarray], k: int) -> dict[str, np.ndarray]:
-    """Return the arrays of one fold, named as those of a state without folds."""
-    start = f"fold{k}_"
-    return {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
-
-
-_OTHERS = ("sums", "kept")  # moments that are not the second one
-_ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
-
-
-class Readings:
-    """The part of `ClassStats` that is read and never changes it."""
-
-    second: Any
-    presence: bool
-    n_samples: int
-    _classes: np.ndarray
-    _counts: np.ndarray
-    _registered: np.ndarray
-    _origin: Origin  # never written to, so states share it
-    _moments: Moments
-
-    @property
-    def classes(self) -> np.ndarray:
-        """All labels seen so far, sorted, of shape (n_classes,); read-only."""
-        return _read_only(self._classes)
-
-    @property
-    def counts(self) -> np.ndarray:
-        """N_j, the weight of each class, of shape (n_classes,); read-only."""
-        return _read_only(self._counts)
-
-    @property
-    def known(self) -> np.ndarray:
-        """Which classes have weight or were registered, of shape (n_classes,)."""
-        return (self._counts > 0) | self._registered
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return next(iter(self._moments.values())).n_features
-
-    @property
-    def n(self) -> float:
-        """The total weight, sum_j N_j."""
-        return float(self._counts.sum())
-
-    @property
-    def sums(self) -> np.ndarray:
-        """S_j, the sum of the samples of each class, of shape (n_classes, n_features); read-only.
-
-        This is a dense array, also if the state stores its non-zeros only.
-        """
-        return _read_only(self._raw_sums().toarray())
-
-    @property
-    def total(self) -> np.ndarray:
-        """sum_j S_j, the sum of all samples, of shape (n_features,)."""
-        return self._raw_sums().weighted(np.ones(len(self._counts)))
-
-    @property
-    def squares(self) -> np.ndarray | None:
-        """Sums of squares; read-only.
-
-        None without second moments; of shape (n_classes, n_features) for "class", else of shape
-        (n_features,).
-        """
-        if self.second is None:
-            return None
-        return _read_only(self._raw_second().squares())
-
-    @property
-    def cross(self) -> np.ndarray:
-        """sum_i w_i x_i x_i', of shape (n_features, n_features), for ``second="cross"``."""
-        self._cross()
-        return _symmetric(self._raw_second().products().copy(order="F"))
-
-    def covariance(self) -> np.ndarray:
-        """Return C, the covariance of all samples, divided by n, for ``second="cross"``.
-
-        Returns
-        -------
-        covariance : ndarray of shape (n_features, n_features)
-            Zeros for an empty state.
-
-        Raises
-        ------
-        ValueError
-            The state holds other second moments.
-
-        See Also
-        --------
-        variances : Its diagonal, which needs sums of squares only.
-        """
-        return _symmetric(self._scatter() / (self.n or 1.0))
-
-    def variance_along(self, w: np.ndarray) -> float:
-        """Return w'C w, the variance of samples along a direction, for ``second="cross"``."""
-        scatter = self._scatter()
-        return float(w @ blas.dsymv(1.0, scatter, w, lower=1)) / (self.n or 1.0)
-
-    def scatters(self, by_samples: bool = True) -> Scatter:
-        """Return the total scatter and that of the class means, for ``second="cross"``.
-
-        They are in the coordinates of the features, or, with `by_samples`, in those of the samples
-        if these are fewer.
-        """
-        p = self.priors()
-        H = np.empty((int((p > 0).sum()), self.n_features))
-        for columns, D in self.deviations(p):
-            H[:, columns] = np.sqrt(self.n * p[p > 0])[:, None] * D
-        H[np.linalg.norm(H, axis=1) <= float(np.sqrt(self.n) * norm(self.rounding(p)))] = 0.0
-        rows = self._cross().samples() if by_samples else None
-        if rows is not None:
-            return of_samples(rows.X, rows.weight, self._centre(p), H)
-        return Scatter(self._scatter(), H, self.n, self._cross().noise(), self._centre(p))
-
-    @property
-    def samples(self) -> Samples:
-        """The samples that are kept, in the order of their hashes."""
-        kept: Samples = self._of_all("kept").samples
-        return kept
-
-    def held_out(
-        self,
-        S: Scatter,
-        most: int | None = None,
-        samples: Callable[[Any], Any] = lambda X: X,
-        width: int | None = None,
-    ) -> list[HeldOut]:
-        """Return the first kept samples in the coordinates of `scatters`, in a few parts.
-
-        `samples` makes samples of what was kept of them; `width` is the number of coordinates, if
-        others are to have the same parts.
-        """
-        if "kept" not in self._names:
-            return []
-        X, code, weight = (each[:most] for each in self.samples[:3])
-        number = np.cumsum(self._counts > 0) - 1
-        return [
-            HeldOut(
-                S.coordinates(self._placed_about(samples(X[part]))),
-                number[code[part]],
-                weight[part],
-            )
-            for part in parts(weight, self.n, width or len(S.C))
-        ]
-
-    def _placed_about(self, X: Any) -> Any:
-        """Samples about the origin."""
-        return X if self._origin is None else X - self._origin
-
-    def mean_square(self) -> float:
-        """Return the mean squared length of the centred samples, the trace of C."""
-        return float(self.variances(self.priors()).sum())
-
-    def has(self, second: Any) -> bool:
-        """Whether the state holds these second moments, or others that they follow from."""
-        return second in (None, self.second) or (second == "total" and self.second is not None)
-
-    @property
-    def mean(self) -> np.ndarray:
-        """m = sum_j S_j / n, of shape (n_features,); zeros for an empty state."""
-        return self.centre(self.priors())
-
-    @property
-    def means(self) -> np.ndarray:
-        """m_j = S_j / N_j, of shape (n_classes, n_features); zeros for a class of weight 0."""
-        means = self._sums.toarray() * ratio(1.0, self._counts)[:, None]
-        if self._origin is not None:
-            means[self._counts > 0] += self._origin
-        return means
-
-    def centre(self, p: np.ndarray) -> np.ndarray:
-        """m = sum_j p_j m_j for any priors p of shape (n_classes,); of shape (n_features,)."""
-        centre = self._centre(p)
-        return centre if self._origin is None or not p.any() else centre + self._origin
-
-    def priors(self, kind: Any = "empirical") -> np.ndarray:
-        """p_j, the weight of each class in a criterion, of shape (n_classes,).
-
-        See `moments.priors`; `kind` may also be a mapping of labels to numbers.
-        """
-        given = by_class(kind)
-        if given is not None:
-            kind = of_classes(given, self.classes[self._counts > 0].tolist())
-        return priors(kind, self._counts)
-
-    def deviations(
-        self, p: np.ndarray, classes: int | None = None
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield m_j - m for the classes with p_j > 0, a block of features at a time.
-
-        Parameters
-        ----------
-        p : ndarray of shape (n_classes,)
-            Priors; m is sum_j p_j m_j.
-        classes : int, optional
-            Yield blocks as small as for so many classes.
-
-        Yields
-        ------
-        columns : slice
-            A range of features.
-        D : ndarray of shape (number of classes with p_j > 0, number of features)
-            The caller may write to it. No array of the size of the state is made.
-
-        See Also
-        --------
-        means : The class means, as one array.
-        """
-        prior = p[p > 0]
-        for columns, D in self._means(p, classes):
-            D -= weighted(prior, D)
-            yield columns, D
-
-    def rounding(self, p: np.ndarray) -> np.ndarray:
-        """The deviation that may be rounding of the means alone, of shape (n_features,)."""
-        bound = _ROUNDING * np.abs(self._centre(p))
-        if self._origin is not None:
-            bound += 4 * EPS * np.abs(self._origin)
-        return bound
-
-    def joint(
-        self, p: np.ndarray, classes: int | None = None
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield p_j m_j for the classes with p_j > 0, a block of features at a time.
-
-        For a state of presence this is the probability that a sample has the feature and belongs
-        to the class. As for `deviations`.
-        """
-        for columns, M in self._means(p, classes):
-            if self._origin is not None:
-                M += self._origin[columns]
-            M *= p[p > 0, None]
-            yield columns, M
-
-    def variances(self, p: np.ndarray) -> np.ndarray:
-        """diag C, the variance of each feature, of shape (n_features,), at least 0.
-
-        Class j is reweighted to p_j first, which requires ``second="class"`` unless p is the
-        empirical one. A variance below the rounding that a subtraction left is 0.
-        """
-        second = self._squares()
-        with np.errstate(over="ignore", invalid="ignore"):  # checked next
-            squares = second.mean(p, self._counts)
-            variances = np.maximum(squares - self._centre(p) ** 2, 0.0)
-        if not np.isfinite(variances).all():
-            k = int((~np.isfinite(variances)).argmax())
-            raise too_large(f"standard deviations below {HUGE**0.5:.1e}", k)
-        noise = second.mean_noise(p, self._counts)
-        if noise is not None:
-            variances[variances <= noise] = 0.0
-        elif squares.max(initial=0.0) < TINY:  # a square of what is not 0
-            size = np.zeros(len(variances))
-            for columns, M in self._means(p):
-                size[columns] = np.abs(M).max(axis=0, initial=0.0)
-            check_not_tiny(size)
-        return variances
-
-    def varying(self, p: np.ndarray) -> np.ndarray:
-        """Which features vary by more than rounding, of shape (n_features,).
-
-        Their variance exceeds 1e-12 of the mean square about the origin; in a state of presence,
-        some but not all samples have the feature.
-        """
-        if self.presence:
-            share = self._centre(p)
-            return (share > _ROUNDING) & (share < 1 - _ROUNDING)
-        return self.variances(p) > _ROUNDING * self._squares().mean(p, self._counts)
-
-    def class_sums(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield S_j for the classes of positive weight, as `deviations` does m_j - m."""
-        sums, live = self._raw_sums(), self._counts > 0
-        for columns in blocks(self.n_features, max(1, BLOCK // max(1, live.sum()))):
-            yield columns, sums[columns][live]
-
-    # -- inside -----------------------------------------------------------------------------
-
-    @property
-    def _names(self) -> Iterable[str]:
-        """The names of the moments."""
-        folds = self._moments.get("folds")
-        return self._moments if folds is None else folds.parts[0]
-
-    def _of_all(self, name: str) -> Any:
-        """A moment of all samples, not to be written to."""
-        folds = self._moments.get("folds")
-        return self._moments[name] if folds is None else folds.of_all(name)
-
-    @property
-    def _sums(self) -> Table:
-        table: Table = self._of_all("sums").table
-        return table
-
-    def _scatter(self) -> np.ndarray:
-        """The lower triangle of n C, in Fortran order."""
-        C, centre = self._cross().summed(), self._centre(self.priors())
-        return blas.dsyr(-self.n, centre, lower=1, a=C, overwrite_a=1) if C.size else C
-
-    def _cross(self) -> Any:
-        """The cross products; ValueError without them."""
-        if self.second != "cross":
-            raise ValueError(
-                f'ClassStats: expected second="cross" for a covariance, got {self.second!r}.'
-            )
-        return self._second()
-
-    def _second(self) -> Any:
-        """The second moment; ValueError without one."""
-        if self.second is None:
-            raise not_enough(None)
-        return self._of_all(next(name for name in self._names if name not in _OTHERS))
-
-    def _squares(self) -> Any:
-        """A second moment for sums of squares alone; ValueError without one."""
-        folds = self._moments.get("folds")
-        return self._second() if folds is None or self.second != "cross" else folds.total()
-
-    def _raw_second(self) -> Any:
-        """The second moment about 0."""
-        moments = {"sums": self._of_all("sums"), "second": self._second()}
-        return about(moments, self._counts, self._origin, None)["second"]
-
-    def _raw_sums(self) -> Table:
-        first = {"sums": self._of_all("sums")}
-        return about(first, self._counts, self._origin, None)["sums"].table
-
-    def _centre(self, p: np.ndarray) -> np.ndarray:
-        """`centre` about the origin."""
-        return self._sums.weighted(ratio(p, self._counts))
-
-    def _means(
-        self, p: np.ndarray, classes: int | None = None
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield m_j about the origin, as `deviations` does m_j - m."""
-        live = p > 0
-        weight = self._counts[live, None]
-        for columns in blocks(self.n_features, max(1, BLOCK // max(1, classes or live.sum()))):
-            yield columns, self._sums[columns][live] / weight
-
-    def _mean_squares(self, p: np.ndarray) -> np.ndarray:
-        """The mean square about the origin; without second moments, that of the class means."""
-        if self.second is not None:
-            return self._squares().mean(p, self._counts)
-        squares = np.empty(self.n_features)
-        for columns, M in self._means(p):
-            squares[columns] = weighted(p[p > 0], M**2)
-        return squares
-
-    def _varied(self) -> np.ndarray | None:
-        """Which features vary by more than rounding of samples; None if no squares say so."""
-        if self.second is None or self.presence:
-            return None
-        p = self.priors()
-        return (self.variances(p) > resolution(self._origin)) & self.varying(p)
-
-
-def _symmetric(lower: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix with this lower triangle, and zeros above it."""
-    return lower + np.tril(lower, -1).T
-
-
-def _read_only(a: np.ndarray) -> np.ndarray:
-    view = a.view()
-    view.flags.writeable = False
-    return view
-
-
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
+_ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
+_DIGITS = 6  # of each variance, that a subtraction promises to leave
 
-
-class Algebra(Readings):
-    """The part of `ClassStats` that adds, subtracts and scales states."""
-
-    n_samples: int
-    kept: int
-    folds: int | None
-    _placed: float  # the total weight when the mean was last compared with the origin
-
-    def copy(self) -> Self:
-        """Return a state that shares no array with this one."""
-        return self._scaled(1.0)
-
-    def emptied(self) -> Self:
-        """Return an empty state of the same kind."""
-        kind: Any = type(self)
-        empty: Self = kind(
-            self.n_features,
-            second=self.second,
-            presence=self.presence,
-            kept=self.kept,
-            folds=self.folds,
-        )
-        if self.folds is not None:
-            of_all = self._moments["folds"]
-            empty._moments["folds"].count_from(of_all.first + of_all.added)
-        return empty
-
-    def reduced(self, second: Any, folds: bool = True) -> Self:
-        """Return a copy that holds only these second moments; "class" may become "total".
-
-        Without `folds`, it is one without folds.
-        """
-        if self.folds is not None and not folds:
-            return self._of_moments({name: self._of_all(name) for name in self._names}).reduced(
-                second
-            )
-        if second == self.second:
-            return self.copy()
-        if not self.has(second):
-            raise ValueError(
-                f"ClassStats: expected second moments that follow from second={self.second!r}, "
-                f"got {second!r}."
-            )
-        if self.folds is None:
-            moments = _with_total(self._moments, second)
-        else:
-            each = self._moments["folds"]
-            moments = {"folds": each.of_parts([_with_total(part, second) for part in each.parts])}
-        new = self._with(moments, self._origin)
-        new.second, new.kept = second, 0
-        return new
-
-    def __add__(self, other: Self) -> Self:
-        return self.copy()._accumulate(other)
-
-    @classmethod
-    def summed(cls, states: Iterable[Self]) -> Self:
-        """Return the sum of at least one state, as one that shares nothing with them."""
-        first, *others = states
-        new = first.copy()
-        for other in others:
-            new._accumulate(other)
-        return new
-
-    def __radd__(self, other: Any) -> Self:
-        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
-
-    def __iadd__(self, other: Self) -> Self:
-        return self._become(self + other)
-
-    def __sub__(self, other: Self) -> Self:
-        return self.copy()._accumulate(other, -1.0)
-
-    def __isub__(self, other: Self) -> Self:
-        return self._become(self - other)
-
-    def __mul__(self, weight: Any) -> Self:
-        if not (isinstance(weight, Real) and 0 <= float(weight) < np.inf):
-            raise ValueError(
-                f"ClassStats: expected a factor that is a number >= 0, got {weight!r}. "
-                "Use a - b to subtract samples."
-            )
-        return self._scaled(float(weight))
-
-    __rmul__ = __mul__
-
-    def fade(self, weight: float, fresh: Self) -> Self:
-        """Scale all weights, add a state, and return self: `weight * self + fresh`, in place.
-
-        A class of less than 1e-12 of the total weight is dropped: its weight becomes 0.
-        """
-        new = self._scaled(weight)
-        new._accumulate(fresh._later(self.n_samples))
-        new._clear(np.flatnonzero(new._counts < GONE * new.n))
-        return self._become(new)
-
-    def _later(self, first: int) -> Self:
-        """Return a state of samples that were learned after so many others."""
-        if not self.kept:
-            return self
-        name = "kept" if self.folds is None else "folds"
-        return self._with(self._moments | {name: self._moments[name].later(first)}, self._origin)
-
-    def _scaled(self, weight: float) -> Self:
-        with np.errstate(over="ignore"):  # checked next
-            new = self._with(self._each(lambda moment: moment.scaled(weight)), self._origin)
-            new._counts = self._counts * weight
-        new._recount()
-        new._placed = self._placed * weight
-        if weight > 1:
-            new._check_weight(0.0)
-            for moment in new._moments.values():
-                moment.check_finite()
-        elif weight < 1:
-            new._clear(np.flatnonzero(new._counts < FAINT))
-        return new
-
-    def _accumulate(self, other: Self, sign: float = 1.0) -> Self:
-        """Add `sign` times another state in place; where that fails, this one is not usable."""
-        self._check_kind(other)
-        if sign < 0:
-            self._check_enough(other)
-        row = self._grow(other._classes)
-        if other._registered.any():
-            self._registered = self._registered.copy()
-            self._registered[row] |= other._registered
-        varied = self._varied() if sign < 0 else None
-        if other._counts.any():
-            if other._origin is None:
-                self._move(None)
-            elif sign > 0:
-                self._place(other.n, lambda: other._origin)
-        moments = about(other._moments, other._counts, other._origin, self._origin)
-        self._check_weight(other.n if sign > 0 else 0.0)
-        weight = self._counts[row]
-        for name, moment in self._moments.items():
-            moment.add(row, moments[name], sign)
-        self._counts[row] = np.maximum(weight + sign * other._counts, 0.0)
-        self._recount()
-        self.n_samples += int(sign) * other.n_samples
-        if sign < 0:
-            self._clear(row[self._counts[row] <= GONE * weight])
-            if self._origin is not None and self._counts.any():
-                self._move(self.mean)  # most of the weight may be elsewhere now
-                self._placed = self.n
-        if varied is not None and self.n_samples > 1 and self.n:
-            self._check_digits(varied, self.n_samples + other.n_samples)
-        return self
-
-    def _check_kind(self, other: Self) -> None:
-        if not isinstance(other, Algebra):
-            raise TypeError(
-                f"ClassStats: expected another state, got {type(other).__name__}. "
-                "Use ClassStats.of(X, y) to make a state of samples."
-            )
-        for what in ("n_features", "second", "presence", "kept", "folds"):
-            mine, theirs = getattr(self, what), getattr(other, what)
-            if mine != theirs:
-                raise ValueError(
-                    f"ClassStats: expected states of one kind, got {what}={mine!r} and "
-                    f"{what}={theirs!r}."
-                    + (" Use widen() on the narrower one." if what == "n_features" else "")
-                )
-
-    def _check_enough(self, other: Self) -> None:
-        """Raise where more than the weight of a class, or of a class in a fold, is subtracted."""
-        advice = "Subtract only what was added."
-        self._check_weights(self._counts, other, other._counts, "", advice)
-        advice = "Give the samples the numbers that they had, by count_from()."
-        for k in range(self.folds or 0):
-            mine, theirs = (state._moments["folds"].counts[k] for state in (self, other))
-            self._check_weights(mine, other, theirs, f" in fold {k}", advice)
-
-    def _check_weights(
-        self, mine: np.ndarray, other: Self, theirs: np.ndarray, where: str, advice: str
-    ) -> None:
-        weights = dict(zip(self._classes.tolist(), mine.tolist(), strict=True))
-        for label, count in zip(other._classes.tolist(), theirs.tolist(), strict=True):
-            weight = weights.get(label, 0.0)
-            if weight - count < -_MISSING * count:
-                raise ValueError(
-                    f"ClassStats: expected to subtract a weight of at most {weight:g} from class "
-                    f"{label!r}{where}, got {count:g}. {advice}"
-                )
-
-    def _check_weight(self, more: float) -> None:
-        """Raise where the sum of all weights would be infinite."""
-        with np.errstate(over="ignore"):
-            total = self.n + more
-        if not total <= HUGE:
-            expected = f"weights of less than {HUGE:.1e} in all"
-            raise RangeError(expected, "more", None, "Use smaller weights.")
-
-    def _check_digits(self, varied: np.ndarray, n_samples: int) -> None:
-        """Warn where a subtraction from so many samples left too few digits."""
-        p = self.priors()
-        noise = self._squares().mean_noise(p, self._counts)
-        if noise is not None:
-            squares = self._mean_squares(p)
-            left = np.maximum(squares - self._centre(p) ** 2, 0.0)
-            noise = noise * np.sqrt(n_samples)  # single roundings add up like a random walk
-            warn_of_lost_digits(varied, squares, left, noise, self._origin is None)
-
-    def _clear(self, row: np.ndarray) -> None:
-        """Remove the rounding that is left of classes that are gone."""
-        self._counts[row] = 0
-        for moment in self._moments.values():
-            moment.clear(row, not self._counts.any())
-        self._recount()
-
-    def _recount(self) -> None:
-        """Make the weights of classes those of the folds, to the bit."""
-        if self.folds is not None:
-            self._counts = self._moments["folds"].counts.sum(axis=0)
-
-    def _become(self, other: Self) -> Self:
-        """Take over another state, which is not used any more, in one step."""
-        vars(self).update(vars(other))
-        return self
-
-    # -- the origin -------------------------------------------------------------------------
-
-    def _place(self, weight: float, middle: Callable[[], Origin]) -> None:
-        """Before samples of so much weight are added, put the origin near most of the weight.
-
-        That is the middle of the samples if they outweigh the state. Otherwise the mean of the
-        state is compared with the origin each time the weight has doubled. Raw sums stay raw.
-        """
-        if not self._counts.any() or (self._origin is not None and weight >= self.n):
-            self._move(middle())
-        elif self._origin is None or self.n + weight < 2 * self._placed:
-            return
-        else:
-            p = self.priors()
-            with np.errstate(over="ignore", invalid="ignore"):
-                squares = self._mean_squares(p)
-            if is_far(self._centre(p), squares, self._origin):
-                self._move(self.mean)
-        self._placed = self.n + weight
-
-    def _move(self, origin: Origin) -> None:
-        """Measure all from another origin; with None all is raw."""
-        self._moments = about(self._moments, self._counts, self._origin, origin)
-        self._origin = origin
-
-    # -- inside -----------------------------------------------------------------------------
-
-    def _grow(self, classes: np.ndarray) -> np.ndarray:
-        """Add classes, and return the numbers of these; the moments are new ones then."""
-        merged = union(self._classes, classes)
-        if len(merged) > len(self._classes):
-            old = np.searchsorted(merged, self._classes)
-            counts, registered = np.zeros(len(merged)), np.zeros(len(merged), dtype=bool)
-            counts[old], registered[old] = self._counts, self._registered
-            moments = self._each(lambda moment: moment.spread(old, len(merged)))
-            self._classes, self._counts, self._moments = merged, counts, moments
-            self._registered = registered
-        return np.searchsorted(merged, classes)
-
-    def renamed(self, names: np.ndarray) -> Self:
-        """Return the state with other labels, different ones, in the order of `classes`."""
-        order = np.argsort(names)
-        place = np.argsort(order)
-        new = self._with(self._each(lambda m: m.spread(place, len(names))), self._origin)
-        new._classes, new._registered = names[order], self._registered[order]
-        new._counts = self._counts[order]
-        return new
-
-    def _each(self, change: Callable[[Any], Any]) -> Moments:
-        return {name: change(moment) for name, moment in self._moments.items()}
-
-    def _of_moments(self, moments: Moments) -> Self:
-        """Return a state without folds that has these moments."""
-        new = self._with(moments, self._origin)
-        new.folds = None
-        return new
-
-    def _with(self, moments: Moments, origin: Origin) -> Self:
-        """Return a state of the same samples, with other moments."""
-        new = object.__new__(type(self))
-        vars(new).update(vars(self))
-        new._counts, new._moments, new._origin = self._counts.copy(), moments, origin
-        return new
-
-
-def _with_total(moments: Moments, second: Any) -> Moments:
-    """Return copies of class sums, and the squares of all samples unless `second` is None."""
-    found = {"sums": moments["sums"].scaled(1.0)}
-    if second is not None:
-        (total,) = (moment.total() for moment in moments.values() if hasattr(moment, "total"))
-        found[total.names[0]] = total
-    return found
-
-
-Second = Literal["total", "class", "cross"] | None
-SECOND: dict[Any, Any] = {"total": TotalSquares, "class": ClassSquares, "cross": Cross}
-
+_OF_ALL = {"classes", "presence", "registered", "origin", "placed"}  # arrays that folds share
 _SCHEMA = {
     "classes": LABELS,
     "counts": Field("f8", ("c",), NOT_NEGATIVE),
@@ -980,348 +99,14 @@ _ORIGIN = {
     "origin": Field("f8", ("d",), FINITE, optional=True),
     "placed": Field("f8", (), NOT_NEGATIVE, optional=True),
 }
+_FOLDS = {
+    "folds": Field("i8", (), between(2, MOST_FOLDS)),
+    "folds_first": Field("i8", (), COUNT),
+    "folds_added": Field("i8", (), COUNT),
+}
 
 
-class State(Algebra):
-    """Class weights and moments of samples; see `ClassStats`."""
-
-    def __init__(
-        self,
-        n_features: int,
-        *,
-        second: Second = None,
-        presence: bool = False,
-        kept: int = 0,
-        folds: int | None = None,
-    ):
-        if second is not None and second not in SECOND:
-            kinds = ", ".join(f'"{kind}"' for kind in SECOND)
-            raise ParameterError(
-                f"ClassStats: expected second to be None, {kinds}, got {second!r}."
-            )
-        whole = isinstance(folds, int | np.integer) and not isinstance(folds, bool)
-        if folds is not None and not (whole and 2 <= folds <= MOST_FOLDS):
-            raise ParameterError(
-                f"ClassStats: expected folds to be an integer from 2 to {MOST_FOLDS:,} or None, "
-                f"got {folds!r}."
-            )
-        self.second: Second = second
-        self.presence, self.kept = presence, kept
-        self.folds = None if folds is None else int(folds)
-        self.n_samples = 0
-        self._classes: np.ndarray = np.empty(0, dtype=np.int64)
-        self._counts: np.ndarray = np.zeros(0)
-        self._registered: np.ndarray = np.zeros(0, dtype=bool)
-        self._origin: Origin = None
-        self._placed = 0.0
-        self._moments: Moments = _empty(n_features, second, kept)
-        if self.folds is not None:
-            parts = [_empty(n_features, second, kept) for _ in range(self.folds)]
-            self._moments = {"folds": Folds.of(parts)}
-
-    @classmethod
-    def of_coordinates(cls, width: int, kept: int, kept_width: int) -> Self:
-        """Return the state of no samples behind a map, which may have more coordinates.
-
-        What is kept of samples has `kept_width` numbers.
-        """
-        new = cls(0, second="cross", kept=kept)
-        new._moments["cross"] = Cross(0, most=COORDINATES)
-        new = new.widen(width)
-        if kept:
-            new._moments["kept"] = Kept(kept_width, kept)
-        return new
-
-    # -- learning ---------------------------------------------------------------------------
-
-    def update(
-        self, X: Any, y: Any, sample_weight: Any = None, *, check_input: bool = True
-    ) -> Self:
-        """Add samples, in place.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            n_samples may be 0. Sparse matrices of any format, also unsorted or with duplicates or
-            explicit zeros, give the same result as the dense array.
-        y : array-like of shape (n_samples,), or {array, sparse matrix} of shape \
-(n_samples, n_classes)
-            Labels; new classes may appear at any time. Or a 0-1 indicator matrix, where every pair
-            of a sample and a class counts as a sample.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights, 0 or from 1e-100 to 1e100; a weight of 2 stands for two equal samples.
-        check_input : bool, default=True
-            Set False if X is known to be finite, float32 or float64, and CSR if sparse.
-
-        Returns
-        -------
-        self : ClassStats
-
-        Raises
-        ------
-        ValueError
-            NaN or infinity, another number of features, or labels that do not fit. The state is
-            then unchanged.
-
-        See Also
-        --------
-        of : Return the state of samples.
-        widen : Return the same state with more features.
-        """
-        if check_input:
-            X = checked_rows(X)
-        if X.shape[1] != self.n_features:
-            raise ValueError(
-                f"ClassStats: expected samples with {self.n_features} features, got {X.shape[1]}. "
-                "Use widen() if the data have more features now."
-            )
-        return self.add_samples(X, *indicator(X, y, sample_weight))
-
-    def add_samples(
-        self,
-        X: Any,
-        classes: np.ndarray,
-        Y: sparse.csr_array,
-        to_keep: ToKeep | None = None,
-        in_place: bool = False,
-    ) -> Self:
-        """Add checked samples, of what `indicator` makes of their labels, in place; see `Batch`.
-
-        With `in_place` the state is lost if that fails.
-        """
-        added = Y.sum(axis=0)
-        weight = float(added.sum())
-        self._check_weight(weight)
-        if sparse.issparse(X) and not self.presence:
-            check_sparse(X, weight, self.second is not None)
-        undo, before = Undo(self), self._moments
-
-        def add() -> None:
-            row = self._grow(classes)
-            if sparse.issparse(X):
-                self._move(None)  # centred sparse samples would be dense
-            elif not self.presence and added.any():
-                self._place(weight, lambda: middle(X, Y))
-            noted, first = undo if self._moments is before else None, max(0, self.n_samples)
-            self._add(X, Y, row, noted, to_keep, in_place, first)
-            counts = self._counts.copy()
-            counts[row] += added
-            self._counts = counts
-            self._recount()
-            self.n_samples += X.shape[0]
-
-        undo.guard(add)
-        return self
-
-    def _add(self, X: Any, Y: Any, row: np.ndarray, undo: Undo | None, *options: Any) -> None:
-        """Add samples to the moments; `undo` notes what changes in place."""
-        batch = Batch(X, Y, row, self.presence, self._origin, undo, *options)
-        for moment in self._moments.values():
-            moment.update(batch)
-        if self.folds is None:
-            add_all([batch])
-
-    def keep_as(self, other: Self) -> None:
-        """Keep the samples that another state of the same samples keeps, in place."""
-        if other.kept:
-            self._moments["kept"] = other._moments["kept"]
-
-    def renumber(self, when: np.ndarray) -> None:
-        """Give kept samples other numbers in their stream, in place: when[i] to sample i."""
-        if self.kept:
-            self._moments["kept"] = self._moments["kept"].renumbered(when)
-
-    def register(self, classes: np.ndarray) -> None:
-        """Note distinct labels, sorted, as classes to come, in place."""
-        row = self._grow(classes)
-        registered = self._registered.copy()
-        registered[row] = True
-        self._registered = registered
-
-    # -- features ---------------------------------------------------------------------------
-
-    def widen(self, n_features: int) -> Self:
-        """Return the same state with more features; the new ones are zero.
-
-        Parameters
-        ----------
-        n_features : int
-            The new number of features, at least the present one.
-
-        See Also
-        --------
-        cut : Return the state of some neighbouring features.
-        """
-        more = n_features - self.n_features
-        if more < 0:
-            raise ValueError(
-                f"ClassStats: expected widen() to at least the present {self.n_features} features, "
-                f"got {n_features}."
-            )
-        origin = None if self._origin is None else np.pad(self._origin, (0, more))
-        return self._with(self._each(lambda moment: moment.widened(n_features)), origin)
-
-    def cut(self, columns: slice) -> Self:
-        """Return the state of some neighbouring features of the same samples."""
-        origin = None if self._origin is None else self._origin[columns]
-        return self._with(self._each(lambda moment: moment.cut(columns)), origin)
-
-    @classmethod
-    def beside(cls, parts: Iterable[Self], in_memory: bool = True) -> Self:
-        """Combine states of neighbouring features of the same samples.
-
-        Parameters
-        ----------
-        parts : iterable of ClassStats
-            In the order of their features.
-        in_memory : bool, default=True
-            If False, the numbers are stored in temporary files, one part at a time, and read when
-            needed.
-
-        See Also
-        --------
-        cut : Return the state of some neighbouring features.
-        """
-        if not in_memory:
-            parts = (part._joined([part], in_memory) for part in parts)
-        first, *others = parts
-        return first._joined([first, *others], in_memory)
-
-    def _joined(self, parts: list[Self], in_memory: bool) -> Self:
-        origins: list[Any] = [part._origin for part in parts]
-        raw = [origin is None for origin in origins]
-        if any(raw) != all(raw):
-            raise ValueError("ClassStats: expected parts of the same samples, got others.")
-        moments = {
-            name: moment.beside([part._moments[name] for part in parts], in_memory)
-            for name, moment in self._moments.items()
-        }
-        return self._with(moments, None if raw[0] else np.concatenate(origins))
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the moments."""
-        return sum(moment.nbytes for moment in self._moments.values())
-
-    def middle(self) -> int:
-        """Return the feature that has about half of the bytes of the state before it.
-
-        0 if the state cannot be cut there, since it holds products of features.
-        """
-        if not all(moment.separable for moment in self._moments.values()):
-            return 0
-        return self._sums.middle() if self.folds is None else self._moments["folds"].middle()
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes
-
-    # -- storage ----------------------------------------------------------------------------
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`; numbers keep all bits."""
-        arrays = {"classes": self.classes, "presence": np.array(self.presence)}
-        if self.folds is None:
-            arrays |= {"counts": self.counts, "n_samples": np.array(self.n_samples)}
-        if self._registered.any():
-            arrays["registered"] = self._registered
-        for moment in self._moments.values():
-            arrays |= moment.to_arrays()
-        if self._origin is not None:
-            arrays |= {"origin": self._origin, "placed": np.array(self._placed)}
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None = None) -> Self:
-        """Return the state that `to_arrays` described.
-
-        `kept_width` is the number of features of kept samples, if not that of the state.
-        """
-        if "folds" in arrays:
-            return cls._of_folds(arrays, kept_width)
-        second: Second = None
-        for kind, moment in SECOND.items():
-            if any(name.startswith(moment.names[0]) for name in arrays):
-                second = kind
-        kinds = _moments_of(second)
-        fields, rules = dict(_SCHEMA), tuple[Check, ...]()
-        for kind in kinds:
-            more, checks = kind.schema(arrays)
-            fields, rules = fields | more, rules + checks
-        if "kept" in arrays:
-            more, checks = Kept.schema(arrays)
-            fields, rules = fields | more, rules + checks
-        checked(arrays, fields | _ORIGIN, rules)
-        new = cls(0, second=second, presence=bool(arrays["presence"]))
-        new.n_samples = int(arrays["n_samples"])
-        new._classes, new._counts = np.array(arrays["classes"]), np.array(arrays["counts"])
-        new._registered = np.array(arrays.get("registered", np.zeros(len(new._counts), bool)))
-        new._moments = {kind.names[0]: kind.from_arrays(arrays) for kind in kinds}
-        if "kept" in arrays:
-            new._moments["kept"] = Kept.from_arrays(arrays, kept_width or new.n_features)
-            new.kept = new._moments["kept"].most
-        if "origin" in arrays:
-            new._origin = np.array(arrays["origin"])
-            new._placed = float(arrays.get("placed", new.n))  # 0.1.0 did not store it
-        return new
-
-    @classmethod
-    def _of_folds(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None) -> Self:
-        checked(arrays, FOLDS)
-        shared = {name: arrays[name] for name in arrays.keys() & OF_ALL}
-        states: list[Self] = []
-        for k in range(int(arrays["folds"])):
-            try:
-                states.append(cls.from_arrays(shared | of_fold(arrays, k), kept_width))
-                states[0]._check_kind(states[k])
-            except ValueError as error:
-                raise SchemaError(f"fold {k}: {error}") from None
-        return cls._of_states(
-            states, *(int(arrays[name]) for name in ("folds_first", "folds_added"))
-        )
-
-    @classmethod
-    def _of_states(cls, states: list[Self], first: int, added: int) -> Self:
-        """Return the state of folds with the same classes and origin; see `Folds`."""
-        new = states[0]._with({}, states[0]._origin)
-        counts = np.array([state._counts for state in states])
-        sizes = np.array([state.n_samples for state in states])
-        moments = [state._moments for state in states]
-        new._moments = {"folds": Folds(moments, counts, sizes, first, added)}
-        new.folds, new.n_samples = len(states), sum(state.n_samples for state in states)
-        with np.errstate(over="ignore"):  # checked next
-            new._recount()
-        new._check_weight(0.0)
-        return new
-
-
-def _empty(n_features: int, second: Second, kept: int) -> Moments:
-    """The moments of no samples."""
-    moments: Moments = {each.names[0]: each.empty(n_features) for each in _moments_of(second)}
-    return moments | ({"kept": Kept(n_features, kept)} if kept else {})
-
-
-def _moments_of(second: Second) -> list[Any]:
-    """The kinds of moments of a state."""
-    return [First] if second is None else [First, SECOND[second]]
-
-
-def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
-    """Return samples as float32 or float64, CSR if sparse; ValueError unless they are finite."""
-    X = samples_as_numpy(X, who)
-    # of a sum that scikit-learn looks at
-    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who):
-        X = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=0,
-            ensure_all_finite=finite and not all_finite(X),
-            estimator=who,
-        )
-    return with_one_index_type(X)
-
-
-class ClassStats(State):
+class ClassStats(ChangesInPlace):
     """Class weights, class sums and optional second moments of labelled samples.
 
     States add up: ``a + b`` is the state of both data sets together, ``a - b`` is the state of a
@@ -1427,6 +212,62 @@ class ClassStats(State):
     [1.0, 0.0]
     """
 
+    second: Second
+
+    def __init__(
+        self,
+        n_features: int,
+        *,
+        second: Second = None,
+        presence: bool = False,
+        kept: int = 0,
+        folds: int | None = None,
+    ):
+        if second not in ROWS:
+            kinds = ", ".join(f'"{kind}"' for kind in ROWS if kind)
+            raise ParameterError(
+                f"ClassStats: expected second to be None, {kinds}, got {second!r}."
+            )
+        whole = isinstance(folds, int | np.integer) and not isinstance(folds, bool)
+        if folds is not None and not (whole and 2 <= folds <= MOST_FOLDS):
+            raise ParameterError(
+                f"ClassStats: expected folds to be an integer from 2 to {MOST_FOLDS:,} or None, "
+                f"got {folds!r}."
+            )
+        self.second, self.presence, self.kept = second, presence, kept
+        self.folds = None if folds is None else int(folds)
+        K = self.folds or 1
+        self._classes: np.ndarray = np.empty(0, dtype=np.int64)
+        self._registered: np.ndarray = np.zeros(0, dtype=bool)
+        self._weights: np.ndarray = np.zeros((K, 0))  # of each class in each fold
+        self._sizes: np.ndarray = np.zeros(K, np.int64)  # the number of samples in each fold
+        self._first, self._added = 0, 0  # the number of the first sample; how many were numbered
+        self._origin: Origin = None  # what dense samples are measured from; never written to
+        self._placed = 0.0  # the total weight when the mean was last compared with the origin
+        self._tables: Tables = {
+            name: Table((0 if rows == "k" else K, n_features), n_folds=K)
+            for name, rows in ROWS[second].items()
+            if name != "noise"
+        }
+        self._parts: dict[str, tuple[Any, ...]] = {}  # one for each fold
+        if second == "cross":
+            self._parts["cross"] = tuple(Cross(n_features) for _ in range(K))
+        if kept:
+            self._parts["kept"] = tuple(Kept(n_features, kept) for _ in range(K))
+
+    @classmethod
+    def of_coordinates(cls, width: int, kept: int, kept_width: int) -> Self:
+        """Return the state of no samples behind a map, which may have more coordinates.
+
+        What is kept of samples has `kept_width` numbers.
+        """
+        new = cls(0, second="cross", kept=kept)
+        new._tables = {"sums": Table((0, width))}
+        new._parts["cross"] = (Cross(width, most=COORDINATES),)
+        if kept:
+            new._parts["kept"] = (Kept(kept_width, kept),)
+        return new
+
     @classmethod
     def of(
         cls,
@@ -1442,6 +283,181 @@ class ClassStats(State):
         X = checked_rows(X)
         new = cls(X.shape[1], second=second, presence=presence, kept=kept, folds=folds)
         return new.update(X, y, sample_weight, check_input=False)
+
+    # -- learning ----------------------------------------------------------------------------
+
+    def update(
+        self, X: Any, y: Any, sample_weight: Any = None, *, check_input: bool = True
+    ) -> Self:
+        """Add samples, in place.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            n_samples may be 0. Sparse matrices of any format, also unsorted or with duplicates or
+            explicit zeros, give the same result as the dense array.
+        y : array-like of shape (n_samples,), or {array, sparse matrix} of shape \
+(n_samples, n_classes)
+            Labels; new classes may appear at any time. Or a 0-1 indicator matrix, where every pair
+            of a sample and a class counts as a sample.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, 0 or from 1e-100 to 1e100; a weight of 2 stands for two equal samples.
+        check_input : bool, default=True
+            Set False if X is known to be finite, float32 or float64, and CSR if sparse.
+
+        Returns
+        -------
+        self : ClassStats
+
+        Raises
+        ------
+        ValueError
+            NaN or infinity, another number of features, or labels that do not fit. The state is
+            then unchanged.
+
+        See Also
+        --------
+        of : Return the state of samples.
+        widen : Return the same state with more features.
+        """
+        if check_input:
+            X = checked_rows(X)
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"ClassStats: expected samples with {self.n_features} features, got {X.shape[1]}. "
+                "Use widen() if the data have more features now."
+            )
+        return self.add_samples(X, *indicator(X, y, sample_weight))
+
+    def add_samples(
+        self, X: Any, classes: np.ndarray, Y: sparse.csr_array, to_keep: ToKeep | None = None
+    ) -> Self:
+        """Add checked samples, of what `indicator` makes of their labels, in place.
+
+        `to_keep` is what is kept of the samples, if not the samples themselves.
+        """
+        weight, n, new = float(Y.sum()), X.shape[0], self._with()
+        # arrays are replaced, and not changed, until everything is checked
+        self._check_weight(weight)
+        if sparse.issparse(X) and not self.presence:
+            check_sparse(X, weight, self.second is not None)
+        row = new._grow(classes)
+        if sparse.issparse(X):
+            new._move(None)  # centred sparse samples would be dense
+        elif not self.presence and weight:
+            new._place(weight, lambda: _middle(X, Y))
+        c, K = len(new._classes), len(self._sizes)
+        fold = (self._first + self._added + np.arange(n)) % K
+        number = row[Y.indices]  # of the class, and of the row, of each label
+        rows = number if K == 1 else number + c * np.repeat(fold, np.diff(Y.indptr))
+        by_row, by_number = with_labels(Y, rows, K * c), with_labels(Y, number, c)
+        sums = [] if sparse.issparse(X) else new._dense_sums(X, by_row)
+        room = 0 if K == 1 else IN_FOLD  # to which each batch adds a few samples
+        products = new._for_products(X, by_row, room) if "cross" in self._parts else {}
+        with self.changing():
+            if sparse.issparse(X):
+                new._add_sparse(X, by_row)
+            for name, places, more in sums:
+                new._tables[name].add(places, more)
+            for k, samples in products.items():
+                new._parts["cross"][k].update(samples, new._origin, room)
+            if self.kept and n:
+                new._keep(X, by_number, to_keep)
+            new._weights = new._weights + np.bincount(rows, Y.data, K * c).reshape(K, c)
+            new._sizes = self._sizes + np.bincount(fold, minlength=K)
+            new._added += n
+            self._become(new)
+        return self
+
+    def _dense_sums(self, X: Any, Y: sparse.csr_array) -> list[tuple[str, np.ndarray, Table]]:
+        """Return sums of dense samples, by table and rows, when there is room for them.
+
+        Column k of Y is row k of the class sums. No array is made for rows that do not occur.
+        """
+        occurs = np.bincount(Y.indices, minlength=Y.shape[1]) > 0
+        given = np.flatnonzero(occurs)
+        if not len(given):
+            return []
+        if len(given) < len(occurs):
+            Y = with_labels(Y, (np.cumsum(occurs) - 1)[Y.indices], len(given))
+        name, square_row = _SQUARES.get(self.second), None
+        if name is not None:
+            places, square_row = np.unique(self._square_row()[given], return_inverse=True)
+        sums, squares = dense_sums(X, Y, square_row, self.presence, self._origin)
+        found = [("sums", given, Table(sums.shape, sums))]
+        if name is not None:
+            found.append((name, places, Table(squares.shape, squares)))
+        for each, at, more in found:
+            self._tables[each].check_room(at, more, of=_words(each))
+        return found
+
+    def _add_sparse(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        """Add sparse samples to the tables, in place; column k of Y is row k of the class sums."""
+        sums, squares = self._tables["sums"], self._tables.get(_SQUARES.get(self.second, ""))
+        square_row = None if squares is None else self._square_row()
+        if sums.array is not None and (squares is None or squares.array is not None):
+            of_squares = None if squares is None else squares.array
+            add_sparse(X, Y, sums.array, of_squares, square_row, self.presence)
+            return
+        if self.presence or squares is not None:
+            X = canonical(X)
+        values = (X.data != 0).astype(np.float64) if self.presence else X.data
+        sums.add_samples(with_values(X, values), Y)
+        if squares is not None and square_row is not None:
+            X = with_values(X, values.astype(np.float64) ** 2)
+            squares.add_samples(X, with_labels(Y, square_row[Y.indices], squares.shape[0]))
+
+    def _square_row(self) -> np.ndarray:
+        """Return the row of the squares for each row of the class sums."""
+        row = np.arange(self._weights.size)
+        return row if self.second == "class" else row // max(1, len(self._classes))
+
+    def _for_products(self, X: Any, Y: sparse.csr_array, room: int) -> dict[int, Rows]:
+        """Return the samples of each fold, whose products have been checked to be finite."""
+        weight = np.asarray(Y.sum(axis=1), dtype=np.float64).ravel()
+        found = {}
+        for k, rows in self._shares(X.shape[0]):
+            found[k] = rows_of(_some(X, rows), weight[rows], self.presence)
+            self._parts["cross"][k].check(found[k], self._origin, room)
+        return found
+
+    def _keep(self, X: Any, Y: sparse.csr_array, to_keep: ToKeep | None) -> None:
+        """Keep some of the samples, in place; Y is of all classes."""
+        X, keys = ToKeep(X, hashes(X)) if to_keep is None else to_keep
+        when = max(0, self.n_samples) + np.arange(X.shape[0])
+        for k, rows in self._shares(X.shape[0]):
+            some = _some(X, rows), keys[rows], _some(Y, rows), when[rows]
+            self._parts["kept"][k].update(*some, self.presence)
+
+    def _shares(self, n: int) -> Iterator[tuple[int, slice]]:
+        """Yield the folds that the next n samples go to, and which of them."""
+        K = len(self._sizes)
+        for start in range(min(n, K)):
+            yield (self._first + self._added + start) % K, slice(start, None, K)
+
+    def keep_as(self, other: Self) -> None:
+        """Keep the samples that another state of the same samples keeps, in place."""
+        if other.kept:
+            self._parts["kept"] = tuple(each.scaled(1.0) for each in other._parts["kept"])
+
+    def renumber(self, when: np.ndarray, n_samples: int) -> None:
+        """Give kept samples other numbers in their stream, of so many, in place.
+
+        Sample i gets the number when[i].
+        """
+        if self.kept:
+            self._parts["kept"] = tuple(each.renumbered(when) for each in self._parts["kept"])
+        self._sizes = np.array([n_samples])
+
+    def register(self, classes: np.ndarray) -> None:
+        """Note distinct labels, sorted, as classes to come, in place."""
+        new = self._with()
+        row = new._grow(classes)
+        new._registered = new._registered.copy()
+        new._registered[row] = True
+        self._become(new)
+
+    # -- folds -------------------------------------------------------------------------------
 
     @classmethod
     def in_folds(cls, states: Iterable[Self]) -> Self:
@@ -1482,7 +498,7 @@ class ClassStats(State):
         folds = [state.widen(width).copy() for state in states]
         for fold in folds:
             folds[0]._check_kind(fold)
-        raw = any(fold._origin is None and fold._counts.any() for fold in folds)
+        raw = any(fold._origin is None and fold._weights.any() for fold in folds)
         origins = [None] if raw else [each._origin for each in folds if each._origin is not None]
         every = reduce(union, (fold._classes for fold in folds))
         for fold in folds:
@@ -1519,10 +535,7 @@ class ClassStats(State):
     @property
     def fold_counts(self) -> np.ndarray:
         """The weight of each class in each fold, of shape (n_folds, n_classes)."""
-        if self.folds is None:
-            return np.zeros((0, len(self.counts)))
-        counts: np.ndarray = self._moments["folds"].counts.copy()
-        return counts
+        return self._weights[: self.folds or 0].copy()
 
     def without(self, k: int) -> Self:
         """Return the state of the samples of all folds but one.
@@ -1556,11 +569,44 @@ class ClassStats(State):
                 "Make the state with folds=K, and number them from 0 to K - 1."
             )
 
-    def _chosen(self, k: list[int]) -> Self:
-        """Return the state of the samples of some folds."""
-        moments, counts, n_samples = self._moments["folds"].chosen(k)
-        new = self._of_moments(moments)
-        new._counts, new.n_samples, new._placed = counts, n_samples, float(counts.sum())
+    def _chosen(self, k: Sequence[int]) -> Self:
+        """Return the state of the samples of some folds, without folds."""
+        new = self._with()
+        new.folds, new._weights = None, self._weights[k].sum(axis=0, keepdims=True)
+        new._sizes, new._placed = self._sizes[k].sum(keepdims=True), float(new._weights.sum())
+        new._tables = {name: self._of_folds(name, k) for name in self._tables}
+        for name, each in self._parts.items():
+            new._parts[name] = (type(each[0]).summed_up([each[i] for i in k]),)
+        return new
+
+    def _of_folds(self, name: str, k: Sequence[int]) -> Table:
+        """Return a table of the samples of some folds."""
+        table = self._tables[name]
+        n = table.shape[0] // len(self._sizes)
+        every = np.arange(n)
+        return table.gathered(
+            np.add.outer(n * np.array(k), every).ravel(), np.tile(every, len(k)), n
+        )
+
+    @classmethod
+    def _of_states(cls, states: list[Self], first: int, added: int) -> Self:
+        """Return the state of folds with the same classes and origin, which it takes over."""
+        new = states[0]._with()
+        new.folds, new._first, new._added = len(states), first, added
+        new._weights = np.concatenate([state._weights for state in states])
+        new._sizes = np.concatenate([state._sizes for state in states])
+        d, new._tables = new.n_features, {}
+        for name in ROWS[new.second]:
+            own = [state._tables.get(name) for state in states]
+            n = next((table.shape[0] for table in own if table is not None), 0)
+            if any(table is not None for table in own):
+                new._tables[name] = whole = Table((len(states) * n, d), n_folds=new.folds)
+                for k, table in enumerate(own):
+                    if table is not None:
+                        whole.add(np.arange(k * n, (k + 1) * n), table)
+        for name in new._parts:
+            new._parts[name] = tuple(state._parts[name][0] for state in states)
+        new._check_weight(0.0)
         return new
 
     def count_from(self, first: int) -> Self:
@@ -1582,9 +628,499 @@ class ClassStats(State):
         --------
         fold : Return the state of the samples of a fold.
         """
-        if self.folds is not None:
-            self._moments["folds"].count_from(first)
+        first -= self._added
+        self._first = first if first >= 0 else first % len(self._sizes)
         return self
+
+    # -- adding up ---------------------------------------------------------------------------
+
+    def copy(self) -> Self:
+        """Return a state that shares no array with this one."""
+        return self._scaled(1.0)
+
+    def emptied(self) -> Self:
+        """Return an empty state of the same kind."""
+        kind: Any = type(self)
+        empty: Self = kind(
+            self.n_features,
+            second=self.second,
+            presence=self.presence,
+            kept=self.kept,
+            folds=self.folds,
+        )
+        empty._first = self._first + self._added
+        return empty
+
+    def reduced(self, second: Any, folds: bool = True) -> Self:
+        """Return a copy that holds only these second moments; "class" may become "total".
+
+        Without `folds`, it is one without folds.
+        """
+        if self.folds is not None and not folds:
+            return self._chosen(range(self.folds)).reduced(second)
+        if second == self.second:
+            return self.copy()
+        if not self.has(second):
+            raise ValueError(
+                f"ClassStats: expected second moments that follow from second={self.second!r}, "
+                f"got {second!r}."
+            )
+        new = self._with()
+        new.second, new.kept, new._parts = second, 0, {}
+        new._tables = {"sums": self._tables["sums"].scaled(1.0)}
+        if second == "total":
+            new._tables |= self._squares_of_folds()
+        return new
+
+    def _squares_of_folds(self) -> Tables:
+        """Return what ``second="total"`` holds beside the class sums."""
+        K = len(self._sizes)
+        if self.second == "cross":
+            each = self._parts["cross"]
+            numbers = {"squares_total": [part.diagonal() for part in each]}
+            if any(part.rounding is not None for part in each):
+                none = np.zeros(self.n_features)
+                numbers["noise"] = [none if p.rounding is None else p.rounding for p in each]
+            return {name: Table((K, self.n_features), np.array(of)) for name, of in numbers.items()}
+        row = np.arange(self._weights.size)
+        names = {"squares_class": "squares_total", "noise": "noise"}
+        return {
+            names[name]: table.gathered(row, row // max(1, len(self._classes)), K)
+            for name, table in self._tables.items()
+            if name in names
+        }
+
+    def __add__(self, other: Self) -> Self:
+        return self.copy()._accumulate(other)
+
+    @classmethod
+    def summed(cls, states: Iterable[Self]) -> Self:
+        """Return the sum of at least one state, as one that shares nothing with them."""
+        first, *others = states
+        new = first.copy()
+        for other in others:
+            new._accumulate(other)
+        return new
+
+    def __radd__(self, other: Any) -> Self:
+        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
+
+    def __iadd__(self, other: Self) -> Self:
+        return self._become(self + other)
+
+    def __sub__(self, other: Self) -> Self:
+        return self.copy()._accumulate(other, -1.0)
+
+    def __isub__(self, other: Self) -> Self:
+        return self._become(self - other)
+
+    def __mul__(self, weight: Any) -> Self:
+        if not (isinstance(weight, Real) and 0 <= float(weight) < np.inf):
+            raise ValueError(
+                f"ClassStats: expected a factor that is a number >= 0, got {weight!r}. "
+                "Use a - b to subtract samples."
+            )
+        return self._scaled(float(weight))
+
+    __rmul__ = __mul__
+
+    def fade(self, weight: float, fresh: Self) -> Self:
+        """Scale all weights, add a state, and return self: `weight * self + fresh`, in place.
+
+        A class of less than 1e-12 of the total weight is dropped: its weight becomes 0.
+        """
+        new = self._scaled(weight)
+        new._accumulate(fresh._later(self.n_samples))
+        new._clear(np.broadcast_to(new.counts < GONE * new.n, new._weights.shape))
+        return self._become(new)
+
+    def _later(self, first: int) -> Self:
+        """Return a state of samples that were learned after so many others."""
+        new = self._with()
+        if self.kept:
+            new._parts["kept"] = tuple(each.later(first) for each in self._parts["kept"])
+        return new
+
+    def _scaled(self, weight: float) -> Self:
+        with np.errstate(over="ignore"):  # checked next
+            new = self._each(lambda table: table.scaled(weight), lambda part: part.scaled(weight))
+            new._weights = self._weights * weight
+        new._placed = self._placed * weight
+        if weight > 1:
+            new._check_weight(0.0)
+            new._check_finite()
+        elif weight < 1:
+            new._clear(new._weights < FAINT)
+        return new
+
+    def _accumulate(self, other: Self, sign: float = 1.0) -> Self:
+        """Add `sign` times another state in place; where that fails, this one is not usable."""
+        self._check_kind(other)
+        if sign < 0:
+            self._check_enough(other)
+        row = self._grow(other._classes)
+        if other._registered.any():
+            self._registered = self._registered.copy()
+            self._registered[row] |= other._registered
+        varied = self._varied() if sign < 0 else None
+        if other._weights.any():
+            if other._origin is None:
+                self._move(None)
+            elif sign > 0:
+                self._place(other.n, lambda: other._origin)
+        more = other._about(self._origin)
+        self._check_weight(other.n if sign > 0 else 0.0)
+        if sign < 0:
+            self._note_rounding(row)
+        for name, table in more._tables.items():
+            if name not in self._tables:
+                self._tables[name] = Table(
+                    (self._n_rows(name), self.n_features), n_folds=len(self._sizes)
+                )
+            factor, at = 1.0 if name == "noise" else sign, self._rows(name, row)
+            self._tables[name].check_room(at, table, factor, _words(name))
+            self._tables[name].add(at, table, factor)
+        for mine, theirs in zip(self._of_each("cross"), more._of_each("cross"), strict=True):
+            mine.add(theirs, sign)
+        for mine, theirs in zip(self._of_each("kept"), more._of_each("kept"), strict=True):
+            mine.add(row, theirs, sign)
+        before, self._weights = self._weights, self._weights.copy()
+        self._weights[:, row] = np.maximum(before[:, row] + sign * other._weights, 0.0)
+        self._sizes = self._sizes + int(sign) * other._sizes
+        if sign > 0:
+            numbered = [state._first for state in (self, other) if state._added]
+            self._first = min(numbered or [self._first, other._first])
+            self._added += other._added
+        else:
+            gone = np.zeros(before.shape, dtype=bool)
+            gone[:, row] = self._weights[:, row] <= GONE * before[:, row]
+            self._clear(gone)
+            if self._origin is not None and self._weights.any():
+                self._move(self.mean)  # most of the weight may be elsewhere now
+                self._placed = self.n
+        if varied is not None and self.n_samples > 1 and self.n:
+            self._check_digits(varied, self.n_samples + other.n_samples)
+        return self
+
+    def _note_rounding(self, row: np.ndarray) -> None:
+        """Add the rounding of the squares of some classes to the noise, in place."""
+        name = _SQUARES.get(self.second)
+        if name is None:
+            return
+        rounding = self._tables[name].scaled(NOISE)
+        every = np.arange(rounding.shape[0])
+        rounding.clear(np.setdiff1d(every, self._rows(name, row)))
+        if "noise" not in self._tables:
+            self._tables["noise"] = Table(rounding.shape, n_folds=len(self._sizes))
+        self._tables["noise"].add(every, rounding)
+
+    def _check_kind(self, other: Self) -> None:
+        if not isinstance(other, ClassStats):
+            raise TypeError(
+                f"ClassStats: expected another state, got {type(other).__name__}. "
+                "Use ClassStats.of(X, y) to make a state of samples."
+            )
+        for what in ("n_features", "second", "presence", "kept", "folds"):
+            mine, theirs = getattr(self, what), getattr(other, what)
+            if mine != theirs:
+                raise ValueError(
+                    f"ClassStats: expected states of one kind, got {what}={mine!r} and "
+                    f"{what}={theirs!r}."
+                    + (" Use widen() on the narrower one." if what == "n_features" else "")
+                )
+
+    def _check_enough(self, other: Self) -> None:
+        """Raise where more than the weight of a class, or of a class in a fold, is subtracted."""
+        advice = "Subtract only what was added."
+        self._check_weights(self.counts, other, other.counts, "", advice)
+        advice = "Give the samples the numbers that they had, by count_from()."
+        for k in range(self.folds or 0):
+            mine, theirs = self._weights[k], other._weights[k]
+            self._check_weights(mine, other, theirs, f" in fold {k}", advice)
+
+    def _check_weights(
+        self, mine: np.ndarray, other: Self, theirs: np.ndarray, where: str, advice: str
+    ) -> None:
+        weights = dict(zip(self._classes.tolist(), mine.tolist(), strict=True))
+        for label, count in zip(other._classes.tolist(), theirs.tolist(), strict=True):
+            weight = weights.get(label, 0.0)
+            if weight - count < -_MISSING * count:
+                raise ValueError(
+                    f"ClassStats: expected to subtract a weight of at most {weight:g} from class "
+                    f"{label!r}{where}, got {count:g}. {advice}"
+                )
+
+    def _check_weight(self, more: float) -> None:
+        """Raise where the sum of all weights would be infinite."""
+        with np.errstate(over="ignore"):
+            total = self.n + more
+        if not total <= HUGE:
+            expected = f"weights of less than {HUGE:.1e} in all"
+            raise RangeError(expected, "more", None, "Use smaller weights.")
+
+    def _check_finite(self) -> None:
+        """Raise RangeError where a number is infinite."""
+        for name, table in self._tables.items():
+            table.check_finite(_words(name))
+        for part in self._of_each("cross"):
+            part.check_finite()
+
+    def _check_digits(self, varied: np.ndarray, n_samples: int) -> None:
+        """Warn where a subtraction from so many samples left fewer digits than it promises."""
+        p = self.priors()
+        noise = self._noise(p)
+        if noise is None:
+            return
+        squares = self._mean_squares(p)
+        variances = np.maximum(squares - self._centre(p) ** 2, 0.0)
+        noise = noise * np.sqrt(n_samples)  # single roundings add up like a random walk
+        lost = varied & (noise * 10**_DIGITS > variances)
+        if self._origin is None:  # of sparse samples: a feature of which nothing is left is gone
+            lost &= squares > noise
+        if not lost.any():
+            return
+        digits = np.full(len(lost), np.inf)
+        digits[lost] = np.log10(np.maximum(variances[lost] / noise[lost], 1.0))
+        worst = int(digits.argmin())
+        warn(
+            f"ClassStats: expected at least {_DIGITS} correct digits of each variance after a "
+            f"subtraction, got about {int(digits[worst])} for feature {worst}; {int(lost.sum())} "
+            f"of {len(lost)} features have fewer than {_DIGITS}. Most of the spread stems from the "
+            "samples subtracted: add up the states that remain instead."
+        )
+
+    def _clear(self, gone: np.ndarray) -> None:
+        """Remove the rounding that is left of classes that are gone, each in some folds."""
+        self._weights = np.where(gone, 0.0, self._weights)
+        empty = np.logical_not(self._weights.any(axis=1))
+        for name, table in self._tables.items():
+            rows = gone if ROWS[self.second][name] == "k" else empty
+            table.clear(np.flatnonzero(rows))
+        for k, part in enumerate(self._of_each("cross")):
+            if empty[k]:
+                part.clear()
+        for k, part in enumerate(self._of_each("kept")):
+            if gone[k].any():
+                part.clear(np.flatnonzero(gone[k]))
+
+    def _become(self, other: Self) -> Self:
+        """Take over another state, which is not used any more, in one step."""
+        vars(self).update(vars(other))
+        return self
+
+    # -- the origin -------------------------------------------------------------------------
+
+    def _place(self, weight: float, middle: Callable[[], Origin]) -> None:
+        """Before samples of so much weight are added, put the origin near most of the weight.
+
+        That is the middle of the samples if they outweigh the state. Otherwise the mean of the
+        state is compared with the origin each time the weight has doubled. Raw sums stay raw.
+        """
+        if not self._weights.any() or (self._origin is not None and weight >= self.n):
+            self._move(middle())
+        elif self._origin is None or self.n + weight < 2 * self._placed:
+            return
+        else:
+            p = self.priors()
+            with np.errstate(over="ignore", invalid="ignore"):
+                squares = self._mean_squares(p)
+            if _is_far(self._centre(p), squares, self._origin):
+                self._move(self.mean)
+        self._placed = self.n + weight
+
+    def _move(self, origin: Origin) -> None:
+        """Measure all from another origin, in one step; with None all is raw."""
+        self._become(self._about(origin))
+
+    def _about(self, origin: Origin) -> Self:
+        """Return the state about another origin: an exact shift. It may share arrays with this."""
+        new, old = self._with(), self._origin
+        new._origin = origin
+        if origin is old or not self._weights.any():
+            return new
+        delta = (np.zeros(1) if old is None else old) - (np.zeros(1) if origin is None else origin)
+        with np.errstate(over="ignore", invalid="ignore"):  # checked next
+            new._tables = _shifted(self._tables, self._weights.ravel(), delta)
+            if "cross" in self._parts:
+                K, c = self._weights.shape
+                sums = self._tables["sums"].toarray().reshape(K, c, -1).sum(axis=1)
+                moved = zip(self._parts["cross"], self._weights.sum(axis=1), sums, strict=True)
+                new._parts["cross"] = tuple(each.shifted(delta, n, S) for each, n, S in moved)
+        new._check_finite()
+        return new
+
+    # -- features ----------------------------------------------------------------------------
+
+    def widen(self, n_features: int) -> Self:
+        """Return the same state with more features; the new ones are zero.
+
+        Parameters
+        ----------
+        n_features : int
+            The new number of features, at least the present one.
+
+        See Also
+        --------
+        cut : Return the state of some neighbouring features.
+        """
+        more = n_features - self.n_features
+        if more < 0:
+            raise ValueError(
+                f"ClassStats: expected widen() to at least the present {self.n_features} features, "
+                f"got {n_features}."
+            )
+        origin = None if self._origin is None else np.pad(self._origin, (0, more))
+        new = self._each(
+            lambda t: t.spread(np.arange(t.shape[0]), (t.shape[0], n_features)),
+            lambda part: part.widened(n_features),
+        )
+        new._origin = origin
+        return new
+
+    def cut(self, columns: slice) -> Self:
+        """Return the state of some neighbouring features of the same samples."""
+        new = self._each(lambda table: table.cut(columns), lambda part: part.cut(columns))
+        new._origin = None if self._origin is None else self._origin[columns]
+        return new
+
+    @classmethod
+    def beside(cls, parts: Iterable[Self], in_memory: bool = True) -> Self:
+        """Combine states of neighbouring features of the same samples.
+
+        Parameters
+        ----------
+        parts : iterable of ClassStats
+            In the order of their features.
+        in_memory : bool, default=True
+            If False, the numbers are stored in temporary files, one part at a time, and read when
+            needed.
+
+        See Also
+        --------
+        cut : Return the state of some neighbouring features.
+        """
+        if not in_memory:
+            parts = (part._joined([part], in_memory) for part in parts)
+        first, *others = parts
+        return first._joined([first, *others], in_memory)
+
+    def _joined(self, parts: list[Self], in_memory: bool) -> Self:
+        origins: list[Any] = [part._origin for part in parts]
+        raw = [origin is None for origin in origins]
+        if any(raw) != all(raw):
+            raise ValueError("ClassStats: expected parts of the same samples, got others.")
+        new = (
+            parts[0].copy() if len(parts) == 1 else self._with()
+        )  # that of products is the only one
+        new._origin = None if raw[0] else np.concatenate(origins)
+        new._tables = {
+            name: Table.beside([part._tables[name] for part in parts], in_memory)
+            for name in self._tables
+        }
+        return new
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the sums and of what is kept."""
+        parts = (part for each in self._parts.values() for part in each)
+        return sum(each.nbytes for each in [*self._tables.values(), *parts])
+
+    def middle(self) -> int:
+        """Return the feature that has about half of the bytes of the state before it.
+
+        0 if the state cannot be cut there, since it holds products of features.
+        """
+        return 0 if self._parts else self._tables["sums"].middle()
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
+    # -- storage -----------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `from_arrays`; numbers keep all bits.
+
+        The arrays of fold k begin with ``fold{k}_``.
+        """
+        arrays: dict[str, np.ndarray] = {}
+        if self.folds is None:
+            arrays = {
+                "classes": self.classes,
+                "presence": np.array(self.presence),
+                "counts": self.counts,
+                "n_samples": np.array(self.n_samples),
+            }
+            if self._registered.any():
+                arrays["registered"] = self._registered
+            for name, table in self._tables.items():
+                arrays |= table.to_arrays(name)
+            for (part,) in self._parts.values():
+                arrays |= part.to_arrays()
+        for k in range(self.folds or 0):
+            own = self._chosen([k]).to_arrays()
+            arrays |= {n if n in _OF_ALL else f"fold{k}_{n}": array for n, array in own.items()}
+        if self.folds is not None:
+            numbers = self.folds, self._first, self._added
+            arrays |= {name: np.array(n) for name, n in zip(_FOLDS, numbers, strict=True)}
+        if self._origin is not None:
+            arrays |= {"origin": self._origin, "placed": np.array(self._placed)}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None = None) -> Self:
+        """Return the state that `to_arrays` described.
+
+        `kept_width` is the number of features of kept samples, if not that of the state.
+        """
+        if "folds" in arrays:
+            return cls._from_folds(arrays, kept_width)
+
+        def has(name: str) -> bool:
+            return any(given.startswith(name) for given in arrays)
+
+        second: Any = next(
+            (s for s in ("cross", "class", "total") if has(_SQUARES.get(s, s))), None
+        )
+        names = [name for name in ROWS[second] if name != "noise" or has(name)]
+        fields, rules = dict(_SCHEMA), tuple[Check, ...]()
+        for name in names:
+            more, checks = Table.schema(arrays, name, "c" if ROWS[second][name] == "k" else 1)
+            fields, rules = fields | more, rules + checks
+        if second == "cross":
+            fields, rules = fields | CROSS_SCHEMA, rules + CROSS_RULES
+        if "kept" in arrays:
+            more, checks = Kept.schema(arrays)
+            fields, rules = fields | more, rules + checks
+        checked(arrays, fields | _ORIGIN, rules)
+        new = cls(0, second=second, presence=bool(arrays["presence"]))
+        new._sizes = np.array([arrays["n_samples"]])
+        new._classes, new._weights = np.array(arrays["classes"]), np.array([arrays["counts"]])
+        new._registered = np.array(arrays.get("registered", np.zeros(len(new._classes), bool)))
+        new._tables = {name: Table.from_arrays(arrays, name) for name in names}
+        if second == "cross":
+            new._parts["cross"] = (Cross.from_arrays(arrays),)
+        if "kept" in arrays:
+            new._parts["kept"] = (Kept.from_arrays(arrays, kept_width or new.n_features),)
+            new.kept = new._parts["kept"][0].most
+        if "origin" in arrays:
+            new._origin = np.array(arrays["origin"])
+            new._placed = float(arrays.get("placed", new.n))
+        return new
+
+    @classmethod
+    def _from_folds(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None) -> Self:
+        checked(arrays, _FOLDS)
+        shared = {name: arrays[name] for name in arrays.keys() & _OF_ALL}
+        states: list[Self] = []
+        for k in range(int(arrays["folds"])):
+            start = f"fold{k}_"
+            own = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
+            try:
+                states.append(cls.from_arrays(shared | own, kept_width))
+                states[0]._check_kind(states[k])
+            except ValueError as error:
+                raise SchemaError(f"fold {k}: {error}") from None
+        return cls._of_states(states, int(arrays["folds_first"]), int(arrays["folds_added"]))
 
     def __repr__(self) -> str:
         return (
@@ -1592,3 +1128,513 @@ class ClassStats(State):
             f"{self.n_features} features, second={self.second!r}, presence={self.presence}"
             + (f", folds={self.folds})" if self.folds else ")")
         )
+
+    # -- reading -----------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> np.ndarray:
+        """All labels seen so far, sorted, of shape (n_classes,); read-only."""
+        return _read_only(self._classes)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """N_j, the weight of each class, of shape (n_classes,); read-only."""
+        return _read_only(self._weights[0] if self.folds is None else self._weights.sum(axis=0))
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples seen."""
+        return int(self._sizes.sum())
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which classes have weight or were registered, of shape (n_classes,)."""
+        return (self.counts > 0) | self._registered
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self._tables["sums"].shape[1]
+
+    @property
+    def n(self) -> float:
+        """The total weight, sum_j N_j."""
+        return float(self._weights.sum())
+
+    @property
+    def sums(self) -> np.ndarray:
+        """S_j, the sum of the samples of each class, of shape (n_classes, n_features); read-only.
+
+        This is a dense array, also if the state stores its non-zeros only.
+        """
+        return _read_only(self._raw_sums().toarray())
+
+    @property
+    def total(self) -> np.ndarray:
+        """sum_j S_j, the sum of all samples, of shape (n_features,)."""
+        return self._raw_sums().weighted(np.ones(len(self.counts)))
+
+    @property
+    def squares(self) -> np.ndarray | None:
+        """Sums of squares; read-only.
+
+        None without second moments; of shape (n_classes, n_features) for "class", else of shape
+        (n_features,).
+        """
+        if self.second is None:
+            return None
+        tables = {"sums": self._sums, "squares": self._squares()[0]}
+        squares = _shifted(tables, self.counts, self._origin)["squares"].toarray()
+        return _read_only(squares if self.second == "class" else squares[0])
+
+    @property
+    def cross(self) -> np.ndarray:
+        """sum_i w_i x_i x_i', of shape (n_features, n_features), for ``second="cross"``."""
+        of_all = self._cross()
+        if self._origin is not None:
+            of_all = of_all.shifted(
+                self._origin, self.n, self._sums.weighted(np.ones(len(self.counts)))
+            )
+        return _symmetric(of_all.products().copy(order="F"))
+
+    def covariance(self) -> np.ndarray:
+        """Return C, the covariance of all samples, divided by n, for ``second="cross"``.
+
+        Returns
+        -------
+        covariance : ndarray of shape (n_features, n_features)
+            Zeros for an empty state.
+
+        Raises
+        ------
+        ValueError
+            The state holds other second moments.
+
+        See Also
+        --------
+        variances : Its diagonal, which needs sums of squares only.
+        """
+        return _symmetric(self._scatter() / (self.n or 1.0))
+
+    def variance_along(self, w: np.ndarray) -> float:
+        """Return w'C w, the variance of samples along a direction, for ``second="cross"``."""
+        scatter = self._scatter()
+        return float(w @ blas.dsymv(1.0, scatter, w, lower=1)) / (self.n or 1.0)
+
+    def scatters(self, by_samples: bool = True) -> Scatter:
+        """Return the total scatter and that of the class means, for ``second="cross"``.
+
+        They are in the coordinates of the features, or, with `by_samples`, in those of the samples
+        if these are fewer.
+        """
+        p, of_all = self.priors(), self._cross()
+        H = np.empty((int((p > 0).sum()), self.n_features))
+        for columns, D in self.deviations(p):
+            H[:, columns] = np.sqrt(self.n * p[p > 0])[:, None] * D
+        H[np.linalg.norm(H, axis=1) <= float(np.sqrt(self.n) * norm(self.rounding(p)))] = 0.0
+        rows = of_all.samples() if by_samples else None
+        if rows is not None:
+            return of_samples(rows.X, rows.weight, self._centre(p), H)
+        return Scatter(self._scatter(), H, self.n, of_all.noise(), self._centre(p))
+
+    @property
+    def samples(self) -> Samples:
+        """The samples that are kept, in the order of their hashes."""
+        each = self._parts["kept"]
+        kept: Samples = (each[0] if len(each) == 1 else Kept.summed_up(each)).samples
+        return kept
+
+    def held_out(
+        self,
+        S: Scatter,
+        most: int | None = None,
+        samples: Callable[[Any], Any] = lambda X: X,
+        width: int | None = None,
+    ) -> list[HeldOut]:
+        """Return the first kept samples in the coordinates of `scatters`, in a few parts.
+
+        `samples` makes samples of what was kept of them; `width` is the number of coordinates, if
+        others are to have the same parts.
+        """
+        if not self.kept:
+            return []
+        X, code, weight = (each[:most] for each in self.samples[:3])
+        number = np.cumsum(self.counts > 0) - 1
+        return [
+            HeldOut(
+                S.coordinates(self._placed_about(samples(X[part]))),
+                number[code[part]],
+                weight[part],
+            )
+            for part in parts(weight, self.n, width or len(S.C))
+        ]
+
+    def _placed_about(self, X: Any) -> Any:
+        """Samples about the origin."""
+        return X if self._origin is None else X - self._origin
+
+    def mean_square(self) -> float:
+        """Return the mean squared length of the centred samples, the trace of C."""
+        return float(self.variances(self.priors()).sum())
+
+    def has(self, second: Any) -> bool:
+        """Whether the state holds these second moments, or others that they follow from."""
+        return second in (None, self.second) or (second == "total" and self.second is not None)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """m = sum_j S_j / n, of shape (n_features,); zeros for an empty state."""
+        return self.centre(self.priors())
+
+    @property
+    def means(self) -> np.ndarray:
+        """m_j = S_j / N_j, of shape (n_classes, n_features); zeros for a class of weight 0."""
+        means = self._sums.toarray() * _ratio(1.0, self.counts)[:, None]
+        if self._origin is not None:
+            means[self.counts > 0] += self._origin
+        return means
+
+    def centre(self, p: np.ndarray) -> np.ndarray:
+        """m = sum_j p_j m_j for any priors p of shape (n_classes,); of shape (n_features,)."""
+        centre = self._centre(p)
+        return centre if self._origin is None or not p.any() else centre + self._origin
+
+    def priors(self, kind: Any = "empirical") -> np.ndarray:
+        """p_j, the weight of each class in a criterion, of shape (n_classes,).
+
+        See `moments.priors`; `kind` may also be a mapping of labels to numbers.
+        """
+        given = by_class(kind)
+        if given is not None:
+            kind = of_classes(given, self.classes[self.counts > 0].tolist())
+        return priors(kind, self.counts)
+
+    def deviations(
+        self, p: np.ndarray, classes: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield m_j - m for the classes with p_j > 0, a block of features at a time.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n_classes,)
+            Priors; m is sum_j p_j m_j.
+        classes : int, optional
+            Yield blocks as small as for so many classes.
+
+        Yields
+        ------
+        columns : slice
+            A range of features.
+        D : ndarray of shape (number of classes with p_j > 0, number of features)
+            The caller may write to it. No array of the size of the state is made.
+
+        See Also
+        --------
+        means : The class means, as one array.
+        """
+        prior = p[p > 0]
+        for columns, D in self._means(p, classes):
+            D -= weighted(prior, D)
+            yield columns, D
+
+    def rounding(self, p: np.ndarray) -> np.ndarray:
+        """The deviation that may be rounding of the means alone, of shape (n_features,)."""
+        bound = _ROUNDING * np.abs(self._centre(p))
+        if self._origin is not None:
+            bound += 4 * EPS * np.abs(self._origin)
+        return bound
+
+    def joint(
+        self, p: np.ndarray, classes: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield p_j m_j for the classes with p_j > 0, a block of features at a time.
+
+        For a state of presence this is the probability that a sample has the feature and belongs
+        to the class. As for `deviations`.
+        """
+        for columns, M in self._means(p, classes):
+            if self._origin is not None:
+                M += self._origin[columns]
+            M *= p[p > 0, None]
+            yield columns, M
+
+    def variances(self, p: np.ndarray) -> np.ndarray:
+        """diag C, the variance of each feature, of shape (n_features,), at least 0.
+
+        Class j is reweighted to p_j first, which requires ``second="class"`` unless p is the
+        empirical one. A variance below the rounding that a subtraction left is 0.
+        """
+        squares = self._mean_square(p)
+        with np.errstate(over="ignore", invalid="ignore"):  # checked next
+            variances = np.maximum(squares - self._centre(p) ** 2, 0.0)
+        if not np.isfinite(variances).all():
+            k = int((~np.isfinite(variances)).argmax())
+            raise too_large(f"standard deviations below {HUGE**0.5:.1e}", k)
+        noise = self._noise(p)
+        if noise is not None:
+            variances[variances <= noise] = 0.0
+        elif squares.max(initial=0.0) < TINY:  # a square of what is not 0
+            size = np.zeros(len(variances))
+            for columns, M in self._means(p):
+                size[columns] = np.abs(M).max(axis=0, initial=0.0)
+            check_not_tiny(size)
+        return variances
+
+    def varying(self, p: np.ndarray) -> np.ndarray:
+        """Which features vary by more than rounding, of shape (n_features,).
+
+        Their variance exceeds 1e-12 of the mean square about the origin; in a state of presence,
+        some but not all samples have the feature.
+        """
+        if self.presence:
+            share = self._centre(p)
+            return (share > _ROUNDING) & (share < 1 - _ROUNDING)
+        return self.variances(p) > _ROUNDING * self._mean_square(p)
+
+    def class_sums(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield S_j for the classes of positive weight, as `deviations` does m_j - m."""
+        sums, live = self._raw_sums(), self.counts > 0
+        for columns in blocks(self.n_features, max(1, BLOCK // max(1, live.sum()))):
+            yield columns, sums[columns][live]
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _with(self) -> Self:
+        """Return a state that shares all arrays with this one."""
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        new._tables, new._parts = dict(self._tables), dict(self._parts)
+        return new
+
+    def _each(self, of_table: Callable[[Table], Table], of_part: Callable[[Any], Any]) -> Self:
+        """Return a state of the same samples, with changed tables and parts."""
+        new = self._with()
+        new._tables = {name: of_table(table) for name, table in self._tables.items()}
+        new._parts = {name: tuple(map(of_part, each)) for name, each in self._parts.items()}
+        return new
+
+    def _of_each(self, name: str) -> tuple[Any, ...]:
+        """Return the part of this name for each fold; none where the state does not have it."""
+        return self._parts.get(name, ())
+
+    def _n_rows(self, name: str) -> int:
+        """Return the number of rows of a table."""
+        return self._weights.size if ROWS[self.second][name] == "k" else len(self._sizes)
+
+    def _rows(self, name: str, row: np.ndarray) -> np.ndarray:
+        """Return the rows of a table for classes of these numbers, in all folds."""
+        K, c = self._weights.shape
+        if ROWS[self.second][name] == "f":
+            return np.arange(K)
+        return np.add.outer(c * np.arange(K), row).ravel()
+
+    def _grow(self, classes: np.ndarray) -> np.ndarray:
+        """Add classes, and return the numbers of these; arrays are new ones then."""
+        merged = union(self._classes, classes)
+        if len(merged) > len(self._classes):
+            row, K = np.searchsorted(merged, self._classes), len(self._sizes)
+            weights, registered = np.zeros((K, len(merged))), np.zeros(len(merged), dtype=bool)
+            weights[:, row], registered[row] = self._weights, self._registered
+            self._classes, self._weights, self._registered = merged, weights, registered
+            for name, table in self._tables.items():
+                if ROWS[self.second][name] == "k":
+                    shape = K * len(merged), table.shape[1]
+                    self._tables[name] = table.spread(self._rows(name, row), shape)
+            if self.kept:
+                self._parts["kept"] = tuple(each.spread(row) for each in self._parts["kept"])
+        return np.searchsorted(merged, classes)
+
+    def renamed(self, names: np.ndarray) -> Self:
+        """Return the state with other labels, different ones, in the order of `classes`."""
+        new, order = self.copy(), np.argsort(names)
+        new._classes, new._registered = names[order], self._registered[order]
+        new._weights = self._weights[:, order]
+        for name, table in new._tables.items():
+            if ROWS[self.second][name] == "k":
+                rows = self._rows(name, order)
+                new._tables[name] = table.gathered(rows, np.arange(len(rows)), len(rows))
+        if self.kept:
+            place = np.argsort(order)
+            new._parts["kept"] = tuple(each.spread(place) for each in self._parts["kept"])
+        return new
+
+    def _of_all(self, name: str) -> Table:
+        """Return a table of all samples, not to be written to."""
+        return self._tables[name] if self.folds is None else self._of_folds(name, range(self.folds))
+
+    @property
+    def _sums(self) -> Table:
+        """The class sums of all samples, not to be written to."""
+        return self._of_all("sums")
+
+    def _raw_sums(self) -> Table:
+        """Return the class sums about 0."""
+        return _shifted({"sums": self._sums}, self.counts, self._origin)["sums"]
+
+    def _scatter(self) -> np.ndarray:
+        """The lower triangle of n C, in Fortran order."""
+        C, centre = self._cross().summed(), self._centre(self.priors())
+        return blas.dsyr(-self.n, centre, lower=1, a=C, overwrite_a=1) if C.size else C
+
+    def _cross(self) -> Any:
+        """The cross products of all samples; ValueError without them."""
+        if self.second != "cross":
+            raise ValueError(
+                f'ClassStats: expected second="cross" for a covariance, got {self.second!r}.'
+            )
+        each = self._parts["cross"]
+        return each[0] if len(each) == 1 else Cross.summed_up(each)
+
+    def _squares(self) -> tuple[Table, Table | None]:
+        """Return the sums of squares of all samples, and how far they may be off, if they may."""
+        if self.second is None:
+            raise _not_enough(None)
+        if self.second == "cross":
+            each = self._squares_of_folds()
+            every, K = np.arange(len(self._sizes)), np.zeros(len(self._sizes), np.intp)
+            each = {name: table.gathered(every, K, 1) for name, table in each.items()}
+            return each["squares_total"], each.get("noise")
+        noise = self._of_all("noise") if "noise" in self._tables else None
+        return self._of_all(_SQUARES[self.second]), noise
+
+    def _mean_square(self, p: np.ndarray) -> np.ndarray:
+        """Return the mean square about the origin under priors p, of shape (n_features,)."""
+        squares, weight = self._squares()[0], self._square_weights(p)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.maximum(squares.weighted(weight), 0.0)  # rounding may be less than 0
+
+    def _noise(self, p: np.ndarray) -> np.ndarray | None:
+        """Return how far `_mean_square` may be off by subtractions; None without any."""
+        noise = self._squares()[1]
+        return None if noise is None else noise.weighted(self._square_weights(p))
+
+    def _square_weights(self, p: np.ndarray) -> np.ndarray:
+        """Return the weight of each row of the squares in a mean under priors p."""
+        if self.second == "class":
+            return _ratio(p, self.counts)
+        if not np.allclose(p * self.n, self.counts, rtol=1e-12, atol=0):
+            raise _not_enough(self.second)
+        return np.array([1 / (self.n or 1.0)])
+
+    def _centre(self, p: np.ndarray) -> np.ndarray:
+        """`centre` about the origin."""
+        return self._sums.weighted(_ratio(p, self.counts))
+
+    def _means(
+        self, p: np.ndarray, classes: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield m_j about the origin, as `deviations` does m_j - m."""
+        live, sums = p > 0, self._sums
+        weight = self.counts[live, None]
+        for columns in blocks(self.n_features, max(1, BLOCK // max(1, classes or live.sum()))):
+            yield columns, sums[columns][live] / weight
+
+    def _mean_squares(self, p: np.ndarray) -> np.ndarray:
+        """The mean square about the origin; without second moments, that of the class means."""
+        if self.second is not None:
+            return self._mean_square(p)
+        squares = np.empty(self.n_features)
+        for columns, M in self._means(p):
+            squares[columns] = weighted(p[p > 0], M**2)
+        return squares
+
+    def _varied(self) -> np.ndarray | None:
+        """Which features vary by more than rounding of samples; None if no squares say so."""
+        if self.second is None or self.presence:
+            return None
+        p = self.priors()
+        return (self.variances(p) > _resolution(self._origin)) & self.varying(p)
+
+
+def _symmetric(lower: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix with this lower triangle, and zeros above it."""
+    return lower + np.tril(lower, -1).T
+
+
+def _read_only(a: np.ndarray) -> np.ndarray:
+    view = a.view()
+    view.flags.writeable = False
+    return view
+
+
+def _some(X: Any, rows: slice) -> Any:
+    """Return some rows; all without a copy."""
+    return X if (rows.start, rows.step) == (0, 1) else X[rows]
+
+
+def _words(name: str) -> str:
+    """Return what errors add to "sums" for the numbers of a table."""
+    return "" if name == "sums" else " of squares"
+
+
+def _shifted(tables: Tables, counts: np.ndarray, delta: Any) -> Tables:
+    """Return tables about an origin that is `delta` before theirs; with None the same.
+
+    Parameters
+    ----------
+    tables : dict of Table
+        The sums and sums of squares of x - o, to become those of x - o + delta.
+    counts : ndarray of shape (n_rows,)
+        The weight of each row of the class sums.
+    delta : ndarray of shape (n_features,) or (1,), or None
+        The change.
+    """
+    if delta is None or not counts.any():
+        return tables
+    S, change, found = tables["sums"].toarray(), counts[:, None] * delta, dict(tables)
+    for name, table in tables.items():
+        more = change if name == "sums" else delta * (2 * S + change)
+        if name != "noise":
+            more = more.reshape(table.shape[0], -1, S.shape[1]).sum(axis=1)
+            found[name] = Table(table.shape, table.toarray() + more, n_folds=table.n_folds)
+    return found
+
+
+def _middle(X: np.ndarray, Y: sparse.csr_array) -> np.ndarray:
+    """Return a point in the middle of the samples that have weight."""
+    each = Y.sum(axis=1)
+    counted = (each > 0) & (each >= each.max(initial=0.0) / 2)
+    return near(X if counted.all() else X[counted])
+
+
+def _is_far(mean: np.ndarray, squares: np.ndarray, origin: Origin) -> bool:
+    """Whether the mean is farther from the origin, in any feature, than samples are from it.
+
+    `mean` and `squares`, the mean square, are about the origin.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # no where squares are infinite
+        return bool((mean**2 > 4 * (squares - mean**2) + _resolution(origin)).any())
+
+
+def _resolution(origin: Origin) -> np.ndarray | float:
+    """The largest squared deviation that may be the rounding of dense samples themselves."""
+    return 0.0 if origin is None else (8 * EPS * origin) ** 2
+
+
+def _not_enough(second: str | None) -> ValueError:
+    """Return the error of variances that the second moments of a state do not determine."""
+    return ValueError(
+        f"ClassStats: expected sums of squares for variances with these priors, got "
+        f'second={second!r}. Use second="class" ("total" is enough for empirical priors).'
+    )
+
+
+def _ratio(a: Any, b: np.ndarray) -> np.ndarray:
+    """a / b, and 0 where b is 0."""
+    return np.divide(a, b, out=np.zeros(len(b)), where=b > 0)
+
+
+def checked_rows(X: Any, who: str = "ClassStats", finite: bool = True) -> Any:
+    """Return samples as float32 or float64, CSR if sparse; ValueError unless they are finite."""
+    X = samples_as_numpy(X, who)
+    # of a sum that scikit-learn looks at
+    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who):
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=0,
+            ensure_all_finite=finite and not all_finite(X),
+            estimator=who,
+        )
+    return with_one_index_type(X)

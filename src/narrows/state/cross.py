@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -24,9 +24,9 @@ from narrows.solve.sums import (
     widened,
     with_values,
 )
-from narrows.state.moment import NOISE, Batch, Shift, TotalSquares
-from narrows.state.table import Table
 
+EPS = float(np.finfo(np.float64).eps)
+NOISE = 4 * EPS  # of a sum of squares: its rounding
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
 _MANY = 1 << 21  # products that are worth several threads
@@ -63,11 +63,16 @@ def groups(rows: Sequence[Rows]) -> list[Rows]:
     return found
 
 
-def to_wait(X: Any, weight: np.ndarray, origin: np.ndarray | None) -> Rows:
-    """Return samples about the origin, whose squares are in range."""
-    if not sparse.issparse(X):
-        X = about(X, origin)
-    check_range(X, float(weight.max()))
+def rows_of(X: Any, weight: np.ndarray, presence: bool) -> Rows:
+    """Return the samples of positive weight, or their presence; dense ones are as they were."""
+    if not weight.all():
+        X, weight = X[weight > 0], weight[weight > 0]
+    if sparse.issparse(X):
+        X = canonical(X)
+        values = (X.data != 0) if presence else X.data
+        X = with_values(X, values.astype(np.float64))
+    elif presence:
+        X = (X != 0).astype(np.float64)
     return Rows(X, weight)
 
 
@@ -128,8 +133,10 @@ def _first_filled(X: sparse.csr_array) -> int:
     return int((thin**2 / 2 + _BESIDE * thin * filled + _BLAS * filled**2).argmin())
 
 
-def about(X: np.ndarray, origin: np.ndarray | None) -> np.ndarray:
-    """Return a copy of samples about the origin, in double precision."""
+def about(X: Any, origin: np.ndarray | None) -> Any:
+    """Return a copy of samples about the origin, in double precision; sparse ones are about 0."""
+    if sparse.issparse(X):
+        return X
     return X.astype(np.float64) if origin is None else X - origin
 
 
@@ -140,35 +147,11 @@ def step(X: Any) -> int:
     return max(FEW, _BLOCK // max(1, X.shape[1]))
 
 
-def check_range(X: Any, heaviest: float) -> None:
-    """Raise RangeError where squares of samples overflow or underflow."""
-    values = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        size = sum_of_squares(values)
-        if TINY < size < HUGE and size * max(heaviest, 1.0) < HUGE:
-            return
-        largest = abs(X).max(axis=0)
-        largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
-        check_squares(largest**2 * max(heaviest, 1.0) * X.shape[0])
-    if size < TINY:
-        check_not_tiny(largest)
-
-
-def check_products(G: np.ndarray) -> None:
-    """Raise RangeError where a sum of products is infinite."""
-    check_squares(G.diagonal())
-
-
 def check_squares(squares: np.ndarray) -> None:
     """Raise RangeError where a sum of squares is infinite, which others are bounded by."""
     if not np.isfinite(squares).all():
         k = int((~np.isfinite(squares)).argmax())
         raise too_large(f"sums of squares below {HUGE:.1e}", k)
-
-
-def one_row(values: np.ndarray) -> Table:
-    """Return numbers as a table of one row."""
-    return Table((1, len(values)), values[None, :])
 
 
 # -- storage ------------------------------------------------------------------------------------
@@ -235,7 +218,7 @@ def are_complete(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> 
 
 
 MOST = 8192  # features: 512 MB
-_IN_FOLD = 2 * FEW  # samples that wait in a fold, to which each batch adds a few
+IN_FOLD = 2 * FEW  # samples that wait in a fold, to which each batch adds a few
 COORDINATES = 16_384  # of samples behind a map: 2 GB
 _SINGLE = 2.0**-16  # of the mean of the sums of squares: the rounding of 0.2 in single precision
 
@@ -260,11 +243,6 @@ class Cross:
         The limit of the number of features.
     """
 
-    names: ClassVar[tuple[str, ...]] = ("cross", "cross_rounding")
-    of: ClassVar[str] = " of squares"
-    by_class: ClassVar[bool] = False
-    separable: ClassVar[bool] = False
-
     def __init__(
         self,
         n_features: int,
@@ -280,14 +258,8 @@ class Cross:
                 n_features,
             )
         self.n_features, self.most = n_features, most
-        self._made_here = False  # the products, in an update
         self._held = products, rows  # replaced together, since a read may be interrupted
         self.rounding = rounding
-
-    @classmethod
-    def empty(cls, n_features: int) -> Self:
-        """Return the moment of no samples."""
-        return cls(n_features)
 
     @property
     def nbytes(self) -> int:
@@ -298,35 +270,48 @@ class Cross:
 
     # -- changing it in place -----------------------------------------------------------------
 
-    def update(self, batch: Batch) -> None:
-        """Add samples; `batch.undo` notes what changes."""
-        if batch.undo is not None:
-            batch.undo.attributes(self)
-        X, weight = batch.some(batch.X), batch.weight
-        if not weight.all():
-            X, weight = X[weight > 0], weight[weight > 0]
-        origin = None if sparse.issparse(X) or batch.presence else batch.origin
-        if sparse.issparse(X):
-            X = canonical(X)
-            values = (X.data != 0) if batch.presence else X.data
-            X = with_values(X, values.astype(np.float64))
-        elif batch.presence:
-            X = (X != 0).astype(np.float64)
-        n = len(weight)
-        if not n:
-            return
-        room = self._room if batch.step == 1 else max(self._room, _IN_FOLD)
-        if n + self._waiting <= room:
-            self._held = self._held[0], (*self._held[1], to_wait(X, weight, origin))
-            return
-        products = self.summed(batch.in_place and self._made_here)
-        for part in blocks(n, step(X)):
-            add(products, X[part] if sparse.issparse(X) else about(X[part], origin), weight[part])
-        check_products(products)
-        self._held, self._made_here = (products, ()), True
+    def check(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
+        """Raise RangeError where squares of samples overflow or underflow; see `update`."""
+        X, weight = rows
+        heaviest, size, largest = max(1.0, weight.max(initial=0.0)), 0.0, np.zeros(self.n_features)
+        sums = np.zeros(self.n_features) if self._waits(rows, room) else self.diagonal()
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in blocks(len(weight), step(X)):
+                Z = about(X[part], origin)
+                more = sum_of_squares(Z.data if sparse.issparse(Z) else Z)
+                size += more
+                if not TINY < more < HUGE:
+                    Z = abs(Z).max(axis=0)
+                    Z = Z.toarray().ravel() if sparse.issparse(Z) else Z
+                    np.maximum(largest, Z, out=largest)
+            if not size * heaviest + sums.max(initial=0.0) < HUGE:
+                for part in blocks(len(weight), step(X)):
+                    sums += Rows(about(X[part], origin), weight[part]).squares
+                check_squares(np.maximum(sums, largest**2 * heaviest))
+        if size < TINY:
+            check_not_tiny(largest)
 
-    def add(self, row: np.ndarray, other: Self, sign: float) -> None:
-        """Add `sign` times a moment about the same origin; a subtraction adds to `rounding`."""
+    def update(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
+        """Add samples that `check` accepted, in place; at least `room` may wait."""
+        X, weight = rows
+        products, waiting = self._held
+        if self._waits(rows, room):
+            if len(weight):
+                self._held = products, (*waiting, Rows(about(X, origin), weight))
+            return
+        products = self.summed(in_place=True)
+        for part in blocks(len(weight), step(X)):
+            add(products, about(X[part], origin), weight[part])
+        self._held = products, ()
+
+    def _waits(self, rows: Rows, room: int) -> bool:
+        return len(rows.weight) + self._waiting <= max(self._room, room)
+
+    def add(self, other: Self, sign: float = 1.0) -> None:
+        """Add `sign` times sums about the same origin, in place; a subtraction adds to `rounding`.
+
+        RangeError where numbers become infinite: these are not usable then.
+        """
         products, rows = other._held
         if sign < 0:
             self._add_rounding(NOISE * self.diagonal())
@@ -335,33 +320,34 @@ class Cross:
         elif products is None and not rows:
             return
         else:
-            mine, theirs = self.summed(), other.products()
+            mine, theirs = self.summed(in_place=True), other.products()
             with np.errstate(over="ignore", invalid="ignore"):  # checked next
                 (np.add if sign > 0 else np.subtract)(mine, theirs, out=mine)
-            check_products(mine)
+            check_squares(mine.diagonal())
             self._held = mine, ()
         if other.rounding is not None:
             self._add_rounding(other.rounding)
 
-    def clear(self, row: np.ndarray, empty: bool) -> None:
-        """Remove the rounding that is left where the state is empty."""
-        if empty:
-            self._held, self.rounding = (None, ()), None
+    def clear(self) -> None:
+        """Remove the rounding that is left of samples that are all gone."""
+        self._held, self.rounding = (None, ()), None
 
     def _add_rounding(self, more: np.ndarray) -> None:
         self.rounding = more if self.rounding is None else self.rounding + more
 
     # -- others made of it --------------------------------------------------------------------
 
-    def shifted(self, shift: Shift) -> Self:
-        """Return sums of products of x - o + delta from those of x - o."""
-        delta, (products, rows) = np.broadcast_to(shift.delta, (self.n_features,)), self._held
+    def shifted(self, delta: np.ndarray, n: float, sums: np.ndarray) -> Self:
+        """Return sums of products of x - o + delta from those of x - o.
+
+        The samples have the weight `n` and the sums `sums`, of x - o.
+        """
+        delta, (products, rows) = np.broadcast_to(delta, (self.n_features,)), self._held
         if any(sparse.issparse(r.X) for r in rows):
             products, rows = self.products(), ()
         moved = tuple(Rows(r.X + delta, r.weight) for r in rows)
         if products is not None and products.size:
-            n = shift.first.sum(axis=0)  # n delta
-            total = shift.sums.weighted(np.ones(shift.sums.shape[0])) + n / 2
+            total = sums + n * delta / 2
             for r in rows:  # what waits is not in the products
                 total -= r.weight @ r.X + r.weight.sum() * delta / 2
             products = blas.dsyr2(1.0, total, delta, lower=1, a=products)  # a copy
@@ -370,15 +356,11 @@ class Cross:
     def scaled(self, weight: float) -> Self:
         """Return the moment times a number."""
         products, rows = self._held
-        if products is not None and weight != 1:
+        if products is not None:
             products = products * weight
         new = self._like(products, tuple(Rows(r.X, r.weight * weight) for r in rows))
         new.rounding = None if self.rounding is None else self.rounding * weight
         return new
-
-    def spread(self, row: np.ndarray, n_classes: int) -> Self:
-        """Return the moment with more classes, which is the same."""
-        return self._like(*self._held)
 
     def widened(self, n_features: int) -> Self:
         """Return the moment with more features, which are 0."""
@@ -397,22 +379,24 @@ class Cross:
         """Return the moment of some neighbouring features."""
         products, rows = self._held
         if products is not None:
-            products = np.asfortranarray(products[columns, columns])
+            products = products[columns, columns].copy(order="F")
         kept = tuple(Rows(r.X[:, columns], r.weight) for r in rows)
         start, stop, _ = columns.indices(self.n_features)
         rounding = None if self.rounding is None else self.rounding[columns]
         return type(self)(stop - start, products, kept, rounding, self.most)
 
-    @classmethod
-    def beside(cls, parts: Sequence[Self], in_memory: bool) -> Self:
-        """Return the only part; products of features in different parts are in none of them."""
-        (part,) = parts
-        return part._like(*part._held)
-
     def _like(self, products: np.ndarray | None, rows: tuple[Rows, ...]) -> Self:
         return type(self)(self.n_features, products, rows, self.rounding, self.most)
 
     # -- reading ------------------------------------------------------------------------------
+
+    @classmethod
+    def summed_up(cls, parts: Sequence[Self]) -> Self:
+        """Return the sum of at least one, which shares nothing with them."""
+        new = parts[0].scaled(1.0)
+        for other in parts[1:]:
+            new.add(other)
+        return new
 
     def products(self) -> np.ndarray:
         """Return the lower triangle of G; not to be written to.
@@ -443,23 +427,6 @@ class Cross:
         noise = NOISE * self.diagonal()
         return noise if self.rounding is None else noise + self.rounding
 
-    def total(self) -> TotalSquares:
-        """Return what ``second="total"`` holds."""
-        noise = None if self.rounding is None else one_row(self.rounding)
-        return TotalSquares(one_row(self.diagonal()), noise)
-
-    def squares(self) -> np.ndarray:
-        """Return the sums of squares, of shape (n_features,)."""
-        return self.diagonal()
-
-    def mean(self, p: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return the mean square about the origin under priors p, of shape (n_features,)."""
-        return self.total().mean(p, counts)
-
-    def mean_noise(self, p: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
-        """Return how far `mean` may be off by earlier subtractions; None without any."""
-        return self.total().mean_noise(p, counts)
-
     def check_finite(self) -> None:
         """Raise RangeError where a number is infinite."""
         check_squares(self.diagonal())
@@ -478,13 +445,8 @@ class Cross:
         return arrays | rows_to_arrays(self._held[1])
 
     @classmethod
-    def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
-        """Return the schema of its arrays, and rules."""
-        return _SCHEMA, _RULES
-
-    @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the moment of `to_arrays`, which fits `schema`."""
+        """Return the moment of `to_arrays`, which fits `CROSS_SCHEMA`."""
         d, rounding = int(arrays["cross_width"]), arrays.get("cross_rounding")
         G, start = None, 0
         if "cross" in arrays:
@@ -536,14 +498,14 @@ def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool
     return int(arrays["cross_width"]) == sizes["d"]
 
 
-_SCHEMA = {
+CROSS_SCHEMA = {
     "cross_width": Field("i8", (), between(0, COORDINATES)),
     "cross_single": Field("f8", (), NOT_NEGATIVE, optional=True),  # of 0.2: the trace of products
     "cross": Field("f8", ("t",), FINITE, optional=True),
     "cross_rounding": Field("f8", ("d",), NOT_NEGATIVE, optional=True),
     **ROWS,
 }
-_RULES = (
+CROSS_RULES = (
     Check("as many features as there are sums of", _as_wide),
     Check("cross products of all pairs of features", _all_pairs),
     Check("samples with their weights", are_complete),

@@ -6,14 +6,13 @@ Those with the smallest hashes are kept. So which ones does not depend on batche
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
 from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
 from narrows.solve.sums import BLOCK, blocks, canonical, stacked, widened
-from narrows.state.moment import Batch, Shift
 
 EVERY = MOST  # samples to keep: all
 _LAST = np.uint64(2**64 - 1)
@@ -32,6 +31,13 @@ _SPARSE = {
     "kept_indices": Field("i8", ("h",), between(0, 2**31 - 1)),
     "kept_data": Field("f8", ("h",), FINITE),
 }
+
+
+class ToKeep(NamedTuple):
+    """What is kept of each sample, if not the sample itself, and the hashes to keep by."""
+
+    X: Any
+    keys: np.ndarray
 
 
 class Samples(NamedTuple):
@@ -58,9 +64,6 @@ class Kept:
         The number of samples to keep.
     """
 
-    names: ClassVar[tuple[str, ...]] = ("kept",)
-    separable: ClassVar[bool] = False
-
     def __init__(self, n_features: int, most: int):
         self.most, self.bound = most, _LAST
         none = np.empty(0, np.int64)
@@ -81,20 +84,15 @@ class Kept:
         """The bytes of the arrays."""
         return sum(array.nbytes for array in self.to_arrays().values())
 
-    def update(self, batch: Batch) -> None:
-        """Add samples; `batch.undo` notes what changes."""
-        if batch.undo is not None:
-            batch.undo.attributes(self)
-        X, Y = batch.samples
+    def update(
+        self, X: Any, keys: np.ndarray, Y: sparse.csr_array, when: np.ndarray, presence: bool
+    ) -> None:
+        """Add samples with these hashes and numbers in the stream; Y is of all classes."""
         Y = sparse.coo_array(Y)
         row, column = Y.coords
         counted = Y.data > 0
         row, column, weight = row[counted], column[counted], Y.data[counted]
-        if batch.to_keep is None:
-            keys = hashes(X)[row]
-        else:
-            X, keys = map(batch.some, batch.to_keep)
-            keys = keys[row]
+        keys = keys[row]
         some = np.flatnonzero(keys <= self.bound)
         if not len(some):
             return
@@ -103,12 +101,11 @@ class Kept:
             distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
             some = np.flatnonzero(keys <= distinct[: self.most][-1])
         X = X[row[some]].astype(np.float64)
-        if batch.presence:
+        if presence:
             X = (X != 0).astype(np.float64)
-        when = batch.first + batch.start + batch.step * row[some].astype(np.int64)
-        self._take(Samples(X, batch.row[column[some]], weight[some], keys[some], when))
+        self._take(Samples(X, column[some], weight[some], keys[some], when[row[some]]))
 
-    def add(self, row: np.ndarray, other: Self, sign: float) -> None:
+    def add(self, row: np.ndarray, other: Self, sign: float = 1.0) -> None:
         """Add `sign` times the weights of others; its class j has the number row[j]."""
         self.bound = min(self.bound, other.bound)
         X, code, weight, keys, when = other.samples
@@ -143,15 +140,19 @@ class Kept:
             kept &= keys <= self.bound
         self._held = (Samples(X[order[kept]], code[kept], weight[kept], keys[kept], first[kept]),)
 
-    def clear(self, row: np.ndarray, empty: bool) -> None:
+    def clear(self, row: np.ndarray) -> None:
         """Remove the samples of classes that are gone."""
         left = ~np.isin(self.samples.code, row)
         if not left.all():
             self._held = (Samples(*(each[left] for each in self.samples)),)
 
-    def shifted(self, shift: Shift) -> Self:
-        """Return the same samples: they are not about an origin."""
-        return self._like(self.samples)
+    @classmethod
+    def summed_up(cls, parts: Sequence[Self]) -> Self:
+        """Return the sum of at least one, which shares nothing with them."""
+        new = parts[0].scaled(1.0)
+        for other in parts[1:]:
+            new.add(np.arange(1 + other.samples.code.max(initial=-1)), other)
+        return new
 
     def scaled(self, weight: float) -> Self:
         """Return the samples with weights times a number."""
@@ -166,7 +167,7 @@ class Kept:
         """Return the samples with other numbers in their stream: that of sample i is when[i]."""
         return self._like(self.samples._replace(when=when[self.samples.when]))
 
-    def spread(self, row: np.ndarray, n_classes: int) -> Self:
+    def spread(self, row: np.ndarray) -> Self:
         """Return the samples with other numbers of their classes."""
         return self._like(self.samples._replace(code=row[self.samples.code]))
 
@@ -178,19 +179,10 @@ class Kept:
         """Return some neighbouring features of the samples."""
         return self._like(self.samples._replace(X=self.samples.X[:, columns]))
 
-    @classmethod
-    def beside(cls, parts: Sequence[Self], in_memory: bool) -> Self:
-        """Return the only part."""
-        (part,) = parts
-        return part._like(part.samples)
-
     def _like(self, samples: Samples) -> Self:
         new = type(self)(samples.X.shape[1], self.most)
         new.bound, new._held = self.bound, (samples,)
         return new
-
-    def check_finite(self) -> None:
-        """Do nothing: samples are finite."""
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return it as named arrays."""

@@ -55,8 +55,7 @@ class Mapped:
         classes = stats.classes
         Y = sparse.csr_array((weight, code, np.arange(len(code) + 1)), (len(code), len(classes)))
         new._learn(X, classes, Y)
-        new.stats.renumber(when)
-        new.stats.n_samples = stats.n_samples
+        new.stats.renumber(when, stats.n_samples)
         new.register(classes[stats.known])
         return new
 
@@ -80,11 +79,12 @@ class Mapped:
 
     def _learn(self, X: Any, classes: np.ndarray, Y: Any) -> Self:
         """Add checked samples, of what `indicator` makes of their labels, in place."""
-        weight, n, new = float(Y.sum()), X.shape[0], self.stats.copy()
-        for part in blocks(n, self.map.n_samples_at_once(X)):
+        weight, parts = float(Y.sum()), list(blocks(X.shape[0], self.map.n_samples_at_once(X)))
+        new = self.stats if len(parts) == 1 else self.stats.copy()  # all of them or none
+        for part in parts:
             Z, kept = self.map.mapped(X[part], weight, bool(new.kept))
             with self._features_in_errors():
-                new.add_samples(Z, classes, Y[part], kept, in_place=True)
+                new.add_samples(Z, classes, Y[part], kept)
         self.stats = new
         return self
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from narrows.solve.scatter import Scatter
-from narrows.state.moment import ToKeep
+from narrows.state.kept import ToKeep
 
 
 class Map(ABC):

@@ -13,9 +13,8 @@ from narrows.solve.scatter import Scatter
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Field, between, checked
 from narrows.solve.sums import blocks, check_sparse
 from narrows.state.cross import about
-from narrows.state.kept import hashes
+from narrows.state.kept import ToKeep, hashes
 from narrows.state.maps import Map
-from narrows.state.moment import ToKeep
 
 KERNELS = ("rbf", "relu")
 MOST_HIDDEN = 8_000

@@ -13,8 +13,14 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.schema import FINITE, Check, Field, between
-from narrows.solve.sums import BLOCK, Places, add_sparse, blocks, check_room, is_absorbed, weighted
-from narrows.solve.undo import Undo
+from narrows.solve.sums import (
+    BLOCK,
+    add_sparse,
+    blocks,
+    check_room,
+    is_absorbed,
+    weighted,
+)
 
 SMALL = 1 << 22  # numbers (32 MB): an array of at most this size stays one, for speed
 _PENDING = 1 << 20  # entries that wait, at least, before they are sorted in
@@ -34,18 +40,18 @@ if hasattr(os, "register_at_fork"):
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
 
-def is_array(shape: tuple[int, int], nonzeros: Any) -> bool:
+def is_array(shape: tuple[int, int], nonzeros: Any, n_folds: int = 1) -> bool:
     """Whether a table is stored as an array: a small one, or one no larger than its non-zeros."""
     numbers = shape[0] * shape[1]
-    return numbers <= SMALL or int(nonzeros) * _ENTRY > numbers * 8
+    return numbers <= SMALL * n_folds or int(nonzeros) * _ENTRY > numbers * 8
 
 
 class Table:
     """A matrix of shape (n_rows, n_features) that is added to.
 
-    It is an array where that has at most `SMALL` numbers, or is no larger than the non-zeros with
-    their places. Otherwise it is the non-zeros, sorted by feature, and the entries that were added
-    since they were last sorted.
+    It is an array where that has at most `SMALL` numbers for each fold, or is no larger than the
+    non-zeros with their places. Otherwise it is the non-zeros, sorted by feature, and the entries
+    that were added since they were last sorted.
 
     Parameters
     ----------
@@ -55,6 +61,8 @@ class Table:
         All numbers, to be stored as an array.
     nonzeros : csc_array of shape (n_rows, n_features), optional
         The non-zeros. Zeros if neither is given.
+    n_folds : int, default=1
+        The number of folds that the rows are of.
 
     Attributes
     ----------
@@ -62,42 +70,36 @@ class Table:
         All numbers, if they are stored as an array.
     """
 
-    def __init__(self, shape: Any, array: np.ndarray | None = None, nonzeros: Any = None):
+    def __init__(
+        self, shape: Any, array: np.ndarray | None = None, nonzeros: Any = None, n_folds: int = 1
+    ):
         self.shape: tuple[int, int] = shape
+        self.n_folds = n_folds
         if array is None and nonzeros is None:
             if shape[1] > SMALL:  # a few numbers per feature are needed in any case:
                 np.empty(4 * shape[1])  # raise MemoryError now, before the process is killed
-            small = is_array(shape, 0)
+            small = is_array(shape, 0, n_folds)
             array, nonzeros = (np.zeros(shape), None) if small else (None, sparse.csc_array(shape))
         self.array, self._sorted = array, nonzeros
         self._pending: list[Entries] = []
 
     # -- adding -----------------------------------------------------------------------------
 
-    def add(
-        self,
-        row: np.ndarray,
-        other: Table,
-        sign: float = 1.0,
-        of: str | None = None,
-        undo: Undo | None = None,
-    ) -> None:
-        """Add `sign` times another table in place, its rows to those numbered `row`, ascending.
-
-        With `of`, which names the numbers, RangeError where some would become infinite.
-        """
-        if of is not None and not is_absorbed(*other._values()):
+    def check_room(self, row: np.ndarray, other: Table, sign: float = 1.0, of: str = "") -> None:
+        """Raise RangeError where numbers, named `of`, would become infinite by `add`."""
+        if not is_absorbed(*other._values()):
             for part in blocks(other.shape[1], max(1, BLOCK // max(1, len(row)))):
                 check_room(sign * other[part], self[part][row], of, part.start)
+
+    def add(self, row: np.ndarray, other: Table, sign: float = 1.0) -> None:
+        """Add `sign` times another table in place, its rows to those numbered `row`, ascending."""
         array, nonzeros, pending = other._parts()
         all_rows = len(row) == self.shape[0]
         alike = all_rows and self.shape == other.shape
         if array is not None:
-            if self.array is None and is_array(self.shape, np.count_nonzero(array)):
+            if self.array is None and self._is_array(np.count_nonzero(array)):
                 self.become_array()
             if self.array is not None:
-                if undo is not None:
-                    undo.array(self.array, row)
                 places: Any = slice(None) if all_rows else row  # adding to a slice makes no copy
                 self.array[places, : other.shape[1]] += array if sign == 1 else sign * array
                 return
@@ -109,12 +111,10 @@ class Table:
         for rows, columns, values in pending:
             self._add_entries((row[rows], columns, sign * values))
 
-    def add_samples(
-        self, X: sparse.csr_array, Y: sparse.csr_array, row: np.ndarray, undo: Undo | None
-    ) -> None:
-        """Add Y'X in place: to row[j] what Y has in column j."""
+    def add_samples(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        """Add Y'X in place."""
         if self.array is not None:
-            add_sparse(X, Y, Places([self.array], row[Y.indices]), undo=undo)
+            add_sparse(X, Y, self.array)
             return
         if X.nnz > self.shape[1]:  # sum first: the same places occur again and again
             sums = Y.T.tocsr() @ X
@@ -124,7 +124,7 @@ class Table:
         if not (times == 1).all():
             X = X[np.repeat(np.arange(len(times)), times)]
         lengths = np.diff(X.indptr)
-        rows = np.repeat(row[Y.indices].astype(np.int32), lengths)
+        rows = np.repeat(Y.indices.astype(np.int32, copy=False), lengths)
         used = slice(X.indptr[0], X.indptr[-1])  # X may be a part of a larger CSR array
         self._add_entries((rows, X.indices[used], X.data[used] * np.repeat(Y.data, lengths)))
 
@@ -134,7 +134,7 @@ class Table:
             np.add.at(self.array, (rows, columns), values)
             return
         entries = rows.astype(np.int32, copy=False), columns, values
-        self._pending = [*self._pending, entries]  # a new list: an `Undo` may hold the old one
+        self._pending = [*self._pending, entries]  # a new list: a reader may hold the old one
         waiting = sum(len(values) for _, _, values in self._pending)
         if waiting > max(self._sorted.nnz, _PENDING):
             self._settle()
@@ -154,8 +154,11 @@ class Table:
                 rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
                 self._sorted = sparse.coo_array((values, (rows, columns)), shape=self.shape).tocsc()
                 self._pending = []
-            if is_array(self.shape, self._sorted.nnz):
+            if self._is_array(self._sorted.nnz):
                 self.array, self._sorted = self._sorted.toarray(), None
+
+    def _is_array(self, nonzeros: Any) -> bool:
+        return is_array(self.shape, nonzeros, self.n_folds)
 
     def become_array(self) -> None:
         """Store all numbers as an array from now on."""
@@ -169,33 +172,36 @@ class Table:
         """Return a copy times a number."""
         array, nonzeros, pending = self._parts()
         if array is not None:
-            return Table(self.shape, array * weight)
-        new = Table(self.shape, nonzeros=nonzeros * weight)
+            return Table(self.shape, array * weight, n_folds=self.n_folds)
+        new = Table(self.shape, nonzeros=nonzeros * weight, n_folds=self.n_folds)
         new._pending = [(rows, columns, values * weight) for rows, columns, values in pending]
         return new
 
     def spread(self, rows: np.ndarray, shape: tuple[int, int]) -> Table:
         """Return a table of this shape that has these rows at the places `rows`, else zeros."""
-        new, order = Table(shape), np.argsort(rows)
-        new.add(rows[order], self.ordered(order) if (np.diff(rows) < 0).any() else self)
+        new = Table(shape, n_folds=self.n_folds)
+        new.add(rows, self)
         return new
 
-    def ordered(self, rows: np.ndarray) -> Table:
-        """Return a copy of these rows, in this order."""
+    def gathered(self, rows: np.ndarray, places: np.ndarray, n_rows: int) -> Table:
+        """Return a table of so many rows, with the sum of `rows` at their `places`, else zeros."""
         self._settle()
+        one = (np.ones(len(rows)), (places, rows))
+        G = sparse.csr_array(one, shape=(n_rows, self.shape[0]))
         if self.array is not None:
-            return Table((len(rows), self.shape[1]), self.array[rows])
-        nonzeros = self._sorted[rows]
-        return Table(nonzeros.shape, nonzeros=nonzeros)
+            return Table((n_rows, self.shape[1]), G @ self.array)
+        new = Table((n_rows, self.shape[1]), nonzeros=sparse.csc_array(G @ self._sorted))
+        new._settle()
+        return new
 
     def cut(self, columns: slice) -> Table:
         """Return a copy of some neighbouring features."""
         self._settle()
         if self.array is not None:
             part = self.array[:, columns]
-            return Table(part.shape, part.copy())
+            return Table(part.shape, part.copy(), n_folds=self.n_folds)
         nonzeros = self._sorted[:, columns]
-        new = Table(nonzeros.shape, nonzeros=nonzeros)
+        new = Table(nonzeros.shape, nonzeros=nonzeros, n_folds=self.n_folds)
         new._settle()
         return new
 
@@ -261,6 +267,11 @@ class Table:
 
     # -- storage ----------------------------------------------------------------------------
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the numbers, and of their places."""
+        return sum(array.nbytes for array in self.to_arrays("").values())
+
     def to_arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return it as arrays whose names begin with `name`, to the bit."""
         array, nonzeros, pending = self._parts()
@@ -324,15 +335,17 @@ class Table:
     @classmethod
     def beside(cls, parts: Sequence[Table], in_memory: bool = True) -> Table:
         """Return tables side by side as one; its numbers may be in temporary files."""
+        n_folds = parts[0].n_folds
         shape = parts[0].shape[0], sum(table.shape[1] for table in parts)
         for table in parts:
             table._settle()
         n = sum(t._sorted.nnz if t.array is None else np.count_nonzero(t.array) for t in parts)
-        if is_array(shape, n):
+        if is_array(shape, n, n_folds):
             if in_memory:
-                return cls(shape, np.hstack([table.toarray() for table in parts]))
+                array = np.hstack([table.toarray() for table in parts])
+                return cls(shape, array, n_folds=n_folds)
             by_feature = on_disk([table.toarray().T for table in parts])
-            return cls(shape, by_feature.reshape(shape[::-1]).T)
+            return cls(shape, by_feature.reshape(shape[::-1]).T, n_folds=n_folds)
         nonzeros = [sparse.csc_array(t._sorted if t.array is None else t.array) for t in parts]
         index = np.int32 if max(n, *shape) <= np.iinfo(np.int32).max else np.int64
         joined = np.concatenate if in_memory else on_disk
@@ -340,7 +353,8 @@ class Table:
         indices = joined([part.indices.astype(index, copy=False) for part in nonzeros])
         lengths = [np.diff(part.indptr) for part in nonzeros]
         indptr = np.concatenate([[0], *lengths]).cumsum().astype(index)
-        return cls(shape, nonzeros=sparse.csc_array((data, indices, indptr), shape=shape))
+        joined_nonzeros = sparse.csc_array((data, indices, indptr), shape=shape)
+        return cls(shape, nonzeros=joined_nonzeros, n_folds=n_folds)
 
 
 def on_disk(parts: Sequence[np.ndarray]) -> np.ndarray:

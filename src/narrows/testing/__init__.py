@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 from unittest import SkipTest
 
-from narrows.testing.running import LAWS, check_fit, prepare, reasons_for, subject_of
+from narrows.testing.all_laws import LAWS
+from narrows.testing.running import check_fit, prepare, reasons_for, subject_of
 
 __all__ = ["Outcome", "check_method", "checks", "laws"]
 

@@ -12,11 +12,8 @@ from unittest import SkipTest
 import numpy as np
 
 from narrows.methods.parameters import is_integer
-from narrows.testing.samples import LAWS as SAMPLES
-from narrows.testing.streams import LAWS as STREAMS
-from narrows.testing.subject import Law, Subject, quietly
-
-LAWS: dict[str, Law] = STREAMS | SAMPLES
+from narrows.testing.all_laws import LAWS
+from narrows.testing.subject import Subject, quietly
 
 
 def subject_of(who: str, estimator: Any, rtol: float = 1e-9) -> Subject:
