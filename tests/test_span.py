@@ -369,8 +369,8 @@ def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
-def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypatch):
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError, ValueError])
+def test_an_error_half_way_changes_nothing_and_an_interrupt_ends_all_use(form, raised, monkeypatch):
     X, y = labelled(n=5000, d=9, c=4)
     learner = IMMC(3).partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
     before = {k: a.copy() for k, a in learner._fitted.state.to_arrays().items()}
@@ -388,11 +388,15 @@ def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypat
         learner.partial_fit(form(X), y)
     assert len(calls) == 4
     assert vars(learner) == held
+    monkeypatch.setattr(iterations_steps, "criterion_steps", whole)
+    if raised is not ValueError:
+        with pytest.raises(ValueError, match="IMMC: expected a complete state, got one whose last"):
+            learner.partial_fit(form(X), y)
+        return
     after = learner._fitted.state.to_arrays()
     assert set(after) == set(before)
     for key, array in after.items():
         np.testing.assert_array_equal(array, before[key], err_msg=key)
-    monkeypatch.setattr(iterations_steps, "criterion_steps", whole)
     np.testing.assert_array_equal(
         vectors(learner.partial_fit(form(X), y)),
         vectors(
