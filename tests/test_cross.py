@@ -171,6 +171,28 @@ def doubled(X, more, y):
     return np.vstack([X, X + more]), np.concatenate([y, y])
 
 
+@pytest.mark.parametrize("n", [5, 300, 700])
+def test_a_model_as_0_2_wrote_it_goes_on(n, tmp_path, monkeypatch):
+    """With an array that says how much was added in single precision, and such samples."""
+    X, y = labelled(n=n)
+    X = X.astype(np.float32)
+    models, written = [LDA().partial_fit(X, y) for _ in range(2)], Cross.to_arrays
+
+    def as_0_2(self):
+        arrays = {**written(self), "cross_single": np.array(1.0)}
+        if "cross_rows" in arrays and self._held[0] is None:
+            arrays["cross_short_rows"] = arrays.pop("cross_rows").astype(np.float32)
+            arrays["cross_short_weight"] = arrays.pop("cross_weight")
+        return arrays
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cross, "to_arrays", as_0_2)
+        save(models[0], tmp_path / "m.narrows")
+    models[0] = load(tmp_path / "m.narrows")
+    first, second = (model.partial_fit(X, y).transform(X) for model in models)
+    np.testing.assert_allclose(first, second, atol=1e-4)
+
+
 @forms
 @pytest.mark.parametrize("n", [5, 300, 700])
 def test_a_state_of_arrays_is_the_same_state(form, n):

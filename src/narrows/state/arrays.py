@@ -19,6 +19,7 @@ from narrows.solve.schema import (
     Field,
     SchemaError,
     between,
+    check_known,
     checked,
 )
 from narrows.solve.sums import HUGE
@@ -305,7 +306,9 @@ class StateArrays(ChangesInPlace):
         if "kept" in arrays:
             more, checks = Kept.schema(arrays)
             fields, rules = fields | more, rules + checks
-        checked(arrays, fields | _ORIGIN, rules)
+        fields |= _ORIGIN
+        check_known("state", arrays, fields)
+        checked(arrays, fields, rules)
         new = cls(0, second=second, presence=bool(arrays["presence"]))
         new._sizes = np.array([arrays["n_samples"]])
         new._classes, new._weights = np.array(arrays["classes"]), np.array([arrays["counts"]])
@@ -325,9 +328,11 @@ class StateArrays(ChangesInPlace):
     def _from_folds(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None) -> Self:
         checked(arrays, _FOLDS)
         shared = {name: arrays[name] for name in arrays.keys() & _OF_ALL}
+        starts = tuple(f"fold{k}_" for k in range(int(arrays["folds"])))
+        given = (name for name in arrays if not name.startswith(starts))
+        check_known("state", given, _OF_ALL | _FOLDS.keys())
         states: list[Self] = []
-        for k in range(int(arrays["folds"])):
-            start = f"fold{k}_"
+        for k, start in enumerate(starts):
             own = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
             try:
                 states.append(cls.from_arrays(shared | own, kept_width))
