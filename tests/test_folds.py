@@ -555,6 +555,14 @@ def test_float32_samples_are_summed_in_double_precision():
 # -- an update that is interrupted -----------------------------------------------------------------
 
 
+def test_arrays_of_other_names_are_refused():
+    X, y, _ = data()
+    arrays = learned(X, y).to_arrays()
+    for name in ("other", "fold3_sums", "fold1_other", "fold1_cross"):
+        with pytest.raises(ValueError, match=r"expected known names only, got|expected an array"):
+            ClassStats.from_arrays({**arrays, name: arrays["fold0_sums"]})
+
+
 @kinds
 @forms
 @pytest.mark.parametrize("new", [False, pytest.param(True, marks=slow)])

@@ -29,7 +29,9 @@ from narrows.io.source import Source, vectoriser_of
 from narrows.methods.base import Estimator, Fitted, lock_of
 from narrows.methods.methods import METHODS
 from narrows.solve.schema import Field, SchemaError, check_known, check_plain, checked
+from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class
+from narrows.state.mapped import Mapped
 from narrows.text import HashedTfidf, Tfidf, Vectoriser
 
 _UTF8 = "utf-8", "surrogatepass"  # labels may have half a surrogate pair
@@ -226,7 +228,8 @@ def of_estimator(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
     state["classes"] = _as_type(state["classes"], header["labels"])
     names_in_file = {name for name in state if not name.endswith(_OF_0_2)}
     fitted = Fitted(estimator._state_from(state))
-    check_known("state", names_in_file, fitted.state.to_arrays())
+    if not isinstance(fitted.state, ClassStats | Mapped):  # which check their own
+        check_known("state", names_in_file, fitted.state.to_arrays())
     _check_parameters(estimator, fitted.state.n_features)
     estimator.n_features_in_ = fitted.state.n_features
     if header["source"] is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from narrows.errors import ParameterError, RangeError, warn
+from narrows.errors import ParameterError, warn
 from narrows.methods.base import (
     accepts_collections,
     atomic,
@@ -46,7 +46,7 @@ from narrows.solve.schema import (
     between,
     checked,
 )
-from narrows.solve.sums import canonical
+from narrows.solve.sums import canonical, check_largest
 from narrows.state.labels import arrivals, indicator, is_matrix, weights
 
 _ROOM = 0.3  # the largest number to this power can be squared, and the squares can be summed
@@ -353,18 +353,10 @@ def merged_states(states: list[Regression], rule: Rule) -> Regression:
 
 def check_range(X: Any) -> None:
     """Raise RangeError where the numbers of X are too large or too small for a regression."""
-    values = X.data if sparse.issparse(X) else X
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     most = float(np.finfo(X.dtype).max) ** _ROOM
     # squares are of double precision; W, which is inverse to the samples, is of their type
     least = max(float(np.finfo(np.float64).tiny) ** _ROOM, float(np.finfo(X.dtype).tiny) ** 0.8)
-    if largest and not least < largest < most:
-        sizes = abs(X).max(axis=0)
-        raise RangeError(
-            f"numbers of which the largest is between {least:.1e} and {most:.1e}",
-            f"{largest:.1e}",
-            int((sizes.toarray() if sparse.issparse(X) else sizes).argmax()),
-        )
+    check_largest(X, least, most)
 
 
 @dataclass

@@ -50,20 +50,27 @@ def dense_sums(
     add = _add_many if are_many(X) else _add_blocks
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
         sums, squares = add(X, Y, square_row, presence, origin)
-    for found, of in ((sums, ""), (squares, " of squares")):
-        if not is_absorbed(found):
-            check_room(found, np.zeros(1), of)
+    check_sums(sums)
+    check_sums(squares, of=" of squares")
     if square_row is not None and not presence and squares.max(initial=0.0) < TINY:
         _check_not_lost(X, Y, origin)
     return sums, squares
 
 
-def check_room(added: np.ndarray, now: np.ndarray, of: str = "", first: int = 0) -> None:
-    """Raise RangeError where a sum would overflow; the first column is feature `first`."""
+def check_sums(
+    added: np.ndarray, now: np.ndarray | None = None, of: str = "", first: int = 0
+) -> None:
+    """Raise RangeError where sums, or their sums with `now`, are not finite.
+
+    Of shape (n_rows, n_features) or (n_features,); the first column is feature `first`.
+    """
+    if is_absorbed(added):
+        return
     with np.errstate(over="ignore", invalid="ignore"):
-        lost = ~np.isfinite(now + added).all(axis=0)
+        lost = ~np.isfinite(added if now is None else now + added)
     if lost.any():
-        raise too_large(f"sums{of} below {HUGE:.1e}", first + int(lost.argmax()))
+        k = int((lost.any(axis=0) if lost.ndim > 1 else lost).argmax())
+        raise too_large(f"sums{of} below {HUGE:.1e}", first + k)
 
 
 def is_absorbed(*added: np.ndarray) -> bool:
@@ -144,6 +151,19 @@ def check_lengths(X: Any) -> None:
                     f"{x[k]:.1e} in sample {rows.start + i}",
                     k,
                 )
+
+
+def check_largest(X: Any, least: float, most: float) -> None:
+    """Raise RangeError where the largest number is outside a range, but for 0."""
+    values = X.data if sparse.issparse(X) else X
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if largest and not least < largest < most:
+        sizes = abs(X).max(axis=0)
+        raise RangeError(
+            f"numbers of which the largest is between {least:.1e} and {most:.1e}",
+            f"{largest:.1e}",
+            int((sizes.toarray() if sparse.issparse(X) else sizes).argmax()),
+        )
 
 
 def sum_of_squares(values: np.ndarray) -> float:

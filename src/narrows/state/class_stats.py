@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import blas, norm
 from sklearn.utils import check_array
 
-from narrows.errors import ParameterError, RangeError, warn
+from narrows.errors import warn
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.held_out import HeldOut, parts
-from narrows.solve.interrupted import ChangesInPlace
 from narrows.solve.scatter import Scatter, of_samples
-from narrows.solve.schema import (
-    COUNT,
-    FINITE,
-    LABELS,
-    MOST,
-    NOT_NEGATIVE,
-    Check,
-    Field,
-    SchemaError,
-    between,
-    checked,
-)
 from narrows.solve.sums import (
     BLOCK,
     HUGE,
@@ -47,10 +34,19 @@ from narrows.solve.sums import (
     with_one_index_type,
     with_values,
 )
+from narrows.state.arrays import (
+    SQUARES,
+    Origin,
+    StateArrays,
+    Tables,
+    read_only,
+    shifted,
+    words_of,
+)
+from narrows.state.arrays import (
+    Second as Second,
+)
 from narrows.state.cross import (
-    COORDINATES,
-    CROSS_RULES,
-    CROSS_SCHEMA,
     EPS,
     IN_FOLD,
     NOISE,
@@ -62,51 +58,13 @@ from narrows.state.kept import Kept, Samples, ToKeep, hashes
 from narrows.state.labels import by_class, indicator, of_classes, priors, union
 from narrows.state.table import Table
 
-Second = Literal["total", "class", "cross"] | None
-Origin = np.ndarray | None
-Tables = dict[str, Table]
-
-# The tables of a state, by its second moments, and what their rows are: "k", a class in a fold, or
-# "f", a fold: row k of "k" is that of class k mod c in fold k div c, with c classes. There is
-# "noise" after a subtraction: how far squares may be off by the rounding of larger ones. Beside
-# its tables, a state has a `Cross` for each fold with second="cross", and a `Kept` for each fold
-# if it keeps samples.
-ROWS: dict[Any, dict[str, str]] = {
-    None: {"sums": "k"},
-    "total": {"sums": "k", "squares_total": "f", "noise": "f"},
-    "class": {"sums": "k", "squares_class": "k", "noise": "k"},
-    "cross": {"sums": "k"},
-}
-_SQUARES: dict[Any, str] = {"total": "squares_total", "class": "squares_class"}
-
 GONE = 1e-12  # of its former weight: what a subtraction leaves of a class that is gone
-FAINT = 1e-280  # a smaller weight is lost in the rounding of the smallest numbers
-MOST_FOLDS = 1000
 _MISSING = 1e-9  # of a weight: a subtraction of more than this in excess is not rounding
 _ROUNDING = 1e-12  # a share has to exceed this to be more than rounding
 _DIGITS = 6  # of each variance, that a subtraction promises to leave
 
-_OF_ALL = {"classes", "presence", "registered", "origin", "placed"}  # arrays that folds share
-_SCHEMA = {
-    "classes": LABELS,
-    "counts": Field("f8", ("c",), NOT_NEGATIVE),
-    # less than 0 after a subtraction of weighted states, which may have more samples
-    "n_samples": Field("i8", (), between(-MOST, MOST)),
-    "presence": Field("b1"),
-    "registered": Field("b1", ("c",), optional=True),
-}
-_ORIGIN = {
-    "origin": Field("f8", ("d",), FINITE, optional=True),
-    "placed": Field("f8", (), NOT_NEGATIVE, optional=True),
-}
-_FOLDS = {
-    "folds": Field("i8", (), between(2, MOST_FOLDS)),
-    "folds_first": Field("i8", (), COUNT),
-    "folds_added": Field("i8", (), COUNT),
-}
 
-
-class ClassStats(ChangesInPlace):
+class ClassStats(StateArrays):
     """Class weights, class sums and optional second moments of labelled samples.
 
     States add up: ``a + b`` is the state of both data sets together, ``a - b`` is the state of a
@@ -212,62 +170,6 @@ class ClassStats(ChangesInPlace):
     [1.0, 0.0]
     """
 
-    second: Second
-
-    def __init__(
-        self,
-        n_features: int,
-        *,
-        second: Second = None,
-        presence: bool = False,
-        kept: int = 0,
-        folds: int | None = None,
-    ):
-        if second not in ROWS:
-            kinds = ", ".join(f'"{kind}"' for kind in ROWS if kind)
-            raise ParameterError(
-                f"ClassStats: expected second to be None, {kinds}, got {second!r}."
-            )
-        whole = isinstance(folds, int | np.integer) and not isinstance(folds, bool)
-        if folds is not None and not (whole and 2 <= folds <= MOST_FOLDS):
-            raise ParameterError(
-                f"ClassStats: expected folds to be an integer from 2 to {MOST_FOLDS:,} or None, "
-                f"got {folds!r}."
-            )
-        self.second, self.presence, self.kept = second, presence, kept
-        self.folds = None if folds is None else int(folds)
-        K = self.folds or 1
-        self._classes: np.ndarray = np.empty(0, dtype=np.int64)
-        self._registered: np.ndarray = np.zeros(0, dtype=bool)
-        self._weights: np.ndarray = np.zeros((K, 0))  # of each class in each fold
-        self._sizes: np.ndarray = np.zeros(K, np.int64)  # the number of samples in each fold
-        self._first, self._added = 0, 0  # the number of the first sample; how many were numbered
-        self._origin: Origin = None  # what dense samples are measured from; never written to
-        self._placed = 0.0  # the total weight when the mean was last compared with the origin
-        self._tables: Tables = {
-            name: Table((0 if rows == "k" else K, n_features), n_folds=K)
-            for name, rows in ROWS[second].items()
-            if name != "noise"
-        }
-        self._parts: dict[str, tuple[Any, ...]] = {}  # one for each fold
-        if second == "cross":
-            self._parts["cross"] = tuple(Cross(n_features) for _ in range(K))
-        if kept:
-            self._parts["kept"] = tuple(Kept(n_features, kept) for _ in range(K))
-
-    @classmethod
-    def of_coordinates(cls, width: int, kept: int, kept_width: int) -> Self:
-        """Return the state of no samples behind a map, which may have more coordinates.
-
-        What is kept of samples has `kept_width` numbers.
-        """
-        new = cls(0, second="cross", kept=kept)
-        new._tables = {"sums": Table((0, width))}
-        new._parts["cross"] = (Cross(width, most=COORDINATES),)
-        if kept:
-            new._parts["kept"] = (Kept(kept_width, kept),)
-        return new
-
     @classmethod
     def of(
         cls,
@@ -350,10 +252,12 @@ class ClassStats(ChangesInPlace):
         fold = (self._first + self._added + np.arange(n)) % K
         number = row[Y.indices]  # of the class, and of the row, of each label
         rows = number if K == 1 else number + c * np.repeat(fold, np.diff(Y.indptr))
-        by_row, by_number = with_labels(Y, rows, K * c), with_labels(Y, number, c)
+        by_row = with_labels(Y, rows, K * c)
         sums = [] if sparse.issparse(X) else new._dense_sums(X, by_row)
         room = 0 if K == 1 else IN_FOLD  # to which each batch adds a few samples
         products = new._for_products(X, by_row, room) if "cross" in self._parts else {}
+        if self.kept and to_keep is None:
+            to_keep = ToKeep(X, hashes(X))
         with self.changing():
             if sparse.issparse(X):
                 new._add_sparse(X, by_row)
@@ -361,8 +265,8 @@ class ClassStats(ChangesInPlace):
                 new._tables[name].add(places, more)
             for k, samples in products.items():
                 new._parts["cross"][k].update(samples, new._origin, room)
-            if self.kept and n:
-                new._keep(X, by_number, to_keep)
+            if self.kept and to_keep is not None:
+                new._keep(to_keep, with_labels(Y, number, c))
             new._weights = new._weights + np.bincount(rows, Y.data, K * c).reshape(K, c)
             new._sizes = self._sizes + np.bincount(fold, minlength=K)
             new._added += n
@@ -380,7 +284,7 @@ class ClassStats(ChangesInPlace):
             return []
         if len(given) < len(occurs):
             Y = with_labels(Y, (np.cumsum(occurs) - 1)[Y.indices], len(given))
-        name, square_row = _SQUARES.get(self.second), None
+        name, square_row = SQUARES.get(self.second), None
         if name is not None:
             places, square_row = np.unique(self._square_row()[given], return_inverse=True)
         sums, squares = dense_sums(X, Y, square_row, self.presence, self._origin)
@@ -388,12 +292,12 @@ class ClassStats(ChangesInPlace):
         if name is not None:
             found.append((name, places, Table(squares.shape, squares)))
         for each, at, more in found:
-            self._tables[each].check_room(at, more, of=_words(each))
+            self._tables[each].check_room(at, more, of=words_of(each))
         return found
 
     def _add_sparse(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         """Add sparse samples to the tables, in place; column k of Y is row k of the class sums."""
-        sums, squares = self._tables["sums"], self._tables.get(_SQUARES.get(self.second, ""))
+        sums, squares = self._tables["sums"], self._tables.get(SQUARES.get(self.second, ""))
         square_row = None if squares is None else self._square_row()
         if sums.array is not None and (squares is None or squares.array is not None):
             of_squares = None if squares is None else squares.array
@@ -421,9 +325,9 @@ class ClassStats(ChangesInPlace):
             self._parts["cross"][k].check(found[k], self._origin, room)
         return found
 
-    def _keep(self, X: Any, Y: sparse.csr_array, to_keep: ToKeep | None) -> None:
+    def _keep(self, to_keep: ToKeep, Y: sparse.csr_array) -> None:
         """Keep some of the samples, in place; Y is of all classes."""
-        X, keys = ToKeep(X, hashes(X)) if to_keep is None else to_keep
+        X, keys = to_keep
         when = max(0, self.n_samples) + np.arange(X.shape[0])
         for k, rows in self._shares(X.shape[0]):
             some = _some(X, rows), keys[rows], _some(Y, rows), when[rows]
@@ -569,46 +473,6 @@ class ClassStats(ChangesInPlace):
                 "Make the state with folds=K, and number them from 0 to K - 1."
             )
 
-    def _chosen(self, k: Sequence[int]) -> Self:
-        """Return the state of the samples of some folds, without folds."""
-        new = self._with()
-        new.folds, new._weights = None, self._weights[k].sum(axis=0, keepdims=True)
-        new._sizes, new._placed = self._sizes[k].sum(keepdims=True), float(new._weights.sum())
-        new._tables = {name: self._of_folds(name, k) for name in self._tables}
-        for name, each in self._parts.items():
-            new._parts[name] = (type(each[0]).summed_up([each[i] for i in k]),)
-        return new
-
-    def _of_folds(self, name: str, k: Sequence[int]) -> Table:
-        """Return a table of the samples of some folds."""
-        table = self._tables[name]
-        n = table.shape[0] // len(self._sizes)
-        every = np.arange(n)
-        return table.gathered(
-            np.add.outer(n * np.array(k), every).ravel(), np.tile(every, len(k)), n
-        )
-
-    @classmethod
-    def _of_states(cls, states: list[Self], first: int, added: int) -> Self:
-        """Return the state of folds with the same classes and origin, which it takes over."""
-        new = states[0]._with()
-        new.folds, new._first, new._added = len(states), first, added
-        new._weights = np.concatenate([state._weights for state in states])
-        new._sizes = np.concatenate([state._sizes for state in states])
-        d, new._tables = new.n_features, {}
-        for name in ROWS[new.second]:
-            own = [state._tables.get(name) for state in states]
-            n = next((table.shape[0] for table in own if table is not None), 0)
-            if any(table is not None for table in own):
-                new._tables[name] = whole = Table((len(states) * n, d), n_folds=new.folds)
-                for k, table in enumerate(own):
-                    if table is not None:
-                        whole.add(np.arange(k * n, (k + 1) * n), table)
-        for name in new._parts:
-            new._parts[name] = tuple(state._parts[name][0] for state in states)
-        new._check_weight(0.0)
-        return new
-
     def count_from(self, first: int) -> Self:
         """Set the number of the next sample, which determines its fold, in place.
 
@@ -633,10 +497,6 @@ class ClassStats(ChangesInPlace):
         return self
 
     # -- adding up ---------------------------------------------------------------------------
-
-    def copy(self) -> Self:
-        """Return a state that shares no array with this one."""
-        return self._scaled(1.0)
 
     def emptied(self) -> Self:
         """Return an empty state of the same kind."""
@@ -741,18 +601,6 @@ class ClassStats(ChangesInPlace):
             new._parts["kept"] = tuple(each.later(first) for each in self._parts["kept"])
         return new
 
-    def _scaled(self, weight: float) -> Self:
-        with np.errstate(over="ignore"):  # checked next
-            new = self._each(lambda table: table.scaled(weight), lambda part: part.scaled(weight))
-            new._weights = self._weights * weight
-        new._placed = self._placed * weight
-        if weight > 1:
-            new._check_weight(0.0)
-            new._check_finite()
-        elif weight < 1:
-            new._clear(new._weights < FAINT)
-        return new
-
     def _accumulate(self, other: Self, sign: float = 1.0) -> Self:
         """Add `sign` times another state in place; where that fails, this one is not usable."""
         self._check_kind(other)
@@ -778,7 +626,7 @@ class ClassStats(ChangesInPlace):
                     (self._n_rows(name), self.n_features), n_folds=len(self._sizes)
                 )
             factor, at = 1.0 if name == "noise" else sign, self._rows(name, row)
-            self._tables[name].check_room(at, table, factor, _words(name))
+            self._tables[name].check_room(at, table, factor, words_of(name))
             self._tables[name].add(at, table, factor)
         for mine, theirs in zip(self._of_each("cross"), more._of_each("cross"), strict=True):
             mine.add(theirs, sign)
@@ -804,7 +652,7 @@ class ClassStats(ChangesInPlace):
 
     def _note_rounding(self, row: np.ndarray) -> None:
         """Add the rounding of the squares of some classes to the noise, in place."""
-        name = _SQUARES.get(self.second)
+        name = SQUARES.get(self.second)
         if name is None:
             return
         rounding = self._tables[name].scaled(NOISE)
@@ -813,21 +661,6 @@ class ClassStats(ChangesInPlace):
         if "noise" not in self._tables:
             self._tables["noise"] = Table(rounding.shape, n_folds=len(self._sizes))
         self._tables["noise"].add(every, rounding)
-
-    def _check_kind(self, other: Self) -> None:
-        if not isinstance(other, ClassStats):
-            raise TypeError(
-                f"ClassStats: expected another state, got {type(other).__name__}. "
-                "Use ClassStats.of(X, y) to make a state of samples."
-            )
-        for what in ("n_features", "second", "presence", "kept", "folds"):
-            mine, theirs = getattr(self, what), getattr(other, what)
-            if mine != theirs:
-                raise ValueError(
-                    f"ClassStats: expected states of one kind, got {what}={mine!r} and "
-                    f"{what}={theirs!r}."
-                    + (" Use widen() on the narrower one." if what == "n_features" else "")
-                )
 
     def _check_enough(self, other: Self) -> None:
         """Raise where more than the weight of a class, or of a class in a fold, is subtracted."""
@@ -849,21 +682,6 @@ class ClassStats(ChangesInPlace):
                     f"ClassStats: expected to subtract a weight of at most {weight:g} from class "
                     f"{label!r}{where}, got {count:g}. {advice}"
                 )
-
-    def _check_weight(self, more: float) -> None:
-        """Raise where the sum of all weights would be infinite."""
-        with np.errstate(over="ignore"):
-            total = self.n + more
-        if not total <= HUGE:
-            expected = f"weights of less than {HUGE:.1e} in all"
-            raise RangeError(expected, "more", None, "Use smaller weights.")
-
-    def _check_finite(self) -> None:
-        """Raise RangeError where a number is infinite."""
-        for name, table in self._tables.items():
-            table.check_finite(_words(name))
-        for part in self._of_each("cross"):
-            part.check_finite()
 
     def _check_digits(self, varied: np.ndarray, n_samples: int) -> None:
         """Warn where a subtraction from so many samples left fewer digits than it promises."""
@@ -889,25 +707,6 @@ class ClassStats(ChangesInPlace):
             "samples subtracted: add up the states that remain instead."
         )
 
-    def _clear(self, gone: np.ndarray) -> None:
-        """Remove the rounding that is left of classes that are gone, each in some folds."""
-        self._weights = np.where(gone, 0.0, self._weights)
-        empty = np.logical_not(self._weights.any(axis=1))
-        for name, table in self._tables.items():
-            rows = gone if ROWS[self.second][name] == "k" else empty
-            table.clear(np.flatnonzero(rows))
-        for k, part in enumerate(self._of_each("cross")):
-            if empty[k]:
-                part.clear()
-        for k, part in enumerate(self._of_each("kept")):
-            if gone[k].any():
-                part.clear(np.flatnonzero(gone[k]))
-
-    def _become(self, other: Self) -> Self:
-        """Take over another state, which is not used any more, in one step."""
-        vars(self).update(vars(other))
-        return self
-
     # -- the origin -------------------------------------------------------------------------
 
     def _place(self, weight: float, middle: Callable[[], Origin]) -> None:
@@ -928,200 +727,6 @@ class ClassStats(ChangesInPlace):
                 self._move(self.mean)
         self._placed = self.n + weight
 
-    def _move(self, origin: Origin) -> None:
-        """Measure all from another origin, in one step; with None all is raw."""
-        self._become(self._about(origin))
-
-    def _about(self, origin: Origin) -> Self:
-        """Return the state about another origin: an exact shift. It may share arrays with this."""
-        new, old = self._with(), self._origin
-        new._origin = origin
-        if origin is old or not self._weights.any():
-            return new
-        delta = (np.zeros(1) if old is None else old) - (np.zeros(1) if origin is None else origin)
-        with np.errstate(over="ignore", invalid="ignore"):  # checked next
-            new._tables = _shifted(self._tables, self._weights.ravel(), delta)
-            if "cross" in self._parts:
-                K, c = self._weights.shape
-                sums = self._tables["sums"].toarray().reshape(K, c, -1).sum(axis=1)
-                moved = zip(self._parts["cross"], self._weights.sum(axis=1), sums, strict=True)
-                new._parts["cross"] = tuple(each.shifted(delta, n, S) for each, n, S in moved)
-        new._check_finite()
-        return new
-
-    # -- features ----------------------------------------------------------------------------
-
-    def widen(self, n_features: int) -> Self:
-        """Return the same state with more features; the new ones are zero.
-
-        Parameters
-        ----------
-        n_features : int
-            The new number of features, at least the present one.
-
-        See Also
-        --------
-        cut : Return the state of some neighbouring features.
-        """
-        more = n_features - self.n_features
-        if more < 0:
-            raise ValueError(
-                f"ClassStats: expected widen() to at least the present {self.n_features} features, "
-                f"got {n_features}."
-            )
-        origin = None if self._origin is None else np.pad(self._origin, (0, more))
-        new = self._each(
-            lambda t: t.spread(np.arange(t.shape[0]), (t.shape[0], n_features)),
-            lambda part: part.widened(n_features),
-        )
-        new._origin = origin
-        return new
-
-    def cut(self, columns: slice) -> Self:
-        """Return the state of some neighbouring features of the same samples."""
-        new = self._each(lambda table: table.cut(columns), lambda part: part.cut(columns))
-        new._origin = None if self._origin is None else self._origin[columns]
-        return new
-
-    @classmethod
-    def beside(cls, parts: Iterable[Self], in_memory: bool = True) -> Self:
-        """Combine states of neighbouring features of the same samples.
-
-        Parameters
-        ----------
-        parts : iterable of ClassStats
-            In the order of their features.
-        in_memory : bool, default=True
-            If False, the numbers are stored in temporary files, one part at a time, and read when
-            needed.
-
-        See Also
-        --------
-        cut : Return the state of some neighbouring features.
-        """
-        if not in_memory:
-            parts = (part._joined([part], in_memory) for part in parts)
-        first, *others = parts
-        return first._joined([first, *others], in_memory)
-
-    def _joined(self, parts: list[Self], in_memory: bool) -> Self:
-        origins: list[Any] = [part._origin for part in parts]
-        raw = [origin is None for origin in origins]
-        if any(raw) != all(raw):
-            raise ValueError("ClassStats: expected parts of the same samples, got others.")
-        new = (
-            parts[0].copy() if len(parts) == 1 else self._with()
-        )  # that of products is the only one
-        new._origin = None if raw[0] else np.concatenate(origins)
-        new._tables = {
-            name: Table.beside([part._tables[name] for part in parts], in_memory)
-            for name in self._tables
-        }
-        return new
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the sums and of what is kept."""
-        parts = (part for each in self._parts.values() for part in each)
-        return sum(each.nbytes for each in [*self._tables.values(), *parts])
-
-    def middle(self) -> int:
-        """Return the feature that has about half of the bytes of the state before it.
-
-        0 if the state cannot be cut there, since it holds products of features.
-        """
-        return 0 if self._parts else self._tables["sums"].middle()
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes
-
-    # -- storage -----------------------------------------------------------------------------
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`; numbers keep all bits.
-
-        The arrays of fold k begin with ``fold{k}_``.
-        """
-        arrays: dict[str, np.ndarray] = {}
-        if self.folds is None:
-            arrays = {
-                "classes": self.classes,
-                "presence": np.array(self.presence),
-                "counts": self.counts,
-                "n_samples": np.array(self.n_samples),
-            }
-            if self._registered.any():
-                arrays["registered"] = self._registered
-            for name, table in self._tables.items():
-                arrays |= table.to_arrays(name)
-            for (part,) in self._parts.values():
-                arrays |= part.to_arrays()
-        for k in range(self.folds or 0):
-            own = self._chosen([k]).to_arrays()
-            arrays |= {n if n in _OF_ALL else f"fold{k}_{n}": array for n, array in own.items()}
-        if self.folds is not None:
-            numbers = self.folds, self._first, self._added
-            arrays |= {name: np.array(n) for name, n in zip(_FOLDS, numbers, strict=True)}
-        if self._origin is not None:
-            arrays |= {"origin": self._origin, "placed": np.array(self._placed)}
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None = None) -> Self:
-        """Return the state that `to_arrays` described.
-
-        `kept_width` is the number of features of kept samples, if not that of the state.
-        """
-        if "folds" in arrays:
-            return cls._from_folds(arrays, kept_width)
-
-        def has(name: str) -> bool:
-            return any(given.startswith(name) for given in arrays)
-
-        second: Any = next(
-            (s for s in ("cross", "class", "total") if has(_SQUARES.get(s, s))), None
-        )
-        names = [name for name in ROWS[second] if name != "noise" or has(name)]
-        fields, rules = dict(_SCHEMA), tuple[Check, ...]()
-        for name in names:
-            more, checks = Table.schema(arrays, name, "c" if ROWS[second][name] == "k" else 1)
-            fields, rules = fields | more, rules + checks
-        if second == "cross":
-            fields, rules = fields | CROSS_SCHEMA, rules + CROSS_RULES
-        if "kept" in arrays:
-            more, checks = Kept.schema(arrays)
-            fields, rules = fields | more, rules + checks
-        checked(arrays, fields | _ORIGIN, rules)
-        new = cls(0, second=second, presence=bool(arrays["presence"]))
-        new._sizes = np.array([arrays["n_samples"]])
-        new._classes, new._weights = np.array(arrays["classes"]), np.array([arrays["counts"]])
-        new._registered = np.array(arrays.get("registered", np.zeros(len(new._classes), bool)))
-        new._tables = {name: Table.from_arrays(arrays, name) for name in names}
-        if second == "cross":
-            new._parts["cross"] = (Cross.from_arrays(arrays),)
-        if "kept" in arrays:
-            new._parts["kept"] = (Kept.from_arrays(arrays, kept_width or new.n_features),)
-            new.kept = new._parts["kept"][0].most
-        if "origin" in arrays:
-            new._origin = np.array(arrays["origin"])
-            new._placed = float(arrays.get("placed", new.n))
-        return new
-
-    @classmethod
-    def _from_folds(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None) -> Self:
-        checked(arrays, _FOLDS)
-        shared = {name: arrays[name] for name in arrays.keys() & _OF_ALL}
-        states: list[Self] = []
-        for k in range(int(arrays["folds"])):
-            start = f"fold{k}_"
-            own = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
-            try:
-                states.append(cls.from_arrays(shared | own, kept_width))
-                states[0]._check_kind(states[k])
-            except ValueError as error:
-                raise SchemaError(f"fold {k}: {error}") from None
-        return cls._of_states(states, int(arrays["folds_first"]), int(arrays["folds_added"]))
-
     def __repr__(self) -> str:
         return (
             f"ClassStats({self.n_samples} samples, {len(self._classes)} classes, "
@@ -1132,42 +737,12 @@ class ClassStats(ChangesInPlace):
     # -- reading -----------------------------------------------------------------------------
 
     @property
-    def classes(self) -> np.ndarray:
-        """All labels seen so far, sorted, of shape (n_classes,); read-only."""
-        return _read_only(self._classes)
-
-    @property
-    def counts(self) -> np.ndarray:
-        """N_j, the weight of each class, of shape (n_classes,); read-only."""
-        return _read_only(self._weights[0] if self.folds is None else self._weights.sum(axis=0))
-
-    @property
-    def n_samples(self) -> int:
-        """The number of samples seen."""
-        return int(self._sizes.sum())
-
-    @property
-    def known(self) -> np.ndarray:
-        """Which classes have weight or were registered, of shape (n_classes,)."""
-        return (self.counts > 0) | self._registered
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return self._tables["sums"].shape[1]
-
-    @property
-    def n(self) -> float:
-        """The total weight, sum_j N_j."""
-        return float(self._weights.sum())
-
-    @property
     def sums(self) -> np.ndarray:
         """S_j, the sum of the samples of each class, of shape (n_classes, n_features); read-only.
 
         This is a dense array, also if the state stores its non-zeros only.
         """
-        return _read_only(self._raw_sums().toarray())
+        return read_only(self._raw_sums().toarray())
 
     @property
     def total(self) -> np.ndarray:
@@ -1184,8 +759,8 @@ class ClassStats(ChangesInPlace):
         if self.second is None:
             return None
         tables = {"sums": self._sums, "squares": self._squares()[0]}
-        squares = _shifted(tables, self.counts, self._origin)["squares"].toarray()
-        return _read_only(squares if self.second == "class" else squares[0])
+        squares = shifted(tables, self.counts, self._origin)["squares"].toarray()
+        return read_only(squares if self.second == "class" else squares[0])
 
     @property
     def cross(self) -> np.ndarray:
@@ -1399,69 +974,6 @@ class ClassStats(ChangesInPlace):
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _with(self) -> Self:
-        """Return a state that shares all arrays with this one."""
-        new = object.__new__(type(self))
-        vars(new).update(vars(self))
-        new._tables, new._parts = dict(self._tables), dict(self._parts)
-        return new
-
-    def _each(self, of_table: Callable[[Table], Table], of_part: Callable[[Any], Any]) -> Self:
-        """Return a state of the same samples, with changed tables and parts."""
-        new = self._with()
-        new._tables = {name: of_table(table) for name, table in self._tables.items()}
-        new._parts = {name: tuple(map(of_part, each)) for name, each in self._parts.items()}
-        return new
-
-    def _of_each(self, name: str) -> tuple[Any, ...]:
-        """Return the part of this name for each fold; none where the state does not have it."""
-        return self._parts.get(name, ())
-
-    def _n_rows(self, name: str) -> int:
-        """Return the number of rows of a table."""
-        return self._weights.size if ROWS[self.second][name] == "k" else len(self._sizes)
-
-    def _rows(self, name: str, row: np.ndarray) -> np.ndarray:
-        """Return the rows of a table for classes of these numbers, in all folds."""
-        K, c = self._weights.shape
-        if ROWS[self.second][name] == "f":
-            return np.arange(K)
-        return np.add.outer(c * np.arange(K), row).ravel()
-
-    def _grow(self, classes: np.ndarray) -> np.ndarray:
-        """Add classes, and return the numbers of these; arrays are new ones then."""
-        merged = union(self._classes, classes)
-        if len(merged) > len(self._classes):
-            row, K = np.searchsorted(merged, self._classes), len(self._sizes)
-            weights, registered = np.zeros((K, len(merged))), np.zeros(len(merged), dtype=bool)
-            weights[:, row], registered[row] = self._weights, self._registered
-            self._classes, self._weights, self._registered = merged, weights, registered
-            for name, table in self._tables.items():
-                if ROWS[self.second][name] == "k":
-                    shape = K * len(merged), table.shape[1]
-                    self._tables[name] = table.spread(self._rows(name, row), shape)
-            if self.kept:
-                self._parts["kept"] = tuple(each.spread(row) for each in self._parts["kept"])
-        return np.searchsorted(merged, classes)
-
-    def renamed(self, names: np.ndarray) -> Self:
-        """Return the state with other labels, different ones, in the order of `classes`."""
-        new, order = self.copy(), np.argsort(names)
-        new._classes, new._registered = names[order], self._registered[order]
-        new._weights = self._weights[:, order]
-        for name, table in new._tables.items():
-            if ROWS[self.second][name] == "k":
-                rows = self._rows(name, order)
-                new._tables[name] = table.gathered(rows, np.arange(len(rows)), len(rows))
-        if self.kept:
-            place = np.argsort(order)
-            new._parts["kept"] = tuple(each.spread(place) for each in self._parts["kept"])
-        return new
-
-    def _of_all(self, name: str) -> Table:
-        """Return a table of all samples, not to be written to."""
-        return self._tables[name] if self.folds is None else self._of_folds(name, range(self.folds))
-
     @property
     def _sums(self) -> Table:
         """The class sums of all samples, not to be written to."""
@@ -1469,7 +981,7 @@ class ClassStats(ChangesInPlace):
 
     def _raw_sums(self) -> Table:
         """Return the class sums about 0."""
-        return _shifted({"sums": self._sums}, self.counts, self._origin)["sums"]
+        return shifted({"sums": self._sums}, self.counts, self._origin)["sums"]
 
     def _scatter(self) -> np.ndarray:
         """The lower triangle of n C, in Fortran order."""
@@ -1495,7 +1007,7 @@ class ClassStats(ChangesInPlace):
             each = {name: table.gathered(every, K, 1) for name, table in each.items()}
             return each["squares_total"], each.get("noise")
         noise = self._of_all("noise") if "noise" in self._tables else None
-        return self._of_all(_SQUARES[self.second]), noise
+        return self._of_all(SQUARES[self.second]), noise
 
     def _mean_square(self, p: np.ndarray) -> np.ndarray:
         """Return the mean square about the origin under priors p, of shape (n_features,)."""
@@ -1551,43 +1063,9 @@ def _symmetric(lower: np.ndarray) -> np.ndarray:
     return lower + np.tril(lower, -1).T
 
 
-def _read_only(a: np.ndarray) -> np.ndarray:
-    view = a.view()
-    view.flags.writeable = False
-    return view
-
-
 def _some(X: Any, rows: slice) -> Any:
     """Return some rows; all without a copy."""
     return X if (rows.start, rows.step) == (0, 1) else X[rows]
-
-
-def _words(name: str) -> str:
-    """Return what errors add to "sums" for the numbers of a table."""
-    return "" if name == "sums" else " of squares"
-
-
-def _shifted(tables: Tables, counts: np.ndarray, delta: Any) -> Tables:
-    """Return tables about an origin that is `delta` before theirs; with None the same.
-
-    Parameters
-    ----------
-    tables : dict of Table
-        The sums and sums of squares of x - o, to become those of x - o + delta.
-    counts : ndarray of shape (n_rows,)
-        The weight of each row of the class sums.
-    delta : ndarray of shape (n_features,) or (1,), or None
-        The change.
-    """
-    if delta is None or not counts.any():
-        return tables
-    S, change, found = tables["sums"].toarray(), counts[:, None] * delta, dict(tables)
-    for name, table in tables.items():
-        more = change if name == "sums" else delta * (2 * S + change)
-        if name != "noise":
-            more = more.reshape(table.shape[0], -1, S.shape[1]).sum(axis=1)
-            found[name] = Table(table.shape, table.toarray() + more, n_folds=table.n_folds)
-    return found
 
 
 def _middle(X: np.ndarray, Y: sparse.csr_array) -> np.ndarray:

@@ -14,19 +14,18 @@ from narrows.errors import WidthError
 from narrows.solve.products import CORES, each
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import (
-    HUGE,
     TINY,
     blocks,
     canonical,
     check_not_tiny,
-    sum_of_squares,
-    too_large,
+    check_sums,
     widened,
     with_values,
 )
 
 EPS = float(np.finfo(np.float64).eps)
 NOISE = 4 * EPS  # of a sum of squares: its rounding
+_SQUARES = " of squares"  # in errors
 FEW = 256  # samples that wait, at least, before their products are added
 _BLOCK = 1 << 20  # numbers in a block of samples
 _MANY = 1 << 21  # products that are worth several threads
@@ -145,13 +144,6 @@ def step(X: Any) -> int:
     if sparse.issparse(X):
         return max(1, _BLOCK * X.shape[0] // max(1, X.nnz))
     return max(FEW, _BLOCK // max(1, X.shape[1]))
-
-
-def check_squares(squares: np.ndarray) -> None:
-    """Raise RangeError where a sum of squares is infinite, which others are bounded by."""
-    if not np.isfinite(squares).all():
-        k = int((~np.isfinite(squares)).argmax())
-        raise too_large(f"sums of squares below {HUGE:.1e}", k)
 
 
 # -- storage ------------------------------------------------------------------------------------
@@ -273,23 +265,21 @@ class Cross:
     def check(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
         """Raise RangeError where squares of samples overflow or underflow; see `update`."""
         X, weight = rows
-        heaviest, size, largest = max(1.0, weight.max(initial=0.0)), 0.0, np.zeros(self.n_features)
-        sums = np.zeros(self.n_features) if self._waits(rows, room) else self.diagonal()
+        squares = np.zeros(self.n_features)
         with np.errstate(over="ignore", invalid="ignore"):
             for part in blocks(len(weight), step(X)):
-                Z = about(X[part], origin)
-                more = sum_of_squares(Z.data if sparse.issparse(Z) else Z)
-                size += more
-                if not TINY < more < HUGE:
-                    Z = abs(Z).max(axis=0)
-                    Z = Z.toarray().ravel() if sparse.issparse(Z) else Z
-                    np.maximum(largest, Z, out=largest)
-            if not size * heaviest + sums.max(initial=0.0) < HUGE:
-                for part in blocks(len(weight), step(X)):
-                    sums += Rows(about(X[part], origin), weight[part]).squares
-                check_squares(np.maximum(sums, largest**2 * heaviest))
-        if size < TINY:
-            check_not_tiny(largest)
+                squares += Rows(about(X[part], origin), weight[part]).squares
+            check_sums(
+                squares if self._waits(rows, room) else squares + self.diagonal(), of=_SQUARES
+            )
+        if squares.max(initial=0.0) < TINY:
+            largest = np.zeros(self.n_features)
+            for part in blocks(len(weight), step(X)):
+                size = abs(about(X[part], origin)).max(axis=0)
+                size = size.toarray().ravel() if sparse.issparse(size) else size
+                np.maximum(largest, size, out=largest)
+            if largest.max(initial=0.0) ** 2 < TINY:
+                check_not_tiny(largest)
 
     def update(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
         """Add samples that `check` accepted, in place; at least `room` may wait."""
@@ -323,7 +313,7 @@ class Cross:
             mine, theirs = self.summed(in_place=True), other.products()
             with np.errstate(over="ignore", invalid="ignore"):  # checked next
                 (np.add if sign > 0 else np.subtract)(mine, theirs, out=mine)
-            check_squares(mine.diagonal())
+            check_sums(mine.diagonal().copy(), of=_SQUARES)
             self._held = mine, ()
         if other.rounding is not None:
             self._add_rounding(other.rounding)
@@ -429,7 +419,7 @@ class Cross:
 
     def check_finite(self) -> None:
         """Raise RangeError where a number is infinite."""
-        check_squares(self.diagonal())
+        check_sums(self.diagonal(), of=_SQUARES)
 
     # -- storage ------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from narrows.errors import RangeError
 from narrows.solve.held_out import HeldOut
 from narrows.solve.scatter import Scatter
-from narrows.solve.schema import SchemaError
+from narrows.solve.schema import SchemaError, check_known
 from narrows.solve.sums import blocks
 from narrows.state.bands import Bands
 from narrows.state.class_stats import ClassStats, checked_rows
@@ -80,7 +80,7 @@ class Mapped:
     def _learn(self, X: Any, classes: np.ndarray, Y: Any) -> Self:
         """Add checked samples, of what `indicator` makes of their labels, in place."""
         weight, parts = float(Y.sum()), list(blocks(X.shape[0], self.map.n_samples_at_once(X)))
-        new = self.stats if len(parts) == 1 else self.stats.copy()  # all of them or none
+        new = self.stats if len(parts) < 2 else self.stats.copy()  # all of them or none
         for part in parts:
             Z, kept = self.map.mapped(X[part], weight, bool(new.kept))
             with self._features_in_errors():
@@ -251,6 +251,7 @@ class Mapped:
         own = {name: array for name, array in arrays.items() if not name.startswith("map_")}
         kind = next((kind for kind in _MAPS if kind.marker in arrays), _MAPS[0])
         map = kind.from_arrays(arrays)
+        check_known("state", arrays.keys() - own.keys(), map.to_arrays())
         if not np.array_equal(own.get("cross_width", -1), map.width):
             raise SchemaError("map: expected the cross products of its coordinates, got others.")
         stats = ClassStats.from_arrays(own, map.kept_width)

@@ -13,14 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.solve.schema import FINITE, Check, Field, between
-from narrows.solve.sums import (
-    BLOCK,
-    add_sparse,
-    blocks,
-    check_room,
-    is_absorbed,
-    weighted,
-)
+from narrows.solve.sums import BLOCK, add_sparse, blocks, check_sums, is_absorbed, weighted
 
 SMALL = 1 << 22  # numbers (32 MB): an array of at most this size stays one, for speed
 _PENDING = 1 << 20  # entries that wait, at least, before they are sorted in
@@ -89,7 +82,7 @@ class Table:
         """Raise RangeError where numbers, named `of`, would become infinite by `add`."""
         if not is_absorbed(*other._values()):
             for part in blocks(other.shape[1], max(1, BLOCK // max(1, len(row)))):
-                check_room(sign * other[part], self[part][row], of, part.start)
+                check_sums(sign * other[part], self[part][row], of, part.start)
 
     def add(self, row: np.ndarray, other: Table, sign: float = 1.0) -> None:
         """Add `sign` times another table in place, its rows to those numbered `row`, ascending."""
@@ -211,7 +204,7 @@ class Table:
         """Raise RangeError where a number is infinite or NaN."""
         if not is_absorbed(*self._values()):
             for columns in blocks(self.shape[1], max(1, BLOCK // max(1, self.shape[0]))):
-                check_room(self[columns], np.zeros(1), of, columns.start)
+                check_sums(self[columns], of=of, first=columns.start)
 
     def clear(self, row: np.ndarray) -> None:
         """Set rows to 0, in place."""

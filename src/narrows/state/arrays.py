@@ -1,0 +1,564 @@
+"""The arrays of a state: their names and axes, and what is one loop over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from narrows.errors import ParameterError, RangeError
+from narrows.solve.interrupted import ChangesInPlace
+from narrows.solve.schema import (
+    COUNT,
+    FINITE,
+    LABELS,
+    MOST,
+    NOT_NEGATIVE,
+    Check,
+    Field,
+    SchemaError,
+    between,
+    check_known,
+    checked,
+)
+from narrows.solve.sums import HUGE
+from narrows.state.cross import COORDINATES, CROSS_RULES, CROSS_SCHEMA, Cross
+from narrows.state.kept import Kept
+from narrows.state.labels import union
+from narrows.state.table import Table
+
+Second = Literal["total", "class", "cross"] | None
+Origin = np.ndarray | None
+Tables = dict[str, Table]
+
+# The tables of a state, by its second moments, and what their rows are: "k", a class in a fold, or
+# "f", a fold: row k of "k" is that of class k mod c in fold k div c, with c classes. There is
+# "noise" after a subtraction: how far squares may be off by the rounding of larger ones. Beside
+# its tables, a state has a `Cross` for each fold with second="cross", and a `Kept` for each fold
+# if it keeps samples.
+ROWS: dict[Any, dict[str, str]] = {
+    None: {"sums": "k"},
+    "total": {"sums": "k", "squares_total": "f", "noise": "f"},
+    "class": {"sums": "k", "squares_class": "k", "noise": "k"},
+    "cross": {"sums": "k"},
+}
+SQUARES: dict[Any, str] = {"total": "squares_total", "class": "squares_class"}
+
+FAINT = 1e-280  # a smaller weight is lost in the rounding of the smallest numbers
+MOST_FOLDS = 1000
+
+_OF_ALL = {"classes", "presence", "registered", "origin", "placed"}  # arrays that folds share
+_SCHEMA = {
+    "classes": LABELS,
+    "counts": Field("f8", ("c",), NOT_NEGATIVE),
+    # less than 0 after a subtraction of weighted states, which may have more samples
+    "n_samples": Field("i8", (), between(-MOST, MOST)),
+    "presence": Field("b1"),
+    "registered": Field("b1", ("c",), optional=True),
+}
+_ORIGIN = {
+    "origin": Field("f8", ("d",), FINITE, optional=True),
+    "placed": Field("f8", (), NOT_NEGATIVE, optional=True),
+}
+_FOLDS = {
+    "folds": Field("i8", (), between(2, MOST_FOLDS)),
+    "folds_first": Field("i8", (), COUNT),
+    "folds_added": Field("i8", (), COUNT),
+}
+
+
+class StateArrays(ChangesInPlace):
+    """The arrays of a `ClassStats`, by name, and what is one loop over them.
+
+    Attributes and parameters are those of `ClassStats`.
+    """
+
+    second: Second
+
+    def __init__(
+        self,
+        n_features: int,
+        *,
+        second: Second = None,
+        presence: bool = False,
+        kept: int = 0,
+        folds: int | None = None,
+    ):
+        if second not in ROWS:
+            kinds = ", ".join(f'"{kind}"' for kind in ROWS if kind)
+            raise ParameterError(
+                f"ClassStats: expected second to be None, {kinds}, got {second!r}."
+            )
+        whole = isinstance(folds, int | np.integer) and not isinstance(folds, bool)
+        if folds is not None and not (whole and 2 <= folds <= MOST_FOLDS):
+            raise ParameterError(
+                f"ClassStats: expected folds to be an integer from 2 to {MOST_FOLDS:,} or None, "
+                f"got {folds!r}."
+            )
+        self.second, self.presence, self.kept = second, presence, kept
+        self.folds = None if folds is None else int(folds)
+        K = self.folds or 1
+        self._classes: np.ndarray = np.empty(0, dtype=np.int64)
+        self._registered: np.ndarray = np.zeros(0, dtype=bool)
+        self._weights: np.ndarray = np.zeros((K, 0))  # of each class in each fold
+        self._sizes: np.ndarray = np.zeros(K, np.int64)  # the number of samples in each fold
+        self._first, self._added = 0, 0  # the number of the first sample; how many were numbered
+        self._origin: Origin = None  # what dense samples are measured from; never written to
+        self._placed = 0.0  # the total weight when the mean was last compared with the origin
+        self._tables: Tables = {
+            name: Table((0 if rows == "k" else K, n_features), n_folds=K)
+            for name, rows in ROWS[second].items()
+            if name != "noise"
+        }
+        self._parts: dict[str, tuple[Any, ...]] = {}  # one for each fold
+        if second == "cross":
+            self._parts["cross"] = tuple(Cross(n_features) for _ in range(K))
+        if kept:
+            self._parts["kept"] = tuple(Kept(n_features, kept) for _ in range(K))
+
+    @classmethod
+    def of_coordinates(cls, width: int, kept: int, kept_width: int) -> Self:
+        """Return the state of no samples behind a map, which may have more coordinates.
+
+        What is kept of samples has `kept_width` numbers.
+        """
+        new = cls(0, second="cross", kept=kept)
+        new._tables = {"sums": Table((0, width))}
+        new._parts["cross"] = (Cross(width, most=COORDINATES),)
+        if kept:
+            new._parts["kept"] = (Kept(kept_width, kept),)
+        return new
+
+    # -- what there is ----------------------------------------------------------------------
+
+    @property
+    def classes(self) -> np.ndarray:
+        """All labels seen so far, sorted, of shape (n_classes,); read-only."""
+        return read_only(self._classes)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """N_j, the weight of each class, of shape (n_classes,); read-only."""
+        return read_only(self._weights[0] if self.folds is None else self._weights.sum(axis=0))
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which classes have weight or were registered, of shape (n_classes,)."""
+        return (self.counts > 0) | self._registered
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self._tables["sums"].shape[1]
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples seen."""
+        return int(self._sizes.sum())
+
+    @property
+    def n(self) -> float:
+        """The total weight, sum_j N_j."""
+        return float(self._weights.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the sums and of what is kept."""
+        parts = (part for each in self._parts.values() for part in each)
+        return sum(each.nbytes for each in [*self._tables.values(), *parts])
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
+    def middle(self) -> int:
+        """Return the feature that has about half of the bytes of the state before it.
+
+        0 if the state cannot be cut there, since it holds products of features.
+        """
+        return 0 if self._parts else self._tables["sums"].middle()
+
+    # -- others made of it --------------------------------------------------------------------
+
+    def copy(self) -> Self:
+        """Return a state that shares no array with this one."""
+        return self._scaled(1.0)
+
+    def widen(self, n_features: int) -> Self:
+        """Return the same state with more features; the new ones are zero.
+
+        Parameters
+        ----------
+        n_features : int
+            The new number of features, at least the present one.
+
+        See Also
+        --------
+        cut : Return the state of some neighbouring features.
+        """
+        more = n_features - self.n_features
+        if more < 0:
+            raise ValueError(
+                f"ClassStats: expected widen() to at least the present {self.n_features} features, "
+                f"got {n_features}."
+            )
+        origin = None if self._origin is None else np.pad(self._origin, (0, more))
+        new = self._each(
+            lambda t: t.spread(np.arange(t.shape[0]), (t.shape[0], n_features)),
+            lambda part: part.widened(n_features),
+        )
+        new._origin = origin
+        return new
+
+    def cut(self, columns: slice) -> Self:
+        """Return the state of some neighbouring features of the same samples."""
+        new = self._each(lambda table: table.cut(columns), lambda part: part.cut(columns))
+        new._origin = None if self._origin is None else self._origin[columns]
+        return new
+
+    @classmethod
+    def beside(cls, parts: Iterable[Self], in_memory: bool = True) -> Self:
+        """Combine states of neighbouring features of the same samples.
+
+        Parameters
+        ----------
+        parts : iterable of ClassStats
+            In the order of their features.
+        in_memory : bool, default=True
+            If False, the numbers are stored in temporary files, one part at a time, and read when
+            needed.
+
+        See Also
+        --------
+        cut : Return the state of some neighbouring features.
+        """
+        if not in_memory:
+            parts = (part._joined([part], in_memory) for part in parts)
+        first, *others = parts
+        return first._joined([first, *others], in_memory)
+
+    def _joined(self, parts: list[Self], in_memory: bool) -> Self:
+        origins: list[Any] = [part._origin for part in parts]
+        raw = [origin is None for origin in origins]
+        if any(raw) != all(raw):
+            raise ValueError("ClassStats: expected parts of the same samples, got others.")
+        new = (
+            parts[0].copy() if len(parts) == 1 else self._with()
+        )  # that of products is the only one
+        new._origin = None if raw[0] else np.concatenate(origins)
+        new._tables = {
+            name: Table.beside([part._tables[name] for part in parts], in_memory)
+            for name in self._tables
+        }
+        return new
+
+    # -- storage ------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `from_arrays`; numbers keep all bits.
+
+        The arrays of fold k begin with ``fold{k}_``.
+        """
+        arrays: dict[str, np.ndarray] = {}
+        if self.folds is None:
+            arrays = {
+                "classes": self.classes,
+                "presence": np.array(self.presence),
+                "counts": self.counts,
+                "n_samples": np.array(self.n_samples),
+            }
+            if self._registered.any():
+                arrays["registered"] = self._registered
+            for name, table in self._tables.items():
+                arrays |= table.to_arrays(name)
+            for (part,) in self._parts.values():
+                arrays |= part.to_arrays()
+        for k in range(self.folds or 0):
+            own = self._chosen([k]).to_arrays()
+            arrays |= {n if n in _OF_ALL else f"fold{k}_{n}": array for n, array in own.items()}
+        if self.folds is not None:
+            numbers = self.folds, self._first, self._added
+            arrays |= {name: np.array(n) for name, n in zip(_FOLDS, numbers, strict=True)}
+        if self._origin is not None:
+            arrays |= {"origin": self._origin, "placed": np.array(self._placed)}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None = None) -> Self:
+        """Return the state that `to_arrays` described.
+
+        `kept_width` is the number of features of kept samples, if not that of the state.
+        """
+        if "folds" in arrays:
+            return cls._from_folds(arrays, kept_width)
+
+        def has(name: str) -> bool:
+            return any(given.startswith(name) for given in arrays)
+
+        second: Any = next((s for s in ("cross", "class", "total") if has(SQUARES.get(s, s))), None)
+        names = [name for name in ROWS[second] if name != "noise" or has(name)]
+        fields, rules = dict(_SCHEMA), tuple[Check, ...]()
+        for name in names:
+            more, checks = Table.schema(arrays, name, "c" if ROWS[second][name] == "k" else 1)
+            fields, rules = fields | more, rules + checks
+        if second == "cross":
+            fields, rules = fields | CROSS_SCHEMA, rules + CROSS_RULES
+        if "kept" in arrays:
+            more, checks = Kept.schema(arrays)
+            fields, rules = fields | more, rules + checks
+        fields |= _ORIGIN
+        check_known("state", arrays, fields)
+        checked(arrays, fields, rules)
+        new = cls(0, second=second, presence=bool(arrays["presence"]))
+        new._sizes = np.array([arrays["n_samples"]])
+        new._classes, new._weights = np.array(arrays["classes"]), np.array([arrays["counts"]])
+        new._registered = np.array(arrays.get("registered", np.zeros(len(new._classes), bool)))
+        new._tables = {name: Table.from_arrays(arrays, name) for name in names}
+        if second == "cross":
+            new._parts["cross"] = (Cross.from_arrays(arrays),)
+        if "kept" in arrays:
+            new._parts["kept"] = (Kept.from_arrays(arrays, kept_width or new.n_features),)
+            new.kept = new._parts["kept"][0].most
+        if "origin" in arrays:
+            new._origin = np.array(arrays["origin"])
+            new._placed = float(arrays.get("placed", new.n))
+        return new
+
+    @classmethod
+    def _from_folds(cls, arrays: Mapping[str, np.ndarray], kept_width: int | None) -> Self:
+        checked(arrays, _FOLDS)
+        shared = {name: arrays[name] for name in arrays.keys() & _OF_ALL}
+        starts = tuple(f"fold{k}_" for k in range(int(arrays["folds"])))
+        given = (name for name in arrays if not name.startswith(starts))
+        check_known("state", given, _OF_ALL | _FOLDS.keys())
+        states: list[Self] = []
+        for k, start in enumerate(starts):
+            own = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
+            try:
+                states.append(cls.from_arrays(shared | own, kept_width))
+                states[0]._check_kind(states[k])
+            except ValueError as error:
+                raise SchemaError(f"fold {k}: {error}") from None
+        return cls._of_states(states, int(arrays["folds_first"]), int(arrays["folds_added"]))
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _scaled(self, weight: float) -> Self:
+        with np.errstate(over="ignore"):  # checked next
+            new = self._each(lambda table: table.scaled(weight), lambda part: part.scaled(weight))
+            new._weights = self._weights * weight
+        new._placed = self._placed * weight
+        if weight > 1:
+            new._check_weight(0.0)
+            new._check_finite()
+        elif weight < 1:
+            new._clear(new._weights < FAINT)
+        return new
+
+    def _with(self) -> Self:
+        """Return a state that shares all arrays with this one."""
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        new._tables, new._parts = dict(self._tables), dict(self._parts)
+        return new
+
+    def _each(self, of_table: Callable[[Table], Table], of_part: Callable[[Any], Any]) -> Self:
+        """Return a state of the same samples, with changed tables and parts."""
+        new = self._with()
+        new._tables = {name: of_table(table) for name, table in self._tables.items()}
+        new._parts = {name: tuple(map(of_part, each)) for name, each in self._parts.items()}
+        return new
+
+    def _of_each(self, name: str) -> tuple[Any, ...]:
+        """Return the part of this name for each fold; none where the state does not have it."""
+        return self._parts.get(name, ())
+
+    def _n_rows(self, name: str) -> int:
+        """Return the number of rows of a table."""
+        return self._weights.size if ROWS[self.second][name] == "k" else len(self._sizes)
+
+    def _rows(self, name: str, row: np.ndarray) -> np.ndarray:
+        """Return the rows of a table for classes of these numbers, in all folds."""
+        K, c = self._weights.shape
+        if ROWS[self.second][name] == "f":
+            return np.arange(K)
+        return np.add.outer(c * np.arange(K), row).ravel()
+
+    def _grow(self, classes: np.ndarray) -> np.ndarray:
+        """Add classes, and return the numbers of these; arrays are new ones then."""
+        merged = union(self._classes, classes)
+        if len(merged) > len(self._classes):
+            row, K = np.searchsorted(merged, self._classes), len(self._sizes)
+            weights, registered = np.zeros((K, len(merged))), np.zeros(len(merged), dtype=bool)
+            weights[:, row], registered[row] = self._weights, self._registered
+            self._classes, self._weights, self._registered = merged, weights, registered
+            for name, table in self._tables.items():
+                if ROWS[self.second][name] == "k":
+                    shape = K * len(merged), table.shape[1]
+                    self._tables[name] = table.spread(self._rows(name, row), shape)
+            if self.kept:
+                self._parts["kept"] = tuple(each.spread(row) for each in self._parts["kept"])
+        return np.searchsorted(merged, classes)
+
+    def _clear(self, gone: np.ndarray) -> None:
+        """Remove the rounding that is left of classes that are gone, each in some folds."""
+        self._weights = np.where(gone, 0.0, self._weights)
+        empty = np.logical_not(self._weights.any(axis=1))
+        for name, table in self._tables.items():
+            rows = gone if ROWS[self.second][name] == "k" else empty
+            table.clear(np.flatnonzero(rows))
+        for k, part in enumerate(self._of_each("cross")):
+            if empty[k]:
+                part.clear()
+        for k, part in enumerate(self._of_each("kept")):
+            if gone[k].any():
+                part.clear(np.flatnonzero(gone[k]))
+
+    def _become(self, other: Self) -> Self:
+        """Take over another state, which is not used any more, in one step."""
+        vars(self).update(vars(other))
+        return self
+
+    def _check_finite(self) -> None:
+        """Raise RangeError where a number is infinite."""
+        for name, table in self._tables.items():
+            table.check_finite(words_of(name))
+        for part in self._of_each("cross"):
+            part.check_finite()
+
+    def _check_weight(self, more: float) -> None:
+        """Raise where the sum of all weights would be infinite."""
+        with np.errstate(over="ignore"):
+            total = self.n + more
+        if not total <= HUGE:
+            expected = f"weights of less than {HUGE:.1e} in all"
+            raise RangeError(expected, "more", None, "Use smaller weights.")
+
+    def _check_kind(self, other: Self) -> None:
+        if not isinstance(other, StateArrays):
+            raise TypeError(
+                f"ClassStats: expected another state, got {type(other).__name__}. "
+                "Use ClassStats.of(X, y) to make a state of samples."
+            )
+        for what in ("n_features", "second", "presence", "kept", "folds"):
+            mine, theirs = getattr(self, what), getattr(other, what)
+            if mine != theirs:
+                raise ValueError(
+                    f"ClassStats: expected states of one kind, got {what}={mine!r} and "
+                    f"{what}={theirs!r}."
+                    + (" Use widen() on the narrower one." if what == "n_features" else "")
+                )
+
+    def _chosen(self, k: Sequence[int]) -> Self:
+        """Return the state of the samples of some folds, without folds."""
+        new = self._with()
+        new.folds, new._weights = None, self._weights[k].sum(axis=0, keepdims=True)
+        new._sizes, new._placed = self._sizes[k].sum(keepdims=True), float(new._weights.sum())
+        new._tables = {name: self._of_folds(name, k) for name in self._tables}
+        for name, each in self._parts.items():
+            new._parts[name] = (type(each[0]).summed_up([each[i] for i in k]),)
+        return new
+
+    def _of_folds(self, name: str, k: Sequence[int]) -> Table:
+        """Return a table of the samples of some folds."""
+        table = self._tables[name]
+        n = table.shape[0] // len(self._sizes)
+        every = np.arange(n)
+        return table.gathered(
+            np.add.outer(n * np.array(k), every).ravel(), np.tile(every, len(k)), n
+        )
+
+    @classmethod
+    def _of_states(cls, states: list[Self], first: int, added: int) -> Self:
+        """Return the state of folds with the same classes and origin, which it takes over."""
+        new = states[0]._with()
+        new.folds, new._first, new._added = len(states), first, added
+        new._weights = np.concatenate([state._weights for state in states])
+        new._sizes = np.concatenate([state._sizes for state in states])
+        d, new._tables = new.n_features, {}
+        for name in ROWS[new.second]:
+            own = [state._tables.get(name) for state in states]
+            n = next((table.shape[0] for table in own if table is not None), 0)
+            if any(table is not None for table in own):
+                new._tables[name] = whole = Table((len(states) * n, d), n_folds=new.folds)
+                for k, table in enumerate(own):
+                    if table is not None:
+                        whole.add(np.arange(k * n, (k + 1) * n), table)
+        for name in new._parts:
+            new._parts[name] = tuple(state._parts[name][0] for state in states)
+        new._check_weight(0.0)
+        return new
+
+    def renamed(self, names: np.ndarray) -> Self:
+        """Return the state with other labels, different ones, in the order of `classes`."""
+        new, order = self.copy(), np.argsort(names)
+        new._classes, new._registered = names[order], self._registered[order]
+        new._weights = self._weights[:, order]
+        for name, table in new._tables.items():
+            if ROWS[self.second][name] == "k":
+                rows = self._rows(name, order)
+                new._tables[name] = table.gathered(rows, np.arange(len(rows)), len(rows))
+        if self.kept:
+            place = np.argsort(order)
+            new._parts["kept"] = tuple(each.spread(place) for each in self._parts["kept"])
+        return new
+
+    def _of_all(self, name: str) -> Table:
+        """Return a table of all samples, not to be written to."""
+        return self._tables[name] if self.folds is None else self._of_folds(name, range(self.folds))
+
+    def _about(self, origin: Origin) -> Self:
+        """Return the state about another origin: an exact shift. It may share arrays with this."""
+        new, old = self._with(), self._origin
+        new._origin = origin
+        if origin is old or not self._weights.any():
+            return new
+        delta = (np.zeros(1) if old is None else old) - (np.zeros(1) if origin is None else origin)
+        with np.errstate(over="ignore", invalid="ignore"):  # checked next
+            new._tables = shifted(self._tables, self._weights.ravel(), delta)
+            if "cross" in self._parts:
+                K, c = self._weights.shape
+                sums = self._tables["sums"].toarray().reshape(K, c, -1).sum(axis=1)
+                moved = zip(self._parts["cross"], self._weights.sum(axis=1), sums, strict=True)
+                new._parts["cross"] = tuple(each.shifted(delta, n, S) for each, n, S in moved)
+        new._check_finite()
+        return new
+
+    def _move(self, origin: Origin) -> None:
+        """Measure all from another origin, in one step; with None all is raw."""
+        self._become(self._about(origin))
+
+
+def read_only(a: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to."""
+    view = a.view()
+    view.flags.writeable = False
+    return view
+
+
+def words_of(name: str) -> str:
+    """Return what errors add to "sums" for the numbers of a table."""
+    return "" if name == "sums" else " of squares"
+
+
+def shifted(tables: Tables, counts: np.ndarray, delta: Any) -> Tables:
+    """Return tables about an origin that is `delta` before theirs; with None the same.
+
+    Parameters
+    ----------
+    tables : dict of Table
+        The sums and sums of squares of x - o, to become those of x - o + delta.
+    counts : ndarray of shape (n_rows,)
+        The weight of each row of the class sums.
+    delta : ndarray of shape (n_features,) or (1,), or None
+        The change.
+    """
+    if delta is None or not counts.any():
+        return tables
+    S, change, found = tables["sums"].toarray(), counts[:, None] * delta, dict(tables)
+    for name, table in tables.items():
+        more = change if name == "sums" else delta * (2 * S + change)
+        if name != "noise":
+            more = more.reshape(table.shape[0], -1, S.shape[1]).sum(axis=1)
+            found[name] = Table(table.shape, table.toarray() + more, n_folds=table.n_folds)
+    return found
