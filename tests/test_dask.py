@@ -40,7 +40,7 @@ import dask.array as da  # noqa: E402
 from distributed import Client, LocalCluster, get_client  # noqa: E402
 
 from narrows.engines import dask as engine  # noqa: E402
-from narrows.engines import here, tree  # noqa: E402
+from narrows.engines import local as in_process  # noqa: E402
 from narrows.engines import parts as parts_of_data  # noqa: E402
 from narrows.read import source_of  # noqa: E402
 
@@ -141,7 +141,7 @@ def assert_distributed_is_local(client, method, X, y):
 def test_a_state_that_is_cut_and_stored_in_files_is_the_same(client, case, monkeypatch):
     client.run(_nothing_is_small)
     try:
-        monkeypatch.setattr(tree, "LIMIT", 150)
+        monkeypatch.setattr(engine, "LIMIT", 150)
         monkeypatch.setattr(parts_of_data, "IN_MEMORY", 0)
         X, y = case.labelled(sparse=True)
         X = sparse.csr_array(X)
@@ -205,7 +205,7 @@ def test_rows_of_two_widths_and_parts_without_rows(client, monkeypatch):
     X[:30, 5:] = 0
     local = OC().fit(sparse.csr_array(X), y)
     assert_same(engine.fit(OC(), [narrow, wide], client), local)
-    monkeypatch.setattr(tree, "LIMIT", 50)  # cut beyond the width of the narrow ones
+    monkeypatch.setattr(engine, "LIMIT", 50)  # cut beyond the width of the narrow ones
     for parts in ([narrow, wide], [wide, narrow], [narrow, narrow, wide, narrow]):
         whole = OC()
         for part in parts:
@@ -298,7 +298,8 @@ def test_parts_are_drawn_as_in_one_process(client, tmp_path):
     for k, rows in enumerate(np.array_split(np.arange(3000), 40)):
         dump_svmlight_file(X[rows], y[rows], str(tmp_path / f"{k:02}.svm"), zero_based=False)
     pattern, drawn = str(tmp_path / "*.svm"), OCFS(2, tolerance=0.2, random_state=0)
-    fitted, local = engine.fit(clone(drawn), pattern, client), here.fit(drawn, [pattern], {})
+    fitted = engine.fit(clone(drawn), pattern, client)
+    local = in_process.fit_files(drawn, [pattern], {})
     assert local.n_samples_seen_ < 3000
     assert_same(fitted, local)
     np.testing.assert_allclose(fitted.certificate_, local.certificate_, rtol=1e-9)
@@ -346,7 +347,7 @@ def wide_texts(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [tree.LIMIT, 100_000])
+@pytest.mark.parametrize("limit", [engine.LIMIT, 100_000])
 @pytest.mark.parametrize("alpha", ["scale", "cv"])
 def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, alpha):
     """Also where states of the first pass are cut by features."""
@@ -354,7 +355,7 @@ def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, 
     order = np.argsort(y, kind="stable")
     local = clone(BANDS).set_params(alpha=alpha).fit(X, y)
     parts = [(X[rows], y[rows]) for rows in np.array_split(order, 64)]
-    monkeypatch.setattr(tree, "LIMIT", limit)
+    monkeypatch.setattr(engine, "LIMIT", limit)
     for solver in ("bands", "auto"):
         spread = engine.fit(clone(BANDS).set_params(alpha=alpha, solver=solver), parts, client)
         same_models(spread, local)

@@ -38,7 +38,7 @@ OF_NOTHING = {  # what they return
 NOT_BUILT = [ROOT / "examples" / "gallery" / "search_faiss.py"]  # for want of libraries
 
 # modules that import pyspark, which is not here, and what they have; see tests/spark/test_page.py
-SPARK = {"narrows.spark.reducer", "narrows.spark.stored"}
+SPARK = {"narrows.spark.reducer"}
 OF_SPARK = {"narrows.spark.Reducer", "narrows.spark.ReducerModel"}
 
 

@@ -14,8 +14,7 @@ import narrows
 from narrows import IG, OC, SRDA, ClassStats, OnlineSRDA
 from narrows.engines import ENGINES, learn, local
 from narrows.engines.engine import Engine
-from narrows.engines.features import Features
-from narrows.engines.learn import from_bytes, to_bytes
+from narrows.engines.learn import Features, from_bytes, to_bytes
 from narrows.engines.parts import Parts
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
@@ -111,7 +110,7 @@ def test_a_state_survives_as_bytes(case, kind):
 
 def test_what_is_sent_of_a_part_is_its_bytes():
     state = OC().fit(*labelled())._state
-    part = learn.Part(state, Features(7, True, None))
+    part = learn.PartialState(state, Features(7, True, None))
     make, (data, *others) = part.__reduce__()
     assert data == learn.to_bytes(state)
     received = make(data, *others)

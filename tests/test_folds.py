@@ -12,7 +12,7 @@ from scipy import sparse
 
 import narrows
 from narrows import IG, LDA, OC, OCFS, ClassStats, FisherFS, Window
-from narrows.engines.learn import Part, add_parts, from_bytes, to_bytes
+from narrows.engines.learn import PartialState, add_partial, from_bytes, to_bytes
 from narrows.errors import ParameterError, RangeError
 from narrows.solve import sums
 from narrows.solve.schema import SchemaError
@@ -453,7 +453,7 @@ def test_states_travel_as_bytes(kind):
     a, b = learned(X[:40], y[:40], **kind), learned(X[40:, :5], y[40:], **kind)
     received = from_bytes(to_bytes(a), ClassStats.from_arrays)
     assert_same(received, a)
-    both = add_parts(ClassStats.__add__, Part(received), Part(b)).state
+    both = add_partial(ClassStats.__add__, PartialState(received), PartialState(b)).state
     np.testing.assert_allclose(both.fold(2).counts, a.fold(2).counts + b.fold(2).counts)
     assert received.nbytes == a.nbytes
 

@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 import narrows
 from narrows import IG, OC, OCFS, load
 from narrows.command import cli
-from narrows.engines import here
+from narrows.engines import local
 from narrows.errors import DataError
 from narrows.spark import fit_files, transform_files
 from tests.cases import assert_same, labelled
@@ -46,10 +46,11 @@ def test_parts_are_drawn_as_in_one_process(spark, tmp_path):
     for k, rows in enumerate(np.array_split(np.arange(3000), 40)):
         dump_svmlight_file(X[rows], y[rows], str(tmp_path / f"{k:02}.svm"), zero_based=False)
     pattern, drawn = str(tmp_path / "*.svm"), OCFS(2, tolerance=0.2, random_state=0)
-    fitted, local = fit_files(clone(drawn), [pattern], spark), here.fit(drawn, [pattern], {})
-    assert local.n_samples_seen_ < 3000
-    assert_same(fitted, local)
-    np.testing.assert_allclose(fitted.certificate_, local.certificate_, rtol=1e-9)
+    fitted = fit_files(clone(drawn), [pattern], spark)
+    one = local.fit_files(drawn, [pattern], {})
+    assert one.n_samples_seen_ < 3000
+    assert_same(fitted, one)
+    np.testing.assert_allclose(fitted.certificate_, one.certificate_, rtol=1e-9)
 
 
 def test_a_damaged_file_is_named_with_its_line(spark, shards, tmp_path):

@@ -19,7 +19,7 @@ from narrows.solve.sums import stacked, widened
 from narrows.state.class_stats import ClassStats
 
 
-class SpreadRows(Centred):
+class RemoteSamples(Centred):
     """`Centred` of samples that are in parts on the workers.
 
     Products are made there; what has an entry for each sample, and what has one for each feature,
@@ -63,7 +63,7 @@ class SpreadRows(Centred):
         part = self.parts[int(np.argmax(self._of_each(attrgetter("largest"))))]
         return int(self.engine.collect(self.engine.map(Centred.largest_in, [part]))[0])
 
-    def over(self, unit: float) -> SpreadRows:
+    def over(self, unit: float) -> RemoteSamples:
         """Return the same divided by a number."""
         new = copy(self)
         new.unit, new.root = self.unit * unit, self.root / unit
