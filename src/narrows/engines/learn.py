@@ -2,8 +2,7 @@
 
 `learn` is the loop of every fit: over the chunks of files in one process (`local.py`), and over
 those of a part on a worker. A part is a pair (data, name): a path, a `FilePart`, (X, y),
-(X, y, sample_weight), X, a table, or None where there are no samples, and what errors call it. A
-state crosses the network as bytes (`to_bytes`).
+(X, y, sample_weight), X, a table, or None where there are no samples, and what errors call it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from safetensors.numpy import load, save
 from scipy import sparse
 from sklearn.base import clone
 
@@ -24,7 +22,6 @@ from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.dataset import Dataset
 from narrows.io.formats.parquet import FORMAT as TABLE
 from narrows.io.formats.parquet import read_table
-from narrows.io.models import get, put
 from narrows.io.parts import FilePart
 from narrows.io.source import Source, remembered
 from narrows.io.write import writer
@@ -124,28 +121,8 @@ def learn_once(
 # -- states ----------------------------------------------------------------------------------------
 
 
-def to_bytes(state: Any) -> bytes:
-    """Return the state of a method as bytes: plain arrays in a safetensors container."""
-    arrays: dict[str, np.ndarray] = {}
-    put(arrays, "state", state.to_arrays())
-    put(arrays, "labels", {"dtype": np.array([state.classes.dtype.str])})
-    return save(arrays)
-
-
-def from_bytes(data: bytes, read: Callable[[dict[str, np.ndarray]], Any]) -> Any:
-    """Return the state that `to_bytes` described.
-
-    `read` makes it of its arrays: `estimator._state_from`, or `from_arrays` of its class.
-    """
-    arrays = load(data)
-    state = get(arrays, "state")
-    (dtype,) = get(arrays, "labels")["dtype"]
-    state["classes"] = state["classes"].astype(dtype)
-    return read(state)
-
-
 class PartialState:
-    """The state of a part, or of several, or of some of their features; it is sent as bytes.
+    """The state of a part, or of several, or of some of their features; it is sent as arrays.
 
     Parameters
     ----------
@@ -159,7 +136,7 @@ class PartialState:
         self.state, self.features = state, features
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (to_bytes(self.state), type(self.state), self.features)
+        return _received, (self.state.to_arrays(), type(self.state), self.features)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + int(self.state.nbytes)
@@ -173,13 +150,10 @@ class PartialState:
         return self.state.middle() if hasattr(self.state, "cut") else 0
 
 
-def _received(data: bytes, kind: Any, features: Features | None) -> PartialState:
-    def read(arrays: dict[str, np.ndarray]) -> Any:
-        if "kept_width" in arrays and kind is ClassStats:  # may be of coordinates
-            return kind.from_arrays(arrays, int(arrays["kept_width"]))
-        return kind.from_arrays(arrays)
-
-    return PartialState(from_bytes(data, read), features)
+def _received(arrays: dict[str, np.ndarray], kind: Any, features: Features | None) -> PartialState:
+    of_coordinates = kind is ClassStats and "kept_width" in arrays
+    width = (int(arrays["kept_width"]),) if of_coordinates else ()
+    return PartialState(kind.from_arrays(arrays, *width), features)
 
 
 def add_partial(add: Callable[..., Any], a: PartialState, b: PartialState) -> PartialState:

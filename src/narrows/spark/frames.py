@@ -30,6 +30,7 @@ from narrows.text import Vectoriser
 FEATURES = "features"  # the column of the samples, where none is named
 VECTOR, ARRAY = "vector", "array"  # types of new columns, beside those that Spark has names for
 _SHOWN = 10  # columns that a message lists
+_NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal"}
 _LABELS = {"i": "long", "u": "long", "b": "boolean", "f": "double"}  # by the kind of an array
 _CHUNK_ROWS = 10_000
 _SETTINGS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
@@ -276,9 +277,7 @@ def predict(
             check_absent(df, column, parameter)
     columns, options = _read_as_fitted(estimator, df, features_col)
     if output_col == probability_col:
-        raise DataError(
-            "DataFrame", f"expected different new columns, got {output_col!r} twice. Change one."
-        )
+        raise _refused(f"expected different new columns, got {output_col!r} twice. Change one.")
     if estimator._several:
         raise ParameterError(
             f"{name}: expected one label for each sample, got several. Use its predict locally."
@@ -432,7 +431,7 @@ class Columns(NamedTuple):
 
 def columns_of(df: Any, features_col: Any, others: Sequence[str | None]) -> Columns:
     """Return the columns that hold the samples of a DataFrame; `others` hold something else."""
-    types = {field.name: field.dataType for field in df.schema.fields}
+    types = {field.name: field.dataType.simpleString() for field in df.schema.fields}
     if features_col is None:
         features_col = _default(types, others)
     names = [features_col] if isinstance(features_col, str) else list(features_col)
@@ -442,77 +441,72 @@ def columns_of(df: Any, features_col: Any, others: Sequence[str | None]) -> Colu
     kinds = {_kind(types[name]) for name in names}
     if set(names) == {INDICES, VALUES} and kinds == {"arrays"}:
         return Columns("lists", [INDICES, VALUES])
-    if len(kinds) > 1 or (len(names) > 1 and kinds & {"vectors", "arrays"}) or None in kinds:
-        shown = ", ".join(f"{name}: {types[name].simpleString()}" for name in names[:_SHOWN])
-        raise DataError(
-            "DataFrame",
+    if len(kinds) > 1 or (len(names) > 1 and kinds & {"vectors", "arrays"}) or "" in kinds:
+        shown = ", ".join(f"{name}: {types[name]}" for name in names[:_SHOWN])
+        raise _refused(
             "expected one column of vectors or arrays, or columns of numbers, or of texts, got "
-            f"{shown}. Set features_col.",
+            f"{shown}. Set features_col."
         )
     for name in names:
         _check_floats(name, types[name])
-    (kind,) = kinds
-    return Columns(str(kind), names)
+    return Columns(kinds.pop(), names)
 
 
-def _default(types: dict[str, Any], others: Sequence[str | None]) -> Any:
+def _default(types: dict[str, str], others: Sequence[str | None]) -> Any:
     if FEATURES in types:
         return FEATURES
-    if {_kind(types.get(name)) for name in (INDICES, VALUES)} == {"arrays"}:
+    if {_kind(types.get(name, "")) for name in (INDICES, VALUES)} == {"arrays"}:
         return [INDICES, VALUES]
     names = [name for name in types if name not in others]
     if not names:
-        raise DataError("DataFrame", f"expected features, got only {', '.join(types)}.")
+        raise _refused(f"expected features, got only {', '.join(types)}.")
     return names
 
 
-def _kind(of: Any) -> str | None:
-    """Return what a column of a type holds; None if it is nothing to learn from."""
-    from pyspark.ml.linalg import VectorUDT
-    from pyspark.sql.types import ArrayType, BooleanType, NumericType, StringType
-
-    if isinstance(of, VectorUDT):
-        return "vectors"
-    if isinstance(of, ArrayType) and isinstance(of.elementType, NumericType):
-        return "arrays"
-    if isinstance(of, StringType):
-        return "texts"
-    return "numbers" if isinstance(of, NumericType | BooleanType) else None
+def _kind(of: str) -> str:
+    """Return what a column of a type holds; "" if it is nothing to learn from."""
+    item = of.removeprefix("array<").removesuffix(">")
+    if item.split("(")[0] in _NUMBERS:
+        return "numbers" if item == of else "arrays"
+    if of == "boolean":
+        return "numbers"
+    return "texts" if of.split()[:1] == ["string"] else "vectors" if of == "vector" else ""
 
 
-def _check_floats(name: str, of: Any) -> None:
+def _check_floats(name: str, of: str) -> None:
     """Raise where a column holds decimals, or arrays of anything but floats."""
-    from pyspark.sql.types import ArrayType, DecimalType, DoubleType, FloatType
-
     expected, to = "", ""
-    if isinstance(of, DecimalType):
+    if of.startswith("decimal"):
         expected, to = "numbers", "double"
-    elif isinstance(of, ArrayType) and not isinstance(of.elementType, DoubleType | FloatType):
+    elif of.startswith("array") and of not in ("array<double>", "array<float>"):
         expected, to = "arrays of floats", "array<double>"
     if expected:
-        problem = f"column {name!r}: expected {expected}, got {of.simpleString()}."
-        raise DataError("DataFrame", f'{problem} Cast it: df.withColumn({name!r}, '
-                        f'df[{name!r}].cast("{to}")).')  # fmt: skip
+        raise _refused(
+            f"column {name!r}: expected {expected}, got {of}. Cast it: "
+            f'df.withColumn({name!r}, df[{name!r}].cast("{to}")).'
+        )
+
+
+def _refused(problem: str) -> DataError:
+    return DataError("DataFrame", problem)
 
 
 def check_weight(df: Any, name: str) -> None:
     """Raise where a column is missing, or cannot hold weights."""
     check_present(df, [name], "weight_col")
-    of = df.schema[name].dataType
+    of = df.schema[name].dataType.simpleString()
     _check_floats(name, of)
     if _kind(of) != "numbers":
-        problem = f"column {name!r}: expected weights, got {of.simpleString()}. Set weight_col."
-        raise DataError("DataFrame", problem)
+        raise _refused(f"column {name!r}: expected weights, got {of}. Set weight_col.")
 
 
 def check_different(names: Sequence[str | None]) -> None:
     """Raise where a column is named for two purposes."""
     for name in names:
         if name is not None and names.count(name) > 1:
-            raise DataError(
-                "DataFrame",
-                f"expected different columns for features, labels and weights, got {name!r} twice. "
-                "Set features_col, label_col or weight_col.",
+            raise _refused(
+                "expected different columns for features, labels and weights, got "
+                f"{name!r} twice. Set features_col, label_col or weight_col."
             )
 
 
@@ -522,25 +516,22 @@ def check_frame(df: Any) -> None:
     if not hasattr(kind, "mapInArrow"):
         advice = " Call its to_spark()." if hasattr(kind, "to_spark") else ""
         raise TypeError(
-            f"narrows.spark: expected a DataFrame of Spark, got {kind.__module__}.{kind.__name__}."
-            f"{advice}"
+            f"{NAME}: expected a DataFrame of Spark, got {kind.__module__}.{kind.__name__}.{advice}"
         )
 
 
 def check_present(df: Any, names: Sequence[str], parameter: str) -> None:
-    """Raise where a DataFrame lacks a column that a parameter names, or has two of the name."""
+    """Raise where a DataFrame lacks a column that a parameter names."""
     for name in names:
         if name not in df.columns:
             shown = ", ".join(df.columns[:_SHOWN]) + ", …" * (len(df.columns) > _SHOWN)
-            problem = f"expected a column {name!r}, got the columns {shown}. Set {parameter}."
-            raise DataError("DataFrame", problem)
+            raise _refused(f"expected a column {name!r}, got the columns {shown}. Set {parameter}.")
 
 
 def check_absent(df: Any, name: str, parameter: str) -> None:
     """Raise where a DataFrame has a column of the name of a new one; Spark ignores the case."""
     if name.lower() in (column.lower() for column in df.columns):
-        problem = f"expected a new column, got {name!r}, which is there. Set {parameter}."
-        raise DataError("DataFrame", problem)
+        raise _refused(f"expected a new column, got {name!r}, which is there. Set {parameter}.")
 
 
 def check_names(columns: Sequence[str]) -> None:
@@ -553,7 +544,7 @@ def check_names(columns: Sequence[str]) -> None:
         elif lower.count(name.lower()) > 1:
             problem = f"expected columns of different names, got two {name!r}."
         if problem:
-            raise DataError("DataFrame", f"{problem} Rename it (withColumnRenamed), or drop it.")
+            raise _refused(f"{problem} Rename it (withColumnRenamed), or drop it.")
 
 
 def selected(df: Any, names: Sequence[str | None]) -> Any:
@@ -625,17 +616,16 @@ def _read_as_fitted(estimator: Any, df: Any, features_col: Any) -> tuple[Any, Op
         texts = "texts", "numbers"
         expected, got = texts if is_of_texts(source) else texts[::-1]
         problem = f"expected {expected} as in the fit, got {got} in {', '.join(columns.names[:5])}."
-        raise DataError("DataFrame", f"{problem} Set features_col.")
+        raise _refused(f"{problem} Set features_col.")
     reading = {**columns.options, "chunk_rows": _CHUNK_ROWS}
     options = parts.options_for(estimator, reading)
     if columns.kind != "numbers":
         options = options.replace(columns=None)
     elif len(columns.names) != estimator.n_features_in_:
-        shown = ", ".join(columns.names[:10])
-        raise DataError(
-            "DataFrame",
+        shown = ", ".join(columns.names[:_SHOWN])
+        raise _refused(
             f"expected {estimator.n_features_in_} columns of features as in the fit, got "
-            f"{len(columns.names)}: {shown}. Set features_col.",
+            f"{len(columns.names)}: {shown}. Set features_col."
         )
     return columns, options.replace(has_labels=False)
 
