@@ -82,8 +82,8 @@ def learn(
     estimator._check_parameters_alone()
     state, first = start or (None, 0)
     for number in range(first, estimator._passes_in_order()):
-        if number > first and state is not None:
-            again = estimator._next_pass(state)
+        if number > first:
+            again = None if state is None else estimator._next_pass(state)
             if again is None:
                 break
             state = again
@@ -169,17 +169,17 @@ def learn_part(part: Data, reading: Reading, estimator: Any, empty: Any = None) 
     With `empty`, that of one pass, which starts there; of a `Mapped` only what adds up.
     """
     with _located(part):
-        samples = _Samples(part, reading)
+        chunks = _Chunks(part, reading)
         if empty is not None:
-            state = learn_once(estimator, samples, empty.emptied())
+            state = learn_once(estimator, chunks, empty.emptied())
             state = state.stats if isinstance(state, Mapped) else state
         else:
-            state = learn(estimator, samples)
+            state = learn(estimator, chunks)
             if state is None:
                 state = estimator._empty_state(0)
             else:
                 estimator._check_adds_up(state)
-        return PartialState(state, samples.features)
+        return PartialState(state, chunks.features)
 
 
 def learn_in_fold(
@@ -195,7 +195,7 @@ def learn_in_fold(
 # -- the samples of a part -------------------------------------------------------------------------
 
 
-class _Samples:
+class _Chunks:
     """The samples of a part in chunks (X, y) or (X, y, sample_weight), all finite.
 
     `features` are those of the last chunk, None before the first one.
@@ -206,7 +206,7 @@ class _Samples:
         self.features: Features | None = None
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        for X, y, names, weight in _chunks(self.part, self.reading):
+        for X, y, names, weight in _read(self.part, self.reading):
             self.features = Features.of(X, names)
             yield (X, y) if weight is None else (X, y, weight)
 
@@ -214,16 +214,16 @@ class _Samples:
 def first_features(part: Data, reading: Reading) -> Features | None:
     """Return the features of the first samples of a part; None if it has none."""
     with _located(part):
-        samples = _Samples(part, reading)
-        next(iter(samples), None)
-        return samples.features
+        chunks = _Chunks(part, reading)
+        next(iter(chunks), None)
+        return chunks.features
 
 
 def reduce_chunks(part: Data, reading: Reading, reduce: Callable[[Any], Any]) -> Iterator[Any]:
     """Yield what a function makes of the samples of each chunk of a part."""
     with _located(part):
         width = reading[0].width
-        for X, *_ in _chunks(part, reading):
+        for X, *_ in _read(part, reading):
             if width and X.shape[1] != width:
                 raise DataError(
                     part[1], f"expected {width} features as in the fit, got {X.shape[1]}."
@@ -247,7 +247,7 @@ def write_reduced(
 ) -> str | None:
     """Write the reduced samples of a part and their labels to a file, if there are any."""
     with _located(part):
-        chunks = (chunk for chunk in _Samples(part, reading) if chunk[0].shape[0])
+        chunks = (chunk for chunk in _Chunks(part, reading) if chunk[0].shape[0])
         first = next(chunks, None)
         if first is None:
             return None
@@ -272,7 +272,7 @@ class Samples(NamedTuple):
 def read_samples(part: Data, reading: Reading, estimator: Any) -> Samples | None:
     """Return all samples of a part, or None if it has none."""
     with _located(part):
-        chunks = _Samples(part, reading)
+        chunks = _Chunks(part, reading)
         labelled = ((X, estimator._labels(X, y), *weight) for X, y, *weight in chunks)
         samples = join_samples(labelled, type(estimator).__name__)
         return samples and samples._replace(features=chunks.features)
@@ -319,7 +319,7 @@ def count_terms(part: Data, options: Options, vectoriser: Vectoriser) -> Vectori
     """Return a vectoriser with these settings, with the terms of a file or table counted."""
     counted: Vectoriser = clone(vectoriser)
     with _located(part):
-        for texts, *_ in _chunks(part, (options, None)):
+        for texts, *_ in _read(part, (options, None)):
             if not isinstance(texts, list):
                 raise DataError(part[1], "expected a file or a table of texts, got an array.")
             counted.update(texts)
@@ -336,7 +336,7 @@ def _dataset(data: Any, options: Options, source: Source | None = None) -> Datas
 # -- inside ----------------------------------------------------------------------------------------
 
 
-def _chunks(part: Data, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
+def _read(part: Data, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
     """Yield X or texts, labels, the names of the features if they have any, and weights if any."""
     (data, name), (options, source) = part, reading
     if data is None:

@@ -127,11 +127,9 @@ class Parts:
                     bar, together, add, learn.learn_in_fold,
                     [parts[k] for k in drawn], repeat(self._reading), repeat(estimator), folds,
                 )  # fmt: skip
-                state = (
-                    new
-                    if state is None
-                    else add_partial(add, *map(PartialState, (state, new))).state
-                )
+                if state is not None:
+                    new = add_partial(add, PartialState(state), PartialState(new)).state
+                state = new
                 yield state, bar
                 first, last = last, 2 * last
 
@@ -432,23 +430,19 @@ def feature_names(frame: Any, options: Options) -> list[str] | None:
     """Return the names of the features of a table; None if its samples are lists."""
     label = label_of(frame, options)
     if label is None and options.labels_required:
-        expected, got = " or ".join(_label_names(options)), ", ".join(map(str, frame.columns[:10]))
+        expected, got = (
+            options.label or " or ".join(LABELS),
+            ", ".join(map(str, frame.columns[:10])),
+        )
         problem = f'expected a label column {expected}, got {got}. Name it with label="…".'
         raise DataError("DataFrame", problem)
-    if options.text is not None or options.vector is not None or has_lists(frame):
+    has_lists = {INDICES, VALUES} <= set(frame.columns)
+    if options.text is not None or options.vector is not None or has_lists:
         return None
     return [str(name) for name in frame.columns if name != label]
 
 
 def label_of(frame: Any, options: Options) -> str | None:
     """Return the label column of a table, if it has one."""
-    return next((name for name in _label_names(options) if name in frame.columns), None)
-
-
-def _label_names(options: Options) -> Sequence[str]:
-    return [options.label] if options.label else LABELS
-
-
-def has_lists(frame: Any) -> bool:
-    """Whether the samples of a table are lists of feature numbers and of values."""
-    return {INDICES, VALUES} <= set(frame.columns)
+    names = LABELS if options.label is None else [options.label]
+    return next((name for name in names if name in frame.columns), None)

@@ -38,12 +38,6 @@ _SENT: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # names of files,
 _LASTING = (ValueError, TypeError, ImportError, FileNotFoundError, PermissionError)
 
 
-class Values(NamedTuple):
-    """Results: all values in a DataFrame of rows."""
-
-    frame: Any
-
-
 class Sum(NamedTuple):
     """A result: the sum of the values of a piece, whose bytes are known by their numbers.
 
@@ -58,7 +52,7 @@ class Sum(NamedTuple):
 
 
 class Spark(Engine):
-    """A Spark session; results are `Values`, all in one, and a `Sum`.
+    """A Spark session; results are one DataFrame of the rows of all values, and each `Sum`.
 
     It is a context manager, which frees at the end what the executors hold.
     """
@@ -91,7 +85,7 @@ class Spark(Engine):
                 k = TaskContext.get().partitionId()
                 yield from _rows_of(k, function, (stream_of(batches), partition(k)), *shared)
 
-            return [Values(part[0].mapInArrow(of_partition, _SCHEMA))]
+            return [part[0].mapInArrow(of_partition, _SCHEMA)]
 
         def of_items(batches: Iterator[Any]) -> Iterator[Any]:
             for batch in batches:
@@ -99,11 +93,11 @@ class Spark(Engine):
                     yield from _rows_of(k, function, *items[k])
 
         numbers = self.session.range(0, len(items), 1, len(items))
-        return [Values(numbers.mapInArrow(of_items, _SCHEMA))]
+        return [numbers.mapInArrow(of_items, _SCHEMA)]
 
     def reduce(self, add: Function, results: Sequence[Any]) -> Any:
         """Return the sum of values."""
-        ((frame,),) = results
+        (frame,) = results
         frame, sizes, _ = self._measured(frame)
         return self._added(frame, sizes, add)[0]
 
@@ -128,7 +122,7 @@ class Spark(Engine):
             if isinstance(result, Sum):
                 values.append(reduce(result.add, self._fetched(result)))
             else:
-                values += [value for _, value in _values_of(_computed(result.frame))]
+                values += [value for _, value in _values_of(_computed(result))]
         return values
 
     def head(self, data: Any) -> Any:
@@ -139,7 +133,7 @@ class Spark(Engine):
         self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]
     ) -> list[Piece]:
         """Return the pieces of the sum of states; states that may get large are cut by features."""
-        ((frame,),) = self.map(function, *iterables)
+        (frame,) = self.map(function, *iterables)
         frame, sizes, facts = self._measured(frame)
         for k in range(max(facts) + 1):
             seen(k, facts[k].features if k in facts else None)
