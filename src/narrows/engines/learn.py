@@ -1,7 +1,7 @@
 """Learning from chunks of samples, and what a worker does with one part of a data set.
 
 `learn` is the loop of every fit: over the chunks of files in one process (`local.py`), and over
-those of a part on a worker. A part is a pair (data, name): a path, a `FilePart`, (X, y),
+those of a part on a worker. A `Part` is a pair (data, name): a path, a `FilePart`, (X, y),
 (X, y, sample_weight), X, a table, or None where there are no samples, and what errors call it.
 """
 
@@ -31,7 +31,7 @@ from narrows.state.labels import joined, one_a_row, weights
 from narrows.state.mapped import Mapped
 from narrows.text import Vectoriser
 
-Data = tuple[Any, str]
+Part = tuple[Any, str]
 Reading = tuple[Options, Source | None]  # how files and tables are read
 
 
@@ -163,7 +163,7 @@ def add_partial(add: Callable[..., Any], a: PartialState, b: PartialState) -> Pa
     return PartialState(add(*states))
 
 
-def learn_part(part: Data, reading: Reading, estimator: Any, empty: Any = None) -> PartialState:
+def learn_part(part: Part, reading: Reading, estimator: Any, empty: Any = None) -> PartialState:
     """Return the state of a part; without samples it has no features either.
 
     With `empty`, that of one pass, which starts there; of a `Mapped` only what adds up.
@@ -183,7 +183,7 @@ def learn_part(part: Data, reading: Reading, estimator: Any, empty: Any = None) 
 
 
 def learn_in_fold(
-    part: Data, reading: Reading, estimator: Any, fold: tuple[int, int]
+    part: Part, reading: Reading, estimator: Any, fold: tuple[int, int]
 ) -> PartialState:
     """Return the state of a part as one fold of a state; the others are without samples."""
     learned, (number, n_folds) = learn_part(part, reading, estimator), fold
@@ -201,7 +201,7 @@ class _Chunks:
     `features` are those of the last chunk, None before the first one.
     """
 
-    def __init__(self, part: Data, reading: Reading):
+    def __init__(self, part: Part, reading: Reading):
         self.part, self.reading = part, reading
         self.features: Features | None = None
 
@@ -211,7 +211,7 @@ class _Chunks:
             yield (X, y) if weight is None else (X, y, weight)
 
 
-def first_features(part: Data, reading: Reading) -> Features | None:
+def first_features(part: Part, reading: Reading) -> Features | None:
     """Return the features of the first samples of a part; None if it has none."""
     with _located(part):
         chunks = _Chunks(part, reading)
@@ -219,7 +219,7 @@ def first_features(part: Data, reading: Reading) -> Features | None:
         return chunks.features
 
 
-def reduce_chunks(part: Data, reading: Reading, reduce: Callable[[Any], Any]) -> Iterator[Any]:
+def reduce_chunks(part: Part, reading: Reading, reduce: Callable[[Any], Any]) -> Iterator[Any]:
     """Yield what a function makes of the samples of each chunk of a part."""
     with _located(part):
         width = reading[0].width
@@ -231,7 +231,7 @@ def reduce_chunks(part: Data, reading: Reading, reduce: Callable[[Any], Any]) ->
             yield reduce(X)
 
 
-def reduce_part(part: Data, reading: Reading, reduce: Callable[[Any], Any]) -> Any:
+def reduce_part(part: Part, reading: Reading, reduce: Callable[[Any], Any]) -> Any:
     """Return the reduced samples of a part."""
     options = reading[0]
     with _located(part):
@@ -243,7 +243,7 @@ def reduce_part(part: Data, reading: Reading, reduce: Callable[[Any], Any]) -> A
 
 
 def write_reduced(
-    part: Data, path: str, reading: Reading, reduce: Callable[[Any], Any], names: Sequence[str]
+    part: Part, path: str, reading: Reading, reduce: Callable[[Any], Any], names: Sequence[str]
 ) -> str | None:
     """Write the reduced samples of a part and their labels to a file, if there are any."""
     with _located(part):
@@ -260,7 +260,7 @@ def write_reduced(
 # -- samples that stay on their worker -------------------------------------------------------------
 
 
-class Samples(NamedTuple):
+class PartSamples(NamedTuple):
     """Samples with one label each and a weight, and their features."""
 
     X: Any
@@ -269,7 +269,7 @@ class Samples(NamedTuple):
     features: Features | None = None
 
 
-def read_samples(part: Data, reading: Reading, estimator: Any) -> Samples | None:
+def read_samples(part: Part, reading: Reading, estimator: Any) -> PartSamples | None:
     """Return all samples of a part, or None if it has none."""
     with _located(part):
         chunks = _Chunks(part, reading)
@@ -278,7 +278,7 @@ def read_samples(part: Data, reading: Reading, estimator: Any) -> Samples | None
         return samples and samples._replace(features=chunks.features)
 
 
-def join_samples(chunks: Iterable[tuple[Any, ...]], who: str) -> Samples | None:
+def join_samples(chunks: Iterable[tuple[Any, ...]], who: str) -> PartSamples | None:
     """Return the samples of all chunks (X, y) or (X, y, sample_weight); None if there are none."""
     parts = []
     for X, y, *weight in chunks:
@@ -288,10 +288,10 @@ def join_samples(chunks: Iterable[tuple[Any, ...]], who: str) -> Samples | None:
     if not parts:
         return None
     X, labels, weight = map(list, zip(*parts, strict=True))
-    return Samples(stacked(X), joined(labels), np.concatenate(weight))
+    return PartSamples(stacked(X), joined(labels), np.concatenate(weight))
 
 
-def sum_samples(samples: Samples | None) -> PartialState:
+def sum_samples(samples: PartSamples | None) -> PartialState:
     """Return the class sums of samples."""
     if samples is None:
         return PartialState(ClassStats(0))
@@ -315,7 +315,7 @@ def source_of(files: list[str], options: Options) -> Source | None:
     return dataset.source()
 
 
-def count_terms(part: Data, options: Options, vectoriser: Vectoriser) -> Vectoriser:
+def count_terms(part: Part, options: Options, vectoriser: Vectoriser) -> Vectoriser:
     """Return a vectoriser with these settings, with the terms of a file or table counted."""
     counted: Vectoriser = clone(vectoriser)
     with _located(part):
@@ -336,7 +336,7 @@ def _dataset(data: Any, options: Options, source: Source | None = None) -> Datas
 # -- inside ----------------------------------------------------------------------------------------
 
 
-def _read(part: Data, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
+def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
     """Yield X or texts, labels, the names of the features if they have any, and weights if any."""
     (data, name), (options, source) = part, reading
     if data is None:
@@ -368,7 +368,7 @@ def _read(part: Data, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
 
 
 @contextmanager
-def _located(part: Data) -> Iterator[None]:
+def _located(part: Part) -> Iterator[None]:
     """Name the part in errors about it."""
     try:
         yield

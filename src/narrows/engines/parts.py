@@ -48,7 +48,7 @@ class Parts:
     engine : Engine
         Where the parts are learned.
     data : list
-        What each part is: see `learn.Data`, or whatever the engine makes one of these of.
+        What each part is: see `learn.Part`, or whatever the engine makes one of these of.
     options : Options
         How to read files and tables.
     names : list of str, optional

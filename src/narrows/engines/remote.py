@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.engines.engine import Engine, Function
-from narrows.engines.learn import Samples
+from narrows.engines.learn import PartSamples
 from narrows.solve.eigen import triangle
 from narrows.solve.exact import Centred, Product
 from narrows.solve.sums import stacked, widened
@@ -30,7 +30,7 @@ class RemoteSamples(Centred):
     engine : Engine
         The cluster.
     samples : list of results
-        Of `Samples`, or None.
+        Of `PartSamples`, or None.
     stats : ClassStats
         Their class sums.
     """
@@ -127,7 +127,7 @@ class RemoteSamples(Centred):
         return self.engine.collect([self.engine.reduce(add, results)])[0]
 
 
-def _centre(samples: Samples | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
+def _centre(samples: PartSamples | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
     classes, mean = about
     if samples is None:
         X: Any = sparse.csr_array((0, len(mean)))
