@@ -39,7 +39,7 @@ SITUATIONS = {
     },
     "small tables": {"state.table.SMALL": None, "state.table._PENDING": 100},
     "inner products have errors": {"solve.iterations._DRIFTED": -1.0},
-    "large states": {"engines.tree.LIMIT": None},  # which are cut for a sum
+    "large states": {"engines.dask.LIMIT": None},  # which are cut for a sum
     "states do not fit in memory": {"engines.parts.IN_MEMORY": 0},
     "few coordinates": {"state.bands.MOST": 40},
     "blocks of coordinates": {"state.bands._NUMBERS": None},
@@ -59,7 +59,7 @@ SITUATIONS = {
     "no digits are lost": {"solve.iterations._LOST": 0.0},  # of long samples
     "blocks of the regression": {"solve.regression.BLOCK": 50},
     "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},
-    "models in small pieces": {"spark.stored._ROW": 100, "spark.stored._AT_ONCE": 700},
+    "models in small pieces": {"spark.reducer._ROW": 100, "spark.reducer._AT_ONCE": 700},
     "blocks of lines": {"io.streams.BLOCK": None},  # bytes that are read at a time
     "large files": {"engines.parts.SIZE": None},  # bytes of a part
     "few vectors at a time": {"io.formats.parquet._CELLS": 60},

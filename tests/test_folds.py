@@ -437,7 +437,7 @@ def test_products_are_not_cut():
 
 
 @kinds
-def test_states_travel_as_bytes(kind):
+def test_states_travel_as_arrays(kind):
     X, y, _ = data()
     a, b = learned(X[:40], y[:40], **kind), learned(X[40:, :5], y[40:], **kind)
     received = pickle.loads(pickle.dumps(a))

@@ -52,7 +52,7 @@ class Spark:
 
 def _make(folder: Path) -> None:
     """Write the rows as lists, and by Spark as vectors of MLlib, with their values and with 1."""
-    from narrows.spark.columns import VECTOR, as_vectors, schema_with
+    from narrows.spark.frames import VECTOR, as_vectors, schema_with
 
     (folder / "lists").mkdir()
     with ProcessPoolExecutor(2, get_context("spawn")) as made:

@@ -45,9 +45,9 @@ def _dask() -> tuple[Verb, Verb]:
 
 
 def _spark() -> tuple[Verb, Verb]:
-    from narrows.spark import files
+    from narrows.spark import fit_files, transform_files
 
-    return files.fit_files, files.transform_files
+    return fit_files, transform_files
 
 
 ENGINES: dict[str, Callable[[], tuple[Verb, Verb]]] = {"dask": _dask, "spark": _spark}

@@ -16,7 +16,7 @@ from narrows.command import values
 from narrows.command.console import report, say
 from narrows.command.labels import for_merge
 from narrows.command.runs import Run
-from narrows.engines import here
+from narrows.engines import local
 from narrows.errors import DataError, ParameterError, WidthError
 from narrows.evaluate.describe import certified, n_classes, summary
 from narrows.io.atomic import room
@@ -44,7 +44,7 @@ def fit(
     fit_parts = None if cluster is None else cluster.fit
     if cluster is None and getattr(estimator, "tolerance", None):
         values.refuse(given, ("checkpoint", "idf_sample"), "no --tolerance", "one")
-        fit_parts = partial(here.fit, progress=sys.stderr.isatty())
+        fit_parts = partial(local.fit_files, progress=sys.stderr.isatty())
     if fit_parts is not None:
         fit_parts(estimator, files, values.read_arguments(reading), vectoriser)
         _save(estimator, output)

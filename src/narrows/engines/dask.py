@@ -7,88 +7,45 @@ local cluster starts processes that import it.
 from __future__ import annotations
 
 import functools
+import signal
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from logging import CRITICAL, getLogger
+from multiprocessing import resource_tracker
+from threading import Lock
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
 from narrows.engines import parts
-from narrows.engines.cluster import NAME, connect, import_distributed
 from narrows.engines.engine import Engine, Function, Piece
-from narrows.engines.learn import reduce_block, reduce_part
+from narrows.engines.learn import Features, PartialState, reduce_part
 from narrows.engines.parts import feature_names, label_of, list_parts
-from narrows.engines.tree import TreeSum
-from narrows.io.chunk import Options, feature_columns, names_of_texts
+from narrows.io.chunk import Options, feature_columns
+from narrows.io.extras import needing
 from narrows.io.streams import MAX_LINE_MB
+from narrows.state.class_stats import checked_rows
 from narrows.state.labels import as_array
 from narrows.text import Vectoriser
 
 __all__ = ["fit", "transform"]
 
+NAME = "narrows.engines.dask"  # for messages
+LIMIT = 100_000_000  # bytes of one piece of a state
 _AT_ONCE = 8  # arrays that one task adds up
-
-
-class Dask(Engine):
-    """A Dask cluster; results are futures."""
-
-    name = NAME
-
-    def __init__(self, client: Any):
-        self.client = client
-
-    def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
-        """Return the futures of a function of each item."""
-        return [self._start(function, *args) for args in zip(*iterables, strict=False)]
-
-    def reduce(self, add: Function, results: Sequence[Any]) -> Any:
-        """Return the future of the sum, of a few at a time."""
-        while len(results) > 1:
-            few = [results[k : k + _AT_ONCE] for k in range(0, len(results), _AT_ONCE)]
-            results = [self._start(functools.reduce, add, each) for each in few]
-        return results[0]
-
-    def broadcast(self, thing: Any) -> Any:
-        """Return the future of a thing on the workers.
-
-        It is that of a task, which is sent again where its worker dies; what is scattered is lost.
-        """
-        return self._start(_return, thing)
-
-    def collect(self, results: Sequence[Any]) -> list[Any]:
-        """Return the values of futures."""
-        return self.client.gather(list(results))
-
-    def sum(
-        self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]
-    ) -> list[Piece]:
-        """Return the pieces of the sum of states, by a tree of additions."""
-        from distributed import as_completed
-
-        starts = [
-            functools.partial(self._start, function, *a) for a in zip(*iterables, strict=False)
-        ]
-        running = 2 * max(1, sum(self.client.nthreads().values()))
-        tree = TreeSum(self._start, as_completed(loop=self.client.loop), running, add)
-        return tree.of(starts, seen)
-
-    def _start(self, function: Function, *args: Any, **options: Any) -> Any:
-        from dask import delayed
-        from dask.base import unpack_collections
-
-        with warnings.catch_warnings():  # parts in the memory of this process have to be sent
-            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            if unpack_collections(args)[0]:
-                task = delayed(function, pure=False, traverse=True)(*args)
-                return self.client.compute(task, **options)
-            return self.client.submit(function, *args, pure=False, **options)
-
-
-def _return(thing: Any) -> Any:
-    return thing
+_START = Lock()  # distributed imports parts of itself as a cluster starts: not two at once
+_LOGGERS = ("distributed", "asyncio", "bokeh")
+_WAIT = "5 minutes"  # for workers of a cluster of ours to start, and to come back
+_LIMITS = {
+    "distributed.scheduler.no-workers-timeout": _WAIT,
+    # after which a worker that is being restarted is closed for good: 15 s on a busy machine
+    "distributed.deploy.lost-worker-timeout": _WAIT,
+}
 
 
 def fit(
@@ -193,13 +150,13 @@ def fit(
     ...     fit(OC(), (X, y), client)
     OC()
     """
-    needed = get_tags(estimator).target_tags.required
-    options = Options(
-        label, names_of_texts(text), split, width, zero_based, None, chunk_rows, needed,
-        max_line_mb=max_line_mb, vector=vector, labels=labels,
+    options = parts.options_to_fit(
+        estimator, label=label, text=text, vector=vector, split=split, width=width,
+        zero_based=zero_based, chunk_rows=chunk_rows, max_line_mb=max_line_mb,
+        labels=labels,
     )  # fmt: skip
     estimator._check_parameters_alone()
-    with connect(client) as connected:
+    with _connect(client) as connected:
         data, names = _parts(partitions, options)
         return parts.fit(Dask(connected), estimator, data, options, names, vectoriser, progress)
 
@@ -265,13 +222,13 @@ def transform(
     >>> reduced.shape, reduced.compute().shape
     ((150, 2), (150, 2))
     """
-    import_distributed()
+    _import_distributed()
     from dask import array, delayed
 
     source, d = estimator._source, estimator.n_features_in_
     options, reduce = parts.options_for(estimator, reading), estimator._reducer()
     if output is not None:
-        with connect(client) as connected:
+        with _connect(client) as connected:
             if _is_dask(partitions) and not _is_frame(partitions):
                 partitions = partitions, None
             data, _ = _parts(partitions, options)
@@ -304,7 +261,7 @@ def transform(
     dtype = X.dtype if X.dtype == np.float32 else np.dtype(np.float64)
     meta = sparse.csr_array((0, 0), dtype=dtype) if picks else np.empty((0, 0), dtype)
     chunks = (X.chunks[0], (p,))
-    return X.map_blocks(reduce_block, who, delayed(reduce), chunks=chunks, dtype=dtype, meta=meta)
+    return X.map_blocks(_reduce_block, who, delayed(reduce), chunks=chunks, dtype=dtype, meta=meta)
 
 
 # -- dask collections as parts ---------------------------------------------------------------------
@@ -314,21 +271,16 @@ def _parts(partitions: Any, options: Options) -> tuple[list[Any], list[str] | No
     """Return the parts of whatever `fit` takes, and the names of the features if known."""
     from dask import is_dask_collection
 
-    names = None
     if _is_frame(partitions):
-        names, data = feature_names(partitions, options), list(partitions.to_delayed())
-    elif _is_dask(partitions):
+        return list(partitions.to_delayed()), feature_names(partitions, options)
+    if _is_dask(partitions):
         raise TypeError(f"{NAME}: expected a tuple (X, y), got one array. Give the labels as well.")
-    elif isinstance(partitions, tuple) and _is_dask(partitions[0]):
+    if isinstance(partitions, tuple) and _is_dask(partitions[0]):
         X = partitions[0]
-        if _is_frame(X) and all(isinstance(name, str) for name in X.columns):
-            names = list(X.columns)
-        data = _blocks(*partitions)
-    elif is_dask_collection(partitions):  # one `delayed`
-        data = [partitions]
-    else:
-        data = list_parts(partitions)
-    return data, names
+        named = _is_frame(X) and all(isinstance(name, str) for name in X.columns)
+        return _blocks(*partitions), list(X.columns) if named else None
+    one = is_dask_collection(partitions)  # a `delayed`
+    return [partitions] if one else list_parts(partitions), None
 
 
 def _is_dask(X: Any) -> bool:
@@ -367,19 +319,19 @@ def _blocks_of(y: Any, name: str, sizes: tuple[Any, ...]) -> list[Any]:
         blocks = np.ravel(y.to_delayed()).tolist()
         if len(blocks) != len(sizes):
             raise ValueError(
-                f"{Dask.name}: expected {len(sizes)} blocks of {name} as of X, got {len(blocks)}. "
+                f"{NAME}: expected {len(sizes)} blocks of {name} as of X, got {len(blocks)}. "
                 "Rechunk both alike, or call compute_chunk_sizes() on both first."
             )
         return blocks
     if not known:
         raise ValueError(
-            f"{Dask.name}: expected {name} as a dask collection with the blocks of X, whose sizes "
+            f"{NAME}: expected {name} as a dask collection with the blocks of X, whose sizes "
             f"are unknown, got {type(y).__name__}. Or call X.compute_chunk_sizes() first."
         )
     y = y if sparse.issparse(y) else as_array(y)
     if y.shape[0] != sum(sizes):
         raise ValueError(
-            f"{Dask.name}: expected {sum(sizes)} samples in {name} as in X, got {y.shape[0]}."
+            f"{NAME}: expected {sum(sizes)} samples in {name} as in X, got {y.shape[0]}."
         )
     stops = np.cumsum(sizes).tolist()
     return [y[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)]
@@ -389,6 +341,326 @@ def _whole_samples(X: Any) -> Any:
     """Return a dask array that is cut between samples only."""
     if X.ndim != 2:
         raise ValueError(
-            f"{Dask.name}: expected X of shape (n_samples, n_features), got shape {X.shape}."
+            f"{NAME}: expected X of shape (n_samples, n_features), got shape {X.shape}."
         )
     return X.rechunk({1: -1})
+
+
+def _reduce_block(X: Any, who: str, reduce: Function) -> Any:
+    """Return the reduced samples of a block of an array."""
+    return reduce(checked_rows(X, who))
+
+
+# -- the engine ------------------------------------------------------------------------------------
+
+
+class Dask(Engine):
+    """A Dask cluster; results are futures."""
+
+    name = NAME
+
+    def __init__(self, client: Any):
+        self.client = client
+
+    def map(self, function: Function, *iterables: Iterable[Any]) -> list[Any]:
+        """Return the futures of a function of each item."""
+        return [self._start(function, *args) for args in zip(*iterables, strict=False)]
+
+    def reduce(self, add: Function, results: Sequence[Any]) -> Any:
+        """Return the future of the sum, of a few at a time."""
+        while len(results) > 1:
+            few = [results[k : k + _AT_ONCE] for k in range(0, len(results), _AT_ONCE)]
+            results = [self._start(functools.reduce, add, each) for each in few]
+        return results[0]
+
+    def broadcast(self, thing: Any) -> Any:
+        """Return the future of a thing on the workers.
+
+        It is that of a task, which is sent again where its worker dies; what is scattered is lost.
+        """
+        return self._start(_return, thing)
+
+    def collect(self, results: Sequence[Any]) -> list[Any]:
+        """Return the values of futures."""
+        return self.client.gather(list(results))
+
+    def sum(
+        self, add: Function, seen: Function, function: Function, *iterables: Iterable[Any]
+    ) -> list[Piece]:
+        """Return the pieces of the sum of states, by a tree of additions."""
+        from distributed import as_completed
+
+        running = 2 * max(1, sum(self.client.nthreads().values()))
+        tree = _TreeSum(self._start, as_completed(loop=self.client.loop), add)
+        return tree.of(function, list(zip(*iterables, strict=False)), running, seen)
+
+    def _start(self, function: Function, *args: Any, **options: Any) -> Any:
+        from dask import delayed
+        from dask.base import unpack_collections
+
+        with warnings.catch_warnings():  # parts in the memory of this process have to be sent
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            if unpack_collections(args)[0]:
+                task = delayed(function, pure=False, traverse=True)(*args)
+                return self.client.compute(task, **options)
+            return self.client.submit(function, *args, pure=False, **options)
+
+
+def _return(thing: Any) -> Any:
+    return thing
+
+
+class _Node:
+    """The sum over a run of parts: pieces by their first feature."""
+
+    def __init__(self, level: int, index: int):
+        self.level, self.index = level, index
+        self.unmeasured = 0
+        self.pieces: dict[int, Piece] = {}
+
+
+class _TreeSum:
+    """Adds up the states of the parts of a data set.
+
+    Parts are added two by two, then these sums two by two, always the same ones, so that the
+    answer does not depend on which is there first. A sum of more than `LIMIT` bytes is cut in two
+    by features, and each piece goes on by itself: no process ever has to hold a whole wide state.
+    Only a few parts run at a time, so that the memory of the cluster does not grow with their
+    number.
+
+    Parameters
+    ----------
+    start : callable
+        ``start(function, *args, priority=…)`` returns a future.
+    finished : distributed.as_completed
+        Futures as they are done.
+    add : callable
+        Two states to their sum.
+    """
+
+    def __init__(self, start: Function, finished: Any, add: Function):
+        self.start, self.finished, self.add = start, finished, add
+        self.measured: dict[Any, tuple[_Node, int, Any]] = {}
+        self.nodes: dict[tuple[int, int], _Node] = {}
+
+    def of(
+        self, function: Function, items: Sequence[Any], running: int, seen: Function
+    ) -> list[Piece]:
+        """Return the pieces of the sum of what a function returns, in the order of their features.
+
+        `running` items are learned at a time; `seen` is called with the number and the features of
+        each.
+        """
+        counts = [len(items)]  # of the nodes of each level
+        while counts[-1] > 1:
+            counts.append((counts[-1] + 1) // 2)
+        started = done = 0
+        while True:
+            for k in range(started, min(len(items), done + running)):
+                self._measure(_Node(0, k), 0, self.start(function, *items[k]))
+                started += 1
+            future = next(self.finished)
+            node, first, part = self.measured.pop(future)
+            nbytes, middle, features = future.result()
+            node.unmeasured -= 1
+            if nbytes > LIMIT and middle:
+                for a, b in ((0, middle), (middle, None)):
+                    half = self.start(PartialState.cut, part, a, b, priority=1)
+                    self._measure(node, first + a, half)
+            else:
+                node.pieces[first] = Piece(first, nbytes, part)
+            if node.unmeasured:
+                continue
+            if not node.level:
+                done += 1
+                seen(node.index, features)
+            top = self._ascend(node, counts)
+            if top is not None:
+                return [top.pieces[first] for first in sorted(top.pieces)]
+
+    def _ascend(self, node: _Node, counts: list[int]) -> _Node | None:
+        """Add a node to its neighbour if that is there; return the one that is the whole sum."""
+        while node.level < len(counts) - 1:
+            level, neighbour = node.level, node.index ^ 1
+            if neighbour < counts[level]:
+                other = self.nodes.pop((level, neighbour), None)
+                if other is None:
+                    self.nodes[level, node.index] = node
+                else:
+                    self._combine(*sorted((node, other), key=lambda each: each.index))
+                return None
+            node.level, node.index = level + 1, node.index // 2
+        return node
+
+    def _combine(self, left: _Node, right: _Node) -> None:
+        """Add the pieces of two nodes, cut where those of either are."""
+        both = _Node(left.level + 1, left.index // 2)
+        firsts = sorted({*left.pieces, *right.pieces})
+        for first, stop in zip(firsts, [*firsts[1:], None], strict=True):
+            halves: list[Any] = []
+            for node in (left, right):
+                start = max(k for k in node.pieces if k <= first)
+                whole = start == first and (stop is None or stop in node.pieces)
+                cut = None if whole else (first - start, None if stop is None else stop - start)
+                halves += [node.pieces[start].result, cut]
+            self._measure(both, first, self.start(_add_cut, self.add, *halves, priority=1))
+
+    def _measure(self, node: _Node, first: int, part: Any) -> None:
+        node.unmeasured += 1
+        future = self.start(_measured, part, priority=2)
+        self.measured[future] = node, first, part
+        self.finished.add(future)
+
+
+def _measured(part: PartialState) -> tuple[int, int, Features | None]:
+    return part.state.nbytes, part.middle(), part.features
+
+
+def _add_cut(add: Function, a: PartialState, of_a: Any, b: PartialState, of_b: Any) -> PartialState:
+    """Return the sum of two states, or of the given features of these."""
+    return add(*(part if cut is None else part.cut(*cut) for part, cut in ((a, of_a), (b, of_b))))
+
+
+# -- the cluster -----------------------------------------------------------------------------------
+
+
+def _import_distributed() -> Any:
+    """Return Dask's `distributed`; ImportError where it is not installed."""
+    with needing("dask", "distributed", NAME):
+        import distributed
+    return distributed
+
+
+@contextmanager
+def _connect(client: Any) -> Iterator[Any]:
+    """Give the client passed, or of an address, or the current one, or of a new local cluster."""
+    distributed = _import_distributed()
+    with ExitStack() as ours:
+        if client is None:
+            client = _current_client(distributed, ours)
+        elif isinstance(client, str):
+            try:
+                client = ours.enter_context(distributed.Client(client, set_as_default=False))
+            except (OSError, TimeoutError, ValueError) as error:
+                raise ConnectionError(
+                    f"{NAME}: expected a Dask scheduler at {client}, got no answer ({error}). "
+                    "Start it, or give the address of another one."
+                ) from None
+        address = client.scheduler.address if client.scheduler else "?"
+        try:
+            yield client
+        except BaseException as error:
+            # the frames of the error hold futures, and these what is on the cluster
+            clear_frames(error.__traceback__)
+            problem = _problem(distributed, address, error)
+            if problem is None:
+                raise
+            raise ConnectionError(f"{NAME}: expected {problem}") from None
+
+
+def _problem(distributed: Any, address: str, error: BaseException) -> str | None:
+    """Return what is wrong with the cluster, if that is the error."""
+    if isinstance(error, distributed.KilledWorker):
+        return (
+            f"workers at {address} that live, got several that died on one part, most often of too "
+            f"little memory ({error}). Give them more memory, or smaller parts."
+        )
+    if isinstance(error, CancelledError | distributed.comm.CommClosedError):
+        return (
+            f"answers of the Dask scheduler at {address}, got a lost connection "
+            f"({type(error).__name__}: {error}). Start the scheduler and the fit again."
+        )
+    if type(error).__name__ in ("NoWorkerError", "NoValidWorkerError"):
+        return (
+            f"workers of the Dask cluster at {address}, got none for too long "
+            f"({str(error).splitlines()[0]}). Start workers, then the fit again."
+        )
+    return None
+
+
+def _current_client(distributed: Any, ours: ExitStack) -> Any:
+    """Return the client of the task that this runs in, or the default one, or of a new cluster."""
+    try:
+        distributed.get_worker()
+    except ValueError:
+        pass
+    else:
+        return ours.enter_context(distributed.worker_client())
+    try:
+        return distributed.default_client()
+    except ValueError:
+        pass
+    ours.enter_context(_SETTINGS)
+    # Ctrl-C reaches the main thread only: here it would leave half a cluster that nobody closes
+    with ThreadPoolExecutor(1) as thread:
+        starting = thread.submit(_start_cluster, distributed)
+        ours.callback(_close_cluster, starting)
+        try:
+            cluster = starting.result()
+        except (OSError, RuntimeError) as error:
+            raise ConnectionError(
+                f"{NAME}: expected a Dask cluster on this machine, got none that starts "
+                f"({str(error) or 'no answer'}). Give the client of a running cluster."
+            ) from None
+    # not the default one: another fit, in another thread, would lose it with this one's end
+    return ours.enter_context(distributed.Client(cluster, set_as_default=False))
+
+
+def _start_cluster(distributed: Any) -> Any:
+    """Return a new cluster, whose processes ignore Ctrl-C: it is for the one that starts them."""
+    with _START:
+        resource_tracker.ensure_running()  # it would undo this
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return distributed.LocalCluster(
+                threads_per_worker=1, dashboard_address=":0", silence_logs=CRITICAL,
+                death_timeout=_WAIT,
+            )  # fmt: skip
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _close_cluster(starting: Future[Any]) -> None:
+    if starting.exception():
+        return
+    try:
+        starting.result().close()
+    except KeyboardInterrupt:  # a second one: wait still for what is being closed
+        starting.result().close()
+        raise
+
+
+class _Settings:
+    """What holds while clusters of ours run: Dask does not log, and waits for lost workers.
+
+    Errors are raised in our own words. Log levels and limits are those of the process, so the first
+    fit of several at once saves them, and the last one restores them.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.users = Lock(), 0
+        self.before = ExitStack()
+
+    def __enter__(self) -> None:
+        import dask
+
+        with self.lock:
+            self.users += 1
+            if self.users > 1:
+                return
+            self.before.enter_context(dask.config.set(_LIMITS))
+            loggers: list[Any] = [getLogger(name) for name in _LOGGERS]
+            handlers = [handler for logger in loggers for handler in logger.handlers]
+            for each in (*loggers, *handlers):
+                self.before.callback(each.setLevel, each.level)
+            for logger in loggers:
+                logger.setLevel(CRITICAL)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                self.before.close()
+
+
+_SETTINGS = _Settings()

@@ -1,8 +1,8 @@
-"""What a worker does with one part of a data set: learn its state, or reduce its samples.
+"""Learning from chunks of samples, and what a worker does with one part of a data set.
 
-A part is a pair (data, name): a path, a `FilePart`, (X, y), (X, y, sample_weight), X, a table, or
-None where there are no samples, and what errors call it. A state crosses the network as bytes
-(`to_bytes`).
+`learn` is the loop of every fit: over the chunks of files in one process (`local.py`), and over
+those of a part on a worker. A `Part` is a pair (data, name): a path, a `FilePart`, (X, y),
+(X, y, sample_weight), X, a table, or None where there are no samples, and what errors call it.
 """
 
 from __future__ import annotations
@@ -11,58 +11,118 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from safetensors.numpy import load, save
 from scipy import sparse
 from sklearn.base import clone
 
-from narrows.engines import local
-from narrows.engines.features import Features
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.dataset import Dataset
 from narrows.io.formats.parquet import FORMAT as TABLE
 from narrows.io.formats.parquet import read_table
-from narrows.io.models import get, put
 from narrows.io.parts import FilePart
 from narrows.io.source import Source, remembered
 from narrows.io.write import writer
-from narrows.solve.sums import stacked
+from narrows.solve.sums import stacked, widened
 from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.labels import joined, one_a_row, weights
 from narrows.state.mapped import Mapped
 from narrows.text import Vectoriser
 
-Data = tuple[Any, str]
+Part = tuple[Any, str]
 Reading = tuple[Options, Source | None]  # how files and tables are read
+
+
+class Features(NamedTuple):
+    """The number of features of samples, whether these are dense, and the names if any."""
+
+    number: int
+    dense: bool
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, X: Any, names: Iterable[Any] | None = None) -> Self:
+        """Return those of samples; only names that are all text count, as in scikit-learn."""
+        listed = () if names is None else tuple(names)
+        named = bool(listed) and all(isinstance(name, str) for name in listed)
+        return cls(X.shape[1], not sparse.issparse(X), listed if named else None)
+
+    def follow(self, number: int) -> bool:
+        """Whether these samples may follow others of so many features, or of 0: none.
+
+        Sparse samples may have fewer, or more; what is missing in either is 0. Dense ones may not.
+        """
+        return not (self.dense and number and self.number != number)
+
+
+# -- the loop --------------------------------------------------------------------------------------
+
+
+def learn(
+    estimator: Any,
+    chunks: Iterable[tuple[Any, ...]],
+    start: tuple[Any, int] | None = None,
+    after: Callable[[Any, int], None] = lambda state, number: None,
+) -> Any:
+    """Return the state of samples that come in chunks; None if there are none.
+
+    Parameters
+    ----------
+    estimator : narrows estimator
+        Its parameters say how; it is not changed.
+    chunks : iterable of (X, y) or (X, y, sample_weight)
+        Iterated once for each pass that the estimator makes.
+    start : (state, int), optional
+        A state to resume from, and the number of the pass in which it was left.
+    after : callable, optional
+        Called with the state and the number of the pass after each chunk.
+    """
+    estimator._check_parameters_alone()
+    state, first = start or (None, 0)
+    for number in range(first, estimator._passes_in_order()):
+        if number > first:
+            again = None if state is None else estimator._next_pass(state)
+            if again is None:
+                break
+            state = again
+        state = learn_once(estimator, chunks, state, number, after)
+    return state
+
+
+def learn_once(
+    estimator: Any,
+    chunks: Iterable[tuple[Any, ...]],
+    state: Any = None,
+    number: int = 0,
+    after: Callable[[Any, int], None] = lambda state, number: None,
+) -> Any:
+    """Return a state, or a new one, with one pass over samples that come in chunks.
+
+    Sparse chunks may have fewer or more features than those before them; what is missing is 0.
+    Dense ones may not.
+    """
+    for X, *labels in chunks:  # y, and weights where there are any
+        if state is None:
+            state = estimator._state_for(X)
+        elif not Features.of(X).follow(state.n_features):
+            raise ValueError(
+                f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
+                f"features as before, got {X.shape[1]}. Give all samples the same features."
+            )
+        elif X.shape[1] > state.n_features:
+            state = state.widen(X.shape[1])
+        estimator._update_state(state, widened(X, state.n_features), *labels)
+        after(state, number)
+    return state
+
 
 # -- states ----------------------------------------------------------------------------------------
 
 
-def to_bytes(state: Any) -> bytes:
-    """Return the state of a method as bytes: plain arrays in a safetensors container."""
-    arrays: dict[str, np.ndarray] = {}
-    put(arrays, "state", state.to_arrays())
-    put(arrays, "labels", {"dtype": np.array([state.classes.dtype.str])})
-    return save(arrays)
-
-
-def from_bytes(data: bytes, read: Callable[[dict[str, np.ndarray]], Any]) -> Any:
-    """Return the state that `to_bytes` described.
-
-    `read` makes it of its arrays: `estimator._state_from`, or `from_arrays` of its class.
-    """
-    arrays = load(data)
-    state = get(arrays, "state")
-    (dtype,) = get(arrays, "labels")["dtype"]
-    state["classes"] = state["classes"].astype(dtype)
-    return read(state)
-
-
-class Part:
-    """The state of a part, or of several, or of some of their features; it is sent as bytes.
+class PartialState:
+    """The state of a part, or of several, or of some of their features; it is sent as arrays.
 
     Parameters
     ----------
@@ -76,72 +136,131 @@ class Part:
         self.state, self.features = state, features
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (to_bytes(self.state), type(self.state), self.features)
+        return _received, (self.state.to_arrays(), type(self.state), self.features)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + int(self.state.nbytes)
 
-    def cut(self, first: int, last: int | None) -> Part:
+    def cut(self, first: int, last: int | None) -> PartialState:
         """Return the state of some neighbouring features."""
-        return Part(self.state.cut(slice(first, last)), self.features)
+        return PartialState(self.state.cut(slice(first, last)), self.features)
 
-    def measure(self) -> tuple[int, int, Features | None]:
-        """Return the bytes of the state, the feature at half of them, and the features."""
-        middle = self.state.middle() if hasattr(self.state, "cut") else 0
-        return self.state.nbytes, middle, self.features
-
-
-def _received(data: bytes, kind: Any, features: Features | None) -> Part:
-    def read(arrays: dict[str, np.ndarray]) -> Any:
-        if "kept_width" in arrays and kind is ClassStats:  # may be of coordinates
-            return kind.from_arrays(arrays, int(arrays["kept_width"]))
-        return kind.from_arrays(arrays)
-
-    return Part(from_bytes(data, read), features)
+    def middle(self) -> int:
+        """Return the feature at half of the bytes of the state; 0 where it cannot be cut."""
+        return self.state.middle() if hasattr(self.state, "cut") else 0
 
 
-def add_parts(add: Callable[[Any, Any], Any], a: Part, b: Part) -> Part:
+def _received(arrays: dict[str, np.ndarray], kind: Any, features: Features | None) -> PartialState:
+    of_coordinates = kind is ClassStats and "kept_width" in arrays
+    width = (int(arrays["kept_width"]),) if of_coordinates else ()
+    return PartialState(kind.from_arrays(arrays, *width), features)
+
+
+def add_partial(add: Callable[..., Any], a: PartialState, b: PartialState) -> PartialState:
     """Return the sum of two states; the narrower one has zeros in the features that it lacks."""
     width = max(a.state.n_features, b.state.n_features)
-    return Part(add(*(s if s.n_features == width else s.widen(width) for s in (a.state, b.state))))
+    states = (s if s.n_features == width else s.widen(width) for s in (a.state, b.state))
+    return PartialState(add(*states))
 
 
-def first_features(part: Data, reading: Reading) -> Features | None:
-    """Return the features of the first samples of a part; None if it has none."""
-    with _located(part):
-        return next((Features.of(X) for X, *_ in _chunks(part, reading)), None)
-
-
-def learn_state(part: Data, reading: Reading, estimator: Any, empty: Any = None) -> Part:
+def learn_part(part: Part, reading: Reading, estimator: Any, empty: Any = None) -> PartialState:
     """Return the state of a part; without samples it has no features either.
 
     With `empty`, that of one pass, which starts there; of a `Mapped` only what adds up.
     """
-    features: list[Features] = []
     with _located(part):
-        chunks = _chunks(part, reading, features)
+        chunks = _Chunks(part, reading)
         if empty is not None:
-            state = local.learn_once(estimator, chunks, empty.emptied())
+            state = learn_once(estimator, chunks, empty.emptied())
             state = state.stats if isinstance(state, Mapped) else state
-            return Part(state, features[-1] if features else None)
-        state = local.learn(estimator, chunks)
-        if state is not None:
-            estimator._check_adds_up(state)
-        return Part(estimator._empty_state(0)) if state is None else Part(state, features[-1])
+        else:
+            state = learn(estimator, chunks)
+            if state is None:
+                state = estimator._empty_state(0)
+            else:
+                estimator._check_adds_up(state)
+        return PartialState(state, chunks.features)
 
 
-def learn_in_fold(part: Data, reading: Reading, estimator: Any, fold: tuple[int, int]) -> Part:
+def learn_in_fold(
+    part: Part, reading: Reading, estimator: Any, fold: tuple[int, int]
+) -> PartialState:
     """Return the state of a part as one fold of a state; the others are without samples."""
-    learned, (number, n_folds) = learn_state(part, reading, estimator), fold
+    learned, (number, n_folds) = learn_part(part, reading, estimator), fold
     states = [learned.state.emptied() for _ in range(n_folds)]
     states[number] = learned.state
-    return Part(ClassStats.in_folds(states), learned.features)
+    return PartialState(ClassStats.in_folds(states), learned.features)
+
+
+# -- the samples of a part -------------------------------------------------------------------------
+
+
+class _Chunks:
+    """The samples of a part in chunks (X, y) or (X, y, sample_weight), all finite.
+
+    `features` are those of the last chunk, None before the first one.
+    """
+
+    def __init__(self, part: Part, reading: Reading):
+        self.part, self.reading = part, reading
+        self.features: Features | None = None
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for X, y, names, weight in _read(self.part, self.reading):
+            self.features = Features.of(X, names)
+            yield (X, y) if weight is None else (X, y, weight)
+
+
+def first_features(part: Part, reading: Reading) -> Features | None:
+    """Return the features of the first samples of a part; None if it has none."""
+    with _located(part):
+        chunks = _Chunks(part, reading)
+        next(iter(chunks), None)
+        return chunks.features
+
+
+def reduce_chunks(part: Part, reading: Reading, reduce: Callable[[Any], Any]) -> Iterator[Any]:
+    """Yield what a function makes of the samples of each chunk of a part."""
+    with _located(part):
+        width = reading[0].width
+        for X, *_ in _read(part, reading):
+            if width and X.shape[1] != width:
+                raise DataError(
+                    part[1], f"expected {width} features as in the fit, got {X.shape[1]}."
+                )
+            yield reduce(X)
+
+
+def reduce_part(part: Part, reading: Reading, reduce: Callable[[Any], Any]) -> Any:
+    """Return the reduced samples of a part."""
+    options = reading[0]
+    with _located(part):
+        found = list(reduce_chunks(part, reading, reduce))
+        if not found:
+            shape = (0, options.width)
+            found = [reduce(np.empty(shape) if options.columns else sparse.csr_array(shape))]
+        return sparse.vstack(found) if any(map(sparse.issparse, found)) else np.vstack(found)
+
+
+def write_reduced(
+    part: Part, path: str, reading: Reading, reduce: Callable[[Any], Any], names: Sequence[str]
+) -> str | None:
+    """Write the reduced samples of a part and their labels to a file, if there are any."""
+    with _located(part):
+        chunks = (chunk for chunk in _Chunks(part, reading) if chunk[0].shape[0])
+        first = next(chunks, None)
+        if first is None:
+            return None
+        with writer(path, names) as out:
+            for X, y, *_ in chain([first], chunks):
+                out.write(reduce(X), y, part[1])
+    return path
 
 
 # -- samples that stay on their worker -------------------------------------------------------------
 
 
-class Samples(NamedTuple):
+class PartSamples(NamedTuple):
     """Samples with one label each and a weight, and their features."""
 
     X: Any
@@ -150,19 +269,16 @@ class Samples(NamedTuple):
     features: Features | None = None
 
 
-def read_samples(part: Data, reading: Reading, estimator: Any) -> Samples | None:
+def read_samples(part: Part, reading: Reading, estimator: Any) -> PartSamples | None:
     """Return all samples of a part, or None if it has none."""
-    features: list[Features] = []
     with _located(part):
-        chunks = (
-            (X, estimator._labels(X, y), *weight)
-            for X, y, *weight in _chunks(part, reading, features)
-        )
-        samples = join_samples(chunks, type(estimator).__name__)
-        return samples and samples._replace(features=features[-1])
+        chunks = _Chunks(part, reading)
+        labelled = ((X, estimator._labels(X, y), *weight) for X, y, *weight in chunks)
+        samples = join_samples(labelled, type(estimator).__name__)
+        return samples and samples._replace(features=chunks.features)
 
 
-def join_samples(chunks: Iterable[tuple[Any, ...]], who: str) -> Samples | None:
+def join_samples(chunks: Iterable[tuple[Any, ...]], who: str) -> PartSamples | None:
     """Return the samples of all chunks (X, y) or (X, y, sample_weight); None if there are none."""
     parts = []
     for X, y, *weight in chunks:
@@ -172,60 +288,14 @@ def join_samples(chunks: Iterable[tuple[Any, ...]], who: str) -> Samples | None:
     if not parts:
         return None
     X, labels, weight = map(list, zip(*parts, strict=True))
-    return Samples(stacked(X), joined(labels), np.concatenate(weight))
+    return PartSamples(stacked(X), joined(labels), np.concatenate(weight))
 
 
-def sum_samples(samples: Samples | None) -> Part:
+def sum_samples(samples: PartSamples | None) -> PartialState:
     """Return the class sums of samples."""
     if samples is None:
-        return Part(ClassStats(0))
-    return Part(ClassStats.of(*samples[:3]), samples.features)
-
-
-# -- reduced samples -------------------------------------------------------------------------------
-
-
-def of_chunks(part: Data, reading: Reading, function: Callable[[Any], Any]) -> Iterator[Any]:
-    """Yield what a function makes of the samples of each chunk of a part."""
-    with _located(part):
-        width = reading[0].width
-        for X, *_ in _chunks(part, reading):
-            if width and X.shape[1] != width:
-                raise DataError(
-                    part[1], f"expected {width} features as in the fit, got {X.shape[1]}."
-                )
-            yield function(X)
-
-
-def reduce_part(part: Data, reading: Reading, reduce: Callable[[Any], Any]) -> Any:
-    """Return the reduced samples of a part."""
-    with _located(part):
-        reduced = list(of_chunks(part, reading, reduce))
-        if not reduced:
-            shape = (0, reading[0].width)
-            named = reading[0].columns is not None
-            reduced = [reduce(np.empty(shape) if named else sparse.csr_array(shape))]
-        return sparse.vstack(reduced) if any(map(sparse.issparse, reduced)) else np.vstack(reduced)
-
-
-def reduce_block(X: Any, who: str, reduce: Callable[[Any], Any]) -> Any:
-    """Return the reduced samples of a block of an array."""
-    return reduce(checked_rows(X, who))
-
-
-def write_reduced(
-    part: Data, path: str, reading: Reading, reduce: Callable[[Any], Any], names: Sequence[str]
-) -> str | None:
-    """Write the reduced samples of a part and their labels to a file, if there are any."""
-    with _located(part):
-        chunks = (chunk for chunk in _chunks(part, reading) if chunk[0].shape[0])
-        first = next(chunks, None)
-        if first is None:
-            return None
-        with writer(path, names) as out:
-            for X, y, *_ in chain([first], chunks):
-                out.write(reduce(X), y, part[1])
-    return path
+        return PartialState(ClassStats(0))
+    return PartialState(ClassStats.of(*samples[:3]), samples.features)
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -245,11 +315,11 @@ def source_of(files: list[str], options: Options) -> Source | None:
     return dataset.source()
 
 
-def count_terms(part: Data, options: Options, vectoriser: Vectoriser) -> Vectoriser:
+def count_terms(part: Part, options: Options, vectoriser: Vectoriser) -> Vectoriser:
     """Return a vectoriser with these settings, with the terms of a file or table counted."""
     counted: Vectoriser = clone(vectoriser)
     with _located(part):
-        for texts, *_ in _named_chunks(part, (options, None)):
+        for texts, *_ in _read(part, (options, None)):
             if not isinstance(texts, list):
                 raise DataError(part[1], "expected a file or a table of texts, got an array.")
             counted.update(texts)
@@ -266,47 +336,39 @@ def _dataset(data: Any, options: Options, source: Source | None = None) -> Datas
 # -- inside ----------------------------------------------------------------------------------------
 
 
-def _chunks(
-    part: Data, reading: Reading, features: list[Features] | None = None
-) -> Iterator[tuple[Any, ...]]:
-    """Yield (X, y) or (X, y, sample_weight), finite; `features` gets those of each chunk."""
-    for X, names, *labels in _named_chunks(part, reading):
-        if features is not None:
-            features.append(Features.of(X, names))
-        yield X, *labels
-
-
-def _named_chunks(part: Data, reading: Reading) -> Iterator[tuple[Any, ...]]:
-    """Yield X, the names of its features if they have any, labels and weights."""
+def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Yield X or texts, labels, the names of the features if they have any, and weights if any."""
     (data, name), (options, source) = part, reading
     if data is None:
         return
-    tfidf = None if source is None else source.tfidf
-    vectorised = (lambda X: X) if tfidf is None else tfidf.transform
     if isinstance(data, np.ndarray) or sparse.issparse(data):
         data = data, None
-    if isinstance(data, str | os.PathLike | FilePart):
-        for chunk in _dataset(data, options.replace(may_be_empty=True), source):
-            yield vectorised(chunk.X), chunk.columns, chunk.y
-    elif isinstance(data, tuple | list):
+    is_file = isinstance(data, str | os.PathLike | FilePart)
+    if isinstance(data, tuple | list) and not is_file:
         X, y, *weight = data
         names = getattr(X, "columns", None)
         X = checked_rows(X, finite=False)
         if options.width and X.shape[1] != options.width:
             raise DataError(name, f"expected {options.width} features, got {X.shape[1]}.")
         check_finite(Chunk(X, y, range(1, X.shape[0] + 1)), name)
-        yield X, names, y, *weight
+        yield X, y, names, weight[0] if weight else None
+        return
+    if is_file:
+        chunks: Iterable[Chunk] = _dataset(data, options.replace(may_be_empty=True), source)
     else:
         if source is not None:
             options = options.with_found(remembered(source, options, TABLE))
-        for chunk in read_table(data, name, options):
+        chunks = read_table(data, name, options)
+    tfidf = None if source is None else source.tfidf
+    for chunk in chunks:
+        if not is_file:  # a data set has looked
             check_finite(chunk, name)
-            weight = [] if chunk.weight is None else [chunk.weight]
-            yield vectorised(chunk.X), chunk.columns, chunk.y, *weight
+        X = chunk.X if tfidf is None else tfidf.transform(chunk.X)
+        yield X, chunk.y, chunk.columns, chunk.weight
 
 
 @contextmanager
-def _located(part: Data) -> Iterator[None]:
+def _located(part: Part) -> Iterator[None]:
     """Name the part in errors about it."""
     try:
         yield

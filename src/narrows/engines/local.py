@@ -1,16 +1,19 @@
-"""One process: the chunks of a data set one after the other."""
+"""One process: it learns the chunks of a data set one after the other, or parts of files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from scipy import sparse
 
-from narrows.engines.features import Features
+from narrows.engines import parts
+from narrows.engines.engine import Engine
+from narrows.engines.learn import learn
 from narrows.errors import WidthError
 from narrows.methods.base import errors_named_after
 from narrows.solve.sums import widened
+from narrows.text import Vectoriser
 
 
 def fit(
@@ -61,48 +64,6 @@ def fit(
     return estimator._fit_state(state)
 
 
-def learn(
-    estimator: Any,
-    chunks: Iterable[tuple[Any, ...]],
-    start: tuple[Any, int] | None = None,
-    after: Callable[[Any, int], None] = lambda state, number: None,
-) -> Any:
-    """Return the state of a data set that comes in chunks, as for `fit`; None if there are none."""
-    estimator._check_parameters_alone()
-    state, first = start or (None, 0)
-    for number in range(first, estimator._passes_in_order()):
-        if number > first:
-            again = None if state is None else estimator._next_pass(state)
-            if again is None:
-                break
-            state = again
-        state = learn_once(estimator, chunks, state, after, number)
-    return state
-
-
-def learn_once(
-    estimator: Any,
-    chunks: Iterable[tuple[Any, ...]],
-    state: Any = None,
-    after: Callable[[Any, int], None] = lambda state, number: None,
-    number: int = 0,
-) -> Any:
-    """Return a state, or a new one, with one pass over a data set that comes in chunks."""
-    for X, *labels in chunks:  # y, and weights where there are any
-        if state is None:
-            state = estimator._state_for(X)
-        elif not Features.of(X).follow(state.n_features):
-            raise ValueError(
-                f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
-                f"features as before, got {X.shape[1]}. Give all samples the same features."
-            )
-        elif X.shape[1] > state.n_features:
-            state = state.widen(X.shape[1])
-        estimator._update_state(state, widened(X, state.n_features), *labels)
-        after(state, number)
-    return state
-
-
 def update(
     estimator: Any,
     chunks: Iterable[tuple[Any, Any]],
@@ -120,3 +81,15 @@ def update(
         estimator.partial_fit(X, y)
         after()
     return estimator
+
+
+def fit_files(
+    estimator: Any,
+    files: Any,
+    reading: Mapping[str, Any],
+    vectoriser: Vectoriser | None = None,
+    progress: bool = False,
+) -> Any:
+    """Fit an estimator to parts of files in any order, of which a `tolerance` may need a few."""
+    data, options = parts.files_to_fit(estimator, files, reading)
+    return parts.fit(Engine(), estimator, data, options, None, vectoriser, progress)

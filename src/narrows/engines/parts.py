@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from tqdm import tqdm
 
 from narrows.engines import learn
 from narrows.engines.engine import Engine, Function
-from narrows.engines.features import Features, PartFeatures
-from narrows.engines.learn import Part, add_parts
-from narrows.engines.rows import SpreadRows
-from narrows.engines.tree import LIMIT
+from narrows.engines.learn import Features, PartialState, add_partial
+from narrows.engines.remote import RemoteSamples
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io.chunk import LABELS, Options
 from narrows.io.formats import common_format, format_of, parts_of
@@ -36,7 +35,10 @@ from narrows.text import Tfidf, Vectoriser
 
 _DRAWN, _SMALL = 1000, 1 << 16  # parts to draw from, and the bytes of the smallest of these
 _SURVEYED = 20  # of the parts to draw from
-IN_MEMORY = 4 * LIMIT  # bytes of a state that is collected in memory; a larger one goes into files
+_NAMED = 5  # features that a message lists
+IN_MEMORY = (
+    400_000_000  # bytes of a state that is collected in memory; a larger one goes into files
+)
 
 
 class Parts:
@@ -47,7 +49,7 @@ class Parts:
     engine : Engine
         Where the parts are learned.
     data : list
-        What each part is: see `learn.Data`, or whatever the engine makes one of these of.
+        What each part is: see `learn.Part`, or whatever the engine makes one of these of.
     options : Options
         How to read files and tables.
     names : list of str, optional
@@ -106,7 +108,7 @@ class Parts:
         given = self.parts, repeat(self._reading), repeat(alone), repeat(shared)
         with self._bar("learning") as bar:
             together = PartFeatures(self._name_of)
-            return self._sum(bar, together, alone._add_states, learn.learn_state, *given)
+            return self._sum(bar, together, alone._add_states, learn.learn_part, *given)
 
     def draw(
         self, estimator: Any, order: Sequence[int], n_folds: int
@@ -126,7 +128,9 @@ class Parts:
                     bar, together, add, learn.learn_in_fold,
                     [parts[k] for k in drawn], repeat(self._reading), repeat(estimator), folds,
                 )  # fmt: skip
-                state = new if state is None else add_parts(add, Part(state), Part(new)).state
+                if state is not None:
+                    new = add_partial(add, PartialState(state), PartialState(new)).state
+                state = new
                 yield state, bar
                 first, last = last, 2 * last
 
@@ -140,7 +144,7 @@ class Parts:
         """Whether the first part that has samples holds sparse ones."""
         return self._first is not None and not self._first.dense
 
-    def rows(self, estimator: Any) -> tuple[SpreadRows, ClassStats]:
+    def rows(self, estimator: Any) -> tuple[RemoteSamples, ClassStats]:
         """Return the samples less their mean as an operator, and their class sums.
 
         The samples stay on the workers.
@@ -159,7 +163,7 @@ class Parts:
         with self._bar("reading") as bar:
             together = PartFeatures(self._name_of)
             stats = self._sum(bar, together, ClassStats.__add__, learn.sum_samples, samples)
-        return SpreadRows(self.engine, samples, stats), stats
+        return RemoteSamples(self.engine, samples, stats), stats
 
     def write(self, reduce: Function, names: list[str], folder: str) -> list[str]:
         """Write the reduced samples of each part that has any to a folder; return the files."""
@@ -272,11 +276,74 @@ class Parts:
             together.add(before + k, features)
             bar.update()
 
-        pieces = self.engine.sum(add, seen, function, *iterables)
+        pieces = self.engine.sum(partial(add_partial, add), seen, function, *iterables)
         states = (self.engine.collect([piece.result])[0].state for piece in pieces)
         if len(pieces) == 1:
             return next(states)
         return ClassStats.beside(states, sum(piece.nbytes for piece in pieces) <= IN_MEMORY)
+
+
+class PartFeatures:
+    """Checks the features of the parts of a data set, in the order of the parts.
+
+    Parameters
+    ----------
+    where : callable
+        What errors call the part of a number.
+    """
+
+    def __init__(self, where: Callable[[int], str]):
+        self.where = where
+        self.waiting: dict[int, Features | None] = {}
+        self.checked = 0  # parts
+        self.number, self.of_number = 0, ""  # of the widest part so far
+        self.names: tuple[str, ...] | None = None
+        self.of_names = ""
+
+    def add(self, k: int, features: Features | None) -> None:
+        """Add the features of part k, None if it has no samples; the order of calls is free.
+
+        Raises
+        ------
+        DataError
+            A part that does not fit those before it; it names both.
+        """
+        self.waiting[k] = features
+        while self.checked in self.waiting:
+            found = self.waiting.pop(self.checked)
+            if found is not None:
+                self._check(self.where(self.checked), found)
+            self.checked += 1
+
+    def _check(self, where: str, features: Features) -> None:
+        number, names = features.number, features.names
+        if names is not None and self.names is not None and names != self.names:
+            raise DataError(where, self._unlike(names))
+        named = self.names is not None and number != len(self.names)
+        if named or not features.follow(self.number):
+            raise DataError(
+                where,
+                f"expected {self.number} features as in {self.of_number}, got {number}. "
+                "Give every part the same features.",
+            )
+        if number > self.number:
+            self.number, self.of_number = number, where
+        if names is not None and self.names is None:
+            self.names, self.of_names = names, where
+
+    def _unlike(self, names: tuple[str, ...]) -> str:
+        expected = self.names or ()
+        got = [f"without {name}" for name in expected if name not in names]
+        got += [f"with {name}" for name in names if name not in expected]
+        more = ", …" if len(got) > _NAMED else ""
+        return (
+            f"expected the features of {self.of_names}, got them "
+            f"{', '.join(got[:_NAMED]) or 'in another order'}{more}. "
+            "Give every part the same features, in one order."
+        )
+
+
+# -- fits and transforms ---------------------------------------------------------------------------
 
 
 def fit(
@@ -289,9 +356,8 @@ def fit(
     progress: bool = False,
 ) -> Any:
     """Fit an estimator to the parts of a data set; see `Parts`."""
-    parts = Parts(
-        engine, data, options, names, progress, bool(getattr(estimator, "tolerance", None))
-    )
+    drawn = bool(getattr(estimator, "tolerance", None))
+    parts = Parts(engine, data, options, names, progress, drawn)
     parts.survey(vectoriser)
     estimator._fit_parts(parts)
     return parts.describe(estimator)
@@ -306,6 +372,19 @@ def transform(
     parts.survey_labels()
     names = [str(name) for name in estimator.get_feature_names_out()]
     return parts.write(estimator._reducer(), names, output)
+
+
+def options_to_fit(estimator: Any, **reading: Any) -> Options:
+    """Return how to read what an estimator is to be fitted to."""
+    return Options(labels_required=get_tags(estimator).target_tags.required, **reading)
+
+
+def files_to_fit(
+    estimator: Any, files: Any, reading: Mapping[str, Any]
+) -> tuple[list[Any], Options]:
+    """Return the files that an estimator is to be fitted to, whose parameters are checked."""
+    estimator._check_parameters_alone()
+    return list_parts(files), options_to_fit(estimator, **reading)
 
 
 def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:
@@ -360,23 +439,19 @@ def feature_names(frame: Any, options: Options) -> list[str] | None:
     """Return the names of the features of a table; None if its samples are lists."""
     label = label_of(frame, options)
     if label is None and options.labels_required:
-        expected, got = " or ".join(_label_names(options)), ", ".join(map(str, frame.columns[:10]))
+        expected, got = (
+            options.label or " or ".join(LABELS),
+            ", ".join(map(str, frame.columns[:10])),
+        )
         problem = f'expected a label column {expected}, got {got}. Name it with label="…".'
         raise DataError("DataFrame", problem)
-    if options.text is not None or options.vector is not None or has_lists(frame):
+    has_lists = {INDICES, VALUES} <= set(frame.columns)
+    if options.text is not None or options.vector is not None or has_lists:
         return None
     return [str(name) for name in frame.columns if name != label]
 
 
 def label_of(frame: Any, options: Options) -> str | None:
     """Return the label column of a table, if it has one."""
-    return next((name for name in _label_names(options) if name in frame.columns), None)
-
-
-def _label_names(options: Options) -> Sequence[str]:
-    return [options.label] if options.label else LABELS
-
-
-def has_lists(frame: Any) -> bool:
-    """Whether the samples of a table are lists of feature numbers and of values."""
-    return {INDICES, VALUES} <= set(frame.columns)
+    names = LABELS if options.label is None else [options.label]
+    return next((name for name in names if name in frame.columns), None)

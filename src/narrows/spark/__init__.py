@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from narrows.spark.files import fit_files, transform_files
-from narrows.spark.frames import fit, predict, transform
+from narrows.spark.frames import fit, fit_files, predict, transform, transform_files
 
 if TYPE_CHECKING:
     from narrows.spark.reducer import Reducer, ReducerModel

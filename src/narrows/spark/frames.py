@@ -1,41 +1,39 @@
-"""Fit to a DataFrame of Spark, and add columns of reduced samples and predictions to one."""
+"""Fits to DataFrames of Spark and to files, and new columns of samples and predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax
-from sklearn.utils import get_tags
 
-from narrows.engines import parts
-from narrows.engines.spark import NAME, Spark
+from narrows.engines import learn, parts
+from narrows.engines.spark import NAME, Spark, stream_of
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
-from narrows.io.formats.arrow import pyarrow
+from narrows.io.extras import needing
+from narrows.io.formats.arrow import INDICES, VALUES, pyarrow
+from narrows.io.formats.spark_vectors import DENSE, FIELDS, SPARSE
 from narrows.io.source import is_of_texts
 from narrows.methods.base import Estimator
 from narrows.methods.discriminant import Decision
-from narrows.spark.columns import (
-    ARRAY,
-    VECTOR,
-    as_arrays,
-    as_vectors,
-    check_absent,
-    check_different,
-    check_frame,
-    check_present,
-    check_weight,
-    columns_of,
-    selected,
-)
-from narrows.spark.widened import with_columns
 from narrows.text import Vectoriser
 
+FEATURES = "features"  # the column of the samples, where none is named
+VECTOR, ARRAY = "vector", "array"  # types of new columns, beside those that Spark has names for
+_SHOWN = 10  # columns that a message lists
+_NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal"}
 _LABELS = {"i": "long", "u": "long", "b": "boolean", "f": "double"}  # by the kind of an array
 _CHUNK_ROWS = 10_000
+_SETTINGS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
 
 
 def fit(
@@ -144,33 +142,21 @@ def fit(
             f"Spark computes all partitions, got {estimator.tolerance}. Use fit_files, or fit "
             "df.sample(…)."
         )
-    needed = get_tags(estimator).target_tags.required
     columns = columns_of(df, features_col, (label_col, weight_col))
     if weight_col is not None:
         check_weight(df, weight_col)
-    label = label_col if needed or label_col in df.columns else None
-    if needed:
+    options = parts.options_to_fit(estimator, weight=weight_col, **columns.options)
+    label = label_col if options.labels_required or label_col in df.columns else None
+    if options.labels_required:
         if label is None:
             raise ParameterError("label_col: expected the name of a column, got None.")
         check_present(df, [label], "label_col")
     check_different([*columns.names, label, weight_col])
-    options = Options(
-        label=label,
-        weight=weight_col,
-        labels_required=needed,
-        has_labels=label is not None,
-        **columns.options,
-    )
+    data = [selected(df, [*columns.names, label, weight_col])]
+    names = columns.names if columns.kind == "numbers" else None
+    options = options.replace(label=label, has_labels=label is not None)
     with Spark(df.sparkSession) as engine:
-        return parts.fit(
-            engine,
-            estimator,
-            [selected(df, [*columns.names, label, weight_col])],
-            options,
-            columns.names if columns.kind == "numbers" else None,
-            vectoriser,
-            progress,
-        )
+        return parts.fit(engine, estimator, data, options, names, vectoriser, progress)
 
 
 def transform(
@@ -223,11 +209,10 @@ def transform(
     check_frame(df)
     check_absent(df, output_col, "output_col")
     columns, options = _read_as_fitted(estimator, df, features_col)
-    arrays = columns.kind == "arrays"
-    kind = ARRAY if arrays else VECTOR
+    kind, convert = (ARRAY, as_arrays) if columns.kind == "arrays" else (VECTOR, as_vectors)
     reduce = Spark(df.sparkSession).broadcast(estimator._reducer())
-    new = partial(_reduced, reduce=reduce, convert=as_arrays if arrays else as_vectors)
-    return with_columns(df, estimator, columns.names, options, {output_col: kind}, new)
+    new = partial(_reduced, reduce=reduce, convert=convert)
+    return _with_columns(df, estimator, columns.names, options, {output_col: kind}, new)
 
 
 def predict(
@@ -292,9 +277,7 @@ def predict(
             check_absent(df, column, parameter)
     columns, options = _read_as_fitted(estimator, df, features_col)
     if output_col == probability_col:
-        raise DataError(
-            "DataFrame", f"expected different new columns, got {output_col!r} twice. Change one."
-        )
+        raise _refused(f"expected different new columns, got {output_col!r} twice. Change one.")
     if estimator._several:
         raise ParameterError(
             f"{name}: expected one label for each sample, got several. Use its predict locally."
@@ -305,10 +288,311 @@ def predict(
         kinds[probability_col] = VECTOR
     rule = Spark(df.sparkSession).broadcast(_Rule(estimator._decision(), classes, seen))
     new = partial(_predicted, rule=rule, with_probability=probability_col is not None)
-    return with_columns(df, estimator, columns.names, options, kinds, new)
+    return _with_columns(df, estimator, columns.names, options, kinds, new)
 
 
-# -- inside ----------------------------------------------------------------------------------------
+def fit_files(
+    estimator: Any,
+    files: Sequence[str],
+    session: Any = None,
+    *,
+    vectoriser: Vectoriser | None = None,
+    progress: bool = False,
+    **reading: Any,
+) -> Any:
+    """Fit an estimator to files on a Spark cluster, with the readers of narrows.
+
+    Parameters
+    ----------
+    estimator : narrows estimator
+        As for `fit`.
+    files : sequence of str
+        Paths or patterns such as ``"shards/*.parquet"``, of one format. One task reads each file,
+        or each part of about 64 MB of a large file, under this path.
+    session : SparkSession or str, optional
+        A session, or the URL of a master or of a Spark Connect server (``sc://host``); the session
+        of a URL is stopped at the end. By default the active session; if there is none, Spark is
+        started with the cores of this machine.
+    vectoriser : Vectoriser, optional
+        As for `fit`.
+    progress : bool, default=False
+        Show progress on stderr, if Spark is started by this call.
+    **reading
+        How to read the files: ``label``, ``text``, ``vector``, ``split``, ``width``,
+        ``zero_based``, ``chunk_rows``, ``max_line_mb`` and ``labels`` of
+        `narrows.read.iter_chunks`.
+
+    Returns
+    -------
+    estimator : narrows estimator
+        The same estimator, fitted.
+
+    Raises
+    ------
+    DataError
+        A file is damaged, or its features differ from those of other parts. The message names the
+        file and the line or row.
+    ParameterError
+        As for `fit`, or the files differ in format.
+    ConnectionError
+        Spark does not start or answer.
+
+    See Also
+    --------
+    fit : Fit an estimator to a DataFrame.
+    transform_files : Reduce files.
+
+    Notes
+    -----
+    **Cost**: as for `fit`, without Spark's conversion of rows, which takes longer than the fit.
+
+    Examples
+    --------
+    >>> from narrows import OC  # doctest: +SKIP
+    >>> from narrows.spark import fit_files  # doctest: +SKIP
+    >>> fit_files(OC(), ["/shared/shards/*.svm.gz"], "spark://host:7077")  # doctest: +SKIP
+    OC()
+    """
+    data, options = parts.files_to_fit(estimator, files, reading)
+    with _connect(session, progress) as found, Spark(found) as engine:
+        return parts.fit(engine, estimator, data, options, None, vectoriser)
+
+
+def transform_files(
+    estimator: Any, files: Sequence[str], output: str, session: Any = None, **reading: Any
+) -> list[str]:
+    """Reduce files to Parquet files on a Spark cluster, with the readers of narrows.
+
+    Parameters
+    ----------
+    estimator : narrows estimator
+        A fitted estimator.
+    files : sequence of str
+        As for `fit_files`; labels are not needed.
+    output : str
+        A folder that all executors reach under this path, created if necessary. Each part of the
+        files that has samples becomes a Parquet file ``part-00000.parquet`` and so on, with the
+        labels. Other files in the folder are kept.
+    session : SparkSession or str, optional
+        As for `fit_files`.
+    **reading
+        As for `fit_files`; by default as in the fit.
+
+    Returns
+    -------
+    written : list of str
+        The files written, in the order of the samples.
+
+    Raises
+    ------
+    ParameterError
+        An output file is also an input, or the files hold texts and the fit saw numbers.
+    DataError
+        A file is damaged.
+    ConnectionError
+        Spark does not start or answer.
+
+    See Also
+    --------
+    fit_files : Fit an estimator to files.
+    transform : Add a column of reduced samples to a DataFrame.
+
+    Notes
+    -----
+    **Cost**: each executor receives W, 8 p d bytes, or the numbers of the selected features.
+
+    Examples
+    --------
+    >>> from narrows import load  # doctest: +SKIP
+    >>> from narrows.spark import transform_files  # doctest: +SKIP
+    >>> transform_files(load("m.narrows"), ["shards/*.svm"], "reduced")  # doctest: +SKIP
+    """
+    options = parts.options_for(estimator, reading)
+    listed = parts.list_parts(files)
+    with _connect(session) as found, Spark(found) as engine:
+        return parts.transform(engine, estimator, listed, options, output)
+
+
+# -- columns ---------------------------------------------------------------------------------------
+
+
+class Columns(NamedTuple):
+    """The columns that hold the samples, and as what: vectors, arrays, lists, texts or numbers."""
+
+    kind: str
+    names: list[str]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How to read them, as keyword arguments of `Options`."""
+        if self.kind == "texts":
+            return {"text": tuple(self.names)}
+        return {"vector": self.names[0]} if self.kind in ("vectors", "arrays") else {}
+
+
+def columns_of(df: Any, features_col: Any, others: Sequence[str | None]) -> Columns:
+    """Return the columns that hold the samples of a DataFrame; `others` hold something else."""
+    types = {field.name: field.dataType.simpleString() for field in df.schema.fields}
+    if features_col is None:
+        features_col = _default(types, others)
+    names = [features_col] if isinstance(features_col, str) else list(features_col)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"features_col: expected names of columns, got {features_col!r:.100}.")
+    check_present(df, names, "features_col")
+    kinds = {_kind(types[name]) for name in names}
+    if set(names) == {INDICES, VALUES} and kinds == {"arrays"}:
+        return Columns("lists", [INDICES, VALUES])
+    if len(kinds) > 1 or (len(names) > 1 and kinds & {"vectors", "arrays"}) or "" in kinds:
+        shown = ", ".join(f"{name}: {types[name]}" for name in names[:_SHOWN])
+        raise _refused(
+            "expected one column of vectors or arrays, or columns of numbers, or of texts, got "
+            f"{shown}. Set features_col."
+        )
+    for name in names:
+        _check_floats(name, types[name])
+    return Columns(kinds.pop(), names)
+
+
+def _default(types: dict[str, str], others: Sequence[str | None]) -> Any:
+    if FEATURES in types:
+        return FEATURES
+    if {_kind(types.get(name, "")) for name in (INDICES, VALUES)} == {"arrays"}:
+        return [INDICES, VALUES]
+    names = [name for name in types if name not in others]
+    if not names:
+        raise _refused(f"expected features, got only {', '.join(types)}.")
+    return names
+
+
+def _kind(of: str) -> str:
+    """Return what a column of a type holds; "" if it is nothing to learn from."""
+    item = of.removeprefix("array<").removesuffix(">")
+    if item.split("(")[0] in _NUMBERS:
+        return "numbers" if item == of else "arrays"
+    if of == "boolean":
+        return "numbers"
+    return "texts" if of.split()[:1] == ["string"] else "vectors" if of == "vector" else ""
+
+
+def _check_floats(name: str, of: str) -> None:
+    """Raise where a column holds decimals, or arrays of anything but floats."""
+    expected, to = "", ""
+    if of.startswith("decimal"):
+        expected, to = "numbers", "double"
+    elif of.startswith("array") and of not in ("array<double>", "array<float>"):
+        expected, to = "arrays of floats", "array<double>"
+    if expected:
+        raise _refused(
+            f"column {name!r}: expected {expected}, got {of}. Cast it: "
+            f'df.withColumn({name!r}, df[{name!r}].cast("{to}")).'
+        )
+
+
+def _refused(problem: str) -> DataError:
+    return DataError("DataFrame", problem)
+
+
+def check_weight(df: Any, name: str) -> None:
+    """Raise where a column is missing, or cannot hold weights."""
+    check_present(df, [name], "weight_col")
+    of = df.schema[name].dataType.simpleString()
+    _check_floats(name, of)
+    if _kind(of) != "numbers":
+        raise _refused(f"column {name!r}: expected weights, got {of}. Set weight_col.")
+
+
+def check_different(names: Sequence[str | None]) -> None:
+    """Raise where a column is named for two purposes."""
+    for name in names:
+        if name is not None and names.count(name) > 1:
+            raise _refused(
+                "expected different columns for features, labels and weights, got "
+                f"{name!r} twice. Set features_col, label_col or weight_col."
+            )
+
+
+def check_frame(df: Any) -> None:
+    """Raise where something is no DataFrame of Spark."""
+    kind = type(df)
+    if not hasattr(kind, "mapInArrow"):
+        advice = " Call its to_spark()." if hasattr(kind, "to_spark") else ""
+        raise TypeError(
+            f"{NAME}: expected a DataFrame of Spark, got {kind.__module__}.{kind.__name__}.{advice}"
+        )
+
+
+def check_present(df: Any, names: Sequence[str], parameter: str) -> None:
+    """Raise where a DataFrame lacks a column that a parameter names."""
+    for name in names:
+        if name not in df.columns:
+            shown = ", ".join(df.columns[:_SHOWN]) + ", …" * (len(df.columns) > _SHOWN)
+            raise _refused(f"expected a column {name!r}, got the columns {shown}. Set {parameter}.")
+
+
+def check_absent(df: Any, name: str, parameter: str) -> None:
+    """Raise where a DataFrame has a column of the name of a new one; Spark ignores the case."""
+    if name.lower() in (column.lower() for column in df.columns):
+        raise _refused(f"expected a new column, got {name!r}, which is there. Set {parameter}.")
+
+
+def check_names(columns: Sequence[str]) -> None:
+    """Raise where `mapInArrow` would not find a column."""
+    lower = [name.lower() for name in columns]
+    for name in columns:
+        problem = ""
+        if "." in name or "`" in name:
+            problem = f"expected names of columns without dots and backquotes, got {name!r}."
+        elif lower.count(name.lower()) > 1:
+            problem = f"expected columns of different names, got two {name!r}."
+        if problem:
+            raise _refused(f"{problem} Rename it (withColumnRenamed), or drop it.")
+
+
+def selected(df: Any, names: Sequence[str | None]) -> Any:
+    """Return a DataFrame of some columns, for `mapInArrow`."""
+    chosen = [name for name in names if name is not None]
+    lower = {name.lower() for name in chosen}
+    check_names([name for name in df.columns if name.lower() in lower])
+    return df.select(*chosen)
+
+
+def schema_with(schema: Any, kinds: dict[str, str]) -> Any:
+    """Return a schema with more columns, of types that are named."""
+    from pyspark.ml.linalg import VectorUDT
+    from pyspark.sql.types import ArrayType, DoubleType, StructType
+
+    types = {VECTOR: VectorUDT(), ARRAY: ArrayType(DoubleType())}
+    schema = StructType(list(schema.fields))
+    for name, kind in kinds.items():
+        schema = schema.add(name, types.get(kind, kind))
+    return schema
+
+
+def as_vectors(X: Any) -> Any:
+    """Return samples as an Arrow array of vectors of Spark, sparse ones if X is sparse."""
+    pa = pyarrow()
+    n, width = X.shape
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        ends = pa.array(X.indptr.astype(np.int32))
+        indices = pa.ListArray.from_arrays(ends, pa.array(X.indices.astype(np.int32)))
+        values, kind = pa.array(X.data.astype(np.float64)), SPARSE
+        sizes = pa.array(np.full(n, width, np.int32))
+    else:
+        ends = pa.array(np.arange(n + 1, dtype=np.int32) * np.int32(width))
+        indices, sizes = pa.nulls(n, pa.list_(pa.int32())), pa.nulls(n, pa.int32())
+        values, kind = pa.array(np.ascontiguousarray(X, np.float64).ravel()), DENSE
+    kinds = pa.array(np.full(n, kind, np.int8))
+    lists = pa.ListArray.from_arrays(ends, values)
+    return pa.StructArray.from_arrays([kinds, sizes, indices, lists], names=list(FIELDS))
+
+
+def as_arrays(X: Any) -> Any:
+    """Return dense samples as an Arrow array of lists of float64."""
+    return as_vectors(X).field(FIELDS.index("values"))
+
+
+# -- new columns -----------------------------------------------------------------------------------
 
 
 def _columns_given(given: Sequence[Any], label_col: str | None) -> tuple[str | None, str | None]:
@@ -333,17 +617,16 @@ def _read_as_fitted(estimator: Any, df: Any, features_col: Any) -> tuple[Any, Op
         texts = "texts", "numbers"
         expected, got = texts if is_of_texts(source) else texts[::-1]
         problem = f"expected {expected} as in the fit, got {got} in {', '.join(columns.names[:5])}."
-        raise DataError("DataFrame", f"{problem} Set features_col.")
+        raise _refused(f"{problem} Set features_col.")
     reading = {**columns.options, "chunk_rows": _CHUNK_ROWS}
     options = parts.options_for(estimator, reading)
     if columns.kind != "numbers":
         options = options.replace(columns=None)
     elif len(columns.names) != estimator.n_features_in_:
-        shown = ", ".join(columns.names[:10])
-        raise DataError(
-            "DataFrame",
+        shown = ", ".join(columns.names[:_SHOWN])
+        raise _refused(
             f"expected {estimator.n_features_in_} columns of features as in the fit, got "
-            f"{len(columns.names)}: {shown}. Set features_col.",
+            f"{len(columns.names)}: {shown}. Set features_col."
         )
     return columns, options.replace(has_labels=False)
 
@@ -371,3 +654,86 @@ def _predicted(X: Any, rule: _Rule, with_probability: bool) -> list[Any]:
         every[:, rule.seen] = softmax(scores, axis=1)
         found.append(as_vectors(every))
     return found
+
+
+def _with_columns(
+    df: Any,
+    estimator: Any,
+    names: list[str],
+    options: Options,
+    kinds: dict[str, str],
+    of_samples: Callable[[Any], list[Any]],
+) -> Any:
+    """Return a DataFrame with more columns, which a function makes of the samples.
+
+    `kinds` has their names and types, in the order of the arrays that the function returns.
+    """
+    check_names([*df.columns, *kinds])
+    source = estimator._source
+    reading = options, source and Spark(df.sparkSession).broadcast(source)
+
+    def widened(batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        held: list[Any] = []  # record batches whose samples were not all read
+
+        def samples() -> Iterator[Any]:
+            for batch in batches:
+                held.append(batch)
+                yield batch.select(names)
+
+        part = stream_of(samples()), parts.partition(TaskContext.get().partitionId())
+        for arrays in learn.reduce_chunks(part, reading, of_samples):
+            table, n = pyarrow().Table.from_batches(held), len(arrays[0])
+            (rows,) = table.slice(0, n).combine_chunks().to_batches()
+            held[:] = table.slice(n).to_batches()
+            yield pyarrow().RecordBatch.from_arrays(
+                [*rows.columns, *arrays], names=[*rows.schema.names, *kinds]
+            )
+
+    return df.mapInArrow(widened, schema_with(df.schema, kinds))
+
+
+# -- sessions --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _connect(session: Any, progress: bool = False) -> Iterator[Any]:
+    """Give the session passed, or of a master's URL, or the active one, or of this machine."""
+    with needing("spark", "pyspark", NAME):
+        from pyspark.sql import SparkSession
+    if session is None:
+        session = SparkSession.getActiveSession()
+    if session is not None and not isinstance(session, str):
+        yield session
+        return
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("narrows")
+    shown = {"spark.ui.showConsoleProgress": str(progress).lower()}
+    try:
+        if session is not None and session.startswith("sc://"):
+            _check_reached(session)  # Spark would try for ten minutes, deaf to signals
+            started = builder.remote(session).getOrCreate()
+        else:
+            for name, value in {**_SETTINGS, **shown}.items():
+                builder = builder.config(name, value)
+            started = builder.master(session or "local[*]").getOrCreate()
+        started.range(1).count()  # Connect asks the server, and a master its executors
+    except Exception as error:  # of py4j, gRPC, sockets and Spark
+        line = str(error).strip().partition("\n")[0][:300]
+        raise ConnectionError(
+            f"{NAME}: expected Spark at {session or 'this machine'}, got none that starts "
+            f"({line}). Check the URL (--master); a Spark of this machine needs "
+            "Java 17."
+        ) from None
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def _check_reached(url: str) -> None:
+    """Raise OSError where nothing listens at the URL of a Connect server."""
+    server = urlsplit(url)
+    with socket.create_connection((server.hostname or "", server.port or 15002), timeout=10):
+        pass

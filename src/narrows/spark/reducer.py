@@ -1,25 +1,56 @@
-"""A stage of a Pipeline of pyspark.ml, and the model that it becomes."""
+"""A stage of a Pipeline of pyspark.ml, the model that it becomes, and their folders.
+
+A folder has Spark's metadata, and the fitted estimator as a model file. This is a file of its own
+where that can be written: anywhere by a classic session, and to files of the machines by Spark
+Connect. Connect has no call that writes one file to a path such as ``s3a://…``; the bytes of the
+model file are then the rows of a Parquet folder.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any, Self
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 from pyspark import keyword_only
 from pyspark.ml import Estimator, Model
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasFeaturesCol, HasLabelCol, HasOutputCol, HasWeightCol
-from pyspark.ml.util import MLReadable, MLWritable
+from pyspark.ml.util import (
+    DefaultParamsReader,
+    DefaultParamsWriter,
+    MLReadable,
+    MLReader,
+    MLWritable,
+    MLWriter,
+)
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import ParameterError
+from narrows.engines.spark import GATHER, ROW
+from narrows.errors import DataError, ParameterError
+from narrows.io.models import constructed, constructor, load, save
 from narrows.methods.base import Estimator as Reduction
+from narrows.methods.methods import METHODS
+from narrows.solve.schema import SchemaError
 from narrows.spark.frames import fit, predict, transform
-from narrows.spark.stored import Reader, Writer
+
+FILE = "estimator.narrows"
+PIECES = "estimator.narrows.parquet"  # where there can be no file of its own
+_ENTRY = "estimator"
+_AT_ONCE = GATHER  # bytes of a model file that come to this process at a time, a multiple of _ROW
+_ROW = ROW
+_ROWS = "start long, data binary"
 
 
-class _Columns(HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol):
-    """The parameters that both stages have."""
+class _Stage(HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol, MLWritable, MLReadable):
+    """What both stages have: their parameters, and their folders."""
 
     estimator: Param[Any] = Param(Params._dummy(), "estimator", "the estimator of narrows")
     predictionCol: Param[str] = Param(  # noqa: N815 - as MLlib names it
@@ -78,8 +109,17 @@ class _Columns(HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol):
             )
         return estimator
 
+    def write(self) -> Writer:
+        """Return the writer of the stage."""
+        return Writer(self)
 
-class Reducer(Estimator, _Columns, MLWritable, MLReadable):
+    @classmethod
+    def read(cls) -> Reader:
+        """Return the reader of stages."""
+        return Reader(cls)
+
+
+class Reducer(Estimator, _Stage):
     """An estimator of narrows as a stage of a Pipeline of pyspark.ml.
 
     Parameters
@@ -166,17 +206,8 @@ class Reducer(Estimator, _Columns, MLWritable, MLReadable):
         model = ReducerModel(estimator=fit(clone(estimator), dataset, *names))
         return self._copyValues(model, {self.getParam("estimator"): model.getEstimator()})
 
-    def write(self) -> Writer:
-        """Return the writer of the stage."""
-        return Writer(self)
 
-    @classmethod
-    def read(cls) -> Reader:
-        """Return the reader of stages."""
-        return Reader(cls)
-
-
-class ReducerModel(Model, _Columns, MLWritable, MLReadable):
+class ReducerModel(Model, _Stage):
     """A fitted estimator of narrows as a stage of a PipelineModel of pyspark.ml.
 
     Parameters
@@ -225,11 +256,232 @@ class ReducerModel(Model, _Columns, MLWritable, MLReadable):
             found = found if prediction else found.drop(name)
         return found
 
-    def write(self) -> Writer:
-        """Return the writer of the stage."""
-        return Writer(self)
 
-    @classmethod
-    def read(cls) -> Reader:
-        """Return the reader of stages."""
-        return Reader(cls)
+# -- folders ---------------------------------------------------------------------------------------
+
+
+class Writer(MLWriter):
+    """Saves a stage in a folder that Spark can write to.
+
+    Parameters
+    ----------
+    stage : Reducer or ReducerModel
+        The stage.
+    """
+
+    def __init__(self, stage: Any):
+        super().__init__()
+        self.stage = stage
+
+    def _handleOverwrite(self, path: str) -> None:
+        if not _is_connect(self.sparkSession):
+            super()._handleOverwrite(path)
+            return
+        from pyspark.ml.connect.readwrite import RemoteMLWriter
+
+        RemoteMLWriter.handleOverwrite(path, True)
+
+    def saveImpl(self, path: str) -> None:
+        """Save the stage in an empty folder."""
+        session, stage = self.sparkSession, self.stage
+        estimator = stage._reduction()
+        fitted = isinstance(stage, ReducerModel)
+        if fitted:
+            check_is_fitted(estimator)
+        given = DefaultParamsWriter.extractJsonParams(stage, [_ENTRY])
+        more = {_ENTRY: constructor(estimator)}
+        text = DefaultParamsWriter._get_metadata_to_save(stage, session, more, given)
+        rows = session.createDataFrame([(text,)], "value string").coalesce(1)
+        rows.write.text(os.path.join(path, "metadata"))
+        if fitted:
+            with tempfile.TemporaryDirectory(prefix="narrows-") as folder:
+                local = Path(folder, f"narrows-{uuid4().hex}")
+                save(estimator, local)
+                _put(session, local, path)
+
+
+class Reader(MLReader):
+    """Loads a stage from a folder.
+
+    Parameters
+    ----------
+    kind : type
+        Reducer or ReducerModel.
+    """
+
+    def __init__(self, kind: Any):
+        super().__init__()
+        self.kind = kind
+
+    def load(self, path: str) -> Any:
+        """Return the stage; DataError where it is not there, or another one."""
+        metadata = self._metadata(path)
+        stage = self.kind()
+        try:
+            stage._resetUid(metadata["uid"])
+            DefaultParamsReader.getAndSetParams(stage, metadata, skipParams=[_ENTRY])
+            if self.kind is not ReducerModel:
+                entry = metadata[_ENTRY]
+                if entry["estimator"] not in METHODS:
+                    got = f"{entry['estimator']!r:.100}"
+                    raise SchemaError(f"expected an estimator of narrows, got {got}.")
+                return stage._set(estimator=constructed(entry))
+        except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+            problem = (
+                f"expected a saved {self.kind.__name__}, got damaged metadata ({error!s:.300})"
+            )
+            raise DataError(path, f"{problem}. Save it again.") from None
+        return stage._set(estimator=self._fitted(path))
+
+    def _metadata(self, path: str) -> dict[str, Any]:
+        kind = f"{self.kind.__module__}.{self.kind.__name__}"
+        try:
+            metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
+            found = str(metadata["class"])
+        except Exception as error:  # of Spark, JSON, and a folder of something else
+            problem = str(error).strip().partition("\n")[0][:200]
+            raise DataError(path, f"expected a saved {kind}, got none. {problem}") from None
+        if found != kind:
+            raise DataError(path, f"expected a saved {kind}, got a {found:.100}.")
+        return metadata
+
+    def _fitted(self, path: str) -> Any:
+        name = os.path.join(path, FILE)
+        with tempfile.TemporaryDirectory(prefix="narrows-") as folder:
+            local = Path(folder, FILE)
+            try:
+                found = _get(self.sparkSession, path, local)
+            except Exception as error:  # of Spark, Java or an executor
+                said = getattr(error, "java_exception", None) or error  # without a call's number
+                problem = str(said).strip().partition("\n")[0][:200]
+                problem = f"expected a model file that can be read, got an error: {problem}"
+                raise DataError(name, problem) from error
+            if not found:
+                raise DataError(name, "expected a model file, got none. Save the model again.")
+            try:
+                return load(local)
+            except DataError as error:
+                problem = str(error).removeprefix(str(local)).lstrip(": ")
+                raise DataError(name, problem) from None
+
+
+# -- a model file, from and to the folder of a stage whose metadata are there ----------------------
+
+
+def _is_connect(session: Any) -> bool:
+    return ".connect." in type(session).__module__
+
+
+def _hadoop(session: Any, path: str) -> tuple[Any, Any]:
+    """Return the file system of a path, and the path, of Java."""
+    at = session._jvm.org.apache.hadoop.fs.Path(path)
+    return at.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), at
+
+
+def _folder_of_machine(session: Any, path: str) -> str | None:
+    """Return the folder where the metadata are if it is one of the machines, else None."""
+    (file, *_) = session.read.text(os.path.join(path, "metadata")).inputFiles()
+    url = urlsplit(file)
+    return os.path.dirname(os.path.dirname(unquote(url.path))) if url.scheme == "file" else None
+
+
+def _put(session: Any, local: Path, path: str) -> None:
+    """Copy a model file into a folder of any file system that Spark knows."""
+    if not _is_connect(session):
+        system, to = _hadoop(session, os.path.join(path, FILE))
+        system.copyFromLocalFile(_hadoop(session, f"file://{local}")[1], to)
+        return
+    session.addArtifacts(str(local), file=True)  # in small pieces; a message has at most 128 MB
+    folder = _folder_of_machine(session, path)
+    if folder is None:
+        rows = _of_one_task(session, _slices, local.name, True, 0, local.stat().st_size, _ROW)
+        rows.write.parquet(os.path.join(path, PIECES))
+    else:
+        _of_one_task(session, _copy_sent, local.name, os.path.join(folder, FILE)).collect()
+
+
+def _get(session: Any, path: str, local: Path) -> bool:
+    """Copy a model file from a folder; return whether there is one."""
+    if not _is_connect(session):
+        system, source = _hadoop(session, os.path.join(path, FILE))
+        found = bool(system.exists(source))
+        if found:
+            to = _hadoop(session, f"file://{local}")[1]
+            system.copyToLocalFile(False, source, to, True)
+        return found
+    read, start = _reading(session, path), 0
+    with local.open("wb") as file:
+        while data := read(start):
+            start += file.write(data)
+    return start > 0
+
+
+def _reading(session: Any, path: str) -> Callable[[int], bytes]:
+    """Return what reads `_AT_ONCE` bytes of a model file from a byte on, by Connect."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions
+
+    folder, size = _folder_of_machine(session, path), _AT_ONCE
+    file = os.path.join(path if folder is None else folder, FILE)
+    if folder is not None:
+        return lambda start: _joined(_of_one_task(session, _slices, file, False, start, size, _ROW))
+    try:
+        whole = session.read.format("binaryFile").load(file)
+        whole.count()
+    except AnalysisException:
+        pass
+    else:
+        return lambda start: bytes(
+            whole.select(functions.substring("content", start + 1, size)).head()[0]
+        )
+    try:
+        rows = session.read.schema(_ROWS).parquet(os.path.join(path, PIECES))
+        rows.count()
+    except AnalysisException:
+        return lambda start: b""
+    return lambda start: _joined(rows.where(f"start >= {start} and start < {start + size}"))
+
+
+def _joined(rows: Any) -> bytes:
+    table = rows.toArrow().sort_by("start")
+    return b"".join(data.as_py() for data in table.column("data"))
+
+
+def _of_one_task(session: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """Return the rows that a function yields on an executor."""
+    return session.range(0, 1, 1, 1).mapInArrow(partial(function, *args), _ROWS)
+
+
+def _slices(
+    path: str, sent: bool, start: int, size: int, row: int, batches: Iterator[Any]
+) -> Iterator[Any]:
+    """Yield `size` bytes of a file from a byte on, as rows; none if there is no such file."""
+    import pyarrow as pa
+    from pyspark import SparkFiles
+
+    path = SparkFiles.get(path) if sent else path
+    for batch in batches:
+        if not (batch.num_rows and os.path.exists(path)):
+            continue
+        with open(path, "rb") as file:
+            file.seek(start)
+            for first in range(start, start + size, row):
+                data = file.read(row)
+                if not data:
+                    break
+                arrays = pa.array([first], pa.int64()), pa.array([data], pa.binary())
+                yield pa.RecordBatch.from_arrays(list(arrays), names=["start", "data"])
+
+
+def _copy_sent(name: str, path: str, batches: Iterator[Any]) -> Iterator[Any]:
+    """Copy a file that was sent to a path, where it appears as a whole; yield no rows."""
+    from pyspark import SparkFiles, TaskContext
+
+    for batch in batches:
+        if batch.num_rows:
+            part = (
+                f"{path}.{TaskContext.get().taskAttemptId()}.part"  # a task may run twice at once
+            )
+            shutil.copyfile(SparkFiles.get(name), part)
+            os.replace(part, path)
+    yield from ()

@@ -12,13 +12,13 @@ import numpy as np
 from scipy import sparse
 
 from narrows.engines.engine import Engine, Function
-from narrows.engines.learn import Samples
+from narrows.engines.learn import PartSamples
 from narrows.solve.exact import Centred, Product
 from narrows.solve.sums import stacked, widened
 from narrows.state.class_stats import ClassStats
 
 
-class SpreadRows(Centred):
+class RemoteSamples(Centred):
     """`Centred` of samples that are in parts on the workers.
 
     Products are made there; what has an entry for each sample, and what has one for each feature,
@@ -29,7 +29,7 @@ class SpreadRows(Centred):
     engine : Engine
         The cluster.
     samples : list of results
-        Of `Samples`, or None.
+        Of `PartSamples`, or None.
     stats : ClassStats
         Their class sums.
     """
@@ -62,7 +62,7 @@ class SpreadRows(Centred):
         part = self.parts[int(np.argmax(self._of_each(attrgetter("largest"))))]
         return int(self.engine.collect(self.engine.map(Centred.largest_in, [part]))[0])
 
-    def over(self, unit: float) -> SpreadRows:
+    def over(self, unit: float) -> RemoteSamples:
         """Return the same divided by a number."""
         new = copy(self)
         new.unit, new.root = self.unit * unit, self.root / unit
@@ -121,7 +121,7 @@ class SpreadRows(Centred):
         return self.engine.collect([self.engine.reduce(add, results)])[0]
 
 
-def _centre(samples: Samples | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
+def _centre(samples: PartSamples | None, about: tuple[np.ndarray, np.ndarray]) -> Centred:
     classes, mean = about
     if samples is None:
         X: Any = sparse.csr_array((0, len(mean)))
