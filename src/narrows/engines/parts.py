@@ -145,7 +145,7 @@ class Parts:
         The samples stay on the workers.
         """
         if not self.engine.keeps_results:
-            in_bands = "bands" in getattr(estimator, "_solvers", ())
+            in_bands = "bands" in estimator.get_params()
             raise ParameterError(
                 f"{type(estimator).__name__}: expected a fit by sums, since {self.engine.name} "
                 "keeps no samples on its workers, got one by products with all samples. Select at "

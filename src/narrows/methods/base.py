@@ -22,13 +22,21 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from narrows.errors import ParameterError, RangeError, called, did_you_mean, named
-from narrows.methods.parameters import check_half_life, check_parts, copied, same
+from narrows.methods.parameters import (
+    HALF_LIFE,
+    Constraint,
+    Priors,
+    check_constraints,
+    check_parts,
+    copied,
+    same,
+)
 from narrows.solve.arrays import numbers_expected, samples_as_numpy
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import all_finite, are_many, with_one_index_type
 from narrows.solve.undo import Undo
 from narrows.state.class_stats import ClassStats, Second, checked_rows
-from narrows.state.labels import SMALLEST_WEIGHT, by_class, check_among, check_word, weights
+from narrows.state.labels import SMALLEST_WEIGHT, by_class, check_among, weights
 
 # modules whose functions know no estimator
 _NAMELESS = (
@@ -192,6 +200,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     _needs_y: ClassVar[bool] = True
     _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
     _instead: ClassVar[str]  # what those messages recommend
+    _constraints: ClassVar[dict[str, Constraint]] = {}  # of parameters; bases have more
     _fitted: Fitted
     n_features_in_: int
 
@@ -389,7 +398,12 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _check_parameters(self, n_features: int) -> None:
         """Raise ParameterError where a parameter is out of range for so many features."""
-        return
+        with errors_named_after(self):
+            check_constraints(self)
+            self._check_together(n_features)
+
+    def _check_together(self, n_features: int) -> None:
+        """Raise ParameterError where parameters do not fit each other or so many features."""
 
     def _check_parameters_alone(self) -> None:
         """Raise ParameterError where a parameter is out of range whatever the data."""
@@ -535,6 +549,7 @@ class Additive(Estimator):
 
     _state_type: ClassVar[Any] = ClassStats
     _presence: ClassVar[bool] = False
+    _constraints: ClassVar[dict[str, Constraint]] = {"priors": Priors(), "half_life": HALF_LIFE}
     half_life: float | None
     priors: Any
 
@@ -762,13 +777,6 @@ class Additive(Estimator):
     @abstractmethod
     def _check_solution(self, solution: Any, stats: ClassStats) -> None:
         """Raise in `fit` where the solution is not the one asked for; a stream waits instead."""
-
-    def _check_parameters(self, n_features: int) -> None:
-        priors = self._priors()
-        if isinstance(priors, str):
-            with errors_named_after(self):
-                check_word(priors)
-        check_half_life(type(self).__name__, self.half_life)
 
     def _finish(self, stats: ClassStats) -> Self:
         self._check_two_classes(stats)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive, errors_named_after
-from narrows.methods.parameters import check, check_seed, is_cv, is_number
+from narrows.methods.parameters import NONE, Constraint, Real, Seed, is_cv
 from narrows.methods.selector import PerClassSelector, Selector
 from narrows.solve import columns
 from narrows.solve.certificate import (
@@ -37,6 +37,11 @@ _BLOCK = 1 << 16  # samples that are copied at a time
 class Certified(Additive):
     """A method with `tolerance` and `certificate_`. Subclasses give `_held_out_scores`."""
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "tolerance": (NONE | Real(0, 1)).said("None, or a number from 0 to less than 1"),
+        "confidence": Real(0, 1, above=True).said("a number between 0 and 1"),
+        "random_state": Seed(),
+    }
     tolerance: float | None
     confidence: float
     random_state: Any
@@ -152,20 +157,15 @@ class Certified(Additive):
             )
         return ""
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        name, tolerance, confidence = type(self).__name__, self.tolerance, self.confidence
-        valid = tolerance is None or (is_number(tolerance, 0) and tolerance < 1)
-        check(name, "tolerance", tolerance, valid, "None, or a number from 0 to less than 1")
-        valid = is_number(confidence, 0, above=True) and confidence < 1
-        check(name, "confidence", confidence, valid, "a number between 0 and 1")
-        check_seed(name, self.random_state)
+    def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
         problem = self._uncertain()
         if is_cv(getattr(self, "n_features", getattr(self, "n_components", None))):
             problem = 'a number instead of "cv", which chooses by all samples'
-        if tolerance is not None and problem:
+        if self.tolerance is not None and problem:
             raise ParameterError(
-                f"{name}: tolerance: expected {problem}, got other parameters. Leave it out."
+                f"{type(self).__name__}: tolerance: expected {problem}, got other "
+                "parameters. Leave it out."
             )
 
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.errors import ParameterError
 from narrows.methods.base import Estimator, lock_of, read_only
-from narrows.methods.parameters import is_cv
+from narrows.methods.parameters import CV, NONE, Constraint, Whole, is_cv
 from narrows.methods.projector import (
     Directions,
     ExplainedProjector,
@@ -297,7 +297,7 @@ class HeldOutProjector(RankedProjector):
     On a stream all directions are used while there is nothing to choose by.
     """
 
-    _chooses_components = True
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": Whole(1) | CV | NONE}
 
     @property
     def held_out_scores_(self) -> np.ndarray:
@@ -368,8 +368,8 @@ class ByHeldOut(CrossProjector):
         result = compare(S, counts, held, near)
         return chosen(result, near), result
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
+    def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
         if getattr(self, "solver", "auto") not in ("auto", *self._summing):
             self._check_sums()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.methods.base import Fitted, accepts_collections, atomic, errors_named_after
-from narrows.methods.parameters import check, is_number
+from narrows.methods.parameters import NOT_NEGATIVE, Constraint, Word
 from narrows.methods.projector import Directions, ExplainedProjector
 from narrows.methods.streams import Sequential, Stream
 from narrows.solve.idr_qr import CentroidQR
@@ -152,6 +152,10 @@ class IDRQR(ExplainedProjector, Sequential):
     [29.9, 0.3, 0.0]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "mu": NOT_NEGATIVE,
+        "update": Word("paper", "transport"),
+    }
     _state_type = CentroidStream
     _instead = "OCM, which has the same span, is exact on a stream and supports merge"
 
@@ -320,9 +324,3 @@ class IDRQR(ExplainedProjector, Sequential):
     def _solve(self, state: Stream) -> Directions:
         eigenvalues, G = state.core.discriminants(float(self.mu))
         return Directions.best(G, eigenvalues, self.n_components)
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check(type(self).__name__, "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
-        valid = self.update in ("paper", "transport")
-        check(type(self).__name__, "update", self.update, valid, '"paper" or "transport"')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from narrows.errors import WidthError
 from narrows.methods.base import Fitted, errors_named_after
 from narrows.methods.discriminant import Ridged
-from narrows.methods.parameters import check, check_whole, check_word, is_integer, is_number, same
+from narrows.methods.parameters import Constraint, Real, Seed, Whole, Word, is_integer
 from narrows.methods.projector import Found
 from narrows.methods.routes import InPasses
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, chosen, curve, leads
@@ -28,7 +28,6 @@ from narrows.state.random_features import KERNELS, MOST_HIDDEN, RandomFeatures
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
 _COMPARED = 1_000  # kept samples that ridges are compared by; all of them calibrate
 _GATHERED = 1_000  # samples of a stream, before the map is made
-_RIDGES = "cv", "scale"
 _SURE = 2.0  # standard errors: curved is better
 
 
@@ -162,6 +161,14 @@ class KernelSRDA(InPasses, Ridged):
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_hidden": Whole(1, MOST_HIDDEN),
+        "kernel": Word(*KERNELS),
+        "gamma": Word("auto") | Real(0, above=True),
+        "alpha": Word("cv", "scale") | Real(0),
+        "folds": Whole(2),
+        "random_state": Seed(2**64),
+    }
     _of_map = "has learned samples"
     _several_labels = True
     _instead = "SRDA or OnlineSRDA, which are linear"
@@ -364,21 +371,3 @@ class KernelSRDA(InPasses, Ridged):
 
     def _from_samples(self, A: Any, alpha: float) -> Answer:
         raise NotImplementedError
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        name, alpha, gamma = type(self).__name__, self.alpha, self.gamma
-        m = self.n_hidden
-        valid = is_integer(m, 1) and m <= MOST_HIDDEN
-        check(name, "n_hidden", m, valid, f"an integer from 1 to {MOST_HIDDEN:,}")
-        check_word(name, "kernel", self.kernel, KERNELS)
-        valid = same(gamma, "auto") or is_number(gamma, 0, above=True)
-        check(name, "gamma", gamma, valid, '"auto" or a number > 0')
-        valid = alpha in _RIDGES if isinstance(alpha, str) else is_number(alpha, 0)
-        check(name, "alpha", alpha, valid, '"cv", "scale" or a number >= 0')
-        check_whole(name, "folds", self.folds, low=2)
-        seed = self.random_state
-        valid = is_integer(seed, 0) and int(seed) < 2**64
-        valid = valid or seed is None or isinstance(seed, np.random.RandomState)
-        expected = "None, a RandomState, or an integer from 0 to 2**64 - 1"
-        check(name, "random_state", seed, valid, expected)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError
 from narrows.methods.discriminant import HeldOutDiscriminant
-from narrows.methods.parameters import check, check_whole, is_cv, is_number
+from narrows.methods.parameters import CV, NONE, NOT_NEGATIVE, Constraint, Whole, Word, is_cv
 from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
 from narrows.solve.exact import Centred, total_space, with_rule
 from narrows.solve.scatter import (
@@ -148,6 +148,11 @@ class LDA(HeldOutDiscriminant):
     _by_products = False
     _summing = ("regularized",)
     _choices = ("n_components", "mu")
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "solver": Word("regularized", "pca", "gsvd"),
+        "mu": NOT_NEGATIVE | CV,
+        "pca_components": Whole(1) | NONE,
+    }
 
     def __init__(
         self,
@@ -267,16 +272,6 @@ class LDA(HeldOutDiscriminant):
                 f"the classes is singular on more components, got {r}."
             )
         return within if r is None else np.eye(t, r)
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        name = type(self).__name__
-        valid = self.solver in ("regularized", "pca", "gsvd")
-        check(name, "solver", self.solver, valid, '"regularized", "pca" or "gsvd"')
-        valid = is_cv(self.mu) or is_number(self.mu, 0)
-        check(name, "mu", self.mu, valid, 'a finite number >= 0 or "cv"')
-        if self.pca_components is not None:
-            check_whole(name, "pca_components", self.pca_components, " or None")
 
     def _check_X(self, X: Any, **options: Any) -> Any:
         if sparse.issparse(X):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from narrows.criteria import Criterion
 from narrows.errors import warn
 from narrows.methods.discriminant import KEPT, ByHeldOut
-from narrows.methods.parameters import check, is_cv, is_number
+from narrows.methods.parameters import CV, LARGEST, Constraint, Flag, Real, Word, check, is_cv
 from narrows.methods.projector import Found
 from narrows.methods.routes import CriterionCrossProjector, InBands
 from narrows.methods.selector import CriterionSelector, Selection
@@ -20,19 +20,13 @@ from narrows.solve.scatter import Answer, Scatter, leading
 from narrows.state.class_stats import Second
 from narrows.state.labels import second_for
 
-LARGEST_WEIGHT = 1e100  # of eps and theta: the square of a larger number overflows
+EPS = Real(0, LARGEST).said("a finite number >= 0")
 _NO_GAIN = 2e-14  # relative to the largest eigenvalue: smaller ones are rounding
 
 
 def margin(eps: float) -> Criterion:
     """Return the criterion S_b - eps S_w = (1 + eps) S_b - eps C."""
     return Criterion(between=1 + eps, total=-eps)
-
-
-def check_eps(who: str, eps: Any, otherwise: str = "") -> None:
-    """Raise ParameterError unless eps is a weight."""
-    valid = is_number(eps, 0) and eps < LARGEST_WEIGHT
-    check(who, "eps", eps, valid, f"a finite number >= 0{otherwise}")
 
 
 def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True) -> None:
@@ -142,6 +136,8 @@ class MMCFS(CriterionSelector):
     [0, 2, 3]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"eps": EPS}
+
     def __init__(
         self,
         n_features: int | float | str | None = None,
@@ -160,10 +156,6 @@ class MMCFS(CriterionSelector):
 
     def _second(self) -> Second:
         return second_for(self.priors)
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check_eps("MMCFS", self.eps)
 
     def _criterion(self) -> Criterion:
         return margin(self.eps)
@@ -294,6 +286,7 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     _instead = "MMCFS to select features, or IMMC to learn from single samples"
     _summing = ("cross", "bands")
     _choices = ("eps",)
+    _constraints: ClassVar[dict[str, Constraint]] = {"eps": EPS | CV}
 
     def __init__(
         self,
@@ -372,11 +365,6 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
         p = self.n_components or n_classes - 1
         if not is_cv(self.eps):
             warn_of_few(type(self).__name__, more, min(p, found), float(self.eps))
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        if not is_cv(self.eps):
-            check_eps(type(self).__name__, self.eps, ' or "cv"')
 
 
 _MARGIN = 0.05  # the automatic shift adds this share of the mean variance of a feature
@@ -497,6 +485,10 @@ class IMMC(OnlineProjector):
     [3.6]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "eps": EPS,
+        "deflate_shift": Word("auto") | Flag(),
+    }
     _instead = "MMC for exact directions, MMCFS to select features, which supports merge"
 
     def __init__(
@@ -540,22 +532,17 @@ class IMMC(OnlineProjector):
     def _eigenvalues(self, span: Span) -> np.ndarray:
         return span.lengths - span.state.theta
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check_eps(type(self).__name__, self.eps)
+    def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
         if not (isinstance(self.theta, str) and self.theta == "auto"):
             try:
                 theta = np.asarray(None if isinstance(self.theta, str) else self.theta, dtype=float)
                 fits = theta.shape in ((), (self._p(n_features),))
-                valid = bool(fits and ((theta >= 0) & (theta < LARGEST_WEIGHT)).all())
+                valid = bool(fits and ((theta >= 0) & (theta < LARGEST)).all())
             except (TypeError, ValueError):
                 valid = False
             expected = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
             check(type(self).__name__, "theta", self.theta, valid, expected)
-        valid = self.deflate_shift == "auto" or isinstance(self.deflate_shift, bool | np.bool_)
-        check(
-            type(self).__name__, "deflate_shift", self.deflate_shift, valid, '"auto", True or False'
-        )
 
     def _finish(self, stream: Stream) -> Self:
         super()._finish(stream)

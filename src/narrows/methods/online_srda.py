@@ -22,13 +22,7 @@ from narrows.methods.base import (
     merge_into,
 )
 from narrows.methods.discriminant import Classifier, Decision
-from narrows.methods.parameters import (
-    check_flags,
-    check_half_life,
-    check_parts,
-    check_whole,
-    check_word,
-)
+from narrows.methods.parameters import HALF_LIFE, Constraint, Flag, Whole, Word, check_parts
 from narrows.methods.projector import Directions
 from narrows.methods.streams import Arrivals, Sequential
 from narrows.solve.eigen import set_signs
@@ -539,6 +533,12 @@ class OnlineSRDA(Classifier, Sequential):
     [0, 1, 2]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "half_life": HALF_LIFE,
+        "reservoir": Whole(0),
+        "polish": Flag(),
+        "loss": Word(*LOSSES),
+    }
     _state_type = Regression
     _instead = "merge, or OC, whose sums add up exactly"
     _unsupported: ClassVar[dict[str, str]] = {
@@ -796,13 +796,6 @@ class OnlineSRDA(Classifier, Sequential):
         core, softmax = self._chosen(state)
         reading = Reading(core, bool(state.several), softmax, self.polish)
         return Weights.leading(reading, state.live, self.n_components)
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check_half_life(type(self).__name__, self.half_life)
-        check_whole(type(self).__name__, "reservoir", self.reservoir, low=0)
-        check_flags(self, ("polish", "shuffle"))
-        check_word(type(self).__name__, "loss", self.loss, LOSSES)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

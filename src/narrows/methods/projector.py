@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive, Estimator, accepts_collections, read_only
-from narrows.methods.parameters import check_whole, is_cv
+from narrows.methods.parameters import NONE, Constraint, Whole, is_cv
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve, HeldOutCurve
 from narrows.solve.products import product
@@ -83,7 +83,7 @@ class Directions:
 class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     """Projects onto a few directions: W is real. The solution is `Directions`."""
 
-    _chooses_components: ClassVar[bool] = False  # whether n_components may be "cv"
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": Whole(1) | NONE}
     n_components: Any
 
     @property
@@ -151,13 +151,6 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     def _size(self) -> int | None:
         """The number of components that was given; None if it follows from the samples."""
         return None if is_cv(self.n_components) else self.n_components
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        cv = self._chooses_components
-        if self.n_components is not None and not (cv and is_cv(self.n_components)):
-            otherwise = ', "cv" or None' if cv else " or None"
-            check_whole(type(self).__name__, "n_components", self.n_components, otherwise)
 
 
 class RankedProjector(Projector):

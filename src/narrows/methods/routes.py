@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, RangeError, WidthError, warn
 from narrows.methods.base import Additive, Estimator, Fitted, atomic, errors_named_after, lock_of
-from narrows.methods.parameters import check, check_parts, check_whole, check_word, is_integer, same
+from narrows.methods.parameters import Constraint, Whole, Word, check_parts
 from narrows.methods.projector import Directions, Found, Gathered, RankedProjector, Solved
 from narrows.solve.eigen import set_signs
 from narrows.solve.exact import LARGEST, Centred, criterion_eigh, occupied
@@ -508,7 +508,11 @@ class InBands(InPasses):
 
     _of_map = "was fitted in bands"
     _several_labels = True
-    _solvers: ClassVar[tuple[str, ...]] = ("auto", "cross", "bands")
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "solver": Word("auto", "cross", "bands"),
+        "head": Whole(1),
+        "bands": Word("auto") | Whole(0),
+    }
     solver: str
     head: int
     bands: Any
@@ -571,11 +575,3 @@ class InBands(InPasses):
         if self.solver != "bands" and (self.solver != "auto" or not parts.are_sparse()):
             return super()._fit_wide_parts(parts, n_features)
         return self._fit_in_passes(parts)
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        name = type(self).__name__
-        check_word(name, "solver", self.solver, self._solvers)
-        check_whole(name, "head", self.head)
-        valid = same(self.bands, "auto") or is_integer(self.bands, 0)
-        check(name, "bands", self.bands, valid, '"auto" or an integer >= 0')

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.methods.base import Fitted, accepts_collections, atomic, errors_named_after
-from narrows.methods.parameters import check, check_flags, check_seed, check_whole, is_number
+from narrows.methods.parameters import NONE, Constraint, Flag, Real, Seed, Whole
 from narrows.methods.projector import Directions, Projector, RankedProjector
 from narrows.solve.eigen import set_signs
 from narrows.solve.iterations import Rule, Span, Start
@@ -199,6 +199,7 @@ class Sequential(Projector):
     Subclasses give `_new_stream` and `_how`; `_encode` where labels may be several per sample.
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"random_state": Seed(), "shuffle": Flag()}
     _unsupported: ClassVar[dict[str, str]] = {
         "merge": "its result depends on the order of all samples",
         "fit_stats": "its result depends on the order of the samples, which sums do not hold",
@@ -302,10 +303,6 @@ class Sequential(Projector):
         check_lengths(X)
         return one_a_row(X, self._labels(X, y), type(self).__name__)
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check_seed(type(self).__name__, getattr(self, "random_state", None))
-
     def _finish(self, stream: Any) -> Self:
         self._check_two_classes(stream)
         self._fitted = Fitted(stream)
@@ -329,6 +326,13 @@ class OnlineProjector(RankedProjector, Sequential):
     on the batches.
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "tol": Real(0, above=True) | NONE,
+        "patience": Whole(1),
+        "early_stopping": Flag(),
+        "orthonormalize": Flag(),
+        "passes": Whole(1),
+    }
     _state_type = Stream
     _by_class: ClassVar[bool] = True  # False for a criterion that uses no classes
     _start: ClassVar[Start] = "centred"
@@ -478,19 +482,13 @@ class OnlineProjector(RankedProjector, Sequential):
         W = state.core.directions(self.orthonormalize)
         return Directions(set_signs(W), self._eigenvalues(state.core), available=W.shape[1])
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
+    def _check_together(self, n_features: int) -> None:
         name, p = type(self).__name__, self.n_components
         if p is not None and p > n_features:
             raise ParameterError(
                 f"{name}: expected n_components<={n_features}, the number of features in the data, "
                 f"got {p}. Use fewer components."
             )
-        for key in ("patience", "passes"):
-            check_whole(name, key, getattr(self, key))
-        valid = self.tol is None or is_number(self.tol, 0, above=True)
-        check(name, "tol", self.tol, valid, "a number > 0 or None")
-        check_flags(self, ("early_stopping", "orthonormalize", "shuffle"))
         if self.early_stopping and self.tol is None:
             raise ParameterError(
                 f"{name}: expected a tol for early_stopping=True, got None. "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from narrows.criteria import TOTAL, Criterion
 from narrows.errors import ParameterError
-from narrows.methods.parameters import check, is_number
+from narrows.methods.parameters import NOT_NEGATIVE, Constraint
 from narrows.methods.projector import ExplainedProjector
 from narrows.methods.routes import CriterionCrossProjector
 from narrows.methods.selector import CriterionSelector
@@ -302,6 +302,7 @@ class CCIPCA(OnlineProjector):
     [4.2, 0.2]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"amnesic": NOT_NEGATIVE}
     _needs_y = False
     _by_class = False
     _instead = "scikit-learn's PCA or TruncatedSVD, or VarianceFS to select features and to merge"
@@ -329,8 +330,3 @@ class CCIPCA(OnlineProjector):
 
     def _rule(self, stream: Stream) -> Any:
         return super()._rule(stream)._replace(amnesic=float(self.amnesic))
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        valid = is_number(self.amnesic, 0)
-        check(type(self).__name__, "amnesic", self.amnesic, valid, "a finite number >= 0")
