@@ -47,6 +47,7 @@ from narrows.errors import DataError
 from narrows.evaluate.describe import described, details, summary
 from narrows.io import models
 from narrows.methods.base import Estimator, Fitted
+from narrows.methods.routes import Data, route_of, route_of_state
 from narrows.read import Source
 from narrows.state import table
 from narrows.text import HashedTfidf, Tfidf, Vectoriser
@@ -135,10 +136,11 @@ def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
 
 def _in_the_making(estimator, passes):
     def make():
-        state = getattr(estimator, "_first_state", estimator._empty_state)(D)
+        route = route_of(estimator, Data(D, True), "memory")
+        state = route.empty(D)
         for number in range(passes):
             if number:
-                state = estimator._next_pass(state)
+                state = route.next(state, number - 1)
             estimator._update_state(state, *labelled())
         return estimator, state
 
@@ -434,15 +436,16 @@ def _go_through(model):
 
 def _resume(estimator, state):
     """Go on with a fit, if it is in the making; whether it was."""
-    numbers = range(estimator._passes_in_order())
-    at = next((k for k in numbers if estimator._is_of_pass(state, k)), None)
+    route = route_of_state(estimator, state)
+    numbers = range(route.passes)
+    at = next((k for k in numbers if route.is_of_pass(state, k)), None)
     if at is None:
         return False
     with contextlib.suppress(*EXPECTED):
         X, y = labelled(d=max(D, min(state.n_features, 100)))
         estimator._update_state(state, X[:, : state.n_features], y)
         if at < numbers[-1]:
-            state = estimator._next_pass(state) or state
+            state = route.next(state, at) or state
             estimator._update_state(state, X[:, : state.n_features], y)
         _show(estimator._fit_state(state), None)
     return not estimator._is_finished(state)

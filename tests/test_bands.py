@@ -18,6 +18,7 @@ from narrows import OC, SRDA, ClassStats, Window
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, RangeError
 from narrows.io import models
+from narrows.methods.routes import route_of_state
 from narrows.state import bands as bands_module
 from narrows.state.bands import Bands
 from narrows.state.mapped import Mapped
@@ -602,7 +603,7 @@ def test_the_state_of_the_first_pass_is_no_model(tmp_path):
         with pytest.raises(DataError, match="expected a model, got a checkpoint of an unfinished"):
             narrows.load(path)
         state = models.load_checkpoint(path)[1]
-        second = model._next_pass(state)
+        second = route_of_state(model, state).next(state, 0)
         models.save_checkpoint(model, second, None, path, {"at": 0})
         assert isinstance(models.load_checkpoint(path)[1], Mapped)
 

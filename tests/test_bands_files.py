@@ -15,6 +15,7 @@ from narrows import SRDA, load
 from narrows.command import cli
 from narrows.command.runs import Run
 from narrows.io import checkpoint as checkpoint_module
+from narrows.methods.routes import InBands
 from narrows.read import source_of
 from narrows.state.mapped import Mapped
 from tests.forks import exit_code, forked
@@ -196,7 +197,7 @@ def test_a_kill_between_the_passes(run, monkeypatch):
     kept = f"{fit} -o m.narrows --checkpoint c.narrows --every 10"
 
     def killed():
-        SRDA._next_pass = lambda self, state: os._exit(9)
+        InBands.next = lambda self, state, number: os._exit(9)
         return cli.main(kept.split())
 
     assert exit_code(forked(killed)) == 9

@@ -29,6 +29,7 @@ from narrows.io.models import get, put
 from narrows.io.parts import FilePart
 from narrows.io.source import Source, remembered
 from narrows.io.write import writer
+from narrows.methods.routes import check_adds_up
 from narrows.solve.sums import stacked
 from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.labels import joined, one_a_row, weights
@@ -126,7 +127,7 @@ def learn_state(part: Data, reading: Reading, estimator: Any, empty: Any = None)
             return Part(state, features[-1] if features else None)
         state = local.learn(estimator, chunks)
         if state is not None:
-            estimator._check_adds_up(state)
+            check_adds_up(estimator, state)
         return Part(estimator._empty_state(0)) if state is None else Part(state, features[-1])
 
 

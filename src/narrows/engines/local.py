@@ -8,8 +8,8 @@ from typing import Any
 from scipy import sparse
 
 from narrows.engines.features import Features
-from narrows.errors import WidthError
-from narrows.methods.base import errors_named_after
+from narrows.errors import WidthError, errors_named_after
+from narrows.methods.routes import Data, route_of, route_of_state
 from narrows.solve.sums import widened
 
 
@@ -54,7 +54,7 @@ def fit(
     if wide:  # not above, where the error would keep the chunks open
         again(wide)
         with errors_named_after(estimator):
-            empty = estimator._state_for(sparse.csr_array((0, wide)))
+            empty = route_of(estimator, Data(wide, True), "chunks").empty(wide)
             state = learn(estimator, chunks, (empty, 0), after)
     if state is None:
         raise ValueError(f"{type(estimator).__name__}: expected at least one sample, got none.")
@@ -69,15 +69,15 @@ def learn(
 ) -> Any:
     """Return the state of a data set that comes in chunks, as for `fit`; None if there are none."""
     estimator._check_parameters_alone()
-    state, first = start or (None, 0)
-    for number in range(first, estimator._passes_in_order()):
-        if number > first:
-            again = None if state is None else estimator._next_pass(state)
-            if again is None:
-                break
-            state = again
+    state, number = start or (None, 0)
+    while True:
         state = learn_once(estimator, chunks, state, after, number)
-    return state
+        if state is None:
+            return None
+        again = route_of_state(estimator, state).next(state, number)
+        if again is None:
+            return state
+        state, number = again, number + 1
 
 
 def learn_once(
@@ -90,7 +90,7 @@ def learn_once(
     """Return a state, or a new one, with one pass over a data set that comes in chunks."""
     for X, *labels in chunks:  # y, and weights where there are any
         if state is None:
-            state = estimator._state_for(X)
+            state = route_of(estimator, Data.of(X), "chunks").empty(X.shape[1])
         elif not Features.of(X).follow(state.n_features):
             raise ValueError(
                 f"{type(estimator).__name__}: expected dense samples of {state.n_features} "

@@ -129,13 +129,15 @@ class Parts:
                 yield state, bar
                 first, last = last, 2 * last
 
+    @property
     def n_features(self) -> int:
         """Return the number of features of the first part that has samples."""
         if self.options.width:
             return self.options.width
         return 0 if self._first is None else self._first.number
 
-    def are_sparse(self) -> bool:
+    @property
+    def is_sparse(self) -> bool:
         """Whether the first part that has samples holds sparse ones."""
         return self._first is not None and not self._first.dense
 

@@ -21,6 +21,7 @@ from narrows.methods.base import Additive, Estimator
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import same
+from narrows.methods.routes import Data, route_of
 from narrows.methods.selector import Selector
 from narrows.methods.streams import OnlineProjector
 from narrows.solve.columns import take
@@ -86,7 +87,7 @@ class Ours:
         # a half-life depends on the order of the samples, which a shared state does not keep
         if not isinstance(self.estimator, Additive) or self.estimator.half_life is not None:
             return None
-        state = self.estimator._empty_state(n_features)
+        state = route_of(self.estimator, Data(n_features, True), "memory").empty(n_features)
         if not isinstance(state, ClassStats):
             return None
         return state.presence, state.second, state.kept, state.folds

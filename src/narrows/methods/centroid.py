@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from narrows.criteria import BETWEEN, Criterion
 from narrows.methods.certified import Certified
-from narrows.methods.discriminant import HeldOutProjector
-from narrows.methods.parameters import FOLDS, check_filled, check_folds, is_cv
-from narrows.methods.projector import Directions, ExactProjector
+from narrows.methods.parameters import (
+    CV,
+    FOLDS,
+    NONE,
+    Constraint,
+    Whole,
+    check_filled,
+    check_folds,
+    is_cv,
+)
+from narrows.methods.projector import (
+    HELD_OUT_ERRORS,
+    HELD_OUT_SCORES,
+    Directions,
+    ExactProjector,
+)
 from narrows.solve.certificate import HeldOutScores, errors_of
 from narrows.solve.eigen import orthogonal_part
 from narrows.solve.held_out import NO_CURVE, HeldOutCurve
@@ -33,7 +46,7 @@ class _OrthogonalCentroid(ExactProjector):
         return BETWEEN
 
 
-class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
+class OC(Certified, _OrthogonalCentroid):
     """Orthogonal centroid projection.
 
     ::
@@ -133,6 +146,9 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
     >>> oc.transform(X).shape
     (150, 2)
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": Whole(1) | CV | NONE}
+    held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
 
     def __init__(
         self,

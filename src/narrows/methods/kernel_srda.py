@@ -8,12 +8,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from narrows.errors import WidthError
-from narrows.methods.base import Fitted, errors_named_after
-from narrows.methods.discriminant import Ridged
-from narrows.methods.parameters import Constraint, Real, Seed, Whole, Word, is_integer
-from narrows.methods.projector import Found
-from narrows.methods.routes import InPasses
+from narrows.errors import WidthError, errors_named_after
+from narrows.methods.base import Fitted
+from narrows.methods.cross import emptied
+from narrows.methods.discriminant import Discriminant
+from narrows.methods.parameters import NONE, Constraint, Real, Seed, Whole, Word, is_integer
+from narrows.methods.projector import Found, of_curve, of_solution
+from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, chosen, curve, leads
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 from narrows.solve.schema import SchemaError
@@ -31,7 +32,15 @@ _GATHERED = 1_000  # samples of a stream, before the map is made
 _SURE = 2.0  # standard errors: curved is better
 
 
-class KernelSRDA(InPasses, Ridged):
+class BehindKernel(InBands):
+    """Two passes: the mean and the size of samples give a map, with which they are summed."""
+
+    def is_of_pass(self, state: Any, number: int) -> bool:
+        """Whether a fit can have a state in pass `number`."""
+        return isinstance(state, Mapped if number else ClassStats)
+
+
+class KernelSRDA(Discriminant):
     """Kernel spectral regression discriminant analysis with random features.
 
     ::
@@ -162,6 +171,7 @@ class KernelSRDA(InPasses, Ridged):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_components": Whole(1) | NONE,
         "n_hidden": Whole(1, MOST_HIDDEN),
         "kernel": Word(*KERNELS),
         "gamma": Word("auto") | Real(0, above=True),
@@ -169,9 +179,13 @@ class KernelSRDA(InPasses, Ridged):
         "folds": Whole(2),
         "random_state": Seed(2**64),
     }
+    _only_route = BehindKernel
     _of_map = "has learned samples"
     _several_labels = True
     _instead = "SRDA or OnlineSRDA, which are linear"
+    alpha_ = of_solution(lambda found: float(found.alpha), "The ridge.")
+    alphas_, alpha_scores_, alpha_errors_ = of_curve("alphas_", "ridges")
+    emptied = emptied
 
     def __init__(
         self,
@@ -207,10 +221,10 @@ class KernelSRDA(InPasses, Ridged):
 
     def _empty_state(self, n_features: int) -> Any:
         """Return a state that gathers samples, before there is a map."""
-        self._begin(n_features)
+        self._check_width(n_features)
         return ClassStats(n_features, second="total", kept=EVERY)
 
-    def _begin(self, n_features: int) -> None:
+    def _check_width(self, n_features: int) -> None:
         """Check the number of features, and forget the seed that was drawn for another map."""
         if n_features > MOST:
             raise WidthError(
@@ -229,16 +243,6 @@ class KernelSRDA(InPasses, Ridged):
             self._drawn = int(check_random_state(self.random_state).randint(2**31))
         return self._drawn
 
-    def _first_state(self, n_features: int) -> Any:
-        self._begin(n_features)
-        return ClassStats(n_features, second="total")
-
-    def _state_for(self, X: Any) -> Any:
-        return self._first_state(X.shape[1])
-
-    def _is_first(self, state: Any) -> bool:
-        return super()._is_first(state) and not state.kept
-
     def _is_own(self, state: Any) -> bool:
         """Whether a state gathers samples, or has a map of random features."""
         if isinstance(state, Mapped):
@@ -247,15 +251,9 @@ class KernelSRDA(InPasses, Ridged):
 
     def _state_from(self, arrays: dict[str, Any]) -> Any:
         state = super()._state_from(arrays)
-        if not self._is_own(state) and not self._is_first(state):
+        if not self._is_own(state) and not is_first_pass(state):
             raise SchemaError("state: expected samples or a map of random features, got others.")
         return state
-
-    def _is_of_pass(self, state: Any, number: int) -> bool:
-        return isinstance(state, Mapped if number else ClassStats)
-
-    def _passes_in_order(self, narrow: bool = False) -> int:
-        return 2
 
     def _map_of(self, stats: Any) -> RandomFeatures:
         gamma = self.gamma
@@ -270,7 +268,7 @@ class KernelSRDA(InPasses, Ridged):
             self._fitted = Fitted(self._mapped(self._state), self._source)
         return super()._frozen()
 
-    def _mapped(self, state: Any) -> Mapped:
+    def _mapped(self, state: Any) -> Any:
         """Return the state behind a map, which is made if there is none yet."""
         if isinstance(state, Mapped):
             return state
@@ -308,12 +306,9 @@ class KernelSRDA(InPasses, Ridged):
         both = [*mapped, *(mapped[0].of_same_map(state) for state in gathered)]
         return Mapped.summed(both)
 
-    def _fit_parts(self, parts: Any) -> Self:
-        return self._fit_in_passes(parts)
-
-    def _finish(self, state: Any) -> Self:
+    def _finished(self, state: Any) -> Any:
         self._check_two_classes(state)
-        return super()._finish(self._mapped(state))
+        return self._mapped(state)
 
     # -- solving --------------------------------------------------------------------------------
 
@@ -343,12 +338,14 @@ class KernelSRDA(InPasses, Ridged):
             result = curve(S, counts, held, alphas, TIMID)
             alpha = chosen(result, unit) if self.alpha == "cv" else alpha
         found = self._solve_sums(state.stats, S, alpha)
-        found.curve, found.map = result, state.map
+        found.map = state.map
+        if result is not None:
+            found.curve = result
         return found
 
     def _prefers_curved(self, state: Mapped, linear: Found, curved: Found) -> bool:
         """Whether hidden features are better for held-out samples, also for later ones."""
-        if linear.curve is None or curved.curve is None:
+        if not len(linear.curve.alphas) or not len(curved.curve.alphas):
             return False
         gain = curved.curve.at(curved.alpha) - linear.curve.at(linear.alpha)
         if not len(gain) or not leads(gain, linear.curve.weight, _SURE):

@@ -8,10 +8,9 @@ import numpy as np
 
 from narrows.criteria import Criterion
 from narrows.errors import warn
-from narrows.methods.discriminant import KEPT, ByHeldOut
+from narrows.methods.cross import BANDS, KEPT, Choice, CriterionCrossProjector, emptied
 from narrows.methods.parameters import CV, LARGEST, Constraint, Flag, Real, Word, check, is_cv
-from narrows.methods.projector import Found
-from narrows.methods.routes import CriterionCrossProjector, InBands
+from narrows.methods.projector import of_curve
 from narrows.methods.selector import CriterionSelector, Selection
 from narrows.methods.streams import OnlineProjector, Stream
 from narrows.solve.held_out import choose_eps
@@ -169,7 +168,7 @@ class MMCFS(CriterionSelector):
         )
 
 
-class MMC(InBands, ByHeldOut, CriterionCrossProjector):
+class MMC(CriterionCrossProjector):
     """Maximum margin criterion projection.
 
     ::
@@ -284,9 +283,16 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     """
 
     _instead = "MMCFS to select features, or IMMC to learn from single samples"
-    _summing = ("cross", "bands")
-    _choices = ("eps",)
-    _constraints: ClassVar[dict[str, Constraint]] = {"eps": EPS | CV}
+    _choice = Choice("eps", choose_eps)
+    _of_map = "was fitted in bands"
+    _several_labels = True
+    eps_values_, eps_scores_, eps_errors_ = of_curve("eps_values_", "values of eps")
+    emptied = emptied
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "eps": EPS | CV,
+        "solver": Word("auto", "cross", "bands"),
+        **BANDS,
+    }
 
     def __init__(
         self,
@@ -316,21 +322,6 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
         return float(chosen if is_cv(self.eps) else self.eps)
 
     @property
-    def eps_values_(self) -> np.ndarray:
-        """The values of eps that were compared, of shape (n_values,)."""
-        return self._curve().alphas
-
-    @property
-    def eps_scores_(self) -> np.ndarray:
-        """The mean log-likelihood of held-out samples with each of `eps_values_`."""
-        return self._curve().scores
-
-    @property
-    def eps_errors_(self) -> np.ndarray:
-        """The standard errors of `eps_scores_`."""
-        return self._curve().errors
-
-    @property
     def _kept(self) -> int:
         return KEPT if is_cv(self.eps) else 0
 
@@ -339,16 +330,6 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
 
     def _criterion(self) -> Criterion:
         return margin(float(self.eps))
-
-    def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
-        """Return the solution with eps = `alpha`, or another one that held-out samples choose."""
-        curve = None
-        if is_cv(self.eps):
-            self._check_kept(stats, "eps")
-            alpha, curve = self._compared(choose_eps, stats, S, alpha)
-        found = super()._solve_sums(stats, S, alpha)
-        found.curve = curve
-        return found
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         L, W = leading(S, 1 + alpha, -alpha, self._most(len(S.H), len(S.C)))
@@ -544,8 +525,8 @@ class IMMC(OnlineProjector):
             expected = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
             check(type(self).__name__, "theta", self.theta, valid, expected)
 
-    def _finish(self, stream: Stream) -> Self:
-        super()._finish(stream)
+    def _store(self, stream: Stream) -> Self:
+        super()._store(stream)
         positive = int((self.eigenvalues_ > 0).sum())
         warn_of_few(type(self).__name__, positive, len(self.eigenvalues_), self.eps, sure=False)
         return self

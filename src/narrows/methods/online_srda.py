@@ -13,17 +13,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from narrows.errors import ParameterError, RangeError, warn
+from narrows.errors import ParameterError, RangeError, errors_named_after, warn
 from narrows.methods.base import (
     accepts_collections,
     atomic,
-    errors_named_after,
     lock_of,
     merge_into,
 )
 from narrows.methods.discriminant import Classifier, Decision
 from narrows.methods.parameters import HALF_LIFE, Constraint, Flag, Whole, Word, check_parts
 from narrows.methods.projector import Directions
+from narrows.methods.routes import InOrder
 from narrows.methods.streams import Arrivals, Sequential
 from narrows.solve.eigen import set_signs
 from narrows.solve.regression import DiagonalRLS, merged
@@ -412,6 +412,19 @@ class Weights(Directions):
 LOSSES = ("squared", "softmax", "auto")
 
 
+class Parallel(InOrder):
+    """One sample at a time; parts are fitted in parallel, each in its order, and merged."""
+
+    def of_parts(self, parts: Any) -> Any:
+        """Return the approximate sum of the states of parts."""
+        check_parts(type(self.estimator).__name__, self.estimator.half_life)
+        warn(
+            f"{type(self.estimator).__name__}: the fits of the parts are merged approximately, "
+            "which is best for a few large parts. Use SRDA, or OC, whose merge is exact."
+        )
+        return self.estimator._add_states(parts.sum(self.estimator))
+
+
 class OnlineSRDA(Classifier, Sequential):
     """Online spectral regression discriminant analysis: SRDA in a single pass.
 
@@ -540,6 +553,7 @@ class OnlineSRDA(Classifier, Sequential):
         "loss": Word(*LOSSES),
     }
     _state_type = Regression
+    _only_route = Parallel
     _instead = "merge, or OC, whose sums add up exactly"
     _unsupported: ClassVar[dict[str, str]] = {
         "fit_stats": "a regression is not a function of class sums",
@@ -682,15 +696,6 @@ class OnlineSRDA(Classifier, Sequential):
         """
         return merge_into(self, others, lambda states: merged_states(states, self._rule(False)))
 
-    def _fit_parts(self, parts: Any) -> Self:
-        """Fit parts in parallel, each in its order, and merge their states."""
-        check_parts(type(self).__name__, self.half_life)
-        warn(
-            f"{type(self).__name__}: the fits of the parts are merged approximately, which is best "
-            "for a few large parts. Use SRDA, or OC, whose merge is exact."
-        )
-        return self._fit_state(self._add_states(parts.sum(self)))
-
     def _add_states(self, *states: Regression) -> Regression:
         """Return the approximate sum of states, which stay as they are."""
         with errors_named_after(self):
@@ -778,8 +783,8 @@ class OnlineSRDA(Classifier, Sequential):
         rival = deepcopy(core) if self.loss == "auto" else None
         return Regression(core, rival, self.loss == "softmax")
 
-    def _finish(self, stream: Regression) -> Self:
-        super()._finish(stream)
+    def _store(self, stream: Regression) -> Self:
+        super()._store(stream)
         classes = len(stream.live)
         if self.n_components is not None and self.n_components > classes:
             raise ParameterError(

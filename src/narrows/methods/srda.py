@@ -6,16 +6,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from narrows.methods.discriminant import HeldOutDiscriminant, Ridged
+from narrows.methods.cross import BANDS, Choice, emptied
+from narrows.methods.discriminant import Discriminant
 from narrows.methods.parameters import LARGEST, Constraint, Real, Whole, Word
-from narrows.methods.routes import InBands
+from narrows.methods.projector import of_curve, of_solution
 from narrows.solve.exact import Centred, by_discriminant_power, lsqr_regressions
+from narrows.solve.held_out import choose
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 
 
-class SRDA(InBands, HeldOutDiscriminant, Ridged):
+class SRDA(Discriminant):
     """Spectral regression discriminant analysis for sparse and dense data.
 
     ::
@@ -172,12 +174,17 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     _constraints: ClassVar[dict[str, Constraint]] = {
         "alpha": Word("auto", "scale", "cv") | Real(0, LARGEST),
         "solver": Word("auto", "cross", "lsqr", "bands"),
+        **BANDS,
         "max_iter": Whole(1),
         "tol": Real(0, LARGEST),
         "scale": Word("mean", "within"),
     }
-    _summing = ("cross", "bands")
-    _choices = ("n_components",)
+    _choice = Choice("alpha", choose, required=False)
+    _of_map = "was fitted in bands"
+    _several_labels = True
+    alpha_ = of_solution(lambda found: float(found.alpha), "The ridge.")
+    alphas_, alpha_scores_, alpha_errors_ = of_curve("alphas_", "ridges")
+    emptied = emptied
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
 
     def __init__(
@@ -210,7 +217,7 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     def _ridge(self, mean_square: float) -> float:
         return mean_square if isinstance(self.alpha, str) else float(self.alpha)
 
-    def _chooses_ridge(self, stats: Any) -> bool:
+    def _chooses(self, stats: Any) -> bool:
         return self.alpha == "cv" or (self.alpha == "auto" and isinstance(stats, ClassStats))
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:

@@ -11,10 +11,11 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from narrows.criteria import Criterion
-from narrows.errors import ParameterError
-from narrows.methods.base import Fitted, accepts_collections, atomic, errors_named_after
+from narrows.errors import ParameterError, errors_named_after
+from narrows.methods.base import Fitted, accepts_collections, atomic
 from narrows.methods.parameters import NONE, Constraint, Flag, Real, Seed, Whole
-from narrows.methods.projector import Directions, Projector, RankedProjector
+from narrows.methods.projector import EIGENVALUES, Directions, Projector
+from narrows.methods.routes import InOrder
 from narrows.solve.eigen import set_signs
 from narrows.solve.iterations import Rule, Span, Start
 from narrows.solve.schema import LABELS, NUMBERING, WHOLE, Field, SchemaError, checked
@@ -200,6 +201,7 @@ class Sequential(Projector):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {"random_state": Seed(), "shuffle": Flag()}
+    _only_route = InOrder
     _unsupported: ClassVar[dict[str, str]] = {
         "merge": "its result depends on the order of all samples",
         "fit_stats": "its result depends on the order of the samples, which sums do not hold",
@@ -248,7 +250,7 @@ class Sequential(Projector):
         for _ in range(passes):
             for rows, *labels in _in_order((X, *each), random if shuffle else None):
                 state.learn(rows, (classes, *labels), self._how(state, y))
-        return self._finish(state)
+        return self._store(state)
 
     def _learn(
         self, X: Any, y: Any, *weight: Any, reducing: bool = False, classes: Any = None
@@ -258,15 +260,15 @@ class Sequential(Projector):
         `classes` are registered, where a state does that.
         """
         fitted = self.__sklearn_is_fitted__()
-        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
-        self._check_parameters(X.shape[1])
-        labels = self._encode(X, y, *weight)
         before = self._fitted if fitted else None
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+        checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
+        labels = self._encode(X, y, *weight)
         if before is not None and before.state.started:
             after, undo = before, Undo()
         else:  # nothing was learned before that could need to be restored
             stream = self._new_stream(X.shape[1], X.dtype)
-            after, undo = Fitted(stream, before and before.source), None
+            after, undo = Fitted(stream, before and before.source, checked), None
         how = self._how(after.state, y)
 
         def learn() -> np.ndarray | None:
@@ -303,11 +305,6 @@ class Sequential(Projector):
         check_lengths(X)
         return one_a_row(X, self._labels(X, y), type(self).__name__)
 
-    def _finish(self, stream: Any) -> Self:
-        self._check_two_classes(stream)
-        self._fitted = Fitted(stream)
-        return self
-
 
 def _in_order(arrays: tuple[Any, ...], random: Any) -> Iterator[Any]:
     """Yield the samples of one pass, in parts that are shuffled, or all as they are."""
@@ -319,7 +316,7 @@ def _in_order(arrays: tuple[Any, ...], random: Any) -> Iterator[Any]:
         yield [array[order[part]] for array in arrays]
 
 
-class OnlineProjector(RankedProjector, Sequential):
+class OnlineProjector(Sequential):
     """One step of an iteration per sample. Subclasses give `_criterion`.
 
     The iterates are those of the papers' tables, in the order of the samples, and do not depend
@@ -334,6 +331,7 @@ class OnlineProjector(RankedProjector, Sequential):
         "passes": Whole(1),
     }
     _state_type = Stream
+    eigenvalues_ = EIGENVALUES
     _by_class: ClassVar[bool] = True  # False for a criterion that uses no classes
     _start: ClassVar[Start] = "centred"
 
@@ -425,15 +423,6 @@ class OnlineProjector(RankedProjector, Sequential):
         if state.by_class != self._by_class:
             raise SchemaError(f"by_class: expected {self._by_class}, got {state.by_class}.")
         return state
-
-    def _passes_in_order(self, narrow: bool = False) -> int:
-        """Return how often `fit` goes through the samples in the order of a file."""
-        if self.shuffle:
-            raise ParameterError(
-                f"{type(self).__name__}: expected shuffle=False, since a file is read in its own "
-                "order, got True. Shuffle the file, or use fit in Python."
-            )
-        return self.passes
 
     # -- reading --------------------------------------------------------------------------------
 

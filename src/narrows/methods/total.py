@@ -8,9 +8,10 @@ import numpy as np
 
 from narrows.criteria import TOTAL, Criterion
 from narrows.errors import ParameterError
+from narrows.methods.cross import CriterionCrossProjector
 from narrows.methods.parameters import NOT_NEGATIVE, Constraint
-from narrows.methods.projector import ExplainedProjector
-from narrows.methods.routes import CriterionCrossProjector
+from narrows.methods.projector import EXPLAINED
+from narrows.methods.routes import check_adds_up
 from narrows.methods.selector import CriterionSelector
 from narrows.methods.streams import OnlineProjector, Stream
 from narrows.state.class_stats import Second
@@ -100,7 +101,7 @@ class VarianceFS(CriterionSelector):
         return TOTAL
 
 
-class PCA(ExplainedProjector, CriterionCrossProjector):
+class PCA(CriterionCrossProjector):
     """Exact principal component analysis, also on a stream.
 
     ::
@@ -176,6 +177,7 @@ class PCA(ExplainedProjector, CriterionCrossProjector):
 
     _needs_y = False
     _instead = "CCIPCA"
+    explained_variance_ratio_ = EXPLAINED
 
     def __init__(self, n_components: int | None = None, half_life: float | None = None):
         self.n_components = n_components
@@ -184,7 +186,7 @@ class PCA(ExplainedProjector, CriterionCrossProjector):
     @property
     def mean_(self) -> np.ndarray:
         """The mean of the samples, of shape (n_features,)."""
-        self._check_adds_up(self._state)
+        check_adds_up(self, self._state)
         mean: np.ndarray = self._state.mean
         return mean
 
