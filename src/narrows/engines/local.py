@@ -55,7 +55,7 @@ def fit(
         again(wide)
         with errors_named_after(estimator):
             empty = route_of(estimator, Data(wide, True), "chunks").empty(wide)
-            state = learn(estimator, chunks, (empty, 0), after)
+        state = learn(estimator, chunks, (empty, 0), after)
     if state is None:
         raise ValueError(f"{type(estimator).__name__}: expected at least one sample, got none.")
     return estimator._fit_state(state)
@@ -74,7 +74,8 @@ def learn(
         state = learn_once(estimator, chunks, state, after, number)
         if state is None:
             return None
-        again = route_of_state(estimator, state).next(state, number)
+        with errors_named_after(estimator):
+            again = route_of_state(estimator, state).next(state, number)
         if again is None:
             return state
         state, number = again, number + 1
@@ -89,16 +90,17 @@ def learn_once(
 ) -> Any:
     """Return a state, or a new one, with one pass over a data set that comes in chunks."""
     for X, *labels in chunks:  # y, and weights where there are any
-        if state is None:
-            state = route_of(estimator, Data.of(X), "chunks").empty(X.shape[1])
-        elif not Features.of(X).follow(state.n_features):
-            raise ValueError(
-                f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
-                f"features as before, got {X.shape[1]}. Give all samples the same features."
-            )
-        elif X.shape[1] > state.n_features:
-            state = state.widen(X.shape[1])
-        estimator._update_state(state, widened(X, state.n_features), *labels)
+        with errors_named_after(estimator):
+            if state is None:
+                state = route_of(estimator, Data.of(X), "chunks").empty(X.shape[1])
+            elif not Features.of(X).follow(state.n_features):
+                raise ValueError(
+                    f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
+                    f"features as before, got {X.shape[1]}. Give all samples the same features."
+                )
+            elif X.shape[1] > state.n_features:
+                state = state.widen(X.shape[1])
+            estimator._update_state(state, widened(X, state.n_features), *labels)
         after(state, number)
     return state
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import (
     RangeError,
@@ -29,6 +29,7 @@ from narrows.errors import (
     feature_name,
     wrong_arguments,
 )
+from narrows.methods import COLLECTIONS
 from narrows.methods.parameters import (
     HALF_LIFE,
     Constraint,
@@ -38,9 +39,9 @@ from narrows.methods.parameters import (
     same,
 )
 from narrows.methods.routes import Data, Gathered, Sums, can_add, check_adds_up, route_of
-from narrows.solve.arrays import numbers_expected, samples_as_numpy
+from narrows.solve.arrays import checked_samples
 from narrows.solve.schema import SchemaError
-from narrows.solve.sums import all_finite, are_many, with_one_index_type
+from narrows.solve.sums import are_many
 from narrows.solve.undo import Undo
 from narrows.state.class_stats import ClassStats, Second, checked_rows
 from narrows.state.labels import SMALLEST_WEIGHT, by_class, check_among, weights
@@ -82,16 +83,14 @@ def atomic(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def engine_of(X: Any) -> Any:
-    """Return the engine of a collection, by `narrows.engines.ENGINES`; None for other samples.
+    """Return the engine of a collection, by `COLLECTIONS`; None for other samples.
 
     The library is recognised by the name of its module and is not imported.
     """
     kind = type(X)  # a `dask.delayed.Delayed` seems to have any attribute; its type does not
     if not (hasattr(kind, "shape") or hasattr(kind, "columns")):
         return None
-    # by its name, since imports only point down
-    engines = import_module("narrows.engines").ENGINES
-    engine = engines.get(kind.__module__.partition(".")[0])
+    engine = COLLECTIONS.get(kind.__module__.partition(".")[0])
     return None if engine is None else import_module(engine)
 
 
@@ -350,9 +349,8 @@ class Estimator(TransformerMixin, BaseEstimator):
         now = self._parameters()
         if known and all(same(known[name], now[name]) for name in now):
             return known
-        with errors_named_after(self):
-            check_constraints(self)
-            self._check_together(n_features)
+        check_constraints(self)
+        self._check_together(n_features)
         return copied(now)
 
     def _check_together(self, n_features: int) -> None:
@@ -406,14 +404,7 @@ class Estimator(TransformerMixin, BaseEstimator):
                 "which only fit and transform accept. Loop over the partitions and compute each, "
                 f"or fit on a cluster with {engine.__name__}.fit."
             )
-        X = samples_as_numpy(X, type(self).__name__)
-        options["ensure_all_finite"] = not late and not all_finite(X)
-        # scikit-learn checks a sum
-        with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, type(self).__name__):
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
-            )
-        return with_one_index_type(X)
+        return checked_samples(self, X, finite=not late, **options)
 
     def _set_unnamed(self, n_features: int) -> None:
         """Set the number of features of a fit whose features have no names."""
@@ -611,6 +602,7 @@ class Additive(Estimator):
         """Note the classes that may occur; only classifiers show them."""
 
     @available_if(can_add)  # type: ignore[untyped-decorator]
+    @atomic
     def fit_stats(self, stats: ClassStats) -> Self:
         """Fit to a state; the result is that of `fit` on its samples.
 
@@ -635,9 +627,7 @@ class Additive(Estimator):
         narrows.ClassStats : The state.
         """
         self._check_kind(stats)
-        with errors_named_after(self):
-            stats = stats.reduced(self._second(), self._folds() is not None)
-            return self._fit_state(stats)
+        return self._fit_state(stats.reduced(self._second(), self._folds() is not None))
 
     def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
         """Return the state of the samples of both, which stay as they are."""
@@ -776,11 +766,10 @@ class Additive(Estimator):
         Where labels are not used, y may be None; all samples are then of the one class 0. With a
         `half_life` the state decays first, and older samples weigh less than newer ones.
         """
-        with errors_named_after(self):
-            y = self._labels(X, y)
-            if self.half_life is None or isinstance(state, Gathered):
-                return state.update(X, y, sample_weight, **options)
-            return self._decayed(state, checked_rows(X, type(self).__name__), y, sample_weight)
+        y = self._labels(X, y)
+        if self.half_life is None or isinstance(state, Gathered):
+            return state.update(X, y, sample_weight, **options)
+        return self._decayed(state, checked_rows(X, type(self).__name__), y, sample_weight)
 
     def _decayed(self, state: ClassStats, X: Any, y: Any, sample_weight: Any) -> ClassStats:
         """Let a state decay by these samples, and add them, the newest with the weight 1."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -12,8 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from narrows.methods.base import Estimator, lock_of
 from narrows.methods.cross import KEPT, CrossProjector
-from narrows.methods.parameters import CV, NONE, Constraint, Whole
-from narrows.methods.projector import EXPLAINED, HELD_OUT_ERRORS, HELD_OUT_SCORES, Found
+from narrows.methods.projector import EXPLAINED, Found
 from narrows.methods.routes import Solved
 from narrows.solve.held_out import temperature
 from narrows.solve.products import product
@@ -205,10 +204,8 @@ class Discriminant(Classifier, CrossProjector):
     without it, they are too sure where there are many features.
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": Whole(1) | CV | NONE}
     _kept = KEPT
     explained_variance_ratio_ = EXPLAINED
-    held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
 
     def _decision(self, calibrated: bool = True) -> Decision:
         solution = self._solution

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import errors_named_after
 from narrows.methods.base import Fitted, accepts_collections, atomic
 from narrows.methods.parameters import NOT_NEGATIVE, Constraint, Word
 from narrows.methods.projector import EIGENVALUES, EXPLAINED, Directions
@@ -78,8 +77,7 @@ class MeansThenScatter(InOrder):
         """Fix the class means."""
         if state.Q is not None:
             return None
-        with errors_named_after(self.estimator):
-            state.settle()
+        state.settle()
         return state
 
 
@@ -257,8 +255,7 @@ class IDRQR(Sequential):
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        with errors_named_after(self):
-            classes, codes = self._encode(X, y)
+        classes, codes = self._encode(X, y)
         stream = self._fitted.state
         counts = np.bincount(codes, minlength=len(classes))
         given = dict(zip(classes.tolist(), counts.tolist(), strict=True))
@@ -301,8 +298,7 @@ class IDRQR(Sequential):
     def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
         """Add samples, in place, as the current pass requires."""
         X = checked_rows(X, type(self).__name__)
-        with errors_named_after(self):
-            state.update(X, *self._encode(X, y))
+        state.update(X, *self._encode(X, y))
         return state
 
     def _finished(self, state: Any) -> Any:

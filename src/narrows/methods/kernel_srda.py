@@ -12,7 +12,7 @@ from narrows.errors import WidthError, errors_named_after
 from narrows.methods.base import Fitted
 from narrows.methods.cross import emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import NONE, Constraint, Real, Seed, Whole, Word, is_integer
+from narrows.methods.parameters import Constraint, Real, Seed, Whole, Word, is_integer
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, chosen, curve, leads
@@ -171,7 +171,6 @@ class KernelSRDA(Discriminant):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_components": Whole(1) | NONE,
         "n_hidden": Whole(1, MOST_HIDDEN),
         "kernel": Word(*KERNELS),
         "gamma": Word("auto") | Real(0, above=True),

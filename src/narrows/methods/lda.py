@@ -11,7 +11,7 @@ from narrows.errors import ParameterError, RangeError
 from narrows.methods.cross import Choice
 from narrows.methods.discriminant import Discriminant
 from narrows.methods.parameters import CV, NONE, NOT_NEGATIVE, Constraint, Whole, Word, is_cv
-from narrows.methods.projector import of_curve
+from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve
 from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
 from narrows.solve.exact import Centred, total_space, with_rule
 from narrows.solve.held_out import choose
@@ -150,9 +150,11 @@ class LDA(Discriminant):
     _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
     _by_products = False
     _summing = ("regularized",)
+    held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     _choice = Choice("mu", choose)
     mus_, mu_scores_, mu_errors_ = of_curve("mus_", "values of mu")
     _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_components": Whole(1) | CV | NONE,
         "solver": Word("regularized", "pca", "gsvd"),
         "mu": NOT_NEGATIVE | CV,
         "pca_components": Whole(1) | NONE,

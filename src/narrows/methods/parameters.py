@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.errors import ParameterError
+from narrows.errors import ParameterError, named
 from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class, check_word
 
@@ -217,7 +217,10 @@ class Priors(Constraint):
     def check(self, who: str, name: str, value: Any) -> None:
         """Raise ParameterError where a word is not one of those there are."""
         if isinstance(value, str):
-            check_word(value)
+            try:
+                check_word(value)
+            except ParameterError as error:
+                raise ParameterError(named(str(error), who)) from None
 
 
 NONE, CV = Nothing(), Word("cv")

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import ParameterError, RangeError, WidthError, called, errors_named_after
+from narrows.errors import ParameterError, RangeError, WidthError, called
 from narrows.methods.parameters import check_parts
 from narrows.solve.eigen import set_signs
 from narrows.solve.exact import LARGEST, Centred, occupied
@@ -139,9 +139,8 @@ class InBands(Route):
         """Return the state behind the map that the first pass determines."""
         if not is_first_pass(state):
             return None
-        with errors_named_after(self.estimator):
-            self.estimator._check_two_classes(state)
-            return Mapped.empty(self.estimator._map_of(state), self.estimator._kept)
+        self.estimator._check_two_classes(state)
+        return Mapped.empty(self.estimator._map_of(state), self.estimator._kept)
 
     def is_of_pass(self, state: Any, number: int) -> bool:
         """Whether a fit can have a state in pass `number`."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from narrows.methods.cross import BANDS, Choice, emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import LARGEST, Constraint, Real, Whole, Word
-from narrows.methods.projector import of_curve, of_solution
+from narrows.methods.parameters import CV, LARGEST, NONE, Constraint, Real, Whole, Word
+from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve, of_solution
 from narrows.solve.exact import Centred, by_discriminant_power, lsqr_regressions
 from narrows.solve.held_out import choose
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
@@ -172,6 +172,7 @@ class SRDA(Discriminant):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_components": Whole(1) | CV | NONE,
         "alpha": Word("auto", "scale", "cv") | Real(0, LARGEST),
         "solver": Word("auto", "cross", "lsqr", "bands"),
         **BANDS,
@@ -179,6 +180,7 @@ class SRDA(Discriminant):
         "tol": Real(0, LARGEST),
         "scale": Word("mean", "within"),
     }
+    held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     _choice = Choice("alpha", choose, required=False)
     _of_map = "was fitted in bands"
     _several_labels = True

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from narrows.criteria import Criterion
-from narrows.errors import ParameterError, errors_named_after
+from narrows.errors import ParameterError
 from narrows.methods.base import Fitted, accepts_collections, atomic
 from narrows.methods.parameters import NONE, Constraint, Flag, Real, Seed, Whole
 from narrows.methods.projector import EIGENVALUES, Directions, Projector
@@ -288,8 +288,7 @@ class Sequential(Projector):
     def _update_state(self, state: Any, X: Any, y: Any, *weight: Any) -> Any:
         """Learn samples in order, in place."""
         X = checked_rows(X, type(self).__name__)
-        with errors_named_after(self):
-            state.learn(X, self._encode(X, y, *weight), self._how(state, y))
+        state.learn(X, self._encode(X, y, *weight), self._how(state, y))
         return state
 
     @abstractmethod

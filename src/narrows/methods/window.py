@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from narrows.errors import ParameterError, WidthError, errors_named_after
 from narrows.methods.base import Additive, Fitted, atomic
 from narrows.methods.parameters import check_whole, copied, same
 from narrows.methods.routes import Data, route_of
-from narrows.solve.arrays import numbers_expected, samples_as_numpy
+from narrows.solve.arrays import checked_samples
 from narrows.solve.sums import blocks
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
@@ -199,12 +199,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
         self._check_parameters()
         fitted = hasattr(self, "_pieces")
-        X, types = samples_as_numpy(X, "Window"), [np.float64, np.float32]
-        with numbers_expected(X, type(self.estimator).__name__):
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=types, ensure_min_samples=least,
-                reset=not fitted,
-            )  # fmt: skip
+        X = checked_samples(self, X, ensure_min_samples=least, reset=not fitted)
         if sample_weight is not None:
             sample_weight = weights(sample_weight, X.shape[0], "Window")
         parts = [_sliceable(y), sample_weight]
