@@ -554,14 +554,16 @@ class Additive(Estimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Any number of samples, also 0 or 1.
+            Any number of samples, also 0 or 1. SRDA, LDA, MMC, PCA and KernelSRDA accept at most
+            8,192 features, unless they were fitted in bands.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
             Labels as for `fit`; new classes may appear at any time.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
         classes : array-like of shape (n_classes,), optional
             All labels that may occur. Never required, in contrast to scikit-learn; if given, other
-            labels raise an error. `classes_` has the labels that were seen.
+            labels raise an error. `classes_` has the labels that were seen; that of a classifier
+            has all of them, with probability 0 until they are seen.
 
         Returns
         -------
@@ -570,8 +572,9 @@ class Additive(Estimator):
         Raises
         ------
         ValueError
-            NaN or infinity, another number of features, labels of another type or not among
-            `classes`. The estimator is then unchanged.
+            NaN or infinity, another number of features or too many, labels of another type or not
+            among `classes`, or an estimator with ``solver="bands"`` before `fit`. The estimator is
+            then unchanged.
 
         See Also
         --------
