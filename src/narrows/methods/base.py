@@ -586,13 +586,13 @@ class Additive(Estimator):
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
         if before is not None:
             check_adds_up(self, before.state)
-            before.solution = None  # first, since an interrupt may come after the update
         X = self._check_X(X, late, reset=before is None, ensure_min_samples=0)
         checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
         if before is None:
             state, source = route_of(self, Data.of(X), "stream").empty(X.shape[1]), None
         else:
             state, source = before.state, before.source
+            before.solution = None  # first, since an interrupt may come after the update
         with self._naming_nan(X, late):
             after = self._learned(state, X, y, sample_weight)
         if before is None or after is not state:

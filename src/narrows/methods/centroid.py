@@ -167,11 +167,6 @@ class OC(Certified, _OrthogonalCentroid):
     def _folds(self) -> int | None:
         return super()._folds() or (FOLDS if is_cv(self.n_components) else None)
 
-    def _check_kind(self, stats: ClassStats) -> None:
-        super()._check_kind(stats)
-        if is_cv(self.n_components):
-            check_folds(type(self).__name__, "n_components", stats)
-
     def _solve(self, stats: ClassStats) -> Directions:
         if not is_cv(self.n_components):
             return super()._solve(stats)

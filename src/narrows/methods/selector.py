@@ -391,11 +391,6 @@ class HeldOutSelector(Selector):
     def _folds(self) -> int | None:
         return FOLDS if is_cv(self.n_features) else None
 
-    def _check_kind(self, stats: ClassStats) -> None:
-        super()._check_kind(stats)
-        if is_cv(self.n_features):
-            check_folds(type(self).__name__, "n_features", stats)
-
     def _solve(self, stats: ClassStats) -> Selection:
         if is_cv(self.n_features):
             check_folds(type(self).__name__, "n_features", stats)

@@ -199,7 +199,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
         self._check_parameters()
         fitted = hasattr(self, "_pieces")
-        X = checked_samples(self, X, ensure_min_samples=least, reset=not fitted)
+        X = checked_samples(
+            self, X, inner=self.estimator, ensure_min_samples=least, reset=not fitted
+        )
         if sample_weight is not None:
             sample_weight = weights(sample_weight, X.shape[0], "Window")
         parts = [_sliceable(y), sample_weight]

@@ -64,7 +64,9 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
         ) from None
 
 
-def checked_samples(estimator: Any, X: Any, finite: bool = True, **options: Any) -> Any:
+def checked_samples(
+    estimator: Any, X: Any, finite: bool = True, inner: Any = None, **options: Any
+) -> Any:
     """Return samples as float32 or float64, CSR if sparse, checked against an estimator.
 
     Parameters
@@ -75,6 +77,8 @@ def checked_samples(estimator: Any, X: Any, finite: bool = True, **options: Any)
         The samples.
     finite : bool
         Raise for NaN and infinity.
+    inner : estimator, optional
+        The estimator inside of this one, for advice.
     **options : dict
         Further options of `sklearn.utils.validation.validate_data`.
     """
@@ -82,14 +86,14 @@ def checked_samples(estimator: Any, X: Any, finite: bool = True, **options: Any)
     X = samples_as_numpy(X, who)
     options["ensure_all_finite"] = finite and not all_finite(X)
     # scikit-learn checks a sum
-    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who):
+    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who, inner):
         types = [np.float64, np.float32]
         X = validate_data(estimator, X, accept_sparse="csr", dtype=types, **options)
     return with_one_index_type(X)
 
 
 @contextmanager
-def numbers_expected(X: Any, who: str) -> Iterator[None]:
+def numbers_expected(X: Any, who: str, inner: Any = None) -> Iterator[None]:
     """Say, where samples turn out to hold text, what makes numbers of it, without showing it."""
     try:
         yield
@@ -98,7 +102,8 @@ def numbers_expected(X: Any, who: str) -> Iterator[None]:
             raise
         column = _column_of_text(X)
         where = "" if column is None else f" in column {column!r}"
-        example = "" if who == "ClassStats" else f", as in make_pipeline(Tfidf(), {who}())"
+        name = who if inner is None else type(inner).__name__
+        example = "" if name == "ClassStats" else f", as in make_pipeline(Tfidf(), {name}())"
         raise ValueError(
             f"{who}: expected numbers, got text{where}. Put Tfidf() before it{example}."
         ) from None
