@@ -413,7 +413,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         self.n_features_in_ = n_features
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fitted")
+        return "_fitted" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

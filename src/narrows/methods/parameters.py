@@ -37,22 +37,14 @@ def same(a: Any, b: Any) -> bool:
 
 def copied(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return parameters with copies of the arrays, lists and mappings, which may change later."""
-    return {name: _copy(value) for name, value in parameters.items()}
-
-
-def _copy(value: Any) -> Any:
-    if value is None or isinstance(value, str | RealNumber):
-        return value
-    given = by_class(value)
-    return dict(given) if given is not None else np.array(value) if np.ndim(value) else value
-
-
-def is_number(value: Any, low: float, above: bool = False) -> bool:
-    """Whether a parameter is a finite number >= low, or > low."""
-    if isinstance(value, bool) or not isinstance(value, RealNumber):
-        return False
-    number = float(value)
-    return bool(np.isfinite(number) and (number > low if above else number >= low))
+    copies = dict(parameters)
+    for name, value in parameters.items():
+        if not (value is None or isinstance(value, str | RealNumber)):
+            given = by_class(value)
+            copies[name] = (
+                dict(given) if given is not None else np.array(value) if np.ndim(value) else value
+            )
+    return copies
 
 
 def is_integer(value: Any, low: int) -> bool:
@@ -127,9 +119,11 @@ class Real(Constraint):
 
     def allows(self, value: Any) -> bool:
         """Whether a value is allowed."""
-        if not is_number(value, self.low, self.above):
+        if isinstance(value, bool) or not isinstance(value, RealNumber):
             return False
-        return bool(value <= self.high if self.closed else value < self.high)
+        number = float(value)
+        enough = number > self.low if self.above else number >= self.low
+        return enough and (number <= self.high if self.closed else number < self.high)
 
     def expected(self, value: Any) -> list[str]:
         """Return what is expected."""
