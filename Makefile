@@ -1,7 +1,8 @@
 # make demo        set up a local .venv and run the main job on handwritten digits
 # make test        add what tests need, and run the tests that are fast: three minutes on two cores
-# make test-all    run all tests but those of Spark: also the slow ones, and with more data
-# make test-spark  run the tests of Spark, in an environment of their own
+# make test-slow   run the tests that take longer, once
+# make test-spark  run the tests of Spark, in an environment of their own; MODE=connect runs one mode
+# make nightly     run all tests with more and random data, and check pages, archives, lowest versions
 # make check       lint and types
 # make docs        the documentation site, in docs/_build/html; GALLERY=no leaves its pictures out
 # make bench       measure time and memory
@@ -28,7 +29,10 @@ SPARK := .venv-spark
 EXAMPLES_TYPED = MYPYPATH=src:examples/gallery $(VENV)/bin/mypy --config-file= --check-untyped-defs \
 	--ignore-missing-imports --follow-imports=silent
 
-.PHONY: demo test test-all test-long test-spark check bench docs clean
+.PHONY: demo test test-slow test-spark nightly check bench docs clean help
+
+help:
+	@sed -n 's/^# make /make /p' Makefile
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/narrows demo
@@ -36,16 +40,22 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(PYTEST) -m "not slow"
 
-test-all: test test-long
+test-slow: $(VENV)/.long
+	$(PYTEST) -m "slow and not nightly"
 
-# what make test leaves out, and again what does more with NARROWS_TESTS=all
-test-long: $(VENV)/.long
-	NARROWS_TESTS=all $(PYTEST) -m "slow or more"
+# all tests, those with draws with more and other draws each time
+nightly: $(VENV)/.long check
+	NARROWS_TESTS=all $(PYTEST)
+	NARROWS_TESTS=all $(MAKE) test-spark
+	$(MAKE) docs
+	bash .ci/release
+	bash .ci/lowest
 
 # a process for each mode of Spark, with one session; with NARROWS_TESTS=all, also what is slow
 test-spark: VENV := $(SPARK)
 test-spark: $(SPARK)/.spark
-	$(VENV)/bin/python -m pytest tests/spark -n 2 --dist loadgroup -m "$(if $(filter all,$(NARROWS_TESTS)),,not slow)"
+	$(VENV)/bin/python -m pytest tests/spark -n 2 --dist loadgroup \
+		-m "$(if $(filter all,$(NARROWS_TESTS)),,not slow)" -k "$(MODE)"
 
 check: $(VENV)/.test
 	$(VENV)/bin/ruff check .

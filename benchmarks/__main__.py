@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
@@ -11,6 +10,7 @@ from benchmarks import harness, performance
 from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS
 from benchmarks.studies import STUDIES
+from benchmarks.tables import RESULTS
 
 
 @click.group()
@@ -45,50 +45,37 @@ def run(
 
 
 @main.command()
-@click.argument("names", nargs=-1, type=click.Choice(list(STUDIES)))
-@click.option("--write", type=click.Path(exists=True, path_type=Path), help="Put tables in place.")
+@click.argument("names", nargs=-1, type=click.Choice(list(STUDIES)), metavar="[NAME]...")
+@click.option("--write", is_flag=True, help="Write the tables to docs/results.")
 @click.option("--pictures", type=click.Path(exists=True, path_type=Path), help="Draw into it.")
-def study(names: tuple[str, ...], write: Path | None, pictures: Path | None) -> None:
-    """Make the tables of the documentation, those named or all, or all that a page has.
+def study(names: tuple[str, ...], write: bool, pictures: Path | None) -> None:
+    """Make the tables of the documentation, those named or all.
 
-    In the file of --write each goes between the lines <!-- study NAME --> and <!-- end -->. The
-    pictures of studies that have some go into the folder of --pictures.
+    The pictures of studies that have some go into the folder of --pictures.
     """
-    if write and not names:
-        names = tuple(re.findall(r"<!-- study (.+) -->", write.read_text()))
     for name in names or STUDIES:
         made = STUDIES[name]()
-        text = made.table()
-        click.echo(f"## {name}\n\n{text}\n")
+        table = made.table()
+        click.echo(f"## {name}\n\n{table.markdown()}\n")
         if pictures and hasattr(made, "draw"):
             made.draw(pictures)
         if write:
-            page = write.read_text()
-            place = re.compile(rf"(<!-- study {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-            found = place.search(page)
-            if not found:
-                raise click.UsageError(f"{write} has no place for {name}.")
-            filled = f"{found[1]}\n{text}\n\n{found[2]}"
-            write.write_text(page[: found.start()] + filled + page[found.end() :])
+            table.write(RESULTS / f"{name}.csv")
 
 
 @main.command("performance")
 @click.argument("names", nargs=-1, type=click.Choice(list(PROBLEMS)))
 @click.option("--results", default="benchmarks/results/performance.json", show_default=True)
-@click.option("--write", type=click.Path(exists=True, path_type=Path), help="Fill in a page.")
+@click.option("--write", is_flag=True, help="Write the tables to docs/results.")
 @click.option("--measure/--no-measure", default=True, help="Or take the results there are.")
-def suite(names: tuple[str, ...], results: str, write: Path | None, measure: bool) -> None:
-    """Run what docs/benchmarks/speed.md reports, all or some problems, and print the tables.
-
-    In the file of --write each part goes between the lines <!-- part NAME --> and <!-- end -->.
-    """
+def suite(names: tuple[str, ...], results: str, write: bool, measure: bool) -> None:
+    """Run what docs/benchmarks/speed.md reports, all or some problems, and print the tables."""
     if measure:
         performance.run(names, Path(results))
-    parts = performance.page(Path(results))
-    for name, text in parts.items():
-        click.echo(f"## {name}\n\n{text}\n")
-    if write:
-        write.write_text(performance.fill(write.read_text(), parts))
+    for name, table in performance.tables(Path(results)).items():
+        click.echo(f"## {name}\n\n{table.markdown()}\n")
+        if write:
+            table.write(RESULTS / f"{name}.csv")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What `docs/benchmarks/speed.md` is made of: what is run, the targets, and the tables."""
+"""What `docs/benchmarks/speed.md` shows: what is run, the targets, and the tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks import harness
 from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 
 _EXACT = ("OCFS", "OC", "IG", "CHI")
 _STEPS = ("IOC", "IIS", "IMMC", "CCIPCA", "OnlineSRDA")
@@ -127,60 +127,42 @@ def run(names: Sequence[str], path: Path) -> None:
         harness.save([*kept, *results], path)
 
 
-def page(path: Path) -> dict[str, str]:
-    """The parts of the page, by their names, from results on disk."""
+def tables(path: Path) -> dict[str, Table]:
+    """The tables of docs/results, by their names, from results on disk."""
     about = json.loads(path.read_text())["about"]
     results = {(r.problem, r.method): r for r in harness.load(path)}
+    keys = ("date", "machine", "cores", "load", "blas", "python", "numpy", "scipy", "sklearn")
+    shown = {"load": "load average", "blas": "threads of BLAS"}
     return {
-        "machine": _machine(about),
-        "targets": markdown(
+        "speed": _speed(results),
+        "speed_machine": Table([shown.get(k, k) for k in keys], [[about[key] for key in keys]]),
+        "speed_targets": Table(
             ["method", "problem", "target", "measured", "met"],
             [row for target in TARGETS for row in target.lines(results)],
         ),
-        **{f"results {name}": _table(name, results) for name in PROBLEMS
-           if any(problem == name for problem, _ in results)},
-    }  # fmt: skip
+    }
 
 
-def _machine(about: dict[str, Any]) -> str:
-    threads = f"{about['blas']} thread{'s' if about['blas'] > 1 else ''} of BLAS"
-    versions = ", ".join(
-        f"{name} {about[name]}" for name in ("python", "numpy", "scipy", "sklearn")
-    )
-    where = f"{about['machine']}, {about['cores']} cores, load average {about['load']}"
-    return f"{about['date']}: {where}, {threads}; {versions}."
-
-
-def fill(text: str, parts: dict[str, str]) -> str:
-    """Put each part between its lines <!-- part NAME --> and <!-- end -->."""
-    return re.sub(
-        r"(<!-- part (.+?) -->\n).*?(<!-- end -->)",
-        lambda place: f"{place[1]}\n{parts.get(place[2], '')}\n\n{place[3]}",
-        text,
-        flags=re.DOTALL,
-    )
-
-
-def _table(name: str, results: dict[tuple[str, str], harness.Result]) -> str:
-    header = ["method", "median s", "min – max", "peak MB", "state MB", "ratio", "to"]
+def _speed(results: dict[tuple[str, str], harness.Result]) -> Table:
+    header = ["problem", "method", "median s", "min – max", "peak MB", "state MB", "ratio", "to"]
     rows: list[list[str]] = []
-    for problem, methods, base, _ in SUITE:
-        for method in methods if problem == name else ():
+    for name, methods, base, _ in SUITE:
+        for method in methods:
             result = results.get((name, method))
             if result is None:
                 continue
             if result.skipped:
-                rows.append([method, f"skipped: {result.skipped}", "", "", "", "", ""])
+                rows.append([name, method, f"skipped: {result.skipped}", "", "", "", "", ""])
                 continue
             state = statistics.median(result.state or [0.0])
             spread = f"{_short(min(result.seconds))} – {_short(max(result.seconds))}"
             ratio = harness.ratio(result, results[name, base])
             rows.append(
-                [method, _short(statistics.median(result.seconds)), spread,
+                [name, method, _short(statistics.median(result.seconds)), spread,
                  f"{statistics.median(result.peak):,.0f}",
                  f"{state:,.0f}" if state else "", _short(ratio), base]
             )  # fmt: skip
-    return markdown(header, rows)
+    return Table(header, rows)
 
 
 def _share(problem: str, method: str) -> float:

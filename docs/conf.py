@@ -5,9 +5,11 @@ import sys
 from pathlib import Path
 
 from docutils.nodes import SkipNode
+from docutils.parsers.rst import directives
 from docutils.utils.math.latex2mathml import tex2mathml
 from numpydoc.docscrape_sphinx import SphinxDocString
 from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxDirective
 
 import narrows
 
@@ -16,6 +18,9 @@ ELSEWHERE = re.compile(r":ref:`([^<`]+?) <[^>`]+>`")
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "examples" / "gallery"), str(ROOT)]
+
+from benchmarks.tables import RESULTS, Table  # noqa: E402
+from examples.papers import page as papers  # noqa: E402
 
 project = "narrows"
 author = "The narrows developers"
@@ -85,6 +90,36 @@ html_theme_options = {
 }
 
 
+class Study(SphinxDirective):
+    """A table of docs/results; with `only`, its rows with this first cell."""
+
+    required_arguments = 1
+    option_spec = {"only": directives.unchanged_required}  # noqa: RUF012
+
+    def run(self):
+        """Return the table as nodes."""
+        name = self.arguments[0]
+        path = RESULTS / f"{name}.csv"
+        if not path.exists():
+            raise self.error(f"expected the name of a file in docs/results, got {name!r}")
+        self.env.note_dependency(str(path))
+        table = Table.read(name)
+        if "only" in self.options:
+            table = table.only(self.options["only"])
+        return self.parse_text_to_nodes(table.markdown())
+
+
+class Rows(SphinxDirective):
+    """The verdicts on a paper, their summary, or the seconds of all scripts."""
+
+    required_arguments = 1
+
+    def run(self):
+        """Return the table or the sentence as nodes."""
+        self.env.note_dependency(str(papers.FOLDER / "results.json"))
+        return self.parse_text_to_nodes(papers.parts(papers.load(papers.FOLDER))[self.arguments[0]])
+
+
 def setup(app):
     """Set formulas as MathML, and refuse a page that fetches anything."""
 
@@ -107,6 +142,8 @@ def setup(app):
             if fetched:
                 raise ExtensionError(f"{page} fetches {fetched[0]}; pages bring all they show.")
 
+    app.add_directive("study", Study)
+    app.add_directive("rows", Rows)
     app.connect("sphinx-click-process-description", stars_as_they_are)
     app.connect("autodoc-process-docstring", links_to_others_as_text)
     app.connect("build-finished", nothing_fetched)

@@ -1,6 +1,6 @@
 """Two streams that change: samples predicted before they are learned, with and without decay.
 
-    NARROWS_DATA=folder python -m examples.streams [--write docs/benchmarks/streams.md]
+    NARROWS_DATA=folder python -m examples.streams [--write]
 
 Mails (`katakis_spam_stream.npz`) and prices of electricity (`electricity_stream.csv`), in time
 order. OC and OCFS predict 50 samples and then learn them; OnlineSRDA and River's classifiers learn
@@ -11,7 +11,6 @@ left out. docs/benchmarks/streams.md describes the results.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from pathlib import Path
@@ -20,7 +19,7 @@ from time import process_time
 import click
 import numpy as np
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import RESULTS, Table
 from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 from sklearn.preprocessing import normalize
@@ -159,11 +158,11 @@ def line(title, name, half_life, right, seconds):
     memory = "-" if half_life is None else f"{half_life:,}"
     micro = f"{1e6 * seconds / len(right):,.0f}"
     print(f"{title}, {name}, {memory}: {right.mean():.4f}, {micro} us a sample")
-    return [name, memory, *(f"{t:.2f}" for t in tenths),
+    return [title, name, memory, *(f"{t:.2f}" for t in tenths),
             f"**{right.mean():.3f}**", micro]  # fmt: skip
 
 
-def draw(found, titles, path):
+def draw(found, path):
     """Draw the accuracy on the last 500 samples, for narrows and the best of River."""
     figure = new_figure((9, 6.5))
     for ax, (title, correct) in zip(figure.subplots(2, 1), found.items(), strict=True):
@@ -186,30 +185,25 @@ def draw(found, titles, path):
 
 
 @click.command()
-@click.option("--write", type=click.Path(exists=True, path_type=Path), help="Page to fill.")
+@click.option("--write", is_flag=True, help="Write the results and the picture to docs.")
 def main(write):
-    """Tell two streams, and print the tables; with --write they go into the page."""
+    """Measure two streams, and print the results."""
     if not os.environ.get("NARROWS_DATA"):
         sys.exit("examples/streams.py: set NARROWS_DATA to the folder with the data.")
-    found, tables = {}, {}
+    rows, found = [], {}
     for title, X, y in corpora.streams():
         is_text = sparse.issparse(X)
         X = normalize(X) if is_text else X
         y = np.unique(y, return_inverse=True)[1]
         with warnings.catch_warnings():  # with few samples, few features separate them
             warnings.filterwarnings("ignore", "OCFS: expected a positive score of")
-            rows, found[title] = run(title, X, y, is_text)
-        header = ["method", "half-life", *map(str, range(1, TENTHS + 1)), "all", "CPU µs a sample"]
-        tables[title] = markdown(header, rows)
-    out = write.parent if write else Path()
-    draw(found, list(tables), out / "streams.png")
+            more, found[title] = run(title, X, y, is_text)
+        rows += more
+    tenths = map(str, range(1, TENTHS + 1))
+    header = ["stream", "method", "half-life", *tenths, "all", "CPU µs a sample"]
+    draw(found, (RESULTS.parent / "benchmarks" if write else Path()) / "streams.png")
     if write:
-        page = write.read_text()
-        for title, text in tables.items():
-            place = re.compile(rf"(<!-- {title} -->\n).*?(<!-- end -->)", re.DOTALL)
-            first, *rest = place.split(page, maxsplit=1)
-            page = "".join([first, rest[0], f"\n{text}\n\n", *rest[1:]]) if rest else page
-        write.write_text(page)
+        Table(header, rows).write(RESULTS / "streams_by_tenth.csv")
 
 
 if __name__ == "__main__":

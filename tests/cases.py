@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load
 from scipy.sparse import csr_array
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
+import narrows
 from narrows import (
     CCIPCA,
     CHI,
@@ -35,7 +39,16 @@ from narrows import (
     OnlineSRDA,
     VarianceFS,
 )
+from narrows.engines import local
 from tests.oracles import contingency, dense
+
+METHODS = {
+    name: found
+    for name in narrows.__all__
+    if isinstance(found := getattr(narrows, name), type)
+    and issubclass(found, BaseEstimator)
+    and found is not narrows.Window
+}
 
 IGNORED = "labels are ignored"
 OFFSET = {"offset": "defined through samples that are not centred, as the docstring says"}
@@ -56,9 +69,9 @@ class Case:
 
     def __post_init__(self):
         self.name = repr(self.estimator)
-        self.presence = getattr(self.estimator, "_presence", False)
+        self.presence = isinstance(self.estimator, IG | CHI | MI | DF)
         self.priors = self.estimator.get_params().get("priors", "empirical")
-        self.needs_y = self.estimator._needs_y
+        self.needs_y = get_tags(self.estimator).target_tags.required
         self.reads_y = IGNORED not in self.expected_to_fail.values()
         self.takes_sparse = get_tags(self.estimator).input_tags.sparse
 
@@ -263,6 +276,25 @@ def assert_same(a, b, rtol=1e-9, atol=1e-12, only=None):
             )
         else:
             np.testing.assert_array_equal(a[key], b[key], err_msg=key)
+
+
+def arrays_of(model):
+    """All that a fitted estimator has learned, as the arrays of its file."""
+    return load(bytes_of(model))
+
+
+def bytes_of(model):
+    """The file of a fitted estimator: what it has learned and its attributes, to the bit."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "m.narrows")
+        narrows.save(model, path)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def widened(model, n_features):
+    """A model with more features, all 0 so far."""
+    return local.update(model, [(csr_array((0, n_features)), model.classes_[:0])])
 
 
 def labelled(n=60, d=7, c=3, seed=0, sparse=False):

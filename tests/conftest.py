@@ -91,7 +91,7 @@ def pytest_terminal_summary(terminalreporter):
     if without_data:
         terminalreporter.write_line(
             f"{without_data} tests skipped: they need real data sets. NARROWS_DATA=FOLDER make "
-            "test-all runs them, with the files that CONTRIBUTING.md lists in FOLDER."
+            "nightly runs them, with the files that CONTRIBUTING.md lists in FOLDER."
         )
     for reason, n in reasons.items():
         if NO_DATA not in reason:

@@ -44,14 +44,17 @@ from narrows import (
 from narrows.command import cli
 from narrows.engines import local
 from narrows.errors import DataError
-from narrows.evaluate.describe import described, details, summary
-from narrows.io import models
-from narrows.methods.base import Estimator, Fitted
-from narrows.methods.routes import Data, route_of, route_of_state
 from narrows.read import Source
-from narrows.state import table
-from narrows.text import HashedTfidf, Tfidf, Vectoriser
-from tests.cases import ALL, labelled
+from narrows.text import HashedTfidf, Tfidf
+from tests.cases import ALL, bytes_of, labelled, widened
+from tests.inside import (
+    begin,
+    end,
+    goes_on,
+    remember,
+    save_unfinished,
+    show,
+)
 
 MEMORY = 4 << 30  # bytes more than now that a child may ask for
 SECONDS = 200  # for one forgery, before it counts as one that never ends
@@ -86,12 +89,12 @@ def _as_non_zeros(model):
     def make():
         X, y = labelled(d=40, sparse=True)
         X[:, 5:] = 0.0
-        before, table.SMALL = table.SMALL, 0
+        begin("non-zeros, many of which wait")
         try:
             rows = sparse.csr_array(X)
             return model.fit(rows, y).partial_fit(rows[:1], y[:1])
         finally:
-            table.SMALL = before
+            end()
 
     return make
 
@@ -101,7 +104,7 @@ def _of_texts(vectoriser):
         texts, y = ["the sea", "a tree", "the sea of trees", "sand"] * 3, ["w", "l", "l", "w"] * 3
         vectoriser.update(texts)
         model = OC().fit(vectoriser.transform(texts), y)
-        return model._remember(Source(label="l", text="t", tfidf=vectoriser))
+        return remember(model, Source(label="l", text="t", tfidf=vectoriser))
 
     return make
 
@@ -109,14 +112,12 @@ def _of_texts(vectoriser):
 def _named():
     X, y = labelled()
     model = OCFS().fit(X, y)
-    return model._remember(Source(zero_based=False, columns=tuple("abcdefg")))
+    return remember(model, Source(zero_based=False, columns=tuple("abcdefg")))
 
 
 def _minus():
     X, y = labelled()
-    oc = OC()
-    whole, part = (oc._empty_state(D).update(X[rows], y[rows]) for rows in (slice(60), slice(9)))
-    return oc.fit_stats(whole - part)
+    return OC().fit_stats(ClassStats.of(X, y) - ClassStats.of(X[:9], y[:9]))
 
 
 def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
@@ -135,16 +136,7 @@ def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
 
 
 def _in_the_making(estimator, passes):
-    def make():
-        route = route_of(estimator, Data(D, True), "memory")
-        state = route.empty(D)
-        for number in range(passes):
-            if number:
-                state = route.next(state, number - 1)
-            estimator._update_state(state, *labelled())
-        return estimator, state
-
-    return make
+    return lambda: (estimator, passes)
 
 
 IN_BANDS = SRDA(solver="bands", head=2, bands=2)
@@ -154,16 +146,7 @@ def _bands():
     X, y = labelled(sparse=True)
     model = SRDA(solver="bands", head=2, bands=2, half_life=40).fit(sparse.csr_array(X[:, :6]), y)
     X, y = labelled(c=4, seed=1, sparse=True)
-    return model._widen(D).partial_fit(sparse.csr_array(X), y)
-
-
-def _folded():
-    """A model whose state has more moments in folds than any method has so far."""
-    X, y = labelled(n=300)
-    X = X.astype(np.float32)  # some wait, in single precision
-    model = SRDA().partial_fit(X, y)
-    model._fitted = Fitted(ClassStats.of(X, y, second="cross", kept=20, folds=3))
-    return model
+    return widened(model, D).partial_fit(sparse.csr_array(X), y)
 
 
 KERNEL = KernelSRDA(n_hidden=9)
@@ -205,7 +188,7 @@ KINDS = {
     "fresh means": lambda: IDRQR().partial_fit(*(a[:0] for a in labelled())),
     "fresh regression": lambda: OnlineSRDA().partial_fit(*(a[:0] for a in labelled())),
     "one class": lambda: IOC().partial_fit(labelled()[0][:1], ["ant"]),
-    "widened": lambda: OC().fit(*labelled())._widen(9),
+    "widened": lambda: widened(OC().fit(*labelled()), 9),
     "merged": lambda: OC().fit(*labelled()).merge(OC().fit(*labelled(seed=1, c=4))),
     "minus": _minus,
     "first pass": _in_the_making(IDRQR(), 1),
@@ -236,7 +219,6 @@ KINDS = {
     "folds": lambda: FisherFS(n_features="cv").fit(*labelled()),
     "folds, faded": lambda: OCFS(n_features="cv", half_life=9).partial_fit(*labelled()),
     "folds of non-zeros": _as_non_zeros(IG(n_features="cv")),
-    "folds of products": _folded,
     "non-zeros": _as_non_zeros(OC()),
     "non-zeros, squared": _as_non_zeros(FisherFS(priors="balanced")),
     "non-zeros, counted": _as_non_zeros(IG()),
@@ -253,7 +235,7 @@ def made(kind, path):
         warnings.simplefilter("ignore")
         model = KINDS[kind]()
         if isinstance(model, tuple):
-            models.save_checkpoint(*model, None, path, {"at": 0})
+            save_unfinished(*model, *labelled(), path)
         else:
             narrows.save(model, path)
 
@@ -373,6 +355,10 @@ def _forge_header(header, rng):
         header[rng.choice(["progress", "source", "newer"])] = junk
 
 
+def crc_of(array):
+    return zlib.crc32(array.tobytes())
+
+
 def forged(valid, path, rng):
     """Write one forgery of a valid model, with all checksums right."""
     with safe_open(valid, framework="numpy") as file:
@@ -384,7 +370,7 @@ def forged(valid, path, rng):
         else:
             _forge_header(header, rng)
     if "checksums" in header and rng.random() < 0.98:
-        header["checksums"] = {name: models._crc(array) for name, array in arrays.items()}
+        header["checksums"] = {name: crc_of(array) for name, array in arrays.items()}
     header.pop("crc32", None)
     header["crc32"] = zlib.crc32(json.dumps(header).encode())
     text = json.dumps(header)
@@ -402,15 +388,16 @@ def used(path, valid, folder, by_command):
         _by_command(path, valid, folder)
     model = None
     try:
-        if not models.is_checkpoint(path):
-            model = narrows.load(path)
-        elif _resume(*models.load_checkpoint(path)[:2]):
+        unfinished = goes_on(path, _samples_of, EXPECTED)
+        if unfinished:
             return False
+        if unfinished is None:
+            model = narrows.load(path)
     except DataError as error:
         if str(error).startswith(path) and len(str(error)) < 1000:
             return True
         raise AssertionError("a short error that names the file") from error
-    if isinstance(model, Pipeline | Vectoriser):
+    if isinstance(model, Pipeline | Tfidf | HashedTfidf):
         _go_through(model)
         return False
     for use in (_update, _reduce, _merge, _show):
@@ -426,7 +413,7 @@ def _go_through(model):
         model.transform(TEXTS)
     for step in [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]:
         with contextlib.suppress(*EXPECTED):
-            if isinstance(step, Estimator):
+            if hasattr(type(step), "classes_"):
                 _reduce(step, None)
                 _show(step, None)
                 _update(step, None)
@@ -434,21 +421,9 @@ def _go_through(model):
                 step.partial_fit(TEXTS).merge(step).transform(TEXTS)
 
 
-def _resume(estimator, state):
-    """Go on with a fit, if it is in the making; whether it was."""
-    route = route_of_state(estimator, state)
-    numbers = range(route.passes)
-    at = next((k for k in numbers if route.is_of_pass(state, k)), None)
-    if at is None:
-        return False
-    with contextlib.suppress(*EXPECTED):
-        X, y = labelled(d=max(D, min(state.n_features, 100)))
-        estimator._update_state(state, X[:, : state.n_features], y)
-        if at < numbers[-1]:
-            state = route.next(state, at) or state
-            estimator._update_state(state, X[:, : state.n_features], y)
-        _show(estimator._fit_state(state), None)
-    return not estimator._is_finished(state)
+def _samples_of(n_features):
+    X, y = labelled(d=max(D, min(n_features, 100)))
+    return X[:, :n_features], y
 
 
 def _rows(model, n=12):
@@ -474,9 +449,8 @@ def _update(model, good):
         wider = sparse.csr_array((1, model.n_features_in_ + 2))
         local.update(model, [(wider, labels[:1])])
     _show(model, good)
-    state = model._fitted.state.to_arrays()
     with contextlib.suppress(*EXPECTED):
-        model._state_from(state)
+        bytes_of(model)
 
 
 def _reduce(model, good):
@@ -499,8 +473,8 @@ def _merge(model, good):
 
 
 def _show(model, good):
-    described({**summary(model), **details(model, 3)})
-    described({**summary(model), **details(model, 3, True)})
+    show(model, per_class=False)
+    show(model, per_class=True)
 
 
 def _by_command(path, valid, folder):

@@ -11,16 +11,18 @@ from contextlib import contextmanager, suppress
 from unittest import mock
 
 
-def holds_in_a_fork(lock, works):
-    """Whether `works()` is true in a fork that is made while another thread holds the lock."""
+def holds_in_a_fork(hold, works):
+    """Whether `works()` is true in a fork that is made while another thread is in ``hold(wait)``.
+
+    That has to call ``wait()`` in the middle of what it does.
+    """
     held, go_on = threading.Event(), threading.Event()
 
-    def hold():
-        with lock:
-            held.set()
-            go_on.wait(timeout=60)
+    def wait():
+        held.set()
+        go_on.wait(timeout=60)
 
-    thread = threading.Thread(target=hold)
+    thread = threading.Thread(target=hold, args=(wait,))
     thread.start()
     assert held.wait(timeout=60)
     child = os.fork()

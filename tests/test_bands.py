@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
-import signal
 
 import numpy as np
 import pytest
@@ -17,12 +16,10 @@ import narrows
 from narrows import OC, SRDA, ClassStats, Window
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, RangeError
-from narrows.io import models
-from narrows.methods.routes import route_of_state
-from narrows.state import bands as bands_module
-from narrows.state.bands import Bands
-from narrows.state.mapped import Mapped
+from tests.cases import bytes_of, widened
+from tests.inside import Bands, pretend
 from tests.test_forgery import rewritten
+from tests.traced import stopped
 
 NAMES = np.array(["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"])
 
@@ -228,7 +225,8 @@ def test_several_labels_a_sample():
     _, band, Q = dense_map(X.toarray(), Y.astype(float), 12, 4)
     np.testing.assert_array_equal(map.band, band)
     np.testing.assert_allclose(whole(map) @ whole(map).T, Q @ Q.T, atol=1e-9)
-    state = Mapped.empty(map, 0).update(X, Y)
+    state = in_bands().fit(X, Y).stats_
+    np.testing.assert_array_equal(whole(state.map), whole(map))
     Z, m = X.toarray() @ whole(map), (Y.sum(axis=1) @ X.toarray()) / Y.sum()
     C = (Z.T * Y.sum(axis=1)) @ Z - Y.sum() * np.outer(m @ whole(map), m @ whole(map))
     S = state.scatters()
@@ -249,7 +247,7 @@ def test_a_head_of_all_features_is_the_solver_of_cross_products(alpha):
 
 
 def test_the_limit_of_coordinates_cuts_bases_and_bands(monkeypatch):
-    monkeypatch.setattr(bands_module, "MOST", 40)
+    pretend(monkeypatch, "few coordinates")
     X, y = texts(c=8)
     for head, g in ((12, 4), (30, 4), (38, 4), (39, 4), (10**9, 4), (0, 1000), (0, "auto")):
         map = map_of(X, y, head, g)
@@ -374,7 +372,7 @@ def test_half_life_is_a_weight():
         np.testing.assert_allclose(found.class_count_, expected.class_count_, rtol=1e-10)
     # updates decay what was learned before, behind the map as it is
     first = in_bands(half_life=80).fit(X[:200], y[:200])
-    Q = whole(first._state.map)
+    Q = whole(first.stats_.map)
     for cuts in ([200, 300], [200, 201, 250, 300]):
         stream = copy.deepcopy(first)
         for i, j in itertools.pairwise(cuts):
@@ -391,14 +389,14 @@ def test_updates_with_new_classes_are_discriminants_behind_the_same_map():
     X, y = texts(c=6)
     few = np.isin(y, NAMES[:4])
     model = in_bands().fit(X[few], y[few])
-    Q = whole(model._state.map)
+    Q = whole(model.stats_.map)
     for rows in np.array_split(np.flatnonzero(~few), 7):
         model.partial_fit(X[rows], y[rows])
     assert model.classes_.tolist() == NAMES[:6].tolist()
     W, ratios, _ = dense_srda(X.toarray(), y, Q, model.alpha_)
     same_directions(model, W)
     np.testing.assert_allclose(model.eigenvalues_, ratios, rtol=1e-9)
-    np.testing.assert_array_equal(whole(model._state.map), Q)
+    np.testing.assert_array_equal(whole(model.stats_.map), Q)
     squares = (X.toarray() ** 2).sum(axis=1).mean()
     assert model.alpha_ == pytest.approx(squares - ((X.toarray().mean(axis=0) @ Q) ** 2).sum())
 
@@ -416,7 +414,7 @@ def test_features_that_come_later_only_count_in_the_ridge():
     assert wide.alpha_ > narrow.set_params(alpha="scale").alpha_
     with pytest.raises(ValueError, match="SRDA: expected an estimator with 90 features to merge"):
         wide.merge(narrow)
-    same_models(wide.merge(narrow._widen(90)), wide)
+    same_models(wide.merge(widened(narrow, 90)), wide)
 
 
 def test_a_stream_starts_with_fit():
@@ -491,11 +489,11 @@ def test_samples_in_memory_have_bands_only_if_asked():
     X = sparse.csr_array((np.ones(40), (np.arange(40), np.arange(40) * 300)), shape=(40, 12_000))
     y = np.arange(40) % 2
     model = SRDA().fit(X, y)
-    assert not isinstance(model._state, Mapped)
+    assert not hasattr(model.stats_, "map")
     with pytest.raises(ValueError, match="expected at most 8,192 features for partial_fit"):
         model.partial_fit(X, y)
     model = SRDA(solver="bands").fit(X, y)
-    assert isinstance(model._state, Mapped)
+    assert hasattr(model.stats_, "map")
     assert model.partial_fit(X, y).n_samples_seen_ == 80
     assert model.score(X, y) == 1.0
     assert model.transform(X[:3]).shape == (3, 1)
@@ -527,7 +525,7 @@ def variants():
     yield in_bands(bands=0).fit(X, y)
     yield in_bands(head=1000).fit(X, y)
     yield in_bands(half_life=30).fit(X, y).partial_fit(X[:50], NAMES[np.arange(50) % 8])
-    yield in_bands().fit(X, y)._widen(200)
+    yield widened(in_bands().fit(X, y), 200)
     yield in_bands().fit(X, y).emptied()
     yield in_bands(bands="auto").fit(X, np.arange(300) % 2)
 
@@ -549,7 +547,7 @@ def test_a_copy_goes_on_to_the_bit(k, tmp_path):
         other.partial_fit(X, y)
         np.testing.assert_array_equal(other.components_, model.components_)
         np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
-        assert other._state.map.is_same(model._state.map)
+        assert other.stats_.map.is_same(model.stats_.map)
         assert (other.merge(model).n_samples_seen_) == 2 * model.n_samples_seen_
     assert not hasattr(clone(model), "components_")
 
@@ -570,7 +568,7 @@ def test_a_map_that_does_not_fit_is_refused(tmp_path, name):
     X, y = texts()
     path = str(tmp_path / "m.narrows")
     model = in_bands().fit(X, y)
-    arrays = model._state.to_arrays()
+    arrays = model.stats_.to_arrays()
     for at, value in FORGED[name]:
         narrows.save(model, path)
         forged = arrays[f"map_{name}"].copy()
@@ -589,60 +587,29 @@ def test_a_map_of_other_coordinates_is_refused(tmp_path):
     path = str(tmp_path / "m.narrows")
     model, other = in_bands().fit(X, y), in_bands(head=13).fit(X, y)
     narrows.save(model, path)
-    rewritten(path, {f"state.{name}": a for name, a in other._state.map.to_arrays().items()})
+    rewritten(path, {f"state.{name}": a for name, a in other.stats_.map.to_arrays().items()})
     with pytest.raises(DataError, match="map: expected the cross products of its coordinates"):
         narrows.load(path)
-
-
-def test_the_state_of_the_first_pass_is_no_model(tmp_path):
-    X, y = texts()
-    path = tmp_path / "c.narrows"
-    for model in (in_bands(), SRDA()):
-        first = ClassStats.of(X, y, second="total")
-        models.save_checkpoint(model, first, None, path, {"at": 0})
-        with pytest.raises(DataError, match="expected a model, got a checkpoint of an unfinished"):
-            narrows.load(path)
-        state = models.load_checkpoint(path)[1]
-        second = route_of_state(model, state).next(state, 0)
-        models.save_checkpoint(model, second, None, path, {"at": 0})
-        assert isinstance(models.load_checkpoint(path)[1], Mapped)
 
 
 # -- faults --------------------------------------------------------------------------------------
 
 
 def everything(model):
-    return [a.tobytes() for a in model._state.to_arrays().values()] + [model.components_.tobytes()]
+    return bytes_of(model), model.components_.tobytes()
 
 
-@pytest.mark.parametrize("at", ["coordinates", "add_samples", "signal"])
-def test_an_update_that_fails_changes_nothing(monkeypatch, at):
-    """The second of several blocks fails."""
+def test_an_update_that_is_stopped_changes_nothing(monkeypatch):
+    """Perhaps in the second of several blocks."""
     X, y = texts()
-    fitted, fresh = in_bands(half_life=None).fit(X, y), in_bands()
-    before = everything(fitted)
-    monkeypatch.setattr(bands_module, "_NUMBERS", 3000)
-    owner = ClassStats if at == "add_samples" else Bands
-    name = "coordinates" if at == "signal" else at
-    call, calls = getattr(owner, name), []
-
-    def failing(self, *args, **options):
-        if self.n_features > 60 or owner is Bands or self.second == "cross":
-            calls.append(None)
-            if len(calls) == 3:
-                if at == "signal":
-                    signal.raise_signal(signal.SIGINT)
-                raise MemoryError
-        return call(self, *args, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, name, failing)
-        for model, verb in ((fitted, "partial_fit"), (fitted, "fit"), (fresh, "fit")):
-            calls.clear()
-            with pytest.raises((MemoryError, KeyboardInterrupt)):
-                getattr(model, verb)(X, y)
-    assert everything(fitted) == before
-    assert vars(fresh) == vars(in_bands())
+    fitted, fresh = in_bands().fit(X, y), in_bands()
+    pretend(monkeypatch, "blocks of coordinates", 3000)
+    for verb in ("partial_fit", "fit"):
+        done = getattr(copy.deepcopy(fitted), verb)(X, y)
+        for left in stopped(fitted, lambda model, verb=verb: getattr(model, verb)(X, y), 25):
+            assert everything(left) in (everything(fitted), everything(done))
+    for left in stopped(fresh, lambda model: model.fit(X, y), 25):
+        assert vars(left) == vars(in_bands()) or everything(left) == everything(fitted)
     same_models(fresh.fit(X, y), fitted)
 
 
@@ -653,7 +620,7 @@ def test_numbers_out_of_range_are_named(value, column):
     X = X.toarray()
     X[:, 17] = 0.0
     model = in_bands().fit(sparse.csr_array(X), y)
-    map = model._state.map
+    map = model.stats_.map
     before = everything(model)
     at = {"head": map.head[3], "band": np.flatnonzero(map.band == 2)[0], "neither": 17}[column]
     X[5, at] = value
@@ -694,7 +661,7 @@ def test_sums_that_overflow_later_name_a_feature_of_the_samples():
     assert said.startswith("SRDA: expected sums of squares below 1.8e+308, got infinity in feature")
     sizes = (X**2).sum(axis=0) / 1e284
     named = int(said.split("feature 'x")[1].split("'")[0])
-    assert named in model._state.map.head
+    assert named in model.stats_.map.head
     assert sizes[named] > 1
 
 

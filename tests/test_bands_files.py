@@ -13,12 +13,11 @@ from scipy import sparse
 
 from narrows import SRDA, load
 from narrows.command import cli
-from narrows.command.runs import Run
-from narrows.io import checkpoint as checkpoint_module
-from narrows.methods.routes import InBands
+from narrows.errors import DataError
 from narrows.read import source_of
-from narrows.state.mapped import Mapped
+from tests.cases import widened
 from tests.forks import exit_code, forked
+from tests.inside import before_chunk
 from tests.test_bands import same_models, texts
 from tests.test_checkpoint import bytes_of, stop_after
 
@@ -64,7 +63,7 @@ def test_a_wide_file_is_fitted_in_bands(run):
     assert json.loads(out)["rows"] == 230
     X, y = wide()
     model = load("m.narrows")
-    assert isinstance(model._state, Mapped)
+    assert hasattr(model.stats_, "map")
     assert model.solver == "auto"
     same_models(model, expected(X, y))
     status, out, _ = run(f"fit a.svm {SRDA_OF} --param solver=bands -o b.narrows")
@@ -134,7 +133,7 @@ def test_narrow_files_keep_their_products(run):
     y = np.unique(y, return_inverse=True)[1]
     write("n.svm", X, y)
     assert run("fit n.svm --method srda -o m.narrows")[0] == 0
-    assert not isinstance(load("m.narrows")._state, Mapped)
+    assert not hasattr(load("m.narrows").stats_, "map")
     same_models(load("m.narrows"), SRDA().fit(X, y))
 
 
@@ -162,6 +161,19 @@ def test_a_stopped_fit_is_gone_on_with(run, monkeypatch, solver, chunks):
     assert not os.path.exists("c.narrows")
 
 
+def die_after(saves):
+    """End this process after so many checkpoints."""
+    replace, done = os.replace, []
+
+    def dying(source, target):
+        replace(source, target)
+        done.extend([target] * (os.path.basename(target) == "c.narrows"))
+        if len(done) == saves:
+            os._exit(9)
+
+    os.replace = dying
+
+
 @pytest.mark.parametrize("saves", [1, 3, 4, 5, 8])
 def test_a_killed_fit_is_gone_on_with(run, saves):
     """4 saves a pass: after 60, 120, 180 and 230 rows, of which the last goes with the next."""
@@ -170,15 +182,7 @@ def test_a_killed_fit_is_gone_on_with(run, saves):
     kept = f"{fit} -o m.narrows --checkpoint c.narrows --every 57"
 
     def killed():
-        save, done = checkpoint_module.save_checkpoint, []
-
-        def dying(*args):
-            save(*args)
-            done.append(None)
-            if len(done) == saves:
-                os._exit(9)
-
-        checkpoint_module.save_checkpoint = dying
+        die_after(saves)
         return cli.main(kept.split())
 
     code = exit_code(forked(killed))
@@ -197,7 +201,7 @@ def test_a_kill_between_the_passes(run, monkeypatch):
     kept = f"{fit} -o m.narrows --checkpoint c.narrows --every 10"
 
     def killed():
-        InBands.next = lambda self, state, number: os._exit(9)
+        die_after(8)  # the last chunk of the first pass is learned
         return cli.main(kept.split())
 
     assert exit_code(forked(killed)) == 9
@@ -221,17 +225,19 @@ def test_a_pipe_that_continues_is_refused_before_the_last_pass(run):
 
 
 def test_a_checkpoint_of_another_pass_is_refused(run, monkeypatch):
-    from tests.test_forgery import rewritten
+    from tests.test_forgery import header_of, rewritten
 
     kept = f"fit a.svm {SRDA_OF} --width {D} -o m.narrows --checkpoint c.narrows"
-    from narrows.io import models
 
     for chunks, passes in ((3, 1), (11, 0)):
         with monkeypatch.context() as patch:
             stop_after(patch, chunks)
             assert run(kept)[0] == 130
-        progress = models.load_checkpoint("c.narrows")[2]
+        progress = header_of("c.narrows")["progress"]
         assert progress["passes"] == 1 - passes
+        if passes:  # what is there after the first pass is no model
+            with pytest.raises(DataError, match="expected a model, got a checkpoint of an unfin"):
+                load("c.narrows")
         rewritten("c.narrows", progress=progress | {"passes": passes})
         status, _, err = run(f"{kept} --resume")
         assert (status, "c.narrows: progress: expected a position in this run" in err) == (1, True)
@@ -270,7 +276,7 @@ def test_models_are_updated_and_merged(run, monkeypatch):
     assert (wider.n_features_in_, wider.classes_.tolist()) == (D + 8, [0, 1, 2, 7])
     status, out, _ = run("merge base.narrows wider.narrows -o sum.narrows")
     assert (status, out.split(";")[0]) == (0, f"SRDA: 204 rows, 4 classes, {D + 8:,} columns -> 3")
-    same_models(load("sum.narrows"), base._widen(D + 8).merge(wider))
+    same_models(load("sum.narrows"), widened(base, D + 8).merge(wider))
     assert run(f"fit two.svm {SRDA_OF} --width {D} -o other.narrows")[0] == 0
     status, out, err = run("merge base.narrows other.narrows -o x.narrows")
     assert (status, out, err.count("\n")) == (1, "", 1)
@@ -311,10 +317,10 @@ def test_texts_are_fitted_in_bands(run, monkeypatch, flags):
     model = load("m.narrows")
     tfidf = source_of(model).tfidf
     if "min-df" not in flags:
-        assert isinstance(model._state, Mapped)
+        assert hasattr(model.stats_, "map")
     lines = [json.loads(line) for line in Path("a.jsonl").read_text().splitlines()]
     X, y = tfidf.transform([line["text"] for line in lines]), [line["label"] for line in lines]
-    if isinstance(model._state, Mapped):
+    if hasattr(model.stats_, "map"):
         same_models(model, SRDA(solver="bands", head=50).fit(X, y))
     status, _, err = run(f"{fit.replace('a.jsonl', '-')} -o p.narrows", bytes_of("a.jsonl"))
     assert status == 0, err
@@ -342,21 +348,15 @@ def test_only_sparse_files_have_bands_by_default(run):
     rng = np.random.default_rng(0)
     np.savez("d.npz", X=rng.normal(size=(20, D)), y=np.arange(20) % 2)
     assert run("fit d.npz --method srda -o m.narrows")[0] == 0
-    assert not isinstance(load("m.narrows")._state, Mapped)
+    assert not hasattr(load("m.narrows").stats_, "map")
     status, _, err = run("fit d.npz --method srda --param solver=bands -o b.narrows")
     assert status == 0, err
-    assert isinstance(load("b.narrows")._state, Mapped)
+    assert hasattr(load("b.narrows").stats_, "map")
 
 
 def test_samples_are_not_read_into_memory(run, monkeypatch):
     """Each chunk is read twice, and none is kept."""
     seen = []
-    rows = Run.samples
-
-    def counted(run, chunk):
-        seen.append(len(chunk.lines))
-        return rows(run, chunk)
-
-    monkeypatch.setattr(Run, "samples", counted)
+    before_chunk(monkeypatch, lambda number, size: seen.append(size))
     assert run(f"fit a.svm {SRDA_OF} --width {D} -o m.narrows")[0] == 0
     assert seen == [30] * 7 + [20] + [30] * 7 + [20]

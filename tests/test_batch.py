@@ -22,9 +22,8 @@ import narrows
 from narrows import LDA, MMC, OC, SRDA
 from narrows.engines import local
 from narrows.errors import ParameterError, RangeError
-from narrows.methods import routes
-from narrows.solve import exact
 from tests.cases import BATCH, CROSS, assert_same, labelled
+from tests.inside import pretend
 from tests.oracles.dense import scatters
 
 few = pytest.mark.filterwarnings("ignore:.*gains? margin")
@@ -238,7 +237,7 @@ def test_mmc_warns_past_what_gains():
 @pytest.fixture
 def from_samples(monkeypatch):
     """As with more than 8,192 features: no cross products."""
-    monkeypatch.setattr(routes, "MOST", 0)
+    pretend(monkeypatch, "no products")
 
 
 @few
@@ -256,9 +255,7 @@ def test_lanczos_finds_what_gains_and_stays_in_the_span_of_the_samples(
     S_b, S_w, _ = scatters(X, y)
     A, Q = S_b - eps * S_w, row_space(X)
     L, U = np.linalg.eigh(Q.T @ A @ Q)
-    monkeypatch.setattr(routes, "MOST", 0)
-    monkeypatch.setattr(exact, "SMALL_SIDE", 0)
-    monkeypatch.setattr(exact, "_LARGEST_SIDE", 0)
+    pretend(monkeypatch, "Lanczos alone")
     fitted = MMC(n_components=p, eps=eps).fit(form(X), y)
     W, gains = fitted.components_, int((L > 1e-9).sum())
     assert fitted.n_positive_ == gains
@@ -296,9 +293,10 @@ def leading(X, y, eps, p):
         (20.0, None, "wide"),
     ],
 )
-@pytest.mark.parametrize("most", [8192, 0])  # from cross products, and from samples
-def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape, most, monkeypatch):
-    monkeypatch.setattr(routes, "MOST", most)
+@pytest.mark.parametrize("products", [True, False])  # or from samples
+def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape, products, monkeypatch):
+    if not products:
+        pretend(monkeypatch, "no products")
     rng = np.random.default_rng(0)
     n, d = (1100, 1300) if shape == "wide" else (1500, 1050)
     y = np.arange(n) % 6
@@ -321,10 +319,8 @@ def test_mmc_of_many_samples_and_features_is_exact(eps, p, shape, most, monkeypa
 def test_lanczos_that_was_stopped_says_so(monkeypatch):
     X, y = labelled(n=300, d=200, c=5)
     X /= np.arange(1, 201) ** 2
-    monkeypatch.setattr(routes, "MOST", 0)
-    monkeypatch.setattr(exact, "SMALL_SIDE", 0)
-    monkeypatch.setattr(exact, "_LARGEST_SIDE", 0)
-    monkeypatch.setattr(exact, "_RESTARTS", 1)
+    pretend(monkeypatch, "Lanczos alone")
+    pretend(monkeypatch, "Lanczos stops")
     with pytest.warns(ConvergenceWarning, match="MMC: expected Lanczos to find all .* estimates"):
         fitted = MMC().fit(X, y)
     np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(4), atol=1e-9)
@@ -335,9 +331,8 @@ def test_equal_means_gain_nothing_by_lanczos_either(monkeypatch):
     X, y = labelled(n=50, d=90)
     X, y = np.vstack([X, X]), np.repeat(["ant", "bee"], 50)
     found = []
-    for side in (exact.SMALL_SIDE, 0):
-        monkeypatch.setattr(routes, "MOST", 0)
-        monkeypatch.setattr(exact, "SMALL_SIDE", side)
+    for situation in ("no products", "Lanczos first"):
+        pretend(monkeypatch, situation)
         with pytest.warns(UserWarning, match="none of 1 components gains margin"):
             found.append(MMC().fit(X, y))
     assert [mmc.n_positive_ for mmc in found] == [0, 0]

@@ -10,6 +10,7 @@ from benchmarks.methods import METHODS
 from benchmarks.problems import PROBLEMS
 from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
+from benchmarks.tables import Table
 
 
 class Failing:
@@ -62,18 +63,16 @@ def test_the_page_is_made_of_what_was_measured(tmp_path):
         harness.Result("rcv1_like_1m", "OC", [], [], [], "over 1 s"),
     ]
     harness.save(measured, tmp_path / "a.json")
-    parts = performance.page(tmp_path / "a.json")
-    lines = parts["targets"].splitlines()[2:]
-    assert lines == [
+    tables = performance.tables(tmp_path / "a.json")
+    assert tables["speed_targets"].markdown().splitlines()[2:] == [
         "| `OCFS` | rcv1_like_1m | ≤ 0.7 the time of `bare` | 0.50 | yes |",
         "| `IOC` | rcv1_like_1m | ≤ 3 the time of `bare` | 4.00 | **no** |",
         "| `IOC` | rcv1_like_1m | ≥ 1,000 times as fast as `IncrementalPCA/1000` | 2,000 | yes |",
     ]
-    assert "| OC | skipped: over 1 s |" in parts["results rcv1_like_1m"]
-    page = "a\n<!-- part targets -->\nold\n<!-- end -->\nb\n"
-    assert performance.fill(page, {"targets": "new"}) == (
-        "a\n<!-- part targets -->\n\nnew\n\n<!-- end -->\nb\n"
-    )
+    assert tables["speed"].cell("median s", "rcv1_like_1m", "OC") == "skipped: over 1 s"
+    assert tables["speed"].cell("min – max", "rcv1_like_1m", "OCFS") == "0.50 – 0.80"
+    for name, table in tables.items():
+        assert table.header == Table.read(name).header
 
 
 def test_what_the_page_is_made_of_can_be_run():

@@ -19,9 +19,9 @@ from narrows import CHI, IG, OC, OCFS, ClassStats, load, save
 from narrows.command.cli import main
 from narrows.criteria import BETWEEN, held_out_gain
 from narrows.errors import ParameterError
-from narrows.solve.certificate import FIRST, HeldOutScores, certify, order_of
-from narrows.state.halves import Halves
 from tests.cases import assert_same, labelled
+from tests.inside import Halves
+from tests.solvers import FIRST, HeldOutScores, certify, order_of
 
 K = 10
 METHODS = (

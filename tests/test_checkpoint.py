@@ -18,10 +18,10 @@ from sklearn.datasets import dump_svmlight_file
 
 from narrows import load
 from narrows.command import cli
-from narrows.command.runs import Run
 from narrows.read import source_of
 from tests.cases import labelled
 from tests.forks import exit_code, forked, piped_input
+from tests.inside import before_chunk
 
 METHODS = ["ocfs", "oc", "ig", "ioc", "iis", "immc", "ccipca", "ilda", "idrqr", "onlinesrda"]
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin", "ignore:.*more passes")
@@ -49,15 +49,12 @@ def run(run):
 
 def stop_after(monkeypatch, chunks):
     """Let Ctrl-C come while so many chunks have been learned, and the next is being learned."""
-    rows, seen = Run.samples, []
 
-    def counted(run, chunk):
-        seen.append(None)
-        if len(seen) == chunks + 1:
+    def stop(number, size):
+        if number == chunks + 1:
             signal.raise_signal(signal.SIGINT)
-        return rows(run, chunk)
 
-    monkeypatch.setattr(Run, "samples", counted)
+    before_chunk(monkeypatch, stop)
 
 
 def bytes_of(name):
@@ -118,7 +115,7 @@ def test_cross_products_are_gone_on_with(run, monkeypatch, method):
     assert run(f"{fit} -o whole.narrows")[0] == 0
     fit += " --checkpoint c.narrows --every 60"
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "samples", _fail_after(15))
+        before_chunk(patch, _fail_after(15))
         with pytest.raises(SystemExit):
             run(f"{fit} -o m.narrows")
     assert os.path.exists("c.narrows")
@@ -135,16 +132,13 @@ def test_cross_products_are_gone_on_with(run, monkeypatch, method):
 
 
 def _fail_after(chunks):
-    """`Run.samples`, which ends the process after so many chunks."""
-    rows, seen = Run.samples, []
+    """What ends the process after so many chunks."""
 
-    def counted(run, chunk):
-        seen.append(None)
-        if len(seen) > chunks:
+    def fail(number, size):
+        if number > chunks:
             raise SystemExit(9)
-        return rows(run, chunk)
 
-    return counted
+    return fail
 
 
 @pytest.mark.parametrize("file", ["a.csv", "a.jsonl"])

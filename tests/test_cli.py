@@ -20,12 +20,12 @@ from sklearn.utils import get_tags
 
 import narrows
 from narrows.command import cli
-from narrows.methods import methods
 from narrows.read import source_of
+from tests.cases import METHODS as METHODS_BY_NAME
 from tests.cases import labelled
 from tests.conftest import EVERYTHING, slow
 
-METHODS = {name.lower(): kind for name, kind in methods.METHODS.items()}
+METHODS = {name.lower(): kind for name, kind in METHODS_BY_NAME.items()}
 
 COMMAND = [sys.executable, "-m", "narrows.command.cli"]
 

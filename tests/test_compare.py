@@ -15,13 +15,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-import narrows
 from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
-from narrows.command import types
 from narrows.errors import ParameterError
-from narrows.evaluate import compare, methods
-from narrows.evaluate.lines import Comparison, Line, title
-from tests.cases import labelled
+from narrows.evaluate import Comparison, compare
+from tests.cases import METHODS, labelled
+from tests.inside import Line
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*gains? margin", "ignore:.*expected a positive score of"
@@ -164,15 +162,15 @@ def test_estimators_whose_texts_are_shortened_alike_are_both_compared():
 def test_an_interrupted_cross_validation_is_that_of_the_complete_folds(run, tmp_path, monkeypatch):
     X, y = labelled(n=120, d=6)
     np.savez(tmp_path / "a.npz", X=X, y=y)
-    learn, calls = methods.Ours.learn, []
+    fit_stats, calls = OCFS.fit_stats, []
 
-    def stopped(self, *args):
-        calls.append(self.name)
-        if len(calls) == 4:  # ocfs in the second of three folds
+    def stopped(self, stats):
+        calls.append(stats)
+        if len(calls) == 2:  # the second of three folds
             raise KeyboardInterrupt
-        return learn(self, *args)
+        return fit_stats(self, stats)
 
-    monkeypatch.setattr(methods.Ours, "learn", stopped)
+    monkeypatch.setattr(OCFS, "fit_stats", stopped)
     status, _, _ = run("compare a.npz --methods oc,ocfs --dims 1,2 --cv 3 --report r.html --json")
     assert status == 130
     found = json.loads((tmp_path / "r.json").read_text())
@@ -236,18 +234,16 @@ def test_one_state_serves_all_methods_that_add_up(monkeypatch):
 
 @threadpool_limits.wrap(limits=1)
 def test_methods_with_shared_states_are_those_that_fit_alone(digits):
-    X, _, y, _ = digits
-    made = [methods.method_of(name) for name in ("srda", "lda", "mmc", "pca", "oc", "fisherfs")]
-    states = methods.States(X, y, made)
-    for method in made:
-        assert method.learn(X, y, states, 5) > 0
-        alone = method.estimator.fit(X, y)
-        if hasattr(alone, "components_"):
-            np.testing.assert_allclose(method.fitted.components_, alone.components_, atol=1e-9)
-    assert made[0].fitted.alpha_ == pytest.approx(made[0].estimator.alpha_)
-    assert len(made[0].fitted.alphas_) == 10  # chosen by samples that were kept
-    kept = {(second, kept) for _, second, kept, _ in states._made}
-    assert kept == {("cross", 2000), ("cross", 0), ("total", 0)}
+    X, X_test, y, y_test = digits
+    names = ["srda", "lda", "mmc", "pca", "oc", "fisherfs"]
+    _, *lines = compare(X, y, names, [5], test=(X_test, y_test))
+    assert [line.method for line in lines] == names
+    for line in lines:
+        alone = METHODS[{name.lower(): name for name in METHODS}[line.method]](5).fit(X, y)
+        Z, Z_test = alone.transform(X), alone.transform(X_test)
+        right = LinearSVC(random_state=0).fit(Z, y).score(Z_test, y_test)
+        assert line.micro_f1 == pytest.approx(right, abs=0.006)  # two samples
+        assert line.learn > 0
 
 
 def test_pca_is_that_of_narrows_and_sklearn_pca_its_rival(digits):
@@ -255,18 +251,32 @@ def test_pca_is_that_of_narrows_and_sklearn_pca_its_rival(digits):
     lines = compare(X, y, ["pca", "sklearn-pca"], [5], test=(X_test, y_test))
     assert [line.method for line in lines] == ["all columns", "pca", "sklearn-pca"]
     assert lines[1].micro_f1 == pytest.approx(lines[2].micro_f1, abs=0.02)
-    assert isinstance(methods.method_of("PCA").estimator, narrows.PCA)
+    assert compare(X, y, ["PCA"], [5], test=(X_test, y_test))[1].micro_f1 == lines[1].micro_f1
+
+
+RIVALS = (
+    "truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
+    "lineardiscriminantanalysis",
+)  # fmt: skip
+
+
+def test_a_rival_is_for_comparisons_alone(run):
+    for name in RIVALS:
+        status, _, err = run(f"fit a.svm --method {name} -o m.narrows")
+        assert (status, "a method of scikit-learn, for compare alone" in err) == (2, True)
 
 
 def test_every_method_can_be_compared():
     X, y = labelled(n=150, d=8, c=4, sparse=True)
-    names = [name for name in types.METHODS if name != "lda"]
-    lines = compare(sparse.csr_array(X), y, [*names, *methods.RIVALS, "lda"], [2, 6])
+    names = [name.lower() for name in METHODS if name != "LDA"]
+    lines = compare(sparse.csr_array(X), y, [*names, *RIVALS, "lda"], [2, 6])
     skipped = {line.method: line.skipped for line in lines if line.skipped}
     assert set(skipped) == {"lda", "lineardiscriminantanalysis", "chi2"}
     assert "Use SRDA" in skipped["lda"]
     assert "egative" in skipped["chi2"]  # of scikit-learn's own words
-    assert set(types.RIVALS) == set(methods.RIVALS) == {n for n in methods.RIVALS if title(n) != n}
+    for name in RIVALS:  # is called by the name of its class
+        said = Comparison([scored("all columns", 50, 0.9), scored(name, 2, 0.95)]).recommendation_
+        assert not str(said).startswith(f"Use {name} ")
     for line in lines:
         if not line.skipped:
             assert 1 <= line.dimensions <= (line.asked or 8)
@@ -385,14 +395,11 @@ def test_wrong_usage_is_told(run, tmp_path, command, status, message):
 
 def test_what_was_done_is_printed_when_it_is_stopped(run, tmp_path, monkeypatch):
     (tmp_path / "a.jsonl").write_text("".join(texts(20, None)))
-    learn = methods.Ours.learn
 
-    def stopped(self, *args):
-        if self.name == "ocfs":
-            raise KeyboardInterrupt
-        return learn(self, *args)
+    def stopped(self, stats):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(methods.Ours, "learn", stopped)
+    monkeypatch.setattr(OCFS, "fit_stats", stopped)
     status, out, err = run("compare a.jsonl --methods oc,ocfs --dims 1")
     assert status == 130
     assert [line.split()[0] for line in out.splitlines()[2:-3]] == ["method", "all", "oc"]

@@ -28,14 +28,12 @@ from narrows import (
     load,
     save,
 )
-from narrows.engines.parts import Parts
 from narrows.errors import ParameterError
 from narrows.evaluate import compare
-from narrows.io.chunk import Options
-from narrows.solve.held_out import curve_of
 from narrows.testing import checks
+from tests.inside import fit_in_parts
 from tests.oracles import components as oracle
-from tests.test_engines import InProcess
+from tests.solvers import curve_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:MMC. (only|none)")  # of which eps loses margin
 KEPT = [SRDA(n_components="cv", alpha=2.0), LDA(n_components="cv", mu=2.0)]
@@ -202,8 +200,7 @@ def test_merged_parts_choose_as_one_fit(estimator):
 def test_parts_of_a_cluster_choose_as_one_fit(estimator):
     X, y = samples(noise=1.5)
     parts = [(X[i:j], y[i:j]) for i, j in pairwise([0, 20, 20, 65, 120])]  # multiples of 5
-    parts = Parts(InProcess(), parts, Options())
-    fitted = parts.describe(clone_of(estimator)._fit_parts(parts))
+    fitted = fit_in_parts(clone_of(estimator), parts)
     assert_same_choice(fitted, clone_of(estimator).fit(X, y))
 
 

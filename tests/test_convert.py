@@ -18,9 +18,8 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.formats import format_of
-from narrows.io.write import writer
 from narrows.read import iter_chunks
+from tests.inside import write_otherwise, writer
 
 FORMATS = ["npz", "parquet", "svm", "svm.gz", "libsvm", "svm.xz", "csv", "csv.bz2"]
 ROWS = 23
@@ -193,12 +192,14 @@ def test_texts(run):
 
 @pytest.mark.parametrize("target", ["npz", "svm", "csv"])
 def test_a_short_write_is_found_and_the_old_output_stays(run, monkeypatch, target):
-    kind = format_of(f"b.{target}")[0].writer
     save("a.npz", numbers(), LABELS["int"], is_sparse=False)
     assert run(f"convert a.npz b.{target}")[0] == 0
     before = Path(f"b.{target}").read_bytes()
-    write = kind.write
-    monkeypatch.setattr(kind, "write", lambda self, X, y: write(self, X[:6], y[:6]))
+
+    def short(writer, X, y, write):
+        write(writer, X[:6], y[:6])
+
+    write_otherwise(monkeypatch, f"b.{target}", short)
     status, out, err = run(f"convert a.npz b.{target} --chunk-rows 10")
     assert (status, out) == (1, "")
     assert f"b.{target}: expected 23 rows as read, got 15" in err
@@ -236,10 +237,10 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(run, monkeypatch):
     save("a.npz", numbers(), LABELS["int"], is_sparse=False)
     Path("b.svm").write_text("old")
 
-    def full(self, X, y):
+    def full(writer, X, y, write):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(format_of("b.svm")[0].writer, "write", full)
+    write_otherwise(monkeypatch, "b.svm", full)
     status, out, err = run("convert a.npz b.svm")
     assert (status, out) == (1, "")
     assert err == "narrows: [Errno 28] No space left on device: 'b.svm'\n"
@@ -462,13 +463,12 @@ def test_a_terminated_write_of_parquet_says_nothing(tmp_path):
     command = """
 import os, signal, sys
 from narrows.command import cli
-from narrows.io.formats import format_of
-kind = format_of("b.parquet")[0].writer
-write_chunk = kind.write
-def ended(self, X, y):
-    write_chunk(self, X, y)
+from pyarrow.parquet import ParquetWriter
+write_chunk = ParquetWriter.write_table
+def ended(self, *args, **options):
+    write_chunk(self, *args, **options)
     os.kill(os.getpid(), signal.SIGTERM)
-kind.write = ended
+ParquetWriter.write_table = ended
 sys.exit(cli.main(["convert", "a.csv", "b.parquet", "--chunk-rows", "2"]))
 """
     (tmp_path / "a.csv").write_text("a,class\n" + "1,2\n" * 9)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import _thread
 import contextlib
 import gc
+import io
 import json
 import logging
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -25,11 +27,12 @@ from sklearn.datasets import dump_svmlight_file, make_circles
 
 import narrows
 from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, KernelSRDA, OnlineSRDA
+from narrows.command import cli
 from narrows.errors import DataError, ParameterError
-from narrows.io.write import writer
-from narrows.state import table
-from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, assert_same, labelled
+from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, arrays_of, assert_same, labelled
 from tests.conftest import slow
+from tests.inside import begin, end, fit_in_parts, pretend
+from tests.test_aliasing import warned_here
 from tests.test_bands import same_models, texts
 from tests.test_cross import METHODS, real
 from tests.test_engines import CUTS, DENSE_3, DENSE_5, SPARSE_5, SPREAD, WIDTHS
@@ -40,8 +43,6 @@ import dask.array as da  # noqa: E402
 from distributed import Client, LocalCluster, get_client  # noqa: E402
 
 from narrows.engines import dask as engine  # noqa: E402
-from narrows.engines import here, tree  # noqa: E402
-from narrows.engines import parts as parts_of_data  # noqa: E402
 from narrows.read import source_of  # noqa: E402
 
 pytestmark = [
@@ -139,27 +140,19 @@ def assert_distributed_is_local(client, method, X, y):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
 def test_a_state_that_is_cut_and_stored_in_files_is_the_same(client, case, monkeypatch):
-    client.run(_nothing_is_small)
+    client.run(begin, "non-zeros")
     try:
-        monkeypatch.setattr(tree, "LIMIT", 150)
-        monkeypatch.setattr(parts_of_data, "IN_MEMORY", 0)
+        pretend(monkeypatch, "large states", 150)
+        pretend(monkeypatch, "states do not fit in memory")
         X, y = case.labelled(sparse=True)
         X = sparse.csr_array(X)
         spread = engine.fit(case.new(), parts_of(X, y), client)
     finally:
-        client.run(_small_is_as_ever)
+        client.run(end)
     local = case.new().fit(X, y)
     assert_same(spread, local)
     if hasattr(spread, "partial_fit"):
         assert_same(spread.partial_fit(X, y), local.partial_fit(X, y))
-
-
-def _nothing_is_small():
-    table.SMALL, table._ENTRY = -1, 0
-
-
-def _small_is_as_ever():
-    table.SMALL, table._ENTRY = 1 << 22, 12
 
 
 @pytest.mark.slow
@@ -205,7 +198,7 @@ def test_rows_of_two_widths_and_parts_without_rows(client, monkeypatch):
     X[:30, 5:] = 0
     local = OC().fit(sparse.csr_array(X), y)
     assert_same(engine.fit(OC(), [narrow, wide], client), local)
-    monkeypatch.setattr(tree, "LIMIT", 50)  # cut beyond the width of the narrow ones
+    pretend(monkeypatch, "large states", 50)  # cut beyond the width of the narrow ones
     for parts in ([narrow, wide], [wide, narrow], [narrow, narrow, wide, narrow]):
         whole = OC()
         for part in parts:
@@ -298,7 +291,7 @@ def test_parts_are_drawn_as_in_one_process(client, tmp_path):
     for k, rows in enumerate(np.array_split(np.arange(3000), 40)):
         dump_svmlight_file(X[rows], y[rows], str(tmp_path / f"{k:02}.svm"), zero_based=False)
     pattern, drawn = str(tmp_path / "*.svm"), OCFS(2, tolerance=0.2, random_state=0)
-    fitted, local = engine.fit(clone(drawn), pattern, client), here.fit(drawn, [pattern], {})
+    fitted, local = engine.fit(clone(drawn), pattern, client), fit_in_parts(drawn, pattern)
     assert local.n_samples_seen_ < 3000
     assert_same(fitted, local)
     np.testing.assert_allclose(fitted.certificate_, local.certificate_, rtol=1e-9)
@@ -346,7 +339,7 @@ def wide_texts(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [tree.LIMIT, 100_000])
+@pytest.mark.parametrize("limit", [None, 100_000])
 @pytest.mark.parametrize("alpha", ["scale", "cv"])
 def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, alpha):
     """Also where states of the first pass are cut by features."""
@@ -354,7 +347,8 @@ def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, 
     order = np.argsort(y, kind="stable")
     local = clone(BANDS).set_params(alpha=alpha).fit(X, y)
     parts = [(X[rows], y[rows]) for rows in np.array_split(order, 64)]
-    monkeypatch.setattr(tree, "LIMIT", limit)
+    if limit:
+        pretend(monkeypatch, "large states", limit)
     for solver in ("bands", "auto"):
         spread = engine.fit(clone(BANDS).set_params(alpha=alpha, solver=solver), parts, client)
         same_models(spread, local)
@@ -384,7 +378,7 @@ def test_bands_of_dense_parts_only_if_asked(client):
     spread = engine.fit(clone(BANDS), parts_of(X, y), client)
     same_models(spread, clone(BANDS).fit(X, y))
     spread = engine.fit(SRDA(), parts_of(X, y), client)
-    assert not hasattr(spread._state, "map")
+    assert "state.map_head" not in arrays_of(spread)
     narrow = engine.fit(clone(BANDS), parts_of(X[:, :9], y), client)
     same_models(narrow, clone(BANDS).fit(X[:, :9], y))
 
@@ -529,7 +523,12 @@ def test_later_parts_may_have_too_many_features_for_sums(client, method):
             local = in_bands().fit(sparse.csr_array(rows), y)
         spread = engine.fit(method(), parts, client)
         assert_same(spread, local)
-        assert not hasattr(spread._state, "second")
+        assert {"state.map_head", "state.W"} & set(arrays_of(spread))  # no sums of products
+
+
+def test_a_warning_of_a_fit_of_parts_points_at_the_line_of_the_caller(client):
+    parts = [labelled()]
+    assert warned_here(lambda: engine.fit(OnlineSRDA(), parts, client))
 
 
 def test_pca_needs_no_labels_in_parts(client):
@@ -645,8 +644,12 @@ def test_delayed_parts(client):
 
 
 def write(path, X, y):
-    with writer(str(path), [f"f{k}" for k in range(X.shape[1])]) as out:
-        out.write(X, y)
+    names = ("data", "indices", "indptr", "shape")
+    arrays = {name: getattr(X, name) for name in names} if sparse.issparse(X) else {"X": X}
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(f"{folder}/a.npz", y=y, **arrays)
+        with contextlib.redirect_stdout(io.StringIO()):
+            assert cli.main(["convert", f"{folder}/a.npz", str(path)]) == 0
 
 
 @pytest.mark.parametrize("suffix", ["svm", "parquet", "csv", "npz"])
@@ -1228,13 +1231,12 @@ def test_ctrl_c_ends_a_fit_on_a_cluster(tmp_path):
     program = tmp_path / "program.py"  # the command; it says when the first part is learned
     program.write_text(
         "import sys\n"
+        "from tqdm import tqdm\n"
         "from narrows.command import cli\n"
-        "from narrows.engines import parts\n"
-        "class Bar(parts.tqdm):\n"
-        "    def update(self, n=1):\n"
-        "        open('../learning', 'w').close()\n"
+        "def update(self, n=1):\n"
+        "    open('../learning', 'w').close()\n"
         "if __name__ == '__main__':\n"
-        "    parts.tqdm = Bar\n"
+        "    tqdm.update = update\n"
         "    sys.exit(cli.main())\n"
     )
     command = [sys.executable, str(program), "fit", *["s.svm"] * 3000, "--method", "oc"]

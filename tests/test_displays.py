@@ -9,7 +9,6 @@ from sklearn.datasets import load_digits
 from narrows import OC, OCFS, FisherFS
 from narrows.errors import ParameterError
 from narrows.evaluate import ComparisonDisplay, EnergyDisplay, ScatterDisplay, compare
-from narrows.evaluate.figure import save_figure
 from tests.cases import labelled
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -37,7 +36,7 @@ def test_classes_are_drawn_where_they_are(tmp_path):
         assert x == pytest.approx(median[0])
         assert abs(y_ - median[1]) < 0.2 * (high - low)
     assert display.ax_.get_xlabel() == "oc0"
-    save_figure(display.figure_, tmp_path / "a.png")
+    display.figure_.savefig(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     ax = new_axes()
     assert ScatterDisplay.from_estimator(OCFS(n_features=3).fit(X, y), X, y, ax=ax).ax_ is ax
@@ -58,7 +57,7 @@ def test_many_classes_and_hostile_names(tmp_path):
         for part in display.ax_.collections
     }
     assert len(looks) == 21  # no two of them look alike
-    save_figure(display.figure_, tmp_path / "a.svg")
+    display.figure_.savefig(tmp_path / "a.svg")
 
 
 def test_two_dimensions_are_wanted():

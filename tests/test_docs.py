@@ -31,6 +31,7 @@ PAGES = [
     *ROOT.glob("*.md"),
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts),
 ]
+WORDS = re.compile(r"[a-zA-Z]{3}|et al|\$")  # or a formula
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
 OF_NOTHING = {  # what they return
     "narrows.save", "narrows.export.register_converters", "narrows.export.to_sentence_transformers",
@@ -38,14 +39,14 @@ OF_NOTHING = {  # what they return
 NOT_BUILT = [ROOT / "examples" / "gallery" / "search_faiss.py"]  # for want of libraries
 
 # modules that import pyspark, which is not here, and what they have; see tests/spark/test_page.py
-SPARK = {"narrows.spark.reducer", "narrows.spark.stored"}
+SPARK = "narrows.spark."
 OF_SPARK = {"narrows.spark.Reducer", "narrows.spark.ReducerModel"}
 
 
 def public():
     """All public names: what `__all__` of narrows and of its modules has; the rest has none."""
     for info in pkgutil.walk_packages(narrows.__path__, "narrows."):
-        if info.name not in {"narrows.__main__", *SPARK}:
+        if info.name != "narrows.__main__" and not info.name.startswith(SPARK):
             module = importlib.import_module(info.name)
             yield from (f"{info.name}.{name}" for name in getattr(module, "__all__", ()))
     yield from (f"narrows.{name}" for name in narrows.__all__)
@@ -148,6 +149,29 @@ def test_pages_are_in_the_words_of_the_field(page):
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         said = re.search(NOT_WRITTEN, line)
         assert said is None, f"{page.name}:{number}: {said[0]!r} in {line!r}"
+
+
+def tables_of_numbers(text):
+    """Rows of tables in Markdown with a cell that is a number, with units or not."""
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [(row, cell) for row in rows for cell in row.strip("| ").split(" | ")]
+    numbers = (row for row, cell in cells if re.search(r"\d", cell) and not WORDS.search(cell))
+    return list(dict.fromkeys(numbers))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if re.search("/(benchmarks|reproducibility)[./]", page.as_posix())],
+    ids=lambda page: page.stem,
+)
+def test_results_are_in_files_and_not_in_pages(page):
+    assert tables_of_numbers(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_pasted_table_of_numbers_is_found():
+    for cell in ("0.866 / 0.847", "1,797", "9 ms, x1.0", "97.6 (94.5), 19 %", "**0.5** ± 0.1", "-"):
+        text = f"| set | score |\n|---|---|\n| digits | {cell} |\n"
+        assert bool(tables_of_numbers(text)) == (cell != "-")
 
 
 @pytest.mark.parametrize("verb", ["", *cli.commands])

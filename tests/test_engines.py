@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+import pickle
 from importlib import import_module
 from itertools import pairwise
 
@@ -12,14 +12,10 @@ from scipy import sparse
 
 import narrows
 from narrows import IG, OC, SRDA, ClassStats, OnlineSRDA
-from narrows.engines import ENGINES, learn, local
-from narrows.engines.engine import Engine
-from narrows.engines.features import Features
-from narrows.engines.learn import from_bytes, to_bytes
-from narrows.engines.parts import Parts
+from narrows.engines import ENGINES, local
 from narrows.errors import DataError, ParameterError
-from narrows.io.chunk import Options
-from tests.cases import ADDITIVE, ALL, BATCH, TWO_PASSES, assert_same, labelled
+from tests.cases import ADDITIVE, ALL, BATCH, TWO_PASSES, arrays_of, assert_same, labelled
+from tests.inside import fit_in_parts, transform_in_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin|.*has a positive score")
 CUTS = [0, 9, 9, 10, 31, 60]  # uneven, empty, and of one sample
@@ -57,66 +53,37 @@ def test_a_collection_in_a_batch_is_refused_with_the_module_of_its_engine(librar
         OC().partial_fit(kind(), [0, 1])
 
 
-class InProcess(Engine):
-    """The least that an engine has to be: everything happens at once, in this process."""
-
-    name = "tests.in_process"
-
-    def map(self, function, *iterables):
-        return [function(*args) for args in zip(*iterables, strict=False)]
-
-    def reduce(self, add, results):
-        return reduce(add, results)
-
-    def broadcast(self, thing):
-        return thing
-
-    def collect(self, results):
-        return results
-
-
 @pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
 def test_an_engine_is_map_reduce_broadcast_and_collect(case, tmp_path):
     X, y = case.labelled()
-    parts = Parts(
-        InProcess(), [(X[i:j], y[i:j]) for i, j in pairwise(CUTS)], Options(width=X.shape[1])
-    )
-    fitted = parts.describe(case.new()._fit_parts(parts))
+    parts = [(X[i:j], y[i:j]) for i, j in pairwise(CUTS)]
+    fitted = fit_in_parts(case.new(), parts, width=X.shape[1])
     assert_same(fitted, case.new().fit(X, y))
-    names = fitted.get_feature_names_out().tolist()
-    written = parts.write(fitted._reducer(), names, str(tmp_path))
+    written = transform_in_parts(fitted, parts, tmp_path)
     got = [z for path in written for z, _ in narrows.read.iter_chunks(path, label="label")]
     np.testing.assert_allclose(np.vstack(got), fitted.transform(X), atol=1e-12)
     with pytest.raises(DataError, match="partition 1: expected 5 features as in partition 0"):
-        case.new()._fit_parts(Parts(InProcess(), [DENSE_5, DENSE_3], Options()))
+        fit_in_parts(case.new(), [DENSE_5, DENSE_3])
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 @pytest.mark.parametrize("kind", [str, object, int])
-def test_a_state_survives_as_bytes(case, kind):
+def test_what_was_learned_survives_its_way_to_the_bit(case, kind):
     X, y = case.labelled()
     codes = np.unique(y, return_inverse=True)[1]
     y = codes if kind is int else np.array(["b", "ä", "cc"], kind)[codes % 3]
     estimator = case.streamed(X, y)
-    data = learn.to_bytes(estimator._state)
-    state = learn.from_bytes(data, estimator._state_from)
-    assert type(state) is type(estimator._state)
-    assert learn.to_bytes(state) == data
-    before, after = estimator._state.to_arrays(), state.to_arrays()
-    assert before.keys() == after.keys()
-    for name, array in before.items():
-        assert (array.dtype, array.shape) == (after[name].dtype, after[name].shape)
-        np.testing.assert_array_equal(array, after[name])
+    assert_bits(pickle.loads(pickle.dumps(estimator)), estimator)
+    if case in ADDITIVE and case in SPREAD:  # the state of the one part comes from a worker
+        assert_bits(fit_in_parts(case.new(), [(X, y)]), case.new().fit(X, y))
 
 
-def test_what_is_sent_of_a_part_is_its_bytes():
-    state = OC().fit(*labelled())._state
-    part = learn.Part(state, Features(7, True, None))
-    make, (data, *others) = part.__reduce__()
-    assert data == learn.to_bytes(state)
-    received = make(data, *others)
-    assert received.features == part.features
-    assert learn.to_bytes(received.state) == data
+def assert_bits(a, b):
+    a, b = arrays_of(a), arrays_of(b)
+    assert a.keys() == b.keys()
+    for name, array in b.items():
+        assert (array.dtype, array.shape) == (a[name].dtype, a[name].shape)
+        np.testing.assert_array_equal(a[name], array)
 
 
 @pytest.mark.parametrize("method", [OC, IG, OnlineSRDA, SRDA], ids=lambda method: method.__name__)
@@ -124,15 +91,14 @@ def test_what_is_sent_of_a_part_is_its_bytes():
 def test_dense_parts_are_not_widened(method):
     for message, *given in WIDTHS:
         if message == "ok":
-            parts = Parts(InProcess(), given, Options())
-            assert parts.describe(method()._fit_parts(parts)).n_features_in_ == 5
+            assert fit_in_parts(method(), given).n_features_in_ == 5
             if method is OC:
                 assert local.fit(method(), given).n_features_in_ == 5
             continue
         with pytest.raises(ValueError, match=r"expected dense samples of \d features as before"):
             local.fit(method(), given)
         with pytest.raises(DataError, match=message):
-            method()._fit_parts(Parts(InProcess(), given, Options()))
+            fit_in_parts(method(), given)
 
 
 def test_what_goes_on_from_a_state_is_not_widened_either():
@@ -149,7 +115,7 @@ def test_equal_samples_keep_their_weight_on_their_way(rows):
     """Their products about the origin are all zero."""
     X, y = labelled()
     parts = [ClassStats.of(X[k], y[k], second="cross") for k in (rows, slice(1, None))]
-    sent = [from_bytes(to_bytes(state), ClassStats.from_arrays) for state in parts]
+    sent = [pickle.loads(pickle.dumps(state)) for state in parts]
     expected = (parts[0] + parts[1]).covariance()
     for a, b in (sent, sent[::-1], (sent[0], parts[1])):
         np.testing.assert_allclose((a + b).covariance(), expected, rtol=1e-9, atol=1e-12)

@@ -22,9 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from narrows import LDA, OC, OCFS, SRDA, KernelSRDA, OnlineSRDA, Window, align, load, save
 from narrows.errors import ParameterError
 from narrows.export import register_converters, to_onnx, to_sentence_transformers
-from narrows.methods.methods import METHODS
 from narrows.read import source_of
 from narrows.text import Tfidf
+from tests.cases import METHODS
 
 PREDICTING = [SRDA, LDA, KernelSRDA, OnlineSRDA]
 

@@ -33,8 +33,7 @@ from narrows import (
     Window,
 )
 from narrows.errors import RangeError
-from narrows.methods.streams import OnlineProjector
-from tests.cases import ADDITIVE, ALL, TWO_PASSES, WEIGHTED, answer, assert_same, labelled
+from tests.cases import ADDITIVE, ALL, ONLINE, TWO_PASSES, WEIGHTED, answer, assert_same, labelled
 from tests.conftest import EVERYTHING, slow
 
 pytestmark = [
@@ -113,7 +112,7 @@ def test_a_number_or_a_clear_error(case, dtype):
 
 @every
 def test_an_answer_is_that_of_the_same_numbers_in_other_units(case):
-    if isinstance(case.estimator, OnlineProjector):
+    if case in ONLINE:
         pytest.skip("its first steps are in the units of the samples")
     X, y = case.labelled()
     right = 0
@@ -342,7 +341,7 @@ def merged(method, X, y):
 def test_merge_and_fit_stats_of_extremes(method):
     X, y = labelled()
     for factor in (1e200, 1e-200):
-        stats = method()._empty_state(7)
+        stats = method().fit(X, y).stats_.emptied()
         if stats.second is None:
             with pytest.raises(ValueError, match=f"{method.__name__}: expected"):
                 method().fit_stats(stats.update(factor * X, y))

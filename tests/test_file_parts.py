@@ -14,15 +14,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 from narrows import IG, OC, OCFS, SRDA, load
-from narrows.engines import parts as of_engines
-from narrows.engines.parts import Parts
 from narrows.errors import DataError
-from narrows.io.chunk import Options
-from narrows.io.dataset import Dataset
-from narrows.io.formats import parts_of
-from narrows.io.parts import FilePart, between, by_rows
+from narrows.read import Dataset
 from tests.cases import labelled
-from tests.test_engines import InProcess
+from tests.inside import Options, fit_in_parts, parts_of, pretend
 
 WORDS = ["ant", "bee", "cat"]
 
@@ -85,11 +80,6 @@ def test_a_mark_of_byte_order_within_a_file_is_part_of_a_row(tmp_path):
     assert [*chain.from_iterable(found)] == ["\ufeffa"] * 50 + ["b"] * 50
 
 
-def test_rows_of_parquet_are_no_bytes_of_the_file():
-    parts = between("not read", [7, 3])  # the mark of byte order is looked for in text alone
-    assert [part[1:] for part in parts] == [(0, 3), (3, 7)]
-
-
 def test_what_is_wrong_with_a_header_is_in_its_line(tmp_path):
     path = write(tmp_path, "csv")
     options = Options(label="klass", labels_required=True)
@@ -110,6 +100,14 @@ def test_small_and_compressed_files_are_one_part(tmp_path):
     assert parts_of(str(packed), 100) == [str(packed)]
 
 
+def pieces_of(path, size):
+    """The texts of the parts of a file; the whole text where it is one part."""
+    data, parts = path.read_bytes(), parts_of(str(path), size)
+    if parts == [str(path)]:
+        return [data.decode()]
+    return [data[part.first : part.last].decode() for part in parts]
+
+
 CELLS = st.text(st.sampled_from('a,"\n\r é\ufeff'), max_size=6)
 
 
@@ -121,9 +119,7 @@ def test_rows_of_csv_are_cut_where_they_end(tmp_path_factory, rows, size):
         writer = csv.writer(file)
         writer.writerow(["text", "other"])
         writer.writerows(rows)
-    parts = by_rows(str(path), size)
-    data = path.read_bytes()
-    pieces = [data[part.first : part.last].decode() for part in parts]
+    data, pieces = path.read_bytes(), pieces_of(path, size)
     assert "".join(pieces).encode() == data
     found = [row for piece in pieces for row in csv.reader(piece.splitlines(keepends=True))]
     with open(path, newline="") as file:
@@ -135,7 +131,7 @@ def test_rows_of_csv_are_cut_where_they_end(tmp_path_factory, rows, size):
 def test_csv_that_may_be_read_otherwise_is_not_cut(tmp_path_factory, content, size):
     path = tmp_path_factory.mktemp("csv") / "a.csv"
     path.write_text(content, newline="")
-    pieces = [content[part.first : part.last] for part in by_rows(str(path), size)]
+    pieces = pieces_of(path, size)
 
     def rows(texts):
         return [row for text in texts for row in csv.reader(text.splitlines(True), strict=True)]
@@ -183,15 +179,10 @@ def test_errors_name_the_line_in_the_whole_file(tmp_path, kind):
 def test_engines_learn_files_in_parts(tmp_path, kind, method, monkeypatch):
     path = write(tmp_path, kind)
     expected, found = method(), method()
-    whole = Parts(InProcess(), [path], Options())
-    whole.survey()
-    whole.describe(expected._fit_parts(whole))
-    monkeypatch.setattr(of_engines, "SIZE", 700)
-    parts = Parts(InProcess(), [path], Options())
-    assert len(parts.parts) > 5
-    assert all(isinstance(data, FilePart) and name == path for data, name in parts.parts)
-    parts.survey()
-    parts.describe(found._fit_parts(parts))
+    fit_in_parts(expected, [path])
+    pretend(monkeypatch, "large files", 700)
+    assert len(parts_of(path, 700)) > 5
+    fit_in_parts(found, [path])
     for name in ("scores_", "components_", "class_count_"):
         if hasattr(expected, name):
             np.testing.assert_allclose(
@@ -205,7 +196,7 @@ def test_dask_learns_a_file_in_parts(tmp_path, run, monkeypatch):
     pytest.importorskip("distributed")
     write(tmp_path, "csv")
     assert run("fit a.csv --method oc -o one.narrows")[0] == 0
-    monkeypatch.setattr(of_engines, "SIZE", 2000)
+    pretend(monkeypatch, "large files", 2000)
     assert run("fit a.csv --method oc -o parts.narrows --engine dask")[0] == 0
     one, parts = load(tmp_path / "one.narrows"), load(tmp_path / "parts.narrows")
     np.testing.assert_allclose(parts.components_, one.components_, rtol=1e-9, atol=1e-9)

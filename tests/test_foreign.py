@@ -20,7 +20,7 @@ from narrows import (
     Window,
     align,
 )
-from narrows.solve.arrays import as_numpy, samples_as_numpy
+from tests.solvers import as_numpy, samples_as_numpy
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(60, 5)).astype(np.float32), np.arange(60) % 3

@@ -21,12 +21,11 @@ from scipy import sparse
 
 import narrows
 from narrows import IOC, OC, SRDA, OnlineSRDA
+from narrows.command import cli
 from narrows.errors import DataError
-from narrows.io import models
-from narrows.solve.schema import COUNT, FINITE, Check, Field, SchemaError, check_plain, checked
-from narrows.state import table
 from tests.cases import labelled
-from tests.forgery import KINDS, made
+from tests.forgery import KINDS, crc_of, made
+from tests.inside import pretend, saved_again
 
 FORGERIES = int(os.environ.get("NARROWS_FORGERIES", "2400"))  # 24,000 take ten minutes
 GROUPS = 8 if FORGERIES > 2400 else 1  # processes: each starts and compiles by itself
@@ -79,23 +78,23 @@ def test_no_index_of_a_forged_model_leaves_its_array(group, tmp_path, bounds_cac
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_learned_is_what_is_loaded(kind, tmp_path):
     made(kind, tmp_path / "a.narrows")
-    if models.is_checkpoint(tmp_path / "a.narrows"):
-        model, state, progress = models.load_checkpoint(tmp_path / "a.narrows")
-        models.save_checkpoint(model, state, None, tmp_path / "b.narrows", progress)
-    else:
-        narrows.save(narrows.load(tmp_path / "a.narrows"), tmp_path / "b.narrows")
+    saved_again(tmp_path / "a.narrows", tmp_path / "b.narrows")
     assert (tmp_path / "a.narrows").read_bytes() == (tmp_path / "b.narrows").read_bytes()
 
 
 # -- cases that were found, one by one ------------------------------------------------------------
 
 
+def header_of(path):
+    with safe_open(path, framework="numpy") as file:
+        return json.loads(file.metadata()["narrows"])
+
+
 def rewritten(path, arrays=(), **changes):
     """Change arrays and header of a model, with all checksums right."""
-    with safe_open(path, framework="numpy") as file:
-        header = json.loads(file.metadata()["narrows"])
+    header = header_of(path)
     found = load_file(path) | dict(arrays)
-    header |= {"checksums": {name: models._crc(a) for name, a in found.items()}} | changes
+    header |= {"checksums": {name: crc_of(a) for name, a in found.items()}} | changes
     del header["crc32"]
     header["crc32"] = zlib.crc32(json.dumps(header).encode())
     save_file(found, path, metadata={"narrows": json.dumps(header)})
@@ -109,12 +108,20 @@ def model(tmp_path):
     return path
 
 
+def last(array, value):
+    array.flat[-1] = value
+    return array
+
+
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
         ("sums", np.zeros((3, 5)), r"origin: expected shape d with .*d = 5, got \(7,\)"),
         ("sums", np.zeros((2, 7)), r"sums: expected shape c x d with c = 3, got \(2, 7\)"),
         ("sums", np.full((3, 7), np.nan), r"sums: expected finite numbers, got others"),
+        ("sums", last(np.zeros((3, 7)), np.inf), r"sums: expected finite numbers, got others"),
+        ("sums", last(np.zeros((3, 7)), -np.inf), r"sums: expected finite numbers, got others"),
+        ("counts", np.array([1.0, 1, np.nan]), r"counts: expected finite numbers >= 0"),
         ("counts", np.array([1.0, -1, 1]), r"counts: expected finite numbers >= 0"),
         ("counts", np.ones(3, np.int64), r"counts: expected type f8, got i8"),
         ("n_samples", np.array([1]), r"n_samples: expected shape scalar"),
@@ -156,8 +163,7 @@ def test_a_header_that_does_not_fit_is_named(model, changes, message):
 
 @pytest.mark.parametrize("missing", ["format", "estimator", "parameters", "checksums", "labels"])
 def test_a_header_without_a_key_is_an_error_that_names_the_file(model, missing):
-    with safe_open(model, framework="numpy") as file:
-        header = json.loads(file.metadata()["narrows"])
+    header = header_of(model)
     del header[missing], header["crc32"]
     header["crc32"] = zlib.crc32(json.dumps(header).encode())
     save_file(load_file(model), model, metadata={"narrows": json.dumps(header)})
@@ -165,14 +171,15 @@ def test_a_header_without_a_key_is_an_error_that_names_the_file(model, missing):
         narrows.load(model)
 
 
-def test_a_nested_header_is_an_error_that_names_the_file(model):
+def test_a_nested_header_is_an_error_that_names_the_file(model, capsys):
     for text in ("[" * 10**6, '{"format": ' + "[" * 10**6, "[]", "3", '"format"', "{}", "null"):
         save_file(load_file(model), model, metadata={"narrows": text})
         with pytest.raises(
             DataError, match=r"m\.narrows: expected a narrows header, got a damaged one"
         ):
             narrows.load(model)
-        assert not models.is_checkpoint(model)
+        assert cli.main(["info", model]) == 1
+        assert capsys.readouterr().err.startswith(f"narrows: {model}: expected a narrows header")
 
 
 def test_a_small_file_asks_for_no_large_array(model):
@@ -194,7 +201,7 @@ def test_parameters_of_columns_to_come_are_loaded(tmp_path):
 
 
 def test_places_of_non_zeros_are_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "SMALL", 0)
+    pretend(monkeypatch, "non-zeros")
     X, y = labelled(d=40, sparse=True)
     X[:, 3:] = 0.0
     path = tmp_path / "m.narrows"
@@ -262,47 +269,10 @@ def test_a_checkpoint_whose_progress_does_not_fit_is_named(run, key, value):
     shutil.copy("c.narrows", "whole.narrows")
     assert run(command, rows)[0] == 0
     os.rename("whole.narrows", "c.narrows")
-    progress = models.load_checkpoint("c.narrows")[2]
+    progress = header_of("c.narrows")["progress"]
     assert progress.keys() >= {key}
     rewritten("c.narrows", progress=progress | {key: value})
     status, _, said = run(command, rows)
     assert status in (1, 2)
     assert said.startswith("narrows: c.narrows: ")
     assert said.count("\n") == 1
-
-
-# -- the schema itself ----------------------------------------------------------------------------
-
-
-def test_sizes_are_the_same_wherever_their_name_stands():
-    schema = {"a": Field("f8", ("p",)), "b": Field("f4 f8", ("d+1", "p+2"))}
-    schema["c"] = Field("i", ("d",))
-    arrays = {"a": np.zeros(3), "b": np.zeros((5, 5), np.float32), "c": np.zeros(4, np.int8)}
-    assert checked(arrays, schema) == {"p": 3, "d": 4}
-    for name, odd in (("b", np.zeros((5, 4))), ("b", np.zeros((0, 5))), ("c", np.zeros(3, int))):
-        with pytest.raises(SchemaError, match=f"{name}: expected shape"):
-            checked(arrays | {name: odd}, schema)
-    with pytest.raises(SchemaError, match="a: expected an array, got none"):
-        checked({}, schema)
-    with pytest.raises(SchemaError, match="expected more, got others"):
-        checked(arrays, schema, [Check("more", lambda arrays, sizes: sizes["p"] > 3)])
-
-
-@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_seen(odd):
-    for size in (1, 1000):
-        numbers = np.ones(size)
-        assert FINITE.holds(numbers, {})
-        numbers[-1] = odd
-        assert not FINITE.holds(numbers, {})
-        assert not COUNT.holds(numbers, {})
-
-
-def test_plain_values_have_the_form_that_is_said():
-    form = {"a": ([int], None), "b": {"c": str}}
-    check_plain({"a": [1, 2], "b": {"c": "x"}, "more": 3}, form, "h")
-    check_plain({"a": None, "b": {"c": ""}}, form, "h")
-    for odd, name in (({"a": [True], "b": {"c": ""}}, "h.a"), ({"a": None, "b": []}, "h.b"),
-                      ({"a": None, "b": {}}, "h.b.c"), ([], "h"), ({}, "h.a")):  # fmt: skip
-        with pytest.raises(SchemaError, match=f"^{name}: expected"):
-            check_plain(odd, form, "h")

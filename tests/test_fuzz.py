@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from narrows.errors import DataError
-from narrows.io.write import writer
 from narrows.read import iter_chunks
 from tests.conftest import EVERYTHING
+from tests.inside import writer
 
 X = np.array([[1.5, 0, -2, 0], [0, 0, 0, 0], [1e-300, 3, 0, 0.1], [0, 7, 1e20, 0], [2, 0, 0, 5]])
 Y = np.array([1, 0, 1, -3, 12])

@@ -11,8 +11,9 @@ from scipy import sparse
 
 from narrows import OC, load
 from narrows.errors import DataError, ParameterError
-from narrows.io.formats import h5ad
 from narrows.read import iter_chunks
+from tests.inside import pretend
+from tests.test_checkpoint import bytes_of, stop_after
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 h5py = pytest.importorskip("h5py")
@@ -65,9 +66,9 @@ FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix
 def test_all_rows_are_read_in_any_chunks(tmp_path, monkeypatch, form, dtype):
     X = values(dtype)
     path = save(tmp_path / "a.h5ad", FORMS[form](X), compression="gzip")
-    for chunk_rows, cells, entries in [(1, 10**6, 10**6), (10, 10**6, 40), (1000, 30, 25)]:
-        monkeypatch.setattr(h5ad, "_CELLS", cells)
-        monkeypatch.setattr(h5ad, "_GATHERED", entries)
+    for chunk_rows in (1, 10, 1000):
+        if chunk_rows > 1:
+            pretend(monkeypatch, "few cells at a time")
         found, y = gathered(path, label="cell_type", chunk_rows=chunk_rows)
         assert sparse.issparse(found) == (form != "dense")
         assert found.dtype == (np.float32 if dtype == np.float32 else np.float64)
@@ -76,15 +77,17 @@ def test_all_rows_are_read_in_any_chunks(tmp_path, monkeypatch, form, dtype):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_pass_can_start_after_some_rows(tmp_path, form):
-    X = values()
-    path = str(save(tmp_path / "a.h5ad", FORMS[form](X)))
-    options = h5ad.Options("cell_type", after=11, chunk_rows=20)
-    with open(path, "rb") as stream:
-        chunks = list(h5ad.read(stream, path, options))
-    assert [(chunk.lines[0], chunk.lines[-1]) for chunk in chunks] == [(12, 31), (32, 51), (52, 53)]
-    rows = [c.X.toarray() if form != "dense" else c.X for c in chunks]
-    np.testing.assert_array_equal(np.concatenate(rows), X[11:])
+def test_a_stopped_fit_is_resumed(run, tmp_path, monkeypatch, form):
+    save(tmp_path / "a.h5ad", FORMS[form](values()))
+    fit = "fit a.h5ad --label cell_type --method oc --chunk-rows 11"
+    assert run(f"{fit} -o whole.narrows")[0] == 0
+    for chunks in (0, 2):
+        with monkeypatch.context() as patch:
+            stop_after(patch, chunks)
+            assert run(f"{fit} -o m.narrows --checkpoint c.narrows")[0] == 130
+        status, _, err = run(f"{fit} -o m.narrows --checkpoint c.narrows --resume")
+        assert (status, f"resuming after {11 * (chunks + 1)} rows" in err) == (0, True), err
+        assert bytes_of("m.narrows") == bytes_of("whole.narrows")
 
 
 LABELS = {

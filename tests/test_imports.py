@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import subprocess
 import sys
 import tokenize
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import narrows
-from narrows.methods import MODULES as MODULES_OF
+from tests import inside, solvers
+from tests.cases import METHODS
 
 PACKAGE = Path(narrows.__file__).parent
 
@@ -27,6 +30,7 @@ MODULES = {
     for path in FILES
 }
 # a room imports from those before it, and from itself
+MODULES_OF = sorted({method.__module__ for method in METHODS.values()})
 ROOMS = [
     "errors", "solve", "state", "criteria", "methods", "text", "io", "read", "engines",
     "evaluate", "river", "anndata", "export", "spark", "testing", "command",
@@ -55,7 +59,7 @@ def graph():
         name: {found for found in imports_of(path) if found in MODULES and found != name}
         for name, path in MODULES.items()
     }
-    imports["narrows.methods.methods"] |= {f"narrows.methods.{m}" for m in MODULES_OF.values()}
+    imports["narrows.methods.methods"] |= set(MODULES_OF)
     return imports
 
 
@@ -118,35 +122,178 @@ def test_the_house_has_a_dozen_rooms_and_three_modules():
     assert len(entries) <= 17  # with the bridges to other libraries: anndata, export, spark
 
 
-def code_lines(path):
-    """How many lines have a token that is not a docstring or a comment."""
-    source = path.read_text()
-    documented = {
-        line
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and ast.get_docstring(node) is not None
-        for line in range(node.body[0].lineno, node.body[0].end_lineno + 1)
-    }
-    blank = {
-        tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
-        tokenize.ENDMARKER,
-    }  # fmt: skip
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    lines = {
-        line
-        for token in tokens
-        if token.type not in blank
-        for line in range(token.start[0], token.end[0] + 1)
-    }
-    return len(lines - documented)
+NO_CODE = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}  # fmt: skip
 
 
-def test_no_module_is_long():
-    """A module has at most 700 lines of code; docstrings do not count."""
-    lines = {name: code_lines(path) for name, path in MODULES.items()}
-    assert max(lines.values()) <= 700, max(lines, key=lines.get)
-    assert lines["narrows.errors"] < len(MODULES["narrows.errors"].read_text().splitlines())
+def code_lines(text):
+    """The lines with a token that is no docstring, comment or blank."""
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        has_one = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if has_one and ast.get_docstring(node) is not None:
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return len(lines)
+
+
+def is_too_long(text):
+    return code_lines(text) > 700 and " because " not in text.partition("\n")[0]
+
+
+def test_no_module_is_long_without_a_reason():
+    """One of more than 700 lines of code says why in the first line of its docstring."""
+    for name, path in MODULES.items():
+        assert not is_too_long(path.read_text()), name
+
+
+def test_lines_of_code_are_counted():
+    text = '''"""A module.
+
+With a docstring."""
+
+# a comment
+def f(x):
+    """A docstring."""
+    y = """two
+lines"""
+    return (
+        x  # and a comment
+
+    )
+'''
+    assert code_lines(text) == 6
+    assert not is_too_long(text + "y = 1\n" * 694)
+    assert is_too_long(text + "y = 1\n" * 695)
+    assert not is_too_long(text.replace(".", ", long because of it.", 1) + "y = 1\n" * 695)
+
+
+# -- what tests import ---------------------------------------------------------------------------
+
+TESTS = Path(__file__).parent
+PUBLIC = {
+    "narrows", "narrows.anndata", "narrows.command.cli", "narrows.criteria", "narrows.engines",
+    "narrows.engines.dask", "narrows.engines.local", "narrows.errors", "narrows.evaluate",
+    "narrows.export", "narrows.read", "narrows.river", "narrows.spark", "narrows.testing",
+    "narrows.text",
+}  # fmt: skip
+SOLVE, INSIDE = "tests/solvers.py", "tests/inside.py"  # which alone import more
+OF_ANOTHER_VERSION = "tests/models_0_1_0/make.py"
+CHANGING = {"setattr", "delattr", "patch", "import_module"}  # functions that take names as strings
+OF_OTHERS = {"_jvm", "_gateway", "_multiclass", "_replace"}  # PySpark, River, named tuples
+
+
+def names_reached(tree):
+    """What a file of tests names of the package: in imports, patches and programs in strings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called in CHANGING:
+                yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            programs = re.findall(r"^from ([\w.]+) import (\w+)", node.value, flags=re.M)
+            yield from (".".join(found) for found in programs)
+            yield from re.findall(r"^import (narrows[\w.]*)", node.value, flags=re.M)
+
+
+def is_public(name):
+    """Whether a name is that of a public module, or in one."""
+    module, _, last = name.rpartition(".")
+    if module in PUBLIC and last in getattr(import_module(module), "__all__", ()):
+        return True
+    return (name if name in MODULES else module) in PUBLIC
+
+
+def private_names():
+    """What the package calls by a name that begins with one underscore."""
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            for attribute in ("name", "attr", "id"):
+                name = getattr(node, attribute, None)
+                if isinstance(name, str) and re.match(r"_[^_]", name):
+                    yield name
+
+
+def private_names_used(tree, private):
+    """Attributes of these names, but of `self`, and strings that patches name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in private:
+            if getattr(node.value, "id", None) not in ("self", "cls", "os"):
+                yield node.attr
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in CHANGING:
+            yield from {arg.value for arg in node.args if isinstance(arg, ast.Constant)} & private
+
+
+def wrong_in(path, text, private):
+    """What a file of tests reaches that only two files may."""
+    tree = ast.parse(text)
+    names = [n for n in names_reached(tree) if isinstance(n, str) and n.startswith("narrows.")]
+    wrong = [name for name in names if not is_public(name)]
+    if path == SOLVE:
+        return [name for name in wrong if not name.startswith("narrows.solve.")]
+    return wrong + list(private_names_used(tree, private))
+
+
+def test_tests_reach_the_inside_by_two_files_alone():
+    """`inside.py`, and `solvers.py` for functions on arrays: so that the inside can be rebuilt."""
+    private, checked = set(private_names()) - OF_OTHERS, 0
+    for path in sorted(TESTS.rglob("*.py")):
+        name = str(path.relative_to(TESTS.parent))
+        if name not in (INSIDE, OF_ANOTHER_VERSION):
+            assert wrong_in(name, path.read_text(), private) == [], name
+            checked += 1
+    assert checked > 100
+
+
+def named(text):
+    """A text with the name of the package, which would be found in this file, too."""
+    return text.replace("NARROWS", "narrows")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import NARROWS.io.store",
+        "from NARROWS.io import store",
+        "from NARROWS.io.store import _crc",
+        "from NARROWS import families",
+        "from NARROWS.evaluate.drift import drift",
+        "from NARROWS.solve import span",
+        "def test_a(monkeypatch):\n    from NARROWS.engines import parts",
+        "def test_a(patch):\n    patch.setattr('NARROWS.io.lines.BLOCK', 1)",
+        "program = 'import os\\nfrom NARROWS.engines import parts\\n'",
+        "program = 'import NARROWS.io.store'",
+        "oc._fitted.state",
+        "def test_a(patch):\n    patch.setattr(table, '_PENDING', 1)",
+    ],
+)
+def test_a_test_that_reaches_the_inside_would_be_found(text):
+    assert wrong_in("tests/test_any.py", named(text), {"_fitted", "_PENDING"})
+
+
+def test_all_of_the_inside_that_is_named_is_used():
+    others = [path for path in TESTS.rglob("*.py") if path.name not in ("inside.py", "solvers.py")]
+    every = "\n".join(path.read_text() for path in others)
+    for name in [*inside.SITUATIONS, *inside.NAMES, *solvers.__all__]:
+        assert re.search(rf"\b{re.escape(name)}\b", every), name
+
+
+def test_public_names_may_be_used():
+    text = (
+        "import NARROWS\nfrom NARROWS import OC, criteria\nfrom NARROWS.evaluate import drift\n"
+        "from NARROWS.engines import ENGINES, dask, local\nfrom NARROWS.command import cli\n"
+        "from NARROWS.command.cli import main\nfrom tests.inside import Lines\nself._fitted\n"
+    )
+    assert wrong_in("tests/test_any.py", named(text), {"_fitted"}) == []
+    assert wrong_in(SOLVE, named("from NARROWS.solve.span import Span"), set()) == []
 
 
 def test_only_the_kernels_import_numba():
@@ -158,7 +305,7 @@ def test_only_the_kernels_import_numba():
     ("what", "heavy"),
     [
         ("narrows, narrows.command.cli", "numpy scipy sklearn tqdm"),
-        (f"narrows.spark, {', '.join(f'narrows.methods.{m}' for m in MODULES_OF.values())}", ""),
+        (", ".join(["narrows.spark", *MODULES_OF]), ""),
     ],
     ids=["names", "methods"],
 )  # fmt: skip
@@ -188,7 +335,7 @@ def test_every_public_name_is_found_when_it_is_used():
     assert typed - {"MODULES"} == set(narrows.__all__) <= set(dir(narrows))
     for name in narrows.__all__:
         assert getattr(narrows, name).__name__ == name
-    assert set(MODULES_OF) < set(narrows.__all__)
+    assert set(METHODS) < set(narrows.__all__)
     assert narrows.evaluate.compare is not None
     with pytest.raises(AttributeError, match="'narrows' has no attribute 'LDAA'"):
         narrows.LDAA  # noqa: B018

@@ -9,10 +9,10 @@ from sklearn.base import is_classifier
 
 from narrows import IOC, LDA, MMC, OC, SRDA, ClassStats, OnlineSRDA, Window
 from narrows.engines import local
-from narrows.engines.learn import join_samples
 from narrows.evaluate import compare
 from narrows.river import batches
 from tests.cases import ALL, STREAMED, TWO_PASSES, answer, labelled
+from tests.inside import fit_in_parts
 
 every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 
@@ -115,7 +115,7 @@ def test_files_of_text_and_of_numbers_are_refused(run, tmp_path, method):
 def test_a_part_of_text_and_of_numbers_is_refused():
     X, y = labelled(n=30)
     with pytest.raises(ValueError, match="expected labels of one type"):
-        join_samples([(X, y), (X, np.arange(30) % 3)], "SRDA")
+        fit_in_parts(SRDA(), [(X, y), (X, np.arange(30) % 3)])
 
 
 def test_window_and_dicts_keep_labels_apart():

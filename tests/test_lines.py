@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import subprocess
 import sys
 import warnings
@@ -12,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from narrows.errors import DataError, ParameterError
-from narrows.io.streams import Lines
 from narrows.read import iter_chunks
+from tests.inside import pretend
 
 ONE_MB = 1_000_000
 WIDE = ",".join(f"c{k}" for k in range(20))
@@ -53,7 +54,7 @@ def rows(*args, **options):
 @pytest.mark.parametrize("where", ["file", ".gz", "-"])
 @pytest.mark.parametrize("suffix", ROWS)
 def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, suffix, where, block):
-    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
+    pretend(monkeypatch, "blocks of lines", block)
     head, row = ROWS[suffix]
     options = {"zero_based": False} if (suffix, where) == (".svm", "-") else {}
     for size, fits in ((ONE_MB, True), (ONE_MB + 1, False)):
@@ -78,7 +79,7 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, suffix, where
 
 @pytest.mark.parametrize("block", [999, 1 << 22])
 def test_a_csv_row_of_many_lines_is_one_row(tmp_path, monkeypatch, block):
-    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
+    pretend(monkeypatch, "blocks of lines", block)
     row = ",".join(['"1\n"'] * 1000)  # a cell on two lines, as Python and spreadsheets read it
     header = ",".join(f"c{k}" for k in range(1000))
     path = put(tmp_path, "a.csv", f"{header}\n{row}\n{row}\n".encode())
@@ -227,13 +228,20 @@ def test_what_ends_is_not_warned_of(tmp_path, name, end):
 @pytest.mark.parametrize(
     "content", [b"1\n", b"-1\n", b"2\n\n", b"\n3\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf1\n"]
 )
-def test_files_of_a_few_bytes(content):
-    lines = Lines(io.BytesIO(content), "a")
-    assert b"".join(lines) == content.removeprefix(b"\xef\xbb\xbf")
-    assert not lines.is_truncated
-    lines = Lines(io.BytesIO(content + b"4"), "a")
-    assert b"".join(lines) == content.removeprefix(b"\xef\xbb\xbf") + b"4\n"
-    assert lines.is_truncated
+def test_files_of_a_few_bytes(tmp_path, content):
+    """The labels are all there is of these samples."""
+
+    def labels(content):
+        path = put(tmp_path, "a.svm", content)
+        return [y for _, part in iter_chunks(path, width=1) for y in part]
+
+    expected = [int(word) for word in content.removeprefix(b"\xef\xbb\xbf").split()]
+    if expected:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert labels(content) == expected
+    with pytest.warns(UserWarning, match="expected an end of the last line"):
+        assert labels(content + b"4") == [*expected, 4]
 
 
 def test_standard_input_that_is_cut(monkeypatch):
@@ -258,9 +266,12 @@ def test_the_command_line_warns_once(run, tmp_path, name, line):
     assert err == f"narrows: warning: {name}: {CUT}\n"
 
 
-def test_lines_are_those_of_the_stream():
-    for content in (b"", b"\n", b"a", b"\n\nab\n", b"ab\n\xef\xbb\xbfc", b"a\r\nb\x0bc\x85\n"):
-        expected = content.split(b"\n")[:-1] + [content.split(b"\n")[-1]] * (content[-1:] != b"\n")
-        found = list(Lines(io.BytesIO(b"\xef\xbb\xbf" + content), "a").numbered())
-        assert [line for _, line in found] == [line + b"\n" for line in expected if content]
-        assert [number for number, _ in found] == list(range(1, len(found) + 1))
+def test_lines_end_at_line_ends_alone(tmp_path):
+    """Not at what else Python takes for one in text."""
+    texts = ["a\u0085b", "c\u2028d\u2029", "\ufeffe", "\x7f"]
+    lines = [json.dumps({"text": text}, ensure_ascii=False).encode() for text in texts]
+    path = put(tmp_path, "a.jsonl", b"\xef\xbb\xbf\n" + b"\r\n\n".join(lines))
+    assert [text for X, _ in iter_chunks(path) for text in X] == texts
+    put(tmp_path, "a.jsonl", b"\xef\xbb\xbf\n" + b"\r\n\n".join(lines) + b"\n\nx")
+    with pytest.raises(DataError, match=r"a\.jsonl:10: "):
+        rows(path)

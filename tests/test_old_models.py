@@ -1,4 +1,4 @@
-"""Model files of version 0.1.0 load, answer as they did, and learn more as they would have."""
+"""Model files of version 0.2.0 load, answer as they did, and learn more as they would have."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import narrows
-from narrows import LDA, MMC, SRDA
+from narrows import LDA, SRDA
 from narrows.command import cli
-from tests.models_0_1_0.make import FILES, MODELS, answer, samples
+from tests.models_0_2_0.make import FILES, MODELS, answer, samples
 
-FOLDER = Path(__file__).parent / "models_0_1_0"
+FOLDER = Path(__file__).parent / "models_0_2_0"
 EXPECTED = np.load(FOLDER / "expected.npz")
 
 
-def assert_answers(estimator, X, key):
+def assert_answers(estimator, X, key, rtol=1e-9):
     found = answer(estimator, X)
     names = {name.removeprefix(f"{key}/") for name in EXPECTED.files if name.startswith(f"{key}/")}
     assert {name for name in names if "/" not in name} == set(found)
@@ -24,27 +24,27 @@ def assert_answers(estimator, X, key):
         expected = EXPECTED[f"{key}/{name}"]
         if array.dtype.kind == "f":
             scale = np.abs(expected).max(initial=0.0)
-            np.testing.assert_allclose(array, expected, rtol=1e-9, atol=1e-9 * scale, err_msg=name)
+            np.testing.assert_allclose(array, expected, rtol=rtol, atol=rtol * scale, err_msg=name)
         else:
             np.testing.assert_array_equal(array, expected, err_msg=name)
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore:.*gains? margin")
-def test_a_model_of_0_1_0_answers_as_it_did(name):
-    made, is_sparse, labels = MODELS[name]
-    X, y = samples(is_sparse, labels)
+def test_a_model_of_0_2_0_answers_as_it_did(name):
+    made, kind, labels = MODELS[name]
+    X, y = samples(kind, labels)
     estimator = narrows.load(FOLDER / f"{name}.narrows")
     assert repr(estimator) == repr(made)
-    assert_answers(estimator, X, name)
-    if type(estimator) in (SRDA, LDA, MMC):  # which had directions, and no sums
-        for learn in (lambda: estimator.partial_fit(X[40:], y[40:]), lambda: estimator.merge(made)):
-            with pytest.raises((ValueError, AttributeError), match=f"^{type(made).__name__}") as e:
-                learn()
-            assert "Call fit again" in str(e.value) or "all samples at once" in str(e.value)
-        assert_answers(estimator, X, name)
-    elif hasattr(estimator, "partial_fit"):
-        assert_answers(estimator.partial_fit(X[40:], y[40:]), X, f"{name}/later")
+    # 0.2.0 multiplied many float32 samples in single precision
+    rtol = 1e-5 if kind == "many float32" else 1e-9
+    assert_answers(estimator, X, name, rtol)
+    if hasattr(estimator, "partial_fit"):
+        later = slice(len(y) * 2 // 3, None)
+        assert_answers(estimator.partial_fit(X[later], y[later]), X, f"{name}/later", rtol)
+    elif type(estimator) in (SRDA, LDA):
+        with pytest.raises(AttributeError, match="needs all samples at once"):
+            estimator.partial_fit(X, y)
 
 
 def test_a_state_about_an_origin_answers_as_it_did():
@@ -69,8 +69,4 @@ def test_a_model_of_files_reads_them_as_it_did(name, tmp_path):
 
 def test_every_method_has_a_model():
     made = {type(estimator).__name__ for estimator, *_ in MODELS.values()}
-    assert made == {n for n in narrows.__all__ if hasattr(getattr(narrows, n), "fit")} - {
-        "KernelSRDA",
-        "PCA",
-        "Window",
-    }
+    assert made == {n for n in narrows.__all__ if hasattr(getattr(narrows, n), "fit")} - {"Window"}

@@ -13,7 +13,8 @@ import narrows
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC, OC
 from narrows.engines import local
 from narrows.errors import ParameterError
-from tests.cases import ONLINE, answer, assert_same, labelled
+from tests.cases import ONLINE, answer, arrays_of, assert_same, labelled
+from tests.inside import state_of
 from tests.oracles.dense import scatters
 from tests.papers.ccipca import ccipca
 from tests.papers.immc import immc
@@ -274,7 +275,7 @@ def test_what_comes_after_a_stop_is_reduced_but_not_learned():
     learner.set_params(early_stopping=False).partial_fit(X[60:], y[60:])
     rest = np.r_[0:n, 60:90]
     assert_near(vectors(learner), vectors(IOC().partial_fit(X[rest], y[rest])), 1e-10)
-    assert learner._fitted.state.core.drift() < 1e-12
+    assert state_of(learner).core.drift() < 1e-12
 
 
 def test_small_motions_are_told_from_rounding():
@@ -379,7 +380,7 @@ def test_theta_is_found_where_the_papers_found_none(data, name, standard, least)
     for seed in range(5):
         learner = IMMC(2, passes=20, shuffle=True, random_state=seed).fit(X, y)
         cosines.append(abs(learner.components_[0] @ target))
-        rho = learner._fitted.state.core.state.rho
+        rho = arrays_of(learner)["state.rho"]
         thetas.append(np.maximum(0, -rho) + 0.05 * np.trace(C) / X.shape[1])
     kept = 1 if name == "balance_scale" else 2
     assert (L[:kept] + np.median(thetas, axis=0)[:kept] > 0).all()

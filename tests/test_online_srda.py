@@ -11,6 +11,7 @@ import narrows
 from narrows import OC, OnlineSRDA
 from narrows.errors import ParameterError
 from tests.cases import assert_same, labelled
+from tests.inside import pretend, state_of
 from tests.oracles.online_srda import online_srda
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -22,7 +23,7 @@ def plain(**parameters):
 
 
 def core_of(estimator):
-    return estimator._fitted.state.core
+    return state_of(estimator).core
 
 
 def held_by(estimator):
@@ -63,7 +64,7 @@ def test_the_kernel_is_its_twin(form, half_life, weighted, loss):
         came = np.isin(np.unique(y), learner.classes_)
         np.testing.assert_allclose(learner.components_, W.T[came], atol=1e-12 * np.abs(W).max())
         bias = core.b - core.origin @ core.W
-        np.testing.assert_allclose(bias[learner._fitted.state.live], b[came], atol=1e-12)
+        np.testing.assert_allclose(bias[state_of(learner).live], b[came], atol=1e-12)
         np.testing.assert_allclose(core.energy, Q, rtol=1e-12, atol=1e-300)
         np.testing.assert_allclose([core.clock[3] * core.clock[0], core.clock[2]], [qb, s2])
         right = [hit for *_, hit in twin[:done] if hit is not None]
@@ -177,7 +178,7 @@ def test_numbers_are_of_the_type_of_the_first_rows():
 def test_dense_rows_in_blocks(form, monkeypatch):
     X, y = labelled(n=200)
     expected = OnlineSRDA(random_state=0).fit(X, y)
-    monkeypatch.setattr("narrows.solve.regression.BLOCK", 50)
+    pretend(monkeypatch, "blocks of the regression")
     assert_same(OnlineSRDA(random_state=0).fit(form(X), y), expected, rtol=1e-12)
 
 
@@ -192,7 +193,7 @@ def test_classes_share_the_reservoir():
     rows, labels, weight = held_by(learner)
     assert rows.shape == (80, 3)
     assert (weight == 1).all()
-    column = learner._fitted.state.column
+    column = state_of(learner).column
     np.testing.assert_array_equal(labels.sum(axis=0)[column], [20, 20, 20, 20])
     where = {tuple(row): label for row, label in zip(X, y, strict=True)}
     kept = labels.toarray().argmax(axis=1)
@@ -230,8 +231,8 @@ def test_rows_are_kept_whole_when_room_is_made():
         learner.partial_fit(X[i : i + 1], y[i : i + 1])
     rows, labels, _ = held_by(learner)
     where = {row.tobytes(): label for row, label in zip(X.toarray(), y, strict=True)}
-    found = learner._fitted.state.classes[
-        np.argsort(learner._fitted.state.column)[labels.toarray().argmax(axis=1)]
+    found = state_of(learner).classes[
+        np.argsort(state_of(learner).column)[labels.toarray().argmax(axis=1)]
     ]
     assert [where[row.tobytes()] for row in rows.toarray()] == found.tolist()
     assert len(core_of(learner).reservoir.arena) < 4 * 30 * 41
@@ -342,7 +343,7 @@ def new(**parameters):
 
 def known(a):
     core = core_of(a)
-    return core.W[:, a._fitted.state.column], core.b[a._fitted.state.column], core.energy
+    return core.W[:, state_of(a).column], core.b[state_of(a).column], core.energy
 
 
 def test_merging_adds_what_each_knows_by_its_energy():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import tracemalloc
 
@@ -12,11 +13,9 @@ from scipy import sparse
 import narrows
 from narrows import OnlineSRDA
 from narrows.errors import ParameterError
-from tests.cases import labelled
-
-
-def state_of(estimator):
-    return estimator._fitted.state
+from tests.cases import arrays_of, labelled
+from tests.inside import state_of
+from tests.traced import interleaved, stopped
 
 
 def by_label(**options):
@@ -32,43 +31,41 @@ def test_classes_of_an_empty_batch_are_kept():
     assert stream.partial_fit(X, y).classes_.tolist() == classes
 
 
-def test_classes_that_cannot_be_registered_leave_the_samples_unlearned(monkeypatch):
+def test_a_batch_with_classes_that_is_stopped_is_not_learned():
     X, y = labelled()
     stream = OnlineSRDA().partial_fit(X[:30], y[:30])
+    more = {"classes": [*np.unique(y), "zebra"]}
+    done = copy.deepcopy(stream).partial_fit(X[30:], y[30:], **more)
+    for left in stopped(stream, lambda stream: stream.partial_fit(X[30:], y[30:], **more), 25):
+        learned = left.n_samples_seen_ > 30
+        assert without_room(left) == without_room(done if learned else stream)
 
-    def fails(self, classes):
-        raise MemoryError
 
-    monkeypatch.setattr(type(state_of(stream)), "register", fails)
-    before = {name: array.copy() for name, array in state_of(stream).to_arrays().items()}
-    with pytest.raises(MemoryError):
-        stream.partial_fit(X[30:], y[30:], classes=np.unique(y))
-    after = state_of(stream).to_arrays()
-    assert stream.n_samples_seen_ == 30
-    np.testing.assert_array_equal(after["W"], before["W"])
-    np.testing.assert_array_equal(after["sums"], before["sums"])
+def without_room(estimator):
+    """What it has learned, without the room behind the samples that are held."""
+    room = {"state.arena", "state.arena_of"}
+    return {name: a.tobytes() for name, a in arrays_of(estimator).items() if name not in room}
 
 
 @pytest.mark.parametrize("verb", ["predict", "predict_proba", "decision_function"])
-def test_predictions_and_classes_are_of_one_moment(verb, monkeypatch):
+def test_predictions_and_classes_are_of_one_moment(verb):
     """Another thread learns a new class while samples are classified."""
     X, y = labelled(n=90)
     shared = OnlineSRDA(random_state=0).partial_fit(X[y != "ant"], y[y != "ant"])
     expected = getattr(shared, verb)(X)
-    learner = threading.Thread(target=shared.partial_fit, args=(X[y == "ant"], y[y == "ant"]))
-    scores = type(shared)._of_every_class
+    samples = X[y == "ant"], y[y == "ant"]
+    for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+        model = copy.deepcopy(shared)
+        learner = threading.Thread(target=model.partial_fit, args=samples)
 
-    def meanwhile(self, found):
-        learner.start()
-        learner.join(0.2)
-        return scores(self, found)
+        def meanwhile(learner=learner):
+            learner.start()
+            learner.join(0.2)  # it may have to wait
 
-    with monkeypatch.context() as patch:
-        patch.setattr(type(shared), "_of_every_class", meanwhile)
-        found = getattr(shared, verb)(X)
-    learner.join(30)
-    np.testing.assert_array_equal(found, expected)
-    assert "ant" in shared.classes_
+        found = interleaved(model, lambda model: getattr(model, verb)(X), share, meanwhile)
+        learner.join(30)
+        np.testing.assert_array_equal(found, expected)
+        assert "ant" in model.classes_
 
 
 def test_a_state_knows_its_loss(tmp_path):

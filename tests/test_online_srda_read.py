@@ -14,11 +14,20 @@ from sklearn.svm import LinearSVC
 
 from narrows import OnlineSRDA
 from narrows.read import iter_chunks
-from narrows.solve import regression_read
-from narrows.solve.regression import DiagonalRLS
-from narrows.solve.regression_read import Reading, held_samples, is_odd, resolved
-from narrows.solve.regression_rule import FACTOR, QB, S2, Rule
 from tests.cases import labelled
+from tests.inside import pretend, state_of
+from tests.solvers import (
+    FACTOR,
+    QB,
+    S2,
+    DiagonalRLS,
+    Reading,
+    held_samples,
+    is_odd,
+    left_by_steps,
+    resolved,
+)  # fmt: skip
+from tests.solvers import RuleOfRegression as Rule
 
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 
@@ -141,7 +150,7 @@ def test_the_order_is_mended_as_the_problem_says(form, keep):
 
 
 def test_with_all_samples_and_directions_it_is_the_ridge_regression(monkeypatch):
-    monkeypatch.setattr(regression_read, "_SHRUNK", 0.0)
+    pretend(monkeypatch, "the scatter within classes is not shrunk")
     X, y = by_label(*labelled(n=200, d=6, c=3))
     y = np.unique(y, return_inverse=True)[1]
     core = learned(sparse.csr_array(X), y, 200)
@@ -273,7 +282,7 @@ def test_outputs_without_a_sample_are_those_of_a_regression_without_it():
     X, y = topics(60, d=30)
     core = learned(X, y, 60)
     held, left = held_samples(core), None
-    left = regression_read._left_by_steps(core, held, 1.0, held.stands)
+    left = left_by_steps(core, held, 1.0, held.stands)
     R = np.hstack([core.samples()[0].toarray(), np.ones((60, 1))])
     L = np.diag(np.append(core.clock[S2] + core.energy, 1 + core.clock[QB]))
     T = held.targets
@@ -368,7 +377,7 @@ def test_dimensions_of_small_parts_that_are_merged_are_no_better_for_what_was_le
     (X, y), (X_test, y_test) = topics(640), topics(2000, seed=1)
     parts = [OnlineSRDA(reservoir=500).partial_fit(X[i::8], y[i::8]) for i in range(8)]
     merged = OnlineSRDA(reservoir=500).merge(*parts)
-    core = merged._fitted.state.core
+    core = state_of(merged).core
     assert is_odd(core)
     Z, Z_test = merged.transform(X), merged.transform(X_test)
     machine = LinearSVC(random_state=0).fit(Z, y)
@@ -418,7 +427,7 @@ def test_probabilities_of_several_labels_are_calibrated():
 
 def test_without_samples_held_the_temperature_is_a_constant():
     X, y = topics(200)
-    assert Reading(learned(X, y, 0)).model.temperature == regression_read.UNIT == 0.1
+    assert Reading(learned(X, y, 0)).model.temperature == 0.1
     soft = learned(X, y, 0, Rule(softmax=True))
     assert Reading(soft, softmax=True).model.temperature == 1.0
     alone = learned(X, np.zeros(200, int), c=1)  # one class: nothing to be sure of
@@ -430,14 +439,13 @@ def test_without_samples_held_the_temperature_is_a_constant():
 def test_probabilities_are_those_of_outputs_over_the_temperature():
     X, y = labelled(n=200, c=4)
     learner = OnlineSRDA(random_state=0).partial_fit(X, y)
-    (W, b), temperature = learner._solution.rule, learner._solution.temperature
-    scores = (X @ W + b) / temperature
-    np.testing.assert_allclose(learner.decision_function(X), scores)
+    b = learner.decision_function(np.zeros((1, X.shape[1])))
+    scores = X @ (learner.decision_function(np.eye(X.shape[1])) - b) + b
+    np.testing.assert_allclose(learner.decision_function(X), scores, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(np.diff(learner.predict_log_proba(X)), np.diff(scores), atol=1e-9)
     Y = (y[:, None] == np.unique(y)[:3]).astype(int)
     several = OnlineSRDA(random_state=0).partial_fit(X, Y)
-    (W, b), temperature = several._solution.rule, several._solution.temperature
-    odds = (X @ W + b - 0.5) / temperature
+    odds = several.decision_function(X)
     np.testing.assert_allclose(several.predict_proba(X), 1 / (1 + np.exp(-odds)))
     np.testing.assert_array_equal(several.predict(X), odds > 0)
 
@@ -467,11 +475,9 @@ def test_real_data_sorted_by_label(data, name):
 
 
 @pytest.mark.parametrize("polish", [True, False])
-def test_classes_are_predicted_without_a_temperature(polish):
-    """It needs the samples held, so that it is worked out when probabilities are asked for."""
+def test_classes_are_predicted_as_probabilities_say(polish):
     X, y = labelled(n=400, d=6)
     estimator = OnlineSRDA(polish=polish, random_state=0).fit(X, y)
     found = estimator.predict(X)
-    assert ("model" in vars(estimator._solution.reading)) is polish
     probabilities = estimator.predict_proba(X)
     assert (found == estimator.classes_[probabilities.argmax(axis=1)]).all()

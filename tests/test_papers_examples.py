@@ -51,11 +51,11 @@ def test_exponents_and_seconds():
 # -- the page ---------------------------------------------------------------------------------
 
 
-def test_the_page_shows_the_results():
+def test_the_page_shows_all_results():
     results = page.load(OUT)
     assert list(results) == NAMES
-    text = PAGE.read_text(encoding="utf-8")
-    assert page.filled(text, results) == text
+    shown = re.findall(r"^```\{rows\} (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.M)
+    assert sorted(shown) == sorted(page.parts(results))
     for found in results.values():
         assert found["rows"]
         for row in found["rows"]:
@@ -70,18 +70,14 @@ def test_every_picture_is_shown_and_small():
     assert {name.removesuffix(".png") for name in found} <= set(NAMES)
 
 
-def test_only_the_tables_are_replaced():
-    mark = "<!-- rows yan2006 -->\nstale\n<!-- end -->\n"
-    names = ["summary", "seconds"] + [f"rows {paper}" for paper in PAPERS if paper != "yan2006"]
-    others = "".join(f"<!-- {name} -->\n<!-- end -->\n" for name in names)
+def test_the_tables_are_those_of_the_rows():
     row = Row("yan2006", "Fig. 1", "a | b", "1", "2", HOLDS).as_dict()
-    text = page.filled(f"before\n{mark}after\n{others}", {"x": {"seconds": 1.0, "rows": [row]}})
-    assert text.startswith("before\n<!-- rows yan2006 -->\n\n| where")
-    assert r"a \| b" in text
-    assert "stale" not in text
-    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in text
-    with pytest.raises(ValueError, match="no mark for"):
-        page.filled("nothing", {})
+    parts = page.parts({"x": {"seconds": 1.0, "rows": [row]}})
+    assert set(parts) == {*PAPERS, "summary", "seconds"}
+    assert parts["yan2006"].splitlines()[2:] == [r"| Fig. 1 | a \| b | 1 | 2 | **holds** |  |"]
+    assert parts["yan2005"].splitlines()[2:] == []
+    assert "| Yan et al. (2006) | 1 | 0 | 0 | 0 |" in parts["summary"]
+    assert "`x` 1" in parts["seconds"]
 
 
 # -- the original RCV1 ------------------------------------------------------------------------
@@ -190,11 +186,12 @@ def test_the_message_names_missing_data(tmp_path, monkeypatch):
 
 
 @pytest.mark.data
-def test_the_command_fills_a_page(data, tmp_path):
-    shown = tmp_path / "papers.md"
-    shown.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    done = CliRunner().invoke(main, ["yan2006_fig2", "--write", str(shown)])
+def test_the_command_writes_results(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "FOLDER", tmp_path)
+    done = CliRunner().invoke(main, ["yan2006_fig2", "--write"])
     assert done.exit_code == 0, done.output
     assert "## yan2006_fig2" in done.output
-    assert list(page.load(tmp_path / "papers")) == ["yan2006_fig2"]
-    assert "section 3.2" in shown.read_text(encoding="utf-8")
+    results = page.load(tmp_path)
+    assert list(results) == ["yan2006_fig2"]
+    assert "section 3.2" in page.parts(results)["yan2006"]
+    assert (tmp_path / "yan2006_fig2.png").exists()

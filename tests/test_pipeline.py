@@ -18,9 +18,10 @@ from sklearn.utils import get_tags
 
 from narrows import OC, OCFS, SRDA, ClassStats, KernelSRDA, OnlineSRDA, Window, load, save
 from narrows.errors import ParameterError
-from narrows.text import TOKEN, HashedTfidf, Tfidf
-from tests.test_whole import run_traced
+from narrows.text import HashedTfidf, Tfidf
+from tests.traced import run_traced
 
+TOKEN = r"(?u)\b\w+\b"  # words of one letter, too
 SEA = ["a ship on salt water", "the salt of the sea", "waves and a ship", "the sea is salt"]
 LAND = ["a tree on a hill of sand", "the tree of the land", "a road on the land", "hills of sand"]
 TEXTS, Y = SEA + LAND, ["sea"] * 4 + ["land"] * 4

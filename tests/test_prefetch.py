@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from narrows.command.interrupts import interrupt_between
-from narrows.io.streams import prefetch
+from tests.inside import interrupt_between, prefetch
 
 
 def readers():

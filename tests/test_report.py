@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from narrows import OCFS
+from narrows import OC, OCFS
 from narrows.command import cli
-from narrows.evaluate import report
+from narrows.errors import printable
 from narrows.text import Tfidf
 
 pytest.importorskip("matplotlib")
@@ -100,6 +100,10 @@ def test_nothing_is_fetched_and_nothing_of_the_data_is_believed(made):
     assert "a" * 81 not in text
 
 
+def short(name):
+    return name if len(name) <= 80 else name[:79] + "…"
+
+
 def test_a_sample_of_the_map_says_its_class_and_how_it_begins(made):
     _, page, _, folder = made
     svg = page[page.index("<svg") : page.index("</svg>") + 6]
@@ -108,7 +112,7 @@ def test_a_sample_of_the_map_says_its_class_and_how_it_begins(made):
     assert len(titles) == len(rows) == 40
     for row in rows:
         begin = " ".join(row["text"].split())[:100]
-        assert f"{report._name(row['label'])}: {report.printable(begin)}" in titles
+        assert f"{short(printable(row['label']))}: {printable(begin)}" in titles
 
 
 def test_confusions_are_those_of_the_recommended_line(made):
@@ -188,14 +192,11 @@ def test_what_is_missing_is_named(made, monkeypatch, capfd):
 
 def test_what_was_done_is_reported_when_it_is_stopped(made, monkeypatch):
     monkeypatch.chdir(made[-1])
-    learn = report.Ours.learn
 
-    def stopped(self, *args):
-        if self.name == "oc":
-            raise KeyboardInterrupt
-        return learn(self, *args)
+    def stopped(self, stats):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(report.Ours, "learn", stopped)
+    monkeypatch.setattr(OC, "fit_stats", stopped)
     command = ["--methods", "ocfs,oc", "--dims", "2", "--report", "s.html"]
     assert cli.main(["compare", "a b.jsonl", *command]) == 130
     found = json.loads((made[-1] / "s.json").read_text())

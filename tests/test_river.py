@@ -18,7 +18,7 @@ from sklearn.feature_extraction import FeatureHasher
 import narrows.river
 from narrows import LDA, OC, OCFS, SRDA, OnlineSRDA
 from narrows.errors import ParameterError
-from narrows.river import OneByOne, batches, rows_of, rows_of_frame
+from narrows.river import OneByOne, batches, rows_of
 
 PREDICTS = [SRDA(), LDA(), OnlineSRDA(polish=False, random_state=0)]
 HAS_PROBABILITIES = [kind for kind in (SRDA, LDA, OnlineSRDA) if hasattr(kind, "predict_proba")]
@@ -369,6 +369,18 @@ def test_many_samples_are_learned_after_those_before(estimator):
         )
 
 
+class Rows(OC):
+    """Keeps the rows that it is given."""
+
+    def partial_fit(self, X, y):
+        self.rows_ = X
+        return self
+
+
+def rows_of_frame(X, n_features):
+    return OneByOne(Rows(), n_features).learn_many(X, ["a"] * len(X)).estimator_.rows_
+
+
 @pytest.mark.parametrize(
     "kind",
     ["float64", "float32", "int8", "Int64", "Float64", pd.SparseDtype("float", 0.0)],
@@ -378,7 +390,7 @@ def test_frames_are_hashed_as_their_dicts(kind):
     dicts = [x for x, _ in stream(20)]
     X = frame(dicts)
     numbers = X.select_dtypes("number").columns
-    found = rows_of_frame(X.astype(dict.fromkeys(numbers, kind)), 8, "OneByOne")  # they collide
+    found = rows_of_frame(X.astype(dict.fromkeys(numbers, kind)), 8)  # they collide
     np.testing.assert_array_equal(found.toarray(), rows_of(dicts, 8).toarray())
     assert found.has_canonical_format
 
@@ -389,10 +401,8 @@ def test_frames_of_numbers_text_and_nothing():
          "d": pd.Categorical(["x", "y"])}
     )  # fmt: skip
     dicts = [{"a": 1, "b": 2.0, "c": "red", "d": "x"}, {"d": "y"}]
-    np.testing.assert_array_equal(
-        rows_of_frame(X, 64, "OneByOne").toarray(), rows_of(dicts, 64).toarray()
-    )
-    assert rows_of_frame(X[[]], 64, "OneByOne").shape == (2, 64)
+    np.testing.assert_array_equal(rows_of_frame(X, 64).toarray(), rows_of(dicts, 64).toarray())
+    assert rows_of_frame(X[[]], 64).shape == (2, 64)
 
 
 def test_selectors_keep_columns_of_a_frame():

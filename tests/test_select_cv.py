@@ -24,15 +24,13 @@ from narrows import (
     load,
     save,
 )  # fmt: skip
-from narrows.engines.parts import Parts
 from narrows.errors import ParameterError
 from narrows.evaluate import EnergyDisplay, compare
-from narrows.io.chunk import Options
-from narrows.solve.held_out import HeldOutCurve
 from narrows.testing import check_method
 from tests.conftest import slow
+from tests.inside import fit_in_parts
 from tests.oracles import held_out
-from tests.test_engines import InProcess
+from tests.solvers import HeldOutCurve
 
 METHODS = {
     OCFS: held_out.Spread(),
@@ -117,6 +115,11 @@ def test_batches_change_nothing(method):
     assert parts.n_features_ == whole.n_features_
 
 
+def kind_of(fitted):
+    """What a method needs of a state."""
+    return {"second": fitted.stats_.second, "presence": fitted.stats_.presence}
+
+
 @WITH_CV
 def test_merged_folds_are_those_of_their_samples(method):
     """The samples of each part are numbered from 0 on."""
@@ -124,9 +127,8 @@ def test_merged_folds_are_those_of_their_samples(method):
     parts = [method(n_features="cv").fit(X[s], y[s]) for s in (slice(0, 33), slice(33, 90))]
     merged = parts[0].merge(parts[1])
     number = np.r_[np.arange(33), np.arange(57)] % 5
-    states = [ClassStats.of(X[number == k], y[number == k],
-                            second=merged._second(), presence=merged._presence)
-              for k in range(5)]  # fmt: skip
+    kind = kind_of(merged)
+    states = [ClassStats.of(X[number == k], y[number == k], **kind) for k in range(5)]
     for k in range(5):
         np.testing.assert_allclose(merged.stats_.fold(k).sums, states[k].sums, atol=1e-12)
     tens = [method(n_features="cv").fit(X[s], y[s]) for s in (slice(0, 40), slice(40, 90))]
@@ -149,8 +151,8 @@ def test_files_keep_the_choice_and_go_on(method, tmp_path):
 def test_parts_of_a_data_set_are_merged_fold_by_fold(method):
     X, y = samples(n=90)
     cuts = [0, 20, 20, 65, 90]
-    parts = Parts(InProcess(), [(X[i:j], y[i:j]) for i, j in pairwise(cuts)], Options())
-    fitted = parts.describe(method(n_features="cv")._fit_parts(parts))
+    parts = [(X[i:j], y[i:j]) for i, j in pairwise(cuts)]
+    fitted = fit_in_parts(method(n_features="cv"), parts)
     assert_as(fitted, held_out.curve(METHODS[method], X, y))  # multiples of 5
 
 
@@ -192,7 +194,7 @@ def test_a_half_life_weighs_the_samples_of_all_folds():
 def test_any_number_of_folds_is_accepted(method):
     X, y = samples()
     weight = np.random.default_rng(1).random(len(y))  # without ties
-    kind = {"second": method()._second(), "presence": method._presence}
+    kind = kind_of(method().fit(X, y))
     fitted = method(n_features="cv").fit_stats(ClassStats.of(X, y, weight, folds=3, **kind))
     assert_as(fitted, held_out.curve(METHODS[method], X, y, weight, K=3))
     plain = ClassStats.of(X, y, **kind)
@@ -310,8 +312,8 @@ def test_comparisons_give_each_method_the_state_it_needs():
     assert by_method["OCFS(n_features='cv')"] == by_method["OCFS()"]
 
 
-def test_the_size_of_a_projection_is_no_concern_here():
-    assert OC()._folds() is None
+def test_a_method_that_chooses_nothing_has_no_folds():
+    assert OC().fit(*samples()).stats_.folds is None
 
 
 def test_the_command_line(run):

@@ -18,9 +18,19 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 from narrows import IDRQR, LDA, MMC, OC, OCM, SRDA
-from narrows.solve import columns, products
-from narrows.solve.eigen import gram_eigh, lanczos, orthogonal_part, set_signs
-from narrows.solve.exact import Centred, lsqr
+from tests.inside import pretend
+from tests.solvers import (
+    Centred,
+    columns,
+    cores,
+    gram_eigh,
+    kernels,
+    lanczos,
+    lsqr,
+    orthogonal_part,
+    products,
+    set_signs,
+)  # fmt: skip
 
 scores = st.lists(st.integers(-5, 20), min_size=1, max_size=12).map(
     lambda values: np.array(values, dtype=float)
@@ -164,12 +174,10 @@ def test_no_last_bit_decides_the_sign_of_a_direction(method):
 
 
 def test_a_terminal_is_told_once_that_functions_are_compiled(monkeypatch):
-    from narrows.solve import kernels
-
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(kernels._NOTICE, "said", False)
+    pretend(monkeypatch, "nothing was said of compiling")
     for module in ("elsewhere", "narrows.here", "narrows.there"):
 
         def function(x):
@@ -184,8 +192,6 @@ def test_a_terminal_is_told_once_that_functions_are_compiled(monkeypatch):
 
 def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):
     """A read-only install without a home: numba refuses to cache, and that is no reason to fail."""
-    from narrows.solve import kernels
-
     compiled = kernels.numba.njit
 
     def refusing(*args, **options):
@@ -220,8 +226,7 @@ def test_lsqr_of_many_is_that_of_each(form, shape, damp, tol):
 
 @pytest.mark.parametrize("rows", [3_000, 30])
 def test_products_on_all_cores(rows, monkeypatch):
-    monkeypatch.setattr(products, "_ENTRIES", 50)  # so that few rows are worth threads
-    monkeypatch.setattr(products, "CORES", 3)
+    pretend(monkeypatch, "few entries on cores")
     rng = np.random.default_rng(0)
     X = sparse.random_array((rows, 300), density=0.1, format="csr", rng=rng)
     V, U = rng.standard_normal((300, 7)), rng.standard_normal((rows, 7))
@@ -238,9 +243,8 @@ def test_products_on_all_cores(rows, monkeypatch):
 @pytest.mark.parametrize("by", [np.float32, np.float64])
 @pytest.mark.parametrize("places", [np.int32, np.int64])
 def test_products_with_many_rows_have_the_bits_of_few(of, by, places, monkeypatch):
-    monkeypatch.setattr(products, "_MANY", 0)
-    monkeypatch.setattr(products, "_ENTRIES", 50)
-    monkeypatch.setattr(products, "CORES", 3)
+    pretend(monkeypatch, "few entries on cores")
+    pretend(monkeypatch, "many columns of few rows")
     rng = np.random.default_rng(0)
     X = sparse.random_array((200, 300), density=0.1, format="csr", rng=rng, dtype=of)
     X.indices, X.indptr = X.indices.astype(places), X.indptr.astype(places)
@@ -253,7 +257,7 @@ def test_products_with_many_rows_have_the_bits_of_few(of, by, places, monkeypatc
 
 
 def test_what_is_done_side_by_side(monkeypatch):
-    monkeypatch.setattr(products, "CORES", 2)
+    pretend(monkeypatch, "two cores")
     done = []
 
     def work(k):
@@ -288,8 +292,8 @@ def test_no_more_threads_than_cores_that_may_be_used():
         "if 'LOKY_MAX_CPU_COUNT' not in os.environ:\n"
         "    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
         "import threading\n"
-        "from narrows.solve import threads\n"
-        "threads.each(abs, range(100))\n"
+        f"import {products.__name__} as products\n"
+        "products.each(abs, range(100))\n"
         "print(threads.CORES, sum(t.name.startswith('narrows') for t in threading.enumerate()))"
     )
     named = "OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"
@@ -308,10 +312,10 @@ def test_numbers_of_cores_that_are_none_are_passed_over(monkeypatch):
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
     for odd in ("", "0", "-3", "²", "many"):
         monkeypatch.setenv("OMP_NUM_THREADS", odd)
-        assert products._cores() == 1
+        assert cores() == 1
     for odd in ("", "²", "many"):
         monkeypatch.setenv("LOKY_MAX_CPU_COUNT", odd)
-        assert products._cores() == os.cpu_count()
+        assert cores() == os.cpu_count()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

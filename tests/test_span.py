@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 from itertools import pairwise
 
@@ -11,15 +12,17 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from narrows import CCIPCA, IIS, ILDA, IMMC, IOC
-from narrows.solve import iterations, iterations_steps
-from narrows.solve.iterations import Rule, Span
-from tests.cases import labelled
+from tests.cases import bytes_of, labelled
 from tests.conftest import EVERYTHING, slow
+from tests.inside import pretend, state_of
 from tests.papers.ccipca import ccipca
 from tests.papers.iis import iis
 from tests.papers.ilda import ilda
 from tests.papers.immc import immc
 from tests.papers.ioc import ioc
+from tests.solvers import RuleOfIteration as Rule
+from tests.solvers import Span
+from tests.traced import stopped
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gains? margin")
 
@@ -68,7 +71,7 @@ def batches(n, seed=0):
 
 
 def vectors(estimator):
-    return estimator._fitted.state.core.vectors().T
+    return state_of(estimator).core.vectors().T
 
 
 def assert_near(found, expected, tolerance, what=""):
@@ -88,7 +91,7 @@ def assert_follows(method, X, y, p):
         estimator.partial_fit(X[rows], y[rows])
         if rows.stop:
             assert_near(vectors(estimator), expected[rows.stop], tolerance, f"n = {rows.stop}")
-    assert estimator._fitted.state.core.drift() < 1e-8
+    assert state_of(estimator).core.drift() < 1e-8
 
 
 def uci(data, name):
@@ -157,12 +160,12 @@ def test_no_stop_at_the_edges_of_blocks_and_rebases():
 # -- the basis -----------------------------------------------------------------------------------
 
 
-def learned(n, rule, p=3, every=None, is_sparse=True, c=4, d=30, start="centred"):
+def learned(n, rule, p=3, every=None, is_sparse=True, c=4, d=30, start="centred", kind=Span):
     """A span that has learned n samples, its basis renewed every so many."""
     X, y = labelled(n=n, d=d, c=c, sparse=is_sparse)
     y = np.unique(y, return_inverse=True)[1]
     X = sparse.csr_array(X) if is_sparse else X
-    made = Span(d, p)
+    made = kind(d, p)
     made.add_sums(c)
     step = every or n
     for first in range(0, n, step):
@@ -200,10 +203,14 @@ def test_on_a_long_stream_the_numbers_stay_good(rule):
     assert_near(made.vectors().T, learned(100_000, RULES[rule], every=4096).vectors().T, 1e-8)
 
 
-def test_without_new_bases_a_large_shift_loses_digits(monkeypatch):
+class OfOneBasis(Span):
+    def rebase(self):
+        return 0.0
+
+
+def test_without_new_bases_a_large_shift_loses_digits():
     """What the policy is for: the same stream without it."""
-    monkeypatch.setattr(Span, "rebase", lambda self: 0.0)
-    state = learned(20_000, RULES["margin"]).state
+    state = learned(20_000, RULES["margin"], kind=OfOneBasis).state
     parts = np.abs(state.A) @ np.sqrt(state.WW) + np.abs(state.B) @ np.sqrt(np.diag(state.SS))
     assert (parts > 20 * np.sqrt(np.diag(state.L))).any()
 
@@ -342,7 +349,7 @@ def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form, monkeypatch
     *_, expected = table(X, list(y), 5)
     assert_near(vectors(make(5).partial_fit(form(X), y)), expected, tolerance)
     if name != "IOC":
-        monkeypatch.setattr(iterations, "_LOST", 0.0)
+        pretend(monkeypatch, "no digits are lost")
         assert not np.allclose(vectors(make(5).partial_fit(form(X), y)), expected, rtol=1e-6)
 
 
@@ -350,12 +357,11 @@ def test_long_rows_are_begun_on_whole_vectors(name, tolerance, form, monkeypatch
 def test_squares_that_overflow_are_an_error_and_change_nothing(form):
     X, y = labelled(n=100, d=7, c=3)
     learner = IIS().partial_fit(form(X), y)
-    before = {k: a.copy() for k, a in learner._fitted.state.to_arrays().items()}
+    before = bytes_of(learner)
     X[50] = 1e160
     with pytest.raises(ValueError, match="IIS: expected samples of length 0 or between"):
         learner.partial_fit(form(X), y)
-    for key, array in learner._fitted.state.to_arrays().items():
-        np.testing.assert_array_equal(array, before[key])
+    assert bytes_of(learner) == before
 
 
 def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
@@ -369,38 +375,17 @@ def test_sparse_rows_may_follow_dense_ones_and_the_other_way_round():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
-def test_what_fails_half_way_leaves_everything_as_it_was(form, raised, monkeypatch):
+def test_what_is_stopped_half_way_leaves_everything_as_it_was(form):
     X, y = labelled(n=5000, d=9, c=4)
     learner = IMMC(3).partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
-    before = {k: a.copy() for k, a in learner._fitted.state.to_arrays().items()}
-    held = vars(learner).copy()
-    whole, calls = iterations_steps.criterion_steps, []
-
-    def failing(*args):
-        calls.append(1)
-        if len(calls) == 4:
-            raise raised
-        return whole(*args)
-
-    monkeypatch.setattr(iterations_steps, "criterion_steps", failing)
-    with pytest.raises(raised):
-        learner.partial_fit(form(X), y)
-    assert len(calls) == 4
-    assert vars(learner) == held
-    after = learner._fitted.state.to_arrays()
-    assert set(after) == set(before)
-    for key, array in after.items():
-        np.testing.assert_array_equal(array, before[key], err_msg=key)
-    monkeypatch.setattr(iterations_steps, "criterion_steps", whole)
-    np.testing.assert_array_equal(
-        vectors(learner.partial_fit(form(X), y)),
-        vectors(
-            IMMC(3)
-            .partial_fit(form(X[:700]), np.where(y[:700] == "dog", "ant", y[:700]))
-            .partial_fit(form(X), y)
-        ),
-    )
+    before, held = bytes_of(learner), set(vars(learner))
+    done = copy.deepcopy(learner).partial_fit(form(X), y)
+    for left in stopped(learner, lambda learner: learner.partial_fit(form(X), y), 25):
+        assert bytes_of(left) in (before, bytes_of(done))
+        assert set(vars(left)) == held
+    if bytes_of(left) == before:
+        left.partial_fit(form(X), y)
+    np.testing.assert_array_equal(vectors(left), vectors(done))
 
 
 def test_rows_of_any_index_and_float_type_are_the_same_rows():
@@ -417,9 +402,8 @@ def test_batches_change_no_bit():
     """Of more rows than the compiled step gets at a time."""
     X, y = labelled(n=10_000, d=9, c=3, sparse=True)
     X = sparse.csr_array(X)
-    expected = IMMC(3).partial_fit(X, y)._fitted.state.to_arrays()
+    expected = bytes_of(IMMC(3).partial_fit(X, y))
     learner = IMMC(3)
     for rows in batches(10_000):
         learner.partial_fit(X[rows], y[rows])
-    for key, array in learner._fitted.state.to_arrays().items():
-        np.testing.assert_array_equal(array, expected[key], err_msg=key)
+    assert bytes_of(learner) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
@@ -11,6 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,11 +26,11 @@ from safetensors.numpy import load_file, save_file
 import narrows
 from narrows import OC, OCFS
 from narrows.errors import DataError
-from narrows.io import atomic, models
 from narrows.read import Source, source_of
 from narrows.text import Tfidf
 from tests.cases import assert_same, labelled
 from tests.forks import exit_code, forked
+from tests.inside import remember
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_names_and_the_source_survive(tmp_path):
     names = ["a", "b", "\u00e7", "d d", "", "f", "g"]
     fitted = OCFS(n_features=2).fit(pd.DataFrame(X, columns=names), y)
     source = Source(zero_based=False, label="l", columns=tuple(names), tfidf=Tfidf().update(["x"]))
-    fitted._remember(source)
+    remember(fitted, source)
     narrows.save(fitted, tmp_path / "a.narrows")
     loaded = narrows.load(tmp_path / "a.narrows")
     assert source_of(loaded) == source
@@ -166,17 +168,20 @@ def test_what_cannot_be_saved(tmp_path):
 def test_a_failing_write_leaves_the_old_file_and_nothing_else(model, monkeypatch):
     before = model.read_bytes()
 
-    def half(arrays, path, metadata):
-        with open(path, "wb") as file:
-            file.write(b"half")
-        raise KeyboardInterrupt
+    def fail(error):
+        def failing(*args):
+            raise error
 
-    monkeypatch.setattr(models, "save_file", half)
+        return failing
+
     X, y = labelled()
-    with pytest.raises(KeyboardInterrupt):
-        narrows.save(OC().fit(X, y), model)
-    assert model.read_bytes() == before
-    assert list(model.parent.iterdir()) == [model]
+    for name, error in (("fsync", OSError("full")), ("replace", KeyboardInterrupt())):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, name, fail(error))
+            with pytest.raises(type(error)):
+                narrows.save(OC().fit(X, y), model)
+        assert model.read_bytes() == before
+        assert list(model.parent.iterdir()) == [model]
 
 
 def test_a_replaced_file_keeps_its_mode_and_its_links(model, tmp_path):
@@ -209,16 +214,22 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.narrows", "pipe.narrows"]
 
 
+def save_any(path):
+    narrows.save(OC().fit(*labelled()), path)
+
+
 @pytest.fixture
 def writing(tmp_path):
     """A process that is in the middle of writing a file; ended with the test."""
     started, stopped = os.pipe()
 
+    def replace(source, target):
+        os.write(stopped, b"writing")
+        signal.pause()
+
     def write():
-        with atomic.replacing(tmp_path / "other.npz") as path:
-            Path(path).write_bytes(b"half")
-            os.write(stopped, b"writing")
-            signal.pause()
+        os.replace = replace
+        save_any(tmp_path / "other.narrows")
 
     process = forked(write)
     try:
@@ -233,16 +244,15 @@ def writing(tmp_path):
 
 def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path, writing):
     def save_again():
-        with atomic.replacing(tmp_path / "a.npz") as path:
-            Path(path).write_bytes(b"whole")
+        save_any(tmp_path / "a.narrows")
         return sorted(path.name for path in tmp_path.iterdir())
 
     (room,) = tmp_path.iterdir()
-    assert save_again() == [room.name, "a.npz"]  # its process lives
-    assert (room / "new").read_bytes() == b"half"
+    assert save_again() == [room.name, "a.narrows"]  # its process lives
+    assert (room / "new").stat().st_size > 0
     writing.kill()
     assert exit_code(writing) == -signal.SIGKILL
-    assert save_again() == ["a.npz"]
+    assert save_again() == ["a.narrows"]
 
 
 @pytest.mark.parametrize("moment", [1, 2, 3])
@@ -260,22 +270,32 @@ def test_what_a_killed_cleaner_left_goes_with_the_next_one(tmp_path, moment):
                 os._exit(9)
 
         sys.addaudithook(die)
-        atomic.clear_unfinished(tmp_path)
+        save_any(tmp_path / "m.narrows")
 
     process = forked(clear)
     assert exit_code(process) == 9
     assert left.exists()
-    atomic.clear_unfinished(tmp_path)
+    save_any(tmp_path / "m.narrows")
     assert not left.exists()
 
 
-def test_a_writer_in_another_thread_keeps_its_room(tmp_path):
-    with atomic.replacing(tmp_path / "a") as first:
-        Path(first).write_bytes(b"first")
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(atomic.clear_unfinished, tmp_path).result(timeout=60)
-        assert Path(first).read_bytes() == b"first"
-    assert (tmp_path / "a").read_bytes() == b"first"
+def test_a_writer_in_another_thread_keeps_its_room(tmp_path, monkeypatch):
+    replace, held, go_on = os.replace, threading.Event(), threading.Event()
+
+    def waiting(source, target):
+        if Path(target).name == "a":
+            held.set()
+            go_on.wait(timeout=60)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", waiting)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(save_any, tmp_path / "a")
+        assert held.wait(timeout=60)
+        save_any(tmp_path / "b")
+        go_on.set()
+        first.result(timeout=60)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_nothing_else_is_removed(tmp_path):
@@ -299,8 +319,8 @@ def test_nothing_else_is_removed(tmp_path):
     (left / "lock").touch()
     empty = folder / name.replace("a", "f", 1)
     empty.mkdir()
-    atomic.clear_unfinished(folder)
-    assert sorted(folder.rglob("*")) == before
+    save_any(folder / "m.narrows")
+    assert sorted(folder.rglob("*")) == sorted([*before, folder / "m.narrows"])
     assert (elsewhere / "lock").exists()
 
 
@@ -317,19 +337,17 @@ def test_what_cannot_be_removed_breaks_no_run(tmp_path, monkeypatch):
         return scandir(what)
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic.os, "scandir", refused)
-        with atomic.replacing(tmp_path / "a") as path:
-            Path(path).write_bytes(b"a")
+        patch.setattr(os, "scandir", refused)
+        save_any(tmp_path / "a")
     with monkeypatch.context() as patch:  # a file system without locks: nobody can tell
-        patch.setattr(atomic.fcntl, "flock", lambda *_: refused(tmp_path))
-        with atomic.replacing(tmp_path / "b") as path:
-            Path(path).write_bytes(b"b")
+        patch.setattr(fcntl, "flock", lambda *_: refused(tmp_path))
+        save_any(tmp_path / "b")
     assert sorted(path.name for path in tmp_path.iterdir()) == [left.name, "a", "b"]
 
 
 def test_a_room_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
     """As when another process takes it for one that was left."""
-    flock, rooms = atomic.fcntl.flock, []
+    flock, rooms = fcntl.flock, []
 
     def late(descriptor, how):
         if len(rooms) < 3:
@@ -340,11 +358,10 @@ def test_a_room_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monk
                 raise BlockingIOError
         return flock(descriptor, how)
 
-    monkeypatch.setattr(atomic.fcntl, "flock", late)
-    with atomic.replacing(tmp_path / "a") as path:
-        Path(path).write_bytes(b"a")
-        assert Path(path).parent == rooms[2] != rooms[1] != rooms[0]
-    assert (tmp_path / "a").read_bytes() == b"a"
+    monkeypatch.setattr(fcntl, "flock", late)
+    save_any(tmp_path / "a")
+    assert rooms[2] != rooms[1] != rooms[0]
+    assert_same(narrows.load(tmp_path / "a"), OC().fit(*labelled()))
 
 
 @pytest.mark.parametrize("name", ["m" * 255, "a." + "b" * 253, "\u00fc" * 127, "." * 254, "x\n"])

@@ -3,33 +3,96 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.__main__ import main
 from benchmarks.studies import STUDIES, embeddings, reducers, refits
 from benchmarks.studies.calibration import calibration_error
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.minilm import _body
 from benchmarks.studies.offsets import ADDED, _moved
 from benchmarks.studies.online import reservoir
-from benchmarks.studies.tables import markdown, middle
+from benchmarks.tables import RESULTS, Table, middle
+from click.testing import CliRunner
 from scipy.linalg import eigh, subspace_angles
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import KNeighborsClassifier
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = RESULTS.parent
+FILES = {path.stem for path in RESULTS.glob("*.csv")}
+BY_OTHERS = {  # by `python -m benchmarks performance`, `run` and `python -m examples.streams`
+    "speed", "speed_machine", "speed_targets", "research_sparse", "research_faces",
+    "streams_by_tenth",
+}  # fmt: skip
 
 
-def test_every_table_of_the_documentation_has_a_study():
-    pages = [page.read_text() for page in DOCS.rglob("*.md")]
-    names = {name for page in pages for name in re.findall(r"<!-- study (.+) -->", page)}
-    assert names <= set(STUDIES)
+def test_every_file_of_results_has_a_study_and_a_page_that_shows_and_links_it():
+    assert set(STUDIES) | BY_OTHERS == FILES
+    shown, linked = set(), set()
+    for page in DOCS.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        shown_here = set(re.findall(r"^```\{study\} (.+)$", text, flags=re.M))
+        linked_here = set(re.findall(r"\(\S*results/(\w+)\.csv\)", text))
+        assert shown_here <= linked_here, page
+        shown |= shown_here
+        linked |= linked_here
+    assert shown == linked == FILES
 
 
-def test_figures_have_three_decimals():
-    table = markdown(["set", "score", "samples"], [["digits", 0.8664, 1797], ["all", 1.0, 3]])
-    assert table.splitlines()[2:] == ["| digits | 0.866 | 1,797 |", "| all | 1.000 | 3 |"]
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_file_of_results_is_what_its_table_writes(name, tmp_path):
+    table = Table.read(name)
+    assert {len(row) for row in table.rows} == {len(table.header)}
+    table.write(tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes() == (RESULTS / f"{name}.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["claims", "held_out_summary"])
+def test_what_follows_from_other_results_is_up_to_date(name):
+    table, stored = STUDIES[name]().table(), Table.read(name)
+    assert (table.header, table.rows) == (stored.header, stored.rows)
+
+
+def test_the_pages_show_rows_that_exist():
+    pages = [page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")]
+    found = [m for text in pages for m in re.findall(r"\{study\} (\w+)\n:only: (.+)\n", text)]
+    assert found
+    for name, first in found:
+        assert Table.read(name).only(first).rows, (name, first)
+
+
+def test_the_command_writes_the_table_of_a_study(tmp_path, monkeypatch):
+    class Two:
+        name = "two"
+
+        def table(self):
+            return Table(["set", "score, %", "samples"], [["a, b", 0.8664, 1797]])
+
+    monkeypatch.setitem(STUDIES, "sets", Two)
+    monkeypatch.setattr("benchmarks.__main__.RESULTS", tmp_path)
+    done = CliRunner().invoke(main, ["study", "sets", "--write"])
+    assert done.exit_code == 0, done.output
+    assert "| a, b | 0.866 | 1,797 |" in done.output
+    assert (tmp_path / "sets.csv").read_text() == 'set,"score, %",samples\n"a, b",0.866,1797\n'
+
+
+def test_cells_are_text_that_markdown_and_csv_show():
+    table = Table(
+        ["set", "score", "samples"],
+        [["digits", 0.8664, 1797], ["a|b", 1.0, "12,345.6"], ["x", "2,869, 94.5", "-1000"]],
+    )
+    assert table.rows[1] == ["a|b", "1.000", "12345.6"]
+    assert table.markdown().splitlines()[2:] == [
+        "| digits | 0.866 | 1,797 |",
+        r"| a\|b | 1.000 | 12,345.6 |",
+        "| x | 2,869, 94.5 | -1,000 |",
+    ]
+    assert table.cell("samples", "digits") == "1797"
+    assert table.only("digits").header == ["score", "samples"]
+
+
+def test_the_median_has_its_range_where_values_differ():
     assert middle([0.5, 0.25, 1.0]) == "0.500 (0.250 to 1.000)"
     assert middle([0.5, 0.5001, 0.4999]) == "0.500"
 

@@ -7,7 +7,9 @@ import io
 import os
 from decimal import Context, Decimal
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -20,20 +22,33 @@ from sklearn.preprocessing import MultiLabelBinarizer
 import narrows
 from narrows.command import cli
 from narrows.errors import DataError
-from narrows.io.chunk import Options
-from narrows.io.formats import svmlight
-from narrows.read import iter_chunks
+from narrows.read import Dataset, iter_chunks
+from tests.inside import Options, pretend
 
 BLOCKS = [1, 7, 100, 1 << 22]
 
 
-def chunks_of(content, name="a.svm", **options):
-    """What is read of some bytes, up to an error, and the error."""
+@pytest.fixture(autouse=True)
+def _in_a_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+
+def chunks_of(content, **options):
+    """What is read of a file with this content, up to an error, and the error."""
+    Path("a.svm").write_bytes(content)
+    return chunks_until(Dataset(["a.svm"], Options(may_be_empty=True, **options)))
+
+
+def chunks_of_a_pipe(content, **options):
+    """The same for standard input, of which the first chunk decides how many labels there are."""
+    with mock.patch("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))):
+        return chunks_until(Dataset(["-"], Options(**options)))
+
+
+def chunks_until(dataset):
     chunks = []
     try:
-        several = {"several_labels": options.pop("several_labels", None)}
-        options = Options(**options).with_found(several)
-        for chunk in svmlight.read(io.BytesIO(content), name, options):
+        for chunk in dataset:
             chunks.append(chunk)
     except DataError as error:
         return chunks, error
@@ -58,7 +73,8 @@ def assert_as_scikit_learn_reads(content, several=False, **options):
     theirs, labels = load_svmlight_file(
         io.BytesIO(content.removeprefix(b"\xef\xbb\xbf")), zero_based=base, multilabel=several
     )
-    X, y, _ = ours(content, several_labels=several, **options)
+    X, y, _ = ours(content, **options)
+    assert isinstance(y, list) == several
     assert X.shape == theirs.shape
     np.testing.assert_array_equal(X.indptr, theirs.indptr)
     np.testing.assert_array_equal(X.indices, theirs.indices)
@@ -86,7 +102,7 @@ def dumped(seed=0, n=60, d=40, **options):
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 @pytest.mark.parametrize("zero_based", [True, False])
 def test_what_is_read_is_what_scikit_learn_reads(monkeypatch, block, rows, zero_based):
-    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
+    pretend(monkeypatch, "blocks of lines", block)
     content = dumped(zero_based=zero_based, comment="0:1 no column\n1,2 no labels\n")
     assert_as_scikit_learn_reads(content, zero_based=zero_based, chunk_rows=rows)
 
@@ -129,7 +145,13 @@ FORMATS = {
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_number_is_rounded_as_python_rounds_it(form):
-    numbers = list(FORMATS[form](np.random.default_rng(0)))
+    numbers = []
+    for x in FORMATS[form](np.random.default_rng(0)):
+        if np.isfinite(float(x)):
+            numbers.append(x)
+        else:
+            with pytest.raises(DataError, match=r"a\.svm:2: expected finite values"):
+                ours(f"0 1:1\n0 1:{x}\n".encode())
     content = "".join(f"0 1:{x} 2:{x}#\n" for x in numbers).encode()
     data = ours(content)[0].data.reshape(-1, 2)
     expected = np.array([float(x) for x in numbers])
@@ -161,7 +183,7 @@ FORMS = [
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("content", FORMS, ids=range(len(FORMS)))
 def test_every_form_of_a_row(monkeypatch, block, content):
-    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
+    pretend(monkeypatch, "blocks of lines", block)
     assert_as_scikit_learn_reads(content, zero_based=False)
     assert_as_scikit_learn_reads(content, zero_based=True, chunk_rows=1)
 
@@ -173,7 +195,7 @@ def test_every_form_of_a_row(monkeypatch, block, content):
 @pytest.mark.parametrize("rows", [1, 2, 7, 59, 60, 61])
 def test_chunks_are_cut_by_the_number_of_rows_alone(monkeypatch, block, rows):
     content = b"# head\n\n" + dumped(n=60).replace(b"\n", b"\n#\n", 30)
-    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
+    pretend(monkeypatch, "blocks of lines", block)
     chunks, _ = chunks_of(content, chunk_rows=rows, zero_based=True)
     assert [len(chunk.lines) for chunk in chunks[:-1]] == [rows] * ((60 - 1) // rows)
     lines = np.concatenate([chunk.lines for chunk in chunks])
@@ -187,18 +209,19 @@ def test_chunks_are_cut_by_the_number_of_rows_alone(monkeypatch, block, rows):
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("wrong", [b"1 x:1", b"1 1:x", b"1.5 1:1", b"1,2 1:1", b"1 3:1"])
 def test_chunks_before_a_wrong_row_are_given(monkeypatch, block, wrong):
-    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
+    pretend(monkeypatch, "blocks of lines", block)
     content = b"#\n" + b"1 1:1\n" * 8 + wrong + b"\n1 1:1\n1 y:1\n"
-    chunks, error = chunks_of(content, chunk_rows=3, width=2)
+    chunks, error = chunks_of_a_pipe(content, chunk_rows=3, width=2, zero_based=False)
     assert [len(chunk.lines) for chunk in chunks] == [3, 3]
     assert error.line == 10
 
 
-def test_a_pipe_is_read_as_it_comes():
+def test_a_pipe_is_read_as_it_comes(monkeypatch):
     reader, writer = os.pipe()
     with open(reader, "rb") as stream, open(writer, "wb", buffering=0) as source:
         source.write(b"1 1:1\n2 2:2\n3 ")
-        chunks = svmlight.read(stream, "-", Options(chunk_rows=1))
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+        chunks = iter(Dataset(["-"], Options(chunk_rows=1, zero_based=False)))
         assert [next(chunks).y.tolist() for _ in range(2)] == [[1], [2]]
         source.write(b"3:3")
         source.close()
@@ -213,7 +236,7 @@ SEVERAL = b"1,3,7 5:0.2 # 9,9\n 5:0.5 6:1\n3 1:2\n2,2,0 2:1\n\n7.0,1e0 3:1\nqid:
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("rows", [1, 2, 100])
 def test_several_labels(monkeypatch, tmp_path, block, rows):
-    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
+    pretend(monkeypatch, "blocks of lines", block)
     assert_as_scikit_learn_reads(SEVERAL, several=True, chunk_rows=rows)
     (tmp_path / "a.svm").write_bytes(b"4,5 1:1\n")
     (tmp_path / "b.svm").write_bytes(SEVERAL)
@@ -240,9 +263,11 @@ def test_several_labels(monkeypatch, tmp_path, block, rows):
     ],
 )
 def test_a_survey(monkeypatch, block, content, found):
-    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
-    facts = svmlight.survey(io.BytesIO(content), "a.svm", Options())
-    assert facts == dict(zip(("zero_based", "several_labels"), found, strict=True))
+    pretend(monkeypatch, "blocks of lines", block)
+    Path("a.svm").write_bytes(content)
+    assert Dataset(["a.svm"], Options()).found == dict(
+        zip(("zero_based", "several_labels"), found, strict=True)
+    )
 
 
 @pytest.mark.parametrize("suffix", [".svm", ".svm.gz"])
@@ -358,10 +383,11 @@ BROKEN = [
 @pytest.mark.parametrize("block", [7, 1 << 22])
 @pytest.mark.parametrize(("row", "message"), BROKEN, ids=[m for _, m in BROKEN])
 def test_a_wrong_row_is_told(monkeypatch, block, row, message):
-    monkeypatch.setattr("narrows.io.streams.BLOCK", block)
+    pretend(monkeypatch, "blocks of lines", block)
     for ending in (b"", b"\n", b"\r\n2 1:1\n", b" # text\n3 y:1\n"):
-        _, error = chunks_of(b"1 1:1\n\n" + row + ending, several_labels=False)
-        assert str(error).startswith(f"a.svm:3: {message}")
+        content = b"1 1:1\n\n" + row + ending
+        _, error = chunks_of_a_pipe(content, zero_based=False, chunk_rows=1)
+        assert str(error).startswith(f"standard input:3: {message}")
         assert "\n" not in str(error)
 
 
@@ -401,10 +427,10 @@ def test_damage_is_an_error_or_what_scikit_learn_reads(seed, edits, rows, block)
         damaged[at : at + (what != "put")] = [] if what == "drop" else [byte]
     content = bytes(damaged)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("narrows.io.streams.BLOCK", block)
-        facts = svmlight.survey(io.BytesIO(content), "a.svm", Options())
-        zero_based, several = facts["zero_based"], facts["several_labels"]
-        chunks, error = chunks_of(content, **facts)
+        pretend(patch, "blocks of lines", block)
+        Path("a.svm").write_bytes(content)
+        zero_based, several = Dataset(["a.svm"], Options()).found.values()
+        chunks, error = chunks_of(content)
         if error is None and chunks:
             assert_as_scikit_learn_reads(content, several, zero_based=zero_based, chunk_rows=rows)
     if error is not None:

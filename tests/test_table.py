@@ -11,16 +11,16 @@ import pytest
 from scipy import sparse
 
 from narrows import OC, ClassStats, FisherFS
-from narrows.state import table
 from tests.forks import holds_in_a_fork
+from tests.inside import pretend
+from tests.traced import SOURCE, AtLine, run_traced
 
 D, CLASSES = 20_000, 40
 
 
 @pytest.fixture(autouse=True)
 def _small_is_smaller(monkeypatch):
-    monkeypatch.setattr(table, "SMALL", D)  # the table of one class is an array, of two is not
-    monkeypatch.setattr(table, "_PENDING", 100)
+    pretend(monkeypatch, "small tables", D)  # that of one class is an array, of two is not
 
 
 def wide_rows(n=200, seed=0):
@@ -118,7 +118,7 @@ def test_what_is_dense_becomes_an_array():
     state = ClassStats.of(X, y)
     full = ClassStats.of(np.random.default_rng(0).normal(size=(CLASSES, D)), np.arange(CLASSES))
     merged = state + full
-    assert merged._sums.array is not None
+    assert merged.to_arrays()["sums"].shape == (CLASSES, D)
     np.testing.assert_allclose(merged.sums, state.sums + full.sums)
 
 
@@ -140,7 +140,7 @@ def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
         other, lines = threading.Thread(target=lambda: state.sums), []
 
         def trace(frame, event, arg):
-            if frame.f_code.co_filename != table.__file__:
+            if not frame.f_code.co_filename.startswith(SOURCE):
                 return None
             lines.extend([event] * (event == "line"))
             if len(lines) == number and not other.ident:
@@ -163,5 +163,14 @@ def test_a_thread_that_sorts_in_while_another_reads_loses_nothing():
 
 def test_a_fork_while_another_thread_sorts_in_can_read():
     X, y = wide_rows()
-    state = ClassStats.of(X, y)
-    assert holds_in_a_fork(table._settling, lambda: state.sums.shape == (CLASSES, D))
+    unread = ClassStats.of(X, y)
+    read = unread.copy()
+    for number in range(1, run_traced(lambda: read.sums), 2):
+        state = unread.copy()
+
+        def hold(wait, state=state, number=number):
+            sys.settrace(AtLine(number, wait))
+            _ = state.sums
+            sys.settrace(None)
+
+        assert holds_in_a_fork(hold, lambda state=state: state.sums.shape == (CLASSES, D)), number

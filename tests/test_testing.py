@@ -13,34 +13,38 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import narrows
 from narrows import LDA, OC, OCFS, OCM, OnlineSRDA
-from narrows.methods.selector import Scores, Selector
 from narrows.testing import Outcome, check_method, checks, laws
 from tests.cases import ALL
+from tests.inside import OwnSelector, share
 
 
-class Range(Selector):
+class Range(OwnSelector):
     """A selector of somebody else: the range of the class means, additive, in ten lines."""
 
     def __init__(self, n_features=3, priors="empirical", half_life=None):
         self.n_features, self.priors, self.half_life = n_features, priors, half_life
 
-    def _score(self, stats):
+    def score(self, stats):
         means = stats.means[stats.counts > 0]
-        return Scores(means.max(axis=0) - means.min(axis=0))
+        return means.max(axis=0) - means.min(axis=0)
 
 
 class Latest(Range):
     """Scores lean on the size of the last batch."""
 
-    _batch = 1
+    batch = 1
 
-    def _update_state(self, state, X, y, sample_weight=None, **options):
-        self._batch = X.shape[0]
-        return super()._update_state(state, X, y, sample_weight, **options)
+    def fit(self, X, y, sample_weight=None):
+        self.batch = np.shape(X)[0]
+        return super().fit(X, y, sample_weight)
 
-    def _score(self, stats):
-        scores = super()._score(stats).values
-        return Scores(scores * (1 + self._batch * np.arange(len(scores))))
+    def partial_fit(self, X, y, sample_weight=None):
+        self.batch = np.shape(X)[0]
+        return super().partial_fit(X, y, sample_weight)
+
+    def score(self, stats):
+        scores = super().score(stats)
+        return scores * (1 + self.batch * np.arange(len(scores)))
 
 
 class Sum(SelectorMixin, BaseEstimator):
@@ -82,9 +86,9 @@ class Shared(Range):
     """What is merged in is shared, and changed with it."""
 
     def merge(self, *others):
-        if not hasattr(self, "_fitted"):
-            self._fitted, self.n_features_in_ = others[0]._fitted, others[0].n_features_in_
-            return self
+        if not self.__sklearn_is_fitted__():
+            self.n_features_in_ = others[0].n_features_in_
+            return share(others[0], self)
         return super().merge(*others)
 
 

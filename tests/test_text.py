@@ -12,8 +12,9 @@ from sklearn.feature_extraction.text import (
 from sklearn.pipeline import make_pipeline
 
 from narrows.read import Source
-from narrows.text import TOKEN, HashedTfidf, Tfidf
+from narrows.text import HashedTfidf, Tfidf
 
+TOKEN = r"(?u)\b\w+\b"  # words of one letter, too
 TEXTS = ["The sea, the sea!", "a strait is narrow", "", "The STRAIT of d'Artagnan \u00e9t\u00e9 42"]
 
 

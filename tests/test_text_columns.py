@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import sys
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,9 @@ import pytest
 import narrows
 from narrows.command.cli import main
 from narrows.errors import DataError, ParameterError
-from narrows.io.chunk import Options
-from narrows.io.dataset import Dataset
-from narrows.io.formats import csv as csv_format
-from narrows.read import Source, iter_chunks, source_of
+from narrows.read import Dataset, Source, iter_chunks, source_of
+from tests.inside import Options, pretend
+from tests.test_checkpoint import stop_after
 
 WORDS = {"billing": "invoice refund card charge", "network": "router cable signal drop"}
 TRICKY = [
@@ -164,20 +164,15 @@ def test_a_cell_may_be_long_and_the_limit_of_csv_stays(tmp_path):
 
 
 def test_one_chunk_is_in_memory(tmp_path, monkeypatch):
-    path = write_csv(tmp_path / "a.csv", ticket_columns(60))
-    read = []
-    rows = csv_format._rows
-
-    def counted(*args):
-        for row in rows(*args):
-            read.append(row)
-            yield row
-
-    monkeypatch.setattr(csv_format, "_rows", counted)
-    options = Options("queue", ("body",), chunk_rows=10)
-    with open(path, "rb") as stream:
-        next(csv_format.read(stream, path, options))
-    assert len(read) == 11  # with the header
+    pretend(monkeypatch, "blocks of lines", 1000)
+    columns = {"queue": ["a", "b"] * 2000, "body": ["invoice " * 200] * 4000}
+    path = write_csv(tmp_path / "a.csv", columns)
+    tracemalloc.start()
+    texts, _ = next(iter_chunks(path, label="queue", text="body", chunk_rows=10))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(texts) == 10
+    assert peak < os.path.getsize(path) / 5
 
 
 # -- errors --------------------------------------------------------------------------------------
@@ -329,21 +324,12 @@ def test_texts_are_converted_to_json_lines(run, tmp_path):
 
 
 def test_a_stopped_fit_is_resumed(run, tmp_path, monkeypatch):
-    from narrows.io.checkpoint import Checkpoint
-
     write(tmp_path / "a.csv", ticket_columns())
     fit = "fit a.csv --label queue --text subject --text body --method oc --chunk-rows 10"
     assert run(f"{fit} -o whole.narrows")[0] == 0
-    save = Checkpoint.save
-
-    def stop(self):
-        save(self)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Checkpoint, "save", stop)
-    run(f"{fit} -o m.narrows --checkpoint c.narrows --every 30")
-    monkeypatch.undo()
-    os.chdir(tmp_path)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        assert run(f"{fit} -o m.narrows --checkpoint c.narrows --every 30")[0] == 130
     status, _, err = run(f"{fit} -o m.narrows --checkpoint c.narrows --resume")
     assert status == 0, err
     assert "resuming after 30 rows" in err
@@ -353,13 +339,12 @@ def test_a_stopped_fit_is_resumed(run, tmp_path, monkeypatch):
 
 
 def test_a_checkpoint_of_other_columns_is_refused(run, tmp_path, monkeypatch):
-    from narrows.io.checkpoint import Checkpoint
-
     write(tmp_path / "a.csv", ticket_columns())
-    monkeypatch.setattr(Checkpoint, "remove", lambda self: None)
     fit = "fit a.csv --label queue --method oc --checkpoint c.narrows --every 1 -o m.narrows"
-    assert run(f"{fit} --text body")[0] == 0
-    status, _, err = run(f"{fit} --text subject --resume")
+    with monkeypatch.context() as patch:
+        stop_after(patch, 1)
+        assert run(f"{fit} --text body --chunk-rows 10")[0] == 130
+    status, _, err = run(f"{fit} --text subject --chunk-rows 10 --resume")
     assert status == 2
     assert "text was 'body', now 'subject'" in err
 

@@ -16,8 +16,9 @@ import pytest
 import narrows
 from narrows.command.cli import main
 from narrows.errors import DataError, ParameterError
-from narrows.io.formats import parquet
 from narrows.read import Source, iter_chunks, source_of
+from tests.inside import pretend
+from tests.test_checkpoint import stop_after
 
 TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.float64}
 
@@ -116,7 +117,7 @@ def test_vectors_are_not_copied(kind):
 
 def test_wide_vectors_come_in_smaller_chunks(tmp_path, monkeypatch):
     X, y = embeddings()
-    monkeypatch.setattr(parquet, "_CELLS", 60)
+    pretend(monkeypatch, "few vectors at a time")
     for kind in ("list", "fixed"):
         pq.write_table(table_of(X, y, kind), tmp_path / "a.parquet")
         for inputs in (tmp_path / "a.parquet", table_of(X, y, kind)):
@@ -355,22 +356,13 @@ def test_a_pair_of_arrays_from_fit_to_transform(run, tmp_path):
 
 
 def test_a_stopped_fit_of_arrays_is_resumed(run, tmp_path, monkeypatch):
-    from narrows.io.checkpoint import Checkpoint
-
     X, y = embeddings(60)
     save_npy(tmp_path / "X.npy", X), save_npy(tmp_path / "y.npy", y)
     fit = "fit X.npy --label y.npy --method srda --chunk-rows 10"
     assert run(f"{fit} -o whole.narrows")[0] == 0
-    save = Checkpoint.save
-
-    def stop(self):
-        save(self)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Checkpoint, "save", stop)
-    run(f"{fit} -o m.narrows --checkpoint c.narrows --every 30")
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        assert run(f"{fit} -o m.narrows --checkpoint c.narrows --every 30")[0] == 130
     status, _, err = run(f"{fit} -o m.narrows --checkpoint c.narrows --resume")
     assert status == 0, err
     assert "resuming after 30 rows" in err

@@ -3,65 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import linecache
 import signal
-import sys
 import threading
-from pathlib import Path
+import time
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-import narrows
 from narrows import CCIPCA, IOC, MMC, OC, OCFS, ClassStats, FisherFS, OnlineSRDA, Window, load, save
-from narrows.methods.base import lock_of
 from narrows.river import OneByOne
-from narrows.solve.undo import Undo
-from tests.cases import STREAMED, assert_same
+from tests.cases import STREAMED, arrays_of, assert_same
 from tests.conftest import EVERYTHING
 from tests.forks import holds_in_a_fork
+from tests.traced import run_traced, stopped
 
-SOURCE = str(Path(narrows.__file__).parent)
 FORMS = {"dense": np.asarray, "sparse": sparse.csr_array}
-
-
-class AtLine:
-    """Raises at one line of the library that is run, as a signal handler would."""
-
-    def __init__(self, number):
-        self.left = number
-
-    def __call__(self, frame, event, arg):
-        if not frame.f_code.co_filename.startswith(SOURCE) or frame.f_code.co_name == "back":
-            return None
-        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        # at the end of a `with` its line comes again, where no signal handler is ever called
-        if event == "line" and not line.strip().startswith("with "):
-            self.left -= 1
-            if self.left == 0:
-                raise TimeoutError("the time is over")
-        return self
-
-
-def run_traced(function, number=0):
-    """Call the function, raise at its line of that number, and say how many lines were run."""
-    at = AtLine(number)
-    sys.settrace(at)
-    try:
-        function()
-    finally:
-        sys.settrace(None)
-    return number - at.left
 
 
 def everything(estimator):
     """What an estimator has learned and its attributes, to the bit."""
-    state = estimator._fitted.state
-    arrays = {name: array.tobytes() for name, array in state.to_arrays().items()}
-    arena = {name: b"" for name in ("arena", "arena_of") if name in arrays}  # behind it is room
+    arrays = {name: array.tobytes() for name, array in arrays_of(estimator).items()}
+    arena = {f"state.{name}": b"" for name in ("arena", "arena_of")}  # behind it is room
     names = getattr(estimator, "feature_names_in_", None)
-    return arrays | arena, estimator.n_features_in_, None if names is None else list(names)
+    held = {name: arena.get(name, content) for name, content in arrays.items()}
+    return held, estimator.n_features_in_, None if names is None else list(names)
 
 
 def batches(form, n=90, d=12):
@@ -197,11 +163,23 @@ def test_two_estimators_that_merge_each_other_do_not_wait_for_each_other():
     in_threads([lambda: merge(a, b), lambda: merge(b, a)])
 
 
+class Waiting:
+    """Samples that another thread waits for."""
+
+    def __init__(self, X, wait):
+        self.X, self.wait, self.shape = X, wait, X.shape
+
+    def __array__(self, dtype=None, copy=None):
+        self.wait()
+        return self.X
+
+
 def test_a_fork_while_another_thread_learns_can_learn():
     (X, y), *_ = batches("dense")
     estimator = OCFS().fit(X, y)
     assert holds_in_a_fork(
-        lock_of(estimator), lambda: estimator.partial_fit(X, y).n_samples_seen_ == 60
+        lambda wait: estimator.partial_fit(Waiting(X, wait), y),
+        lambda: estimator.partial_fit(X, y).n_samples_seen_ == 60,
     )
 
 
@@ -262,27 +240,14 @@ def test_what_no_class_is_needed_for_is_whole_too():
     assert pca.n_samples_seen_ == 40
 
 
-def test_a_second_signal_before_the_first_is_undone_changes_nothing_either(monkeypatch):
-    back, calls = Undo.back, []
-
-    def interrupted(self):
-        calls.append(self)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        back(self)
-
-    def fail(self, *parts):
-        add(self, *parts)
-        raise TimeoutError
-
-    X, y = batches("dense")[0]
-    state = ClassStats.of(X, y)
-    before, add = {k: a.tobytes() for k, a in state.to_arrays().items()}, ClassStats._add
-    monkeypatch.setattr(Undo, "back", interrupted)
-    monkeypatch.setattr(ClassStats, "_add", fail)
-    with pytest.raises(KeyboardInterrupt):
-        state.update(X, y)
-    assert {k: a.tobytes() for k, a in state.to_arrays().items()} == before
+@pytest.mark.parametrize("form", FORMS)
+def test_a_second_signal_before_the_first_is_undone_changes_nothing_either(form):
+    first, _, (X, y) = batches(form)
+    state = ClassStats.of(*first, second="class")
+    before = {k: a.tobytes() for k, a in state.to_arrays().items()}
+    for again in (1, 2, 3):
+        for left in stopped(state, lambda state: state.update(X, y), 20, again):
+            assert {k: a.tobytes() for k, a in left.to_arrays().items()} == before
 
 
 @pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
@@ -291,12 +256,15 @@ def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
     estimator = case.new().partial_fit(*first)
     held, go_on, saved = threading.Event(), threading.Event(), threading.Event()
 
+    def wait():
+        held.set()
+        go_on.wait(timeout=60)
+        time.sleep(0.05)
+        assert not saved.is_set()
+
     def hold():
-        with lock_of(estimator):
-            held.set()
-            go_on.wait(timeout=60)
-            assert not saved.is_set()
-            estimator.partial_fit(*first)
+        X, y = first
+        estimator.partial_fit(Waiting(X, wait), y)
 
     def write():
         held.wait(timeout=60)
@@ -309,20 +277,13 @@ def test_a_model_that_is_saved_waits_for_the_thread_that_learns(case, tmp_path):
 
 
 @pytest.mark.parametrize("second", [None, "total", "class"])
-def test_numbers_that_a_batch_changes_several_times_are_put_back(monkeypatch, second):
+def test_numbers_that_a_batch_changes_several_times_are_put_back(second):
     rng = np.random.default_rng(0)
     X, y = sparse.random_array((60, 500), density=0.02, format="csr", rng=rng), np.arange(60) % 3
     state = ClassStats.of(X, y, second=second)
-    before, add = {k: a.tobytes() for k, a in state.to_arrays().items()}, ClassStats._add
-
-    def fail(self, *parts):
-        add(self, *parts)
-        raise TimeoutError
-
-    monkeypatch.setattr(ClassStats, "_add", fail)
+    before = {k: a.tobytes() for k, a in state.to_arrays().items()}
     several = sparse.csr_array(np.eye(3, dtype=int)[y] + np.eye(3, dtype=int)[(y + 1) % 3])
     few = X[[0, 1, 2] * 4]  # fewer numbers than the rows of the table have
     for labels in (y[:12], several[:12]):
-        with pytest.raises(TimeoutError):
-            state.update(few, labels)
-        assert {k: a.tobytes() for k, a in state.to_arrays().items()} == before
+        for left in stopped(state, lambda state, labels=labels: state.update(few, labels), 50):
+            assert {k: a.tobytes() for k, a in left.to_arrays().items()} == before

@@ -1,13 +1,14 @@
 """Tables of the documentation, made by a command; one file a question.
 
-``python -m benchmarks study`` prints them; ``--write docs/benchmarks/selection.md`` puts those of
-that page in their places.
+``python -m benchmarks study NAME`` prints the table of a study; ``--write`` puts it into
+``docs/results/NAME.csv``, which the pages show.
 """
 
 from benchmarks.studies.bands import BandsCost, BandsQuality
 from benchmarks.studies.calibration import Calibration
 from benchmarks.studies.certificates import Certificates, OtherCertificates, RefusedCertificates
 from benchmarks.studies.chosen import ChosenComponents, ChosenEps, ChosenMu
+from benchmarks.studies.claims import Claims
 from benchmarks.studies.cluster import Cluster
 from benchmarks.studies.cores import Cores
 from benchmarks.studies.cross import CrossCost, CrossState
@@ -25,7 +26,7 @@ from benchmarks.studies.epsilon import Epsilon
 from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import EmbeddingFiles, Files
 from benchmarks.studies.flipped_labels import FlippedLabels
-from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins
+from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins, HeldOutSummary
 from benchmarks.studies.growth import ByClasses, ByFeatures, BySamples
 from benchmarks.studies.kernel import (
     KernelDimensions,
@@ -42,7 +43,7 @@ from benchmarks.studies.offsets import Offsets
 from benchmarks.studies.one_pass import OnePass, Rivals
 from benchmarks.studies.open_questions import OpenQuestions
 from benchmarks.studies.order import Order
-from benchmarks.studies.overlap import SharedColumns
+from benchmarks.studies.overlap import OwnTerms, SharedColumns
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.refits import EmbeddingsAlign
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
@@ -68,12 +69,14 @@ STUDIES = {
         F1ByColumns,
         Seconds,
         SharedColumns,
+        OwnTerms,
         UnevenClasses,
         TwoStages,
         FlippedLabels,
         Epsilon,
         TraceRatio,
         HeldOutFeatures,
+        HeldOutSummary,
         HeldOutMargins,
         ChosenComponents,
         ChosenMu,
@@ -130,5 +133,6 @@ STUDIES = {
         OtherCertificates,
         RefusedCertificates,
         Dicts,
+        Claims,
     )
 }

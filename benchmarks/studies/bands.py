@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import OC, SRDA, OnlineSRDA
 from narrows.state.bands import Bands
 from narrows.state.class_stats import ClassStats
@@ -38,9 +38,9 @@ METHODS: dict[str, Callable[[], Any]] = {
 class BandsQuality:
     """Micro-F1 of a linear SVM on transformed samples, and of `predict`."""
 
-    name = "bands"
+    name = "srda_bands"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows, means = [], []
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of machines that stop
@@ -51,15 +51,15 @@ class BandsQuality:
         keys = list(means[0])
         gains = [np.mean([m[key] - m[LSQR] for m in means], axis=0)[0] for key in keys]
         rows.append([f"mean difference to {LSQR}, SVM", *(f"{gain:+.4f}" for gain in gains)])
-        return markdown(["linear SVM / predict", *keys], rows)
+        return Table(["linear SVM / predict", *keys], rows)
 
 
 class BandsCost:
     """CPU time of both passes and of the solve, on one thread."""
 
-    name = "bands cost"
+    name = "srda_bands_cost"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "set", "head", "bands", "coordinates", "pass 1, µs a sample", "pass 2, µs a sample",
             "map, s", "solve, s",
@@ -71,7 +71,7 @@ class BandsCost:
             settings = [*((head, "auto") for head in HEADS), (2000, most), (3000, most)]
             with threadpool_limits(1):
                 rows += [[title, *_cost(split, head, bands)] for head, bands in settings]
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _sets() -> Iterator[tuple[str, list[corpora.Split]]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.online import SEEDS, folds, reservoir
-from benchmarks.studies.tables import markdown, middle
+from benchmarks.tables import Table, middle
 from narrows import SRDA, OnlineSRDA
 
 SETS = (
@@ -22,9 +22,9 @@ LEAST = 1e-15  # of a probability, for the log-loss
 class Calibration:
     """The expected calibration error and the log-loss of `predict_proba`."""
 
-    name = "calibration of OnlineSRDA"
+    name = "online_srda_calibration"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         made = {
             "reservoir 2,000": lambda n, seed: OnlineSRDA(random_state=seed),
             "reservoir n/10": lambda n, seed: OnlineSRDA(
@@ -49,7 +49,7 @@ class Calibration:
                 errors.append(middle(found[:, 0]))
                 losses.append(middle(found[:, 1]))
             rows.append([title, *errors, *losses])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _scores(title: str, make: Any, seed: int, by_label: bool = False) -> np.ndarray:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.problems.rcv1_like import RCV1LikeLong
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import CHI, IG, MMCFS, OC, OCFS, FisherFS
 from narrows.criteria import BETWEEN, TOTAL, held_out_gain
 from narrows.methods.certified import CertifiedSelector
@@ -32,7 +32,7 @@ class Certificates:
     name = "certificates"
     methods = (OCFS,)
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows = []
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of features without a score
@@ -40,7 +40,7 @@ class Certificates:
                 X, y = load()
                 for method in self.methods:
                     rows.append([*self.first(method, title, p), *_row(method, X, y, p)])
-        return markdown([*self.header, *_HEADER], rows)
+        return Table([*self.header, *_HEADER], rows)
 
     header = ("set", "features selected")
 
@@ -66,7 +66,7 @@ class Certificates:
 class OtherCertificates(Certificates):
     """The other methods."""
 
-    name = "certificates of other methods"
+    name = "certificates_others"
     methods = (IG, CHI, lambda p: OC())  # type: ignore[assignment]
     header = ("method", "set", "features selected")
 
@@ -91,7 +91,7 @@ class OtherCertificates(Certificates):
 class RefusedCertificates(OtherCertificates):
     """What methods without `tolerance` would certify by the nearest counterpart there is."""
 
-    name = "certificates that are not sharp"
+    name = "certificates_refused"
 
     def sets(self) -> Iterator[tuple[str, Callable[[], Any], int]]:
         for title, load, p in super().sets():

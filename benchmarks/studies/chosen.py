@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import corpora, ridge
-from benchmarks.studies.tables import figure, markdown
+from benchmarks.tables import Table, figure
 from narrows import LDA, MMC, OC, OCFS, SRDA
 
 SEEDS = range(3)
@@ -55,9 +55,9 @@ class Row(NamedTuple):
 class ChosenComponents:
     """`n_components="cv"` beside None: how many directions, and how much of micro-F1 they keep."""
 
-    name = "chosen components"
+    name = "chosen_components"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         methods = {
             "SRDA": lambda wide: SRDA(solver="bands" if wide else "auto"),
             "OC": lambda wide: OC(),
@@ -85,15 +85,15 @@ class ChosenComponents:
             ]
             every = figure(float(np.mean(row.every)))
             rows.append([row.title, row.n, row.classes, every, *cells])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class ChosenMu:
     """`mu="cv"` of LDA beside 0.5, also with samples in other units."""
 
-    name = "chosen mu"
+    name = "chosen_mu"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         fixed = {"/ 100": 0.01, "": 1.0, "x 100": 100.0}
 
         def fits(split: corpora.Split, wide: bool) -> dict[str, Kept]:
@@ -120,15 +120,15 @@ class ChosenMu:
                     *(_other(row, name) for name in (*fixed, "cv")),
                 ]
             )  # fmt: skip
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class ChosenEps:
     """`eps="cv"` of MMC beside 1."""
 
-    name = "chosen eps"
+    name = "chosen_eps"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         def fits(split: corpora.Split, wide: bool) -> dict[str, Kept]:
             found = {}
             for name, eps in (("fixed", 1.0), ("cv", "cv")):
@@ -151,7 +151,7 @@ class ChosenEps:
                     _other(row, "fixed"), _other(row, "cv"),
                 ]
             )  # fmt: skip
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _share(row: Row, name: str, size: Callable[[float], str] | None = None) -> str:

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.problems.rcv1_like import RCV1Like
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import OC, OCFS
 from narrows.io.write import writer
 
@@ -21,9 +21,9 @@ ROWS, SHARDS, ROUNDS = 250_000, 16, 3
 class Cluster:
     """OC and OCFS of Parquet shards on local clusters of one and of two single-thread processes."""
 
-    name = "cluster"
+    name = "dask"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         with tempfile.TemporaryDirectory() as folder:
             shards = _made(Path(folder))
             runs = [(OCFS, 1, 1), (OCFS, 2, 1), (OCFS, 2, 4), (OC, 1, 1), (OC, 2, 1)]
@@ -41,7 +41,7 @@ class Cluster:
                 f"{n * ROWS / seconds:,.0f}", f"{alone / seconds:.2f}" if times == 1 else "",
                 f"{memory / 1e6:.0f}", f"{sent / n / 1e6:.2f}",
             ])  # fmt: skip
-        return markdown(
+        return Table(
             [
                 "method", "processes", "shards", "samples", "seconds", "samples/s",
                 "against one process", "memory of a worker at most, MB",

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import OC, OCFS, SRDA, OnlineSRDA
 from narrows.engines.local import fit
 from narrows.io.write import writer
@@ -44,7 +44,7 @@ class Cores:
 
     name = "cores"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         found = {threads: _measured(threads) for threads in (1, 2)}
         rows = []
         for name, (seconds, n_bytes, operations, where) in found[1].items():
@@ -57,7 +57,7 @@ class Cores:
             "path", "ms, one thread", "ms, two threads", "times as fast",
             "GB/s of samples, one thread", "GFlop/s, one thread", "where its time goes (perf)",
         ]  # fmt: skip
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _measured(threads: int) -> dict[str, list[Any]]:

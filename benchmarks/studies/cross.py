@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from threadpoolctl import threadpool_limits
 
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import SRDA, ClassStats, OnlineSRDA
 
 ROUNDS = 5
@@ -24,23 +24,23 @@ BATCH = 100
 class CrossCost:
     """Seconds of CPU on one thread: medians of five rounds, each of all rows in turn."""
 
-    name = "cross cost"
+    name = "cross_cost"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         every = [_measured(*size) for size in SIZES]
         header = ["CPU time, one thread", *(f"{n:,} x {d:,}" for n, d in SIZES)]
         rows = []
         for name in every[0]:
             rows.append([name, *(_shown(*found[name]) for found in every)])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class CrossState:
     """Wall-clock time of sums of products, beside BLAS alone; both in turn, medians of ratios."""
 
-    name = "cross state"
+    name = "cross_state"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = ["features", "type", "threads", "BLAS alone, µs a sample", "narrows", "ratio"]
         rows = []
         for d, n in ((64, 200_000), (384, 50_000), (1024, 20_000), (4096, 10_000)):
@@ -54,7 +54,7 @@ class CrossState:
                     ratio = np.median([b / a for a, b in pairs])
                     cells = (f"{bare:.2f}", f"{ours:.2f}", f"{ratio:.2f}")
                     rows.append([f"{d:,}", np.dtype(dtype).name, str(threads), *cells])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _bare(X: np.ndarray) -> float:

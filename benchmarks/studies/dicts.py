@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import OC, OCFS, OnlineSRDA
 from narrows.river import OneByOne, batches
 
@@ -23,7 +23,7 @@ class Dicts:
 
     name = "dicts"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         _, X, y = next(iter(corpora.streams()))
         X, y = X[:ROWS], y[:ROWS]
         names = np.arange(X.shape[1]).astype(str)
@@ -47,7 +47,7 @@ class Dicts:
             "`OneByOne(batch=100)`, the same", "`batches(rows=1000)`, learned",
             "samples of a matrix, 1,000 at a time, learned",
         ]  # fmt: skip
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _one_by_one(method: Any, stream: list[Any], batch: int) -> float:

@@ -19,7 +19,7 @@ from benchmarks.harness import data_path
 from benchmarks.studies import reducers
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.minilm import minilm
-from benchmarks.studies.tables import figure, markdown
+from benchmarks.tables import Table, figure
 from narrows import KernelSRDA
 from narrows.evaluate.figure import COLOURS, new_figure, save_figure
 
@@ -61,7 +61,7 @@ class ByDimension:
     field = ""
     title = ""
 
-    def table(self) -> str:
+    def table(self) -> Table:
         found = by_dimension()
         header = [self.title, *map(str, DIMENSIONS), "384"]
         rows = []
@@ -69,25 +69,25 @@ class ByDimension:
             sizes = (*DIMENSIONS, 384)
             shown = [spread([getattr(s, self.field) for s in cells.get(p, [])]) for p in sizes]
             rows.append([name, *shown])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class EmbeddingsSVM(ByDimension):
     """Micro-F1 of a linear SVM."""
 
-    name, field, title = "embeddings svm", "svm", "linear SVM, micro-F1"
+    name, field, title = "embeddings_svm", "svm", "linear SVM, micro-F1"
 
 
 class EmbeddingsKNN(ByDimension):
     """Micro-F1 of 15 nearest neighbours."""
 
-    name, field, title = "embeddings knn", "knn", "15-NN, micro-F1"
+    name, field, title = "embeddings_knn", "knn", "15-NN, micro-F1"
 
 
 class EmbeddingsNeighbours(ByDimension):
     """The share of the 10 nearest neighbours that are of the same class; and the picture."""
 
-    name, field, title = "embeddings neighbours", "same", "same class among 10 neighbours"
+    name, field, title = "embeddings_neighbours", "same", "same class among 10 neighbours"
 
     def draw(self, folder: Path) -> None:
         """Draw the scores by dimension."""
@@ -103,7 +103,7 @@ class EmbeddingsSummary:
         ("PCA", SHORT), ("LDA of scikit-learn", 19), ("SRDA", 19), ("LDA, continued", SHORT),
     )  # fmt: skip
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "vectors", "dimensions", "bytes", "linear SVM", "15-NN", "same class of 10",
             "same class of 10, unseen classes",
@@ -115,15 +115,15 @@ class EmbeddingsSummary:
             size = p if p in others[name] else min(others[name], key=lambda q: abs(q - 9))
             new = _mean([each[0].same for each in others[name][size]])
             rows.append([name, p, 4 * p, *shown, new])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class EmbeddingsUnseen:
     """Classes that are held out in fitting."""
 
-    name = "embeddings unseen"
+    name = "embeddings_unseen"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "", "dimensions", "unseen: linear SVM", "unseen: 15-NN", "unseen: same class of 10",
             "seen: 15-NN", "seen: same class of 10", "all: 15-NN", "all: same class of 10",
@@ -138,15 +138,15 @@ class EmbeddingsUnseen:
                 for part in (old, every):
                     shown += [spread([s.knn for s in part]), spread([s.same for s in part])]
                 rows.append([name, p, *shown])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class EmbeddingsCheck:
     """The same on sentence embeddings of a transformer."""
 
-    name = "embeddings check"
+    name = "embeddings_check"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         part = minilm()
         wanted = (("all features", 384), ("all features, centred", 384), ("truncation", SHORT),
                   ("random projection", SHORT), ("PCA", 19), ("PCA", SHORT), ("PCA", LONG),
@@ -166,15 +166,15 @@ class EmbeddingsCheck:
             "sentence embeddings", "dimensions", "linear SVM", "15-NN", "same class of 10",
             "unseen: linear SVM", "unseen: 15-NN", "unseen: same class of 10",
         ]  # fmt: skip
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class EmbeddingsCost:
     """Bytes of a vector, and milliseconds for 1,000 vectors."""
 
-    name = "embeddings cost"
+    name = "embeddings_cost"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         part = embeddings()
         few = part.X_test[:1000]
         with threadpool_limits(1):
@@ -183,7 +183,7 @@ class EmbeddingsCost:
             mapped = _milliseconds(lambda: model.transform(few))
         [searched] = [each[-1] for each in rows if each[0] == "19"]
         rows.append(["19, KernelSRDA", 76, mapped, searched])
-        return markdown(["dimensions", "bytes", "transform, ms", "15-NN search, ms"], rows)
+        return Table(["dimensions", "bytes", "transform, ms", "15-NN search, ms"], rows)
 
 
 def _cost(part: Split, few: np.ndarray, p: int) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown, spread
+from benchmarks.tables import Table, spread
 from narrows import MMCFS
 
 SIZES = (10, 100, 1_000)
@@ -14,13 +14,12 @@ SIZES = (10, 100, 1_000)
 class Epsilon:
     """Micro-F1 on tr41 and RCV1 by eps, and how many columns gain margin; five random splits."""
 
-    name = "eps"
+    name = "selection_eps"
 
-    def table(self) -> str:
-        parts = []
+    def table(self) -> Table:
+        rows = []
         for title, make in (("tr41", corpora.tr41), ("RCV1, 4 classes", corpora.rcv1)):
             splits = list(corpora.folds(make))
-            rows = []
             for eps in (1.0, 0.3, 0.1, 0.03, 0.0):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -29,11 +28,10 @@ class Epsilon:
                 pairs = list(zip(splits, fitted, strict=True))
                 rows.append(
                     [
+                        title,
                         f"{eps:g}" + (" (OCFS)" if eps == 0 else ""),
                         f"{positive[0]:,} to {positive[-1]:,}",
                         *(spread([s.f1(m.ranking_[:p])[0] for s, m in pairs]) for p in SIZES),
                     ]
                 )
-            header = [f"eps, {title}", "positive features", *(f"{p:,}" for p in SIZES)]
-            parts.append(markdown(header, rows))
-        return "\n\n".join(parts)
+        return Table(["set", "eps", "positive features", *(f"{p:,}" for p in SIZES)], rows)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import CHI, DF, IG, MI, MMCFS, OCFS
 
 SIZES = (3, 10, 100, 1_000, 10_000)
@@ -25,27 +25,26 @@ METHODS = {
 class F1ByColumns:
     """Micro- and macro-F1 at 3 to 10,000 columns, on three corpora."""
 
-    name = "f1"
+    name = "selection_f1"
 
-    def table(self) -> str:
-        parts = []
+    def table(self) -> Table:
+        rows = []
         for title, make in (
             ("`comp.*` of 20 Newsgroups", corpora.comp),
             ("R8", corpora.r8),
             ("RCV1, 4 classes", corpora.rcv1),
         ):
             split = make()
-            header = [f"{title} (micro / macro)", *(f"{p:,}" for p in SIZES)]
-            rows = []
             for name, method in METHODS.items():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # of columns without margin
                     ranking = method.fit(split.X, split.y).ranking_
-                rows.append([name, *(_both(split, ranking[:p]) for p in SIZES)])
+                rows.append([title, name, *(_both(split, ranking[:p]) for p in SIZES), ""])
             d = split.X.shape[1]
-            everything = f"All {d:,} features: {_both(split, np.arange(d))}."
-            parts.append(f"{markdown(header, rows)}\n\n{everything}")
-        return "\n\n".join(parts)
+            every = _both(split, np.arange(d))
+            rows.append([title, f"all {d:,} features", *("" for _ in SIZES), every])
+        header = ["set", "micro-F1 / macro-F1", *(f"{p:,}" for p in SIZES), "all"]
+        return Table(header, rows)
 
 
 def _both(split: corpora.Split, columns: np.ndarray) -> str:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows.io.write import writer
 
 PIECE, PIECES = 130_000, 8  # rows of one, 270 MB as svmlight; in the whole
@@ -46,9 +46,9 @@ class Files:
 
     name = "files"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         with tempfile.TemporaryDirectory() as folder:
-            return markdown(
+            return Table(
                 [
                     "file", "samples", "method", "seconds", "MB/s", "samples/s",
                     "memory above the model's own, MB", "against `load_svmlight_file` + `chi2`",
@@ -80,9 +80,9 @@ class Files:
 class EmbeddingFiles:
     """A million embeddings of 384 numbers of 32 bits in Parquet, as a column of lists."""
 
-    name = "files of embeddings"
+    name = "files_of_embeddings"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows = []
         with tempfile.TemporaryDirectory() as folder:
             file, model = Path(folder) / "embeddings.parquet", Path(folder) / "m.narrows"
@@ -103,7 +103,7 @@ class EmbeddingFiles:
                 seconds, peak = (median(each) for each in zip(*runs, strict=True))
                 row = [name, f"{seconds:.1f}", f"{size / 1e6 / seconds:.0f}", f"{peak / 1e6:,.0f}"]
                 rows.append(row)
-        return markdown(["whole process", "seconds", "MB/s", "peak MB"], rows)
+        return Table(["whole process", "seconds", "MB/s", "peak MB"], rows)
 
 
 def _put_embeddings(file: Path) -> None:

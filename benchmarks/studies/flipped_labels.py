@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.studies import corpora
 from benchmarks.studies.f1_by_columns import METHODS
-from benchmarks.studies.tables import markdown, spread
+from benchmarks.tables import Table, spread
 
 SHARES = (0.05, 0.1, 0.2)
 SIZES = (100, 1_000)
@@ -17,14 +17,13 @@ SIZES = (100, 1_000)
 class FlippedLabels:
     """The share of the best columns that is still chosen; five seeds of flips on comp.*."""
 
-    name = "flips"
+    name = "selection_flips"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         split = corpora.comp()
         classes = np.unique(split.y)
-        parts = []
+        rows = []
         for p in SIZES:
-            rows = []
             for name, method in METHODS.items():
                 kept = set(_ranking(method, split.X, split.y)[:p])
                 cells = []
@@ -39,10 +38,9 @@ class FlippedLabels:
                         now = set(_ranking(method, split.X, y)[:p])
                         survived.append(len(kept & now) / p)
                     cells.append(spread(survived))
-                rows.append([name, *cells])
-            shares = (f"{share:.0%} flipped" for share in SHARES)
-            parts.append(markdown([f"of {p:,} features", *shares], rows))
-        return "\n\n".join(parts)
+                rows.append([f"{p:,} features", name, *cells])
+        shares = (f"{share:.0%} flipped" for share in SHARES)
+        return Table(["selection", "share kept", *shares], rows)
 
 
 def _ranking(method: object, X: object, y: np.ndarray) -> np.ndarray:

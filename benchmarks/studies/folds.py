@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import data_path
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import figure, markdown
 from benchmarks.studies.which import _scaled
+from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OCFS, FisherFS
 from narrows.evaluate.comparison import Fold, split
 from narrows.methods.selector import HeldOutSelector
@@ -31,10 +31,10 @@ NEARLY = 0.99  # of the best held-out score
 class HeldOutFeatures:
     """By method: the number of features, and the share of micro-F1 that they keep."""
 
-    name = "held-out features"
+    name = "held_out_features"
     methods = (OCFS, FisherFS, IG, CHI)
 
-    def table(self) -> str:
+    def table(self) -> Table:
         found: dict[Any, list[Any]] = {method: [] for method in self.methods}
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of machines that stop
@@ -46,16 +46,36 @@ class HeldOutFeatures:
                     each = [_sizes(method, fold) for fold in folds]
                     cells = [judge.cell([sizes[rule] for sizes in each]) for rule in each[0]]
                     found[method].append([title, judge.d, figure(judge.all), *cells])
-        return "\n\n".join(
-            markdown(
-                [
-                    method.__name__, "features", "micro-F1 of all",
-                    "`energy=0.8`: features, % kept", '`n_features="cv"`',
-                    "99 % of the best held-out score",
-                ],
-                rows,
-            )
-            for method, rows in found.items()
+        return Table(
+            [
+                "selector", "set", "features", "micro-F1 of all", "`energy=0.8`: features, % kept",
+                '`n_features="cv"`', "99 % of the best held-out score",
+            ],
+            [[method.__name__, *row] for method, rows in found.items() for row in rows],
+        )  # fmt: skip
+
+
+class HeldOutSummary:
+    """What `HeldOutFeatures` found, on all sets without noise and on all with it."""
+
+    name = "held_out_summary"
+
+    def table(self) -> Table:
+        found = Table.read(HeldOutFeatures.name)
+        rules = found.header[4:6]
+        rows = []
+        for method in HeldOutFeatures.methods:
+            every = found.only(method.__name__).rows
+            parts = [[row for row in every if ("noise" in row[0]) == noise] for noise in (0, 1)]
+            cells = [_summary(part, rule) for part in parts for rule in (0, 1)]
+            rows.append([f"`{method.__name__}`", *map(len, parts), *cells])
+        kinds = ("without noise", "with noise")
+        return Table(
+            [
+                "selector", *(f"sets {kind}" for kind in kinds),
+                *(f"{kind}, {rule.split(':')[0]}" for kind in kinds for rule in rules),
+            ],
+            rows,
         )  # fmt: skip
 
 
@@ -65,9 +85,9 @@ class HeldOutMargins:
     ``n_features="cv"`` is not available for MMCFS: this table is why.
     """
 
-    name = "held-out margins"
+    name = "held_out_margins"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows = []
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of features that gain no margin
@@ -77,7 +97,7 @@ class HeldOutMargins:
                     rankings = [_margins(eps, fold) for fold in folds]
                     cells += [judge.cell([made[rule] for made in rankings]) for rule in (0, 1)]
                 rows.append([title, judge.d, figure(judge.all), *cells])
-        return markdown(
+        return Table(
             [
                 "MMCFS", "features", "micro-F1 of all", "eps 1, by held-out margin: features, "
                 "% kept", "eps 1, `threshold=0`", "eps 0.1, by held-out margin",
@@ -122,6 +142,15 @@ class _Judge:
             found = machine.predict(take(X_test, some))
             self._known[key] = float(f1_score(y_test, found, average="micro"))
         return self._known[key]
+
+
+def _summary(rows: list[list[str]], rule: int) -> str:
+    """Mean and smallest % kept, and the median share of the features."""
+    sizes, kept = np.array(
+        [cell.replace(",", "").split() for cell in (row[3 + rule] for row in rows)], dtype=float
+    ).T
+    share = np.median(sizes / [float(row[1]) for row in rows])
+    return f"{kept.mean():.1f} ({kept.min():.1f}), {100 * share:.0f} %"
 
 
 def _sizes(method: Any, fold: Fold) -> dict[str, np.ndarray]:

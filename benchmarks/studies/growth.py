@@ -15,7 +15,7 @@ from benchmarks import harness
 from benchmarks.methods import METHODS
 from benchmarks.problems.dense import Embeddings
 from benchmarks.problems.rcv1_like import RCV1Like
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import CCIPCA, CHI, IG, IIS, IMMC, IOC, OC, OCFS, OnlineSRDA
 
 CHUNK = 100_000
@@ -37,7 +37,7 @@ class ByMeasure:
     def problem(self, size: int) -> Any:
         raise NotImplementedError
 
-    def table(self) -> str:
+    def table(self) -> Table:
         seconds: dict[str, list[float]] = {name: [] for name in self.methods}
         peaks: dict[str, list[str]] = {name: [] for name in self.methods}
         with threadpool_limits(1):
@@ -53,13 +53,13 @@ class ByMeasure:
         header = _header(self.sizes, self.what)
         header += [f"peak MB (state) at {size:,}" for size in self.sizes[-2:]]
         rows = [[*_row(name, seconds[name], self.sizes), *peaks[name][-2:]] for name in seconds]
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class ByFeatures(ByMeasure):
     """100,000 sparse samples of 83 non-zeros, 4 classes."""
 
-    name, what, sizes = "growth by features", "features", FEATURES
+    name, what, sizes = "growth_by_features", "features", FEATURES
     methods = ("bare", "OCFS", "OC", "IG", "IOC", "OnlineSRDA", "SRDA", "TruncatedSVD")
 
     def problem(self, size: int) -> Any:
@@ -69,7 +69,7 @@ class ByFeatures(ByMeasure):
 class ByClasses(ByMeasure):
     """100,000 dense samples of 384 numbers of 32 bits."""
 
-    name, what, sizes = "growth by classes", "classes", CLASSES
+    name, what, sizes = "growth_by_classes", "classes", CLASSES
     methods = ("OCFS", "OC", 'SRDA(alpha="scale")', "SRDA", "LDA", "LinearDiscriminantAnalysis")
 
     def problem(self, size: int) -> Any:
@@ -82,9 +82,9 @@ class BySamples:
     Seconds are those of `partial_fit` alone, and of reading the result once at the end.
     """
 
-    name = "growth by samples"
+    name = "growth_by_samples"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         models: dict[str, Any] = {each.__name__: each(n_features=100) for each in (OCFS, IG, CHI)}
         models |= {"OC": OC(), "OnlineSRDA": OnlineSRDA(random_state=0)}
         models |= {each.__name__: each(3) for each in (IOC, IIS, IMMC, CCIPCA)}
@@ -101,7 +101,7 @@ class BySamples:
                     if count * CHUNK in SAMPLES:
                         seconds[name].append(taken[name])
         rows = [_row(name, seconds[name], SAMPLES) for name in models]
-        return markdown(_header(SAMPLES, "samples"), rows)
+        return Table(_header(SAMPLES, "samples"), rows)
 
 
 def _chunks(n: int) -> Iterator[tuple[Any, np.ndarray]]:

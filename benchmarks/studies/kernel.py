@@ -25,7 +25,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.harness import data_path
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import figure, markdown
+from benchmarks.tables import Table, figure
 from narrows import OCFS, SRDA, KernelSRDA
 
 SEEDS = range(3)  # of the folds and of the random functions
@@ -50,23 +50,23 @@ class Cell(NamedTuple):
 class KernelSets:
     """What the sets are like, and how samples are held out."""
 
-    name = "kernel sets"
+    name = "kernel_sets"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows = []
         for name, (load, held_out) in SETS.items():
             X, y = load()
             d = f"{FEATURES:,} of {X.shape[1]:,}" if sparse.issparse(X) else X.shape[1]
             rows.append([name, len(y), d, len(np.unique(y)), held_out])
-        return markdown(["set", "samples", "features", "classes", "held out"], rows)
+        return Table(["set", "samples", "features", "classes", "held out"], rows)
 
 
 class KernelPredictions:
     """Accuracy of `predict`."""
 
-    name = "kernel"
+    name = "kernel_predict"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rivals = {
             "forced": "rbf, hidden features always",
             "ridge": "RBFSampler, RidgeClassifierCV",
@@ -87,15 +87,15 @@ class KernelPredictions:
             }
             main = [shown.pop(key) for key in ("linear", *KERNELS)]
             rows.append([name, *main, *used, *shown.values()])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class KernelDimensions:
     """Accuracy of a linear SVM on n_classes - 1 dimensions."""
 
-    name = "kernel dimensions"
+    name = "kernel_dimensions"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "linear SVM", "dimensions", "all features", "SRDA",
             *(f'KernelSRDA, "{kernel}"' for kernel in KERNELS),
@@ -108,16 +108,16 @@ class KernelDimensions:
                 for key in ("all", "linear", *KERNELS)
             ]
             rows.append([name, len(np.unique(load()[1])) - 1, *shown])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class KernelParameters:
     """Accuracy of `predict` with other numbers of hidden features, and other widths."""
 
-    name = "kernel parameters"
+    name = "kernel_parameters"
     varied = tuple((m, g) for m in (500, 1500, 3000) for g in (1 / 3, 1, 3))
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             'accuracy of predict, "rbf"',
             *(f"{m:,}, gamma {_times(g)}" for m, g in self.varied),
@@ -131,15 +131,15 @@ class KernelParameters:
                     model = KernelSRDA(n_hidden=m, gamma=g * auto, random_state=seed)
                     made[m, g].append((seed, model.fit(X, y).score(X_test, y_test)))
             rows.append([name, *map(_spread, made.values())])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class KernelScaling:
     """Accuracy of `predict` on features as they are, and standardised."""
 
-    name = "kernel scaling"
+    name = "kernel_scaling"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = ["set", *(f"{m}, {s}" for s in ("as it is", "standardised")
                            for m in ("SRDA", "KernelSRDA"))]  # fmt: skip
         rows = []
@@ -154,7 +154,7 @@ class KernelScaling:
                         found.append((seed, model.fit(X, y).score(X_test, y_test)))
                     row.append(_spread(found))
             rows.append(row)
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class _Curved(KernelSRDA):

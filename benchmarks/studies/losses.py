@@ -15,7 +15,7 @@ from benchmarks.harness import data_path
 from benchmarks.studies import which
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.online import predicted, svm
-from benchmarks.studies.tables import figure, markdown
+from benchmarks.tables import Table, figure
 from narrows import OnlineSRDA
 from narrows.evaluate.comparison import split
 
@@ -26,9 +26,9 @@ LOSSES = ("squared", "softmax", "auto")
 class Losses:
     """Scores by loss, how often "auto" takes softmax, and its time."""
 
-    name = "losses"
+    name = "online_srda_losses"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "squared / softmax, median of 3 orders", "samples learned", "before learning",
             "linear SVM", "predict", '"auto" takes softmax',
@@ -52,7 +52,7 @@ class Losses:
                     f"{seconds['auto'] / seconds['squared']:.1f}",
                 ]
             )  # fmt: skip
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _scores(data: Split, loss: str, seed: int) -> list[float]:

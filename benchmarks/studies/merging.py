@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from benchmarks.studies import corpora
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.online import RESERVOIRS, folds, predicted, reservoir
-from benchmarks.studies.tables import figure, markdown
+from benchmarks.tables import Table, figure
 from narrows import OnlineSRDA
 
 PARTS = (2, 4, 8, 16, 32)
@@ -29,9 +29,9 @@ SEEDS = range(3)
 class Merging:
     """Merged estimators less a single one that learned the same samples."""
 
-    name = "merged shards"
+    name = "online_srda_merging"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "merged less single: SVM / predict, median of 3", "samples a part", "reservoir",
             *(f"{count} parts" for count in PARTS),
@@ -46,7 +46,7 @@ class Merging:
                 single: dict[tuple[int, int], list[float]] = {}
                 for size in sizes:
                     rows.append([title, f"{size:,}", room, *_row(data, size, room, single)])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _data(title: str) -> Split:

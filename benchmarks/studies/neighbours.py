@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import IDRQR, LDA, MMC, OC, OCM, SRDA
 
 FOLDS = StratifiedKFold(10, shuffle=True, random_state=0)
@@ -23,9 +23,9 @@ FOLDS = StratifiedKFold(10, shuffle=True, random_state=0)
 class NearestNeighbour:
     """1-NN error in percent by 10-fold cross-validation, mean and standard deviation over folds."""
 
-    name = "1-NN"
+    name = "nearest_neighbour"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows = []
         for title, X, y in data():
             c = len(np.unique(y))
@@ -37,7 +37,7 @@ class NearestNeighbour:
         names = list(dict.fromkeys(title for title, *_ in rows))
         methods = list(dict.fromkeys(method for _, method, _ in rows))
         cells = {(title, method): cell for title, method, cell in rows}
-        return markdown(
+        return Table(
             ["1-NN error, %", *names],
             [[method, *(cells[name, method] for name in names)] for method in methods],
         )
@@ -46,15 +46,15 @@ class NearestNeighbour:
 class Mu:
     """The error of batch IDR/QR by mu."""
 
-    name = "mu"
+    name = "idrqr_mu"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         values = (1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 100.0, 1e4)
         rows = []
         for title, X, y in data():
             errors = [cross_validated([IDRQR(mu=mu)], X, y) for mu in values]
             rows.append([title, *(f"{100 * error.mean():.1f}" for error in errors)])
-        return markdown(["1-NN error, %; mu =", *(f"{mu:g}" for mu in values)], rows)
+        return Table(["1-NN error, %; mu =", *(f"{mu:g}" for mu in values)], rows)
 
 
 def data() -> Any:

@@ -6,7 +6,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import IDRQR, MMC, OC, SRDA
 
 ASKED = (5, 10, 19)
@@ -15,9 +15,9 @@ ASKED = (5, 10, 19)
 class Nineteen:
     """Micro-F1 of a linear SVM on the first few directions, and of 15 nearest neighbours."""
 
-    name = "19 directions"
+    name = "directions"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         split = corpora.news()
         X, y, X_test, y_test = split.X, split.y, split.X_test, split.y_test
         svm = LinearSVC(random_state=0)
@@ -37,4 +37,4 @@ class Nineteen:
             last = knn.fit(Z[:, :19], y).score(Z_test[:, :19], y_test)
             rows.append([f"`{method!r}`", *map(float, scores), float(last)])
         header = ["micro-F1", *(f"first {p}" for p in ASKED[:-1]), "19", "19, 15-NN (cosine)"]
-        return markdown(header, rows)
+        return Table(header, rows)

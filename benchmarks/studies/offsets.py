@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.online import RESERVOIRS, SEEDS, folds, predicted, reservoir, svm
-from benchmarks.studies.tables import markdown, middle
+from benchmarks.tables import Table, middle
 from narrows import OnlineSRDA
 
 SETS = ("ORL, each 4th pixel", "digits", "pima_diabetes", "waveform", "embeddings")
@@ -18,9 +18,9 @@ ADDED = ("0", "1,000", "100 standard deviations")
 class Offsets:
     """Prequential and held-out scores of unscaled dense samples, and with an offset."""
 
-    name = "offsets"
+    name = "online_srda_offsets"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "unscaled, median of 5 orders (least to most)", "added", "before learning",
             'before learning, loss="auto"',
@@ -31,7 +31,7 @@ class Offsets:
             for added in ADDED:
                 found = [_scores(title, added, seed) for seed in SEEDS]
                 rows.append([title, added, *map(middle, zip(*found, strict=True))])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _scores(title: str, added: str, seed: int) -> list[float]:

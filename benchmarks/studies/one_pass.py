@@ -18,7 +18,7 @@ from benchmarks.methods import METHODS
 from benchmarks.studies import corpora
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.online import SEEDS, reservoir
-from benchmarks.studies.tables import figure, markdown
+from benchmarks.tables import Table, figure
 from narrows import OC, SRDA, OnlineSRDA
 
 ROUNDS = 3
@@ -27,9 +27,9 @@ ROUNDS = 3
 class OnePass:
     """Micro-F1 of a linear SVM and of 15 nearest neighbours, by training order and reservoir."""
 
-    name = "OnlineSRDA"
+    name = "online_srda"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "micro-F1, linear SVM / 15-NN (cosine), median of 5 orders",
             "all features",
@@ -50,15 +50,15 @@ class OnePass:
             for by_label in (False, True):
                 cells += [_reduced(_learned(data, size, by_label), data) for size in sizes]
             rows.append([f"{title} ({len(np.unique(data.y))})", *cells])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class Rivals:
     """20 Newsgroups: seconds, memory, and what is left, beside what else one would take."""
 
-    name = "one pass and its rivals"
+    name = "online_srda_cost"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         split = corpora.news()
         X, y, X_test = split.X, split.y, split.X_test
         rows, tenth = [], len(y) // 10
@@ -83,7 +83,7 @@ class Rivals:
             rows.append([name, f"{seconds:.2f}", f"{peak:.0f}", _svm(Z, Z_test, split),
                          _knn(Z, Z_test, split)])  # fmt: skip
         header = ["one core", "seconds", "MB above the data", "linear SVM", "15-NN (cosine)"]
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _texts() -> Any:

@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.problems.rcv1_like import RCV1LikeLong
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import figure, markdown
+from benchmarks.tables import Table, figure
 from narrows import OnlineSRDA
 
 SPLITS = 3  # a fifth of the training rows held out, at random
@@ -51,12 +51,12 @@ def reduced(X: Any, y: np.ndarray, **parameters: Any) -> float:
 class OpenQuestions:
     """A line for each question: the data, the results and the conclusion."""
 
-    name = "open questions"
+    name = "online_srda_questions"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         asked = (_hashing, _topics, _million)
         header = ["question", "training samples, splits", "micro-F1", "conclusion"]
-        return markdown(header, [_answered(ask) for ask in asked])
+        return Table(header, [_answered(ask) for ask in asked])
 
 
 def _answered(ask: Any) -> list[str]:

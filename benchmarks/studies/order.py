@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.studies.online import RESERVOIRS, SEEDS, folds, predicted, reservoir, svm
-from benchmarks.studies.tables import markdown, middle
+from benchmarks.tables import Table, middle
 from narrows import OnlineSRDA
 
 SETS = (
@@ -18,9 +18,9 @@ ORDERS = ("shuffled", "sorted")
 class Order:
     """A linear SVM on the reduced samples, and `predict`, by order and reservoir."""
 
-    name = "order"
+    name = "online_srda_order"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "held-out accuracy, median of 5 orders (least to most)", "reservoir",
             "SVM, shuffled", "SVM, sorted by label",
@@ -31,7 +31,7 @@ class Order:
             for room in RESERVOIRS:
                 found = np.array([_scores(title, room, seed) for seed in SEEDS])
                 rows.append([title, room, *map(middle, found.T)])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _scores(title: str, room: str, seed: int) -> np.ndarray:

@@ -3,35 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import CHI, IG, OCFS
 from narrows.evaluate import selection_overlap
 
 
 class SharedColumns:
-    """OCFS, IG and CHI on comp.*: columns shared, and the terms that only one of them picks."""
+    """The number of columns that OCFS, IG and CHI share on comp.*."""
 
-    name = "overlap"
+    name = "selection_overlap"
 
-    def table(self) -> str:
-        split = corpora.comp()
-        fitted = [method.fit(split.X, split.y) for method in (OCFS(), IG(), CHI())]
+    def table(self) -> Table:
+        _, fitted = _fitted()
         sizes = (10, 100, 1_000, 10_000)
         overlaps = selection_overlap(fitted, sizes)
         pairs = ((0, 1, "OCFS, IG"), (0, 2, "OCFS, CHI"), (1, 2, "IG, CHI"))
-        shared = markdown(
+        return Table(
             ["shared features", *(f"{p:,}" for p in sizes)],
             [[title, *(int(o.shared[a, b]) for o in overlaps)] for a, b, title in pairs],
         )
+
+
+class OwnTerms:
+    """The terms among the ten best that only one of OCFS, IG and CHI picks."""
+
+    name = "selection_own_terms"
+
+    def table(self) -> Table:
+        split, fitted = _fitted()
         best = {type(method).__name__: split.terms[method.ranking_[:10]] for method in fitted}
         picks = Counter(term for terms in best.values() for term in terms)
-        only = markdown(
+        return Table(
             ["of the ten best", "only this method picks"],
             [
                 [name, ", ".join(term for term in terms if picks[term] == 1) or "-"]
                 for name, terms in best.items()
             ],
         )
-        return f"{shared}\n\n{only}"
+
+
+def _fitted() -> tuple[corpora.Split, list[Any]]:
+    split = corpora.comp()
+    return split, [method.fit(split.X, split.y) for method in (OCFS(), IG(), CHI())]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import FisherFS
 
 
 class TraceRatio:
     """Ten columns of R8 by each: their ratio, in how many documents they are, and the F1."""
 
-    name = "trace-ratio"
+    name = "selection_trace_ratio"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         split = corpora.r8()
         documents = np.asarray((split.X != 0).sum(axis=0)).ravel()
         score = FisherFS(n_features=10).fit(split.X, split.y)
@@ -29,4 +29,4 @@ class TraceRatio:
                     split.f1(best)[0],
                 ]
             )
-        return markdown(["optimum, R8", "ten features (documents with them)", "micro-F1"], rows)
+        return Table(["optimum, R8", "ten features (documents with them)", "micro-F1"], rows)

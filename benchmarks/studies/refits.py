@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.studies.corpora import Split
 from benchmarks.studies.embeddings import SHORT, embeddings, neighbours, spread
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import OC, PCA, SRDA, align
 from narrows.evaluate import drift
 
@@ -19,9 +19,9 @@ FIRST = 2_000  # samples of a first fit
 class EmbeddingsAlign:
     """Neighbours of new queries among vectors stored before a refit."""
 
-    name = "embeddings align"
+    name = "embeddings_align"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "refit", "method", "largest angle", "old model for both", "new model for both",
             "stored by the old, queries by the new", "the same, aligned",
@@ -32,7 +32,7 @@ class EmbeddingsAlign:
                 angles, *shares = np.array(made).T
                 angle = f"{np.mean(angles):.0f} ± {np.std(angles, ddof=1):.0f} degrees"
                 rows.append([title, name, angle, *map(spread, shares)])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def more_samples(y: np.ndarray, seed: int) -> np.ndarray:

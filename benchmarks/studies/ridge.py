@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.harness import data_path
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import LDA, OCFS, SRDA
 
 SEEDS = range(3)
@@ -58,9 +58,9 @@ class Cell(NamedTuple):
 class Ridge:
     """The chosen ridge beside `alpha="scale"`."""
 
-    name = "ridge"
+    name = "srda_ridge"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "set", "samples", "linear SVM, all features", 'SRDA, alpha="scale"', 'alpha="auto"',
             'predict, "scale"', 'predict, "auto"', 'alpha_ / "scale", median',
@@ -77,15 +77,15 @@ class Ridge:
                     _spread([cell.accuracy["auto"] for cell in found]), f"{ratio:.2g}",
                 ]
             )  # fmt: skip
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class RidgeScale:
     """`scale="mean"` and `scale="within"`, both with the chosen ridge."""
 
-    name = "ridge scaling"
+    name = "srda_scale"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "set", "samples", "all features: SVM micro / macro / 15-NN",
             'scale="mean"', 'scale="within"',
@@ -95,15 +95,15 @@ class RidgeScale:
             scores = [[cell.every for cell in found]]
             scores += [[cell.by[key] for cell in found] for key in ("auto", "within")]
             rows.append([name, f"{n:,}", *map(_means, scores)])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class RidgePosteriors:
     """The log-loss of `predict_proba`, beside scikit-learn's with shrinkage."""
 
-    name = "ridge posteriors"
+    name = "srda_posteriors"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         names = ("SRDA", "LDA", "scikit-learn")
         header = [
             "set", "samples", *(f"accuracy, {name}" for name in names),
@@ -114,7 +114,7 @@ class RidgePosteriors:
             accuracy = [_spread([cell.accuracy[key] for cell in found]) for key in names]
             loss = [_spread([cell.loss[key] for cell in found]) for key in names]
             rows.append([name, f"{n:,}", *accuracy, *loss])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 @cache

@@ -8,15 +8,15 @@ from time import perf_counter
 
 from benchmarks.studies import corpora
 from benchmarks.studies.f1_by_columns import METHODS
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 
 
 class Seconds:
     """Median of nine runs in turn, and the ratio to OCFS in the same run."""
 
-    name = "seconds"
+    name = "selection_seconds"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows: dict[str, list[str]] = {name: [name] for name in METHODS}
         for make in (corpora.comp, corpora.r8, corpora.rcv1):
             split = make()
@@ -34,4 +34,4 @@ class Seconds:
                     f"{1000 * statistics.median(times[1:]):.0f} ms, "
                     f"x{statistics.median(ratios):.1f}"
                 )
-        return markdown(["", "`comp.*`", "R8", "RCV1"], rows.values())
+        return Table(["", "`comp.*`", "R8", "RCV1"], rows.values())

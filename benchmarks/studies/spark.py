@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.problems.rcv1_like import RCV1Like
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 
 ROWS, SHARDS, ROUNDS = 62_500, 16, 3
 MEMORY, LIMIT = "8g", 900  # of Java; seconds of a run
@@ -27,7 +27,7 @@ class Spark:
 
     name = "spark"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         with tempfile.TemporaryDirectory() as folder:
             _make(Path(folder))
             runs = [(job, cores) for job in JOBS for cores in (2, 1) if cores == 2 or job in ALONE]
@@ -47,7 +47,7 @@ class Spark:
             gain = median(s for s, _ in alone) / seconds if alone and cores == 2 else None
             ratio = "" if gain is None else f"{gain:.2f}"
             rows.append([job, str(cores), f"{seconds:.1f}", f"{peak / 1e6:,.0f}", ratio])
-        return markdown(["fit", "cores", "seconds", "memory, MB", "against one core"], rows)
+        return Table(["fit", "cores", "seconds", "memory, MB", "against one core"], rows)
 
 
 def _make(folder: Path) -> None:

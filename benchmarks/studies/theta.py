@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.harness import UnavailableError
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import figure, markdown
+from benchmarks.tables import Table, figure
 from narrows import IMMC, ClassStats
 from narrows.read import iter_chunks
 
@@ -21,9 +21,9 @@ ORDERS = range(15)
 class Theta:
     """|cosine| of the first direction with its target, over passes; median of 15 orders."""
 
-    name = "theta"
+    name = "immc_theta"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows = []
         for title, X, y in _data():
             eigenvalues, target = _leading(X, y, 1.0)
@@ -47,7 +47,7 @@ class Theta:
             "**auto**",
             "eps = 0.05, auto, own target",
         ]
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _data():

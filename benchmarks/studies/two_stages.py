@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown, spread
+from benchmarks.tables import Table, spread
 from narrows import IG, OCFS
 
 FIRST = 2_000
@@ -13,10 +13,10 @@ SIZES = (10, 100, 1_000)
 class TwoStages:
     """Micro-F1 of OCFS, IG, and IG among the 2,000 best of OCFS; five random splits."""
 
-    name = "two-stages"
+    name = "selection_two_stages"
 
-    def table(self) -> str:
-        parts = []
+    def table(self) -> Table:
+        rows = []
         for title, make in (("R8", corpora.r8_again), ("RCV1, 4 classes", corpora.rcv1)):
             found: dict[tuple[str, int], list[float]] = {}
             for split in corpora.folds(make):
@@ -32,6 +32,5 @@ class TwoStages:
                     for p in SIZES:
                         found.setdefault((name, p), []).append(split.f1(ranking[:p])[0])
             names = list(dict.fromkeys(name for name, _ in found))
-            rows = [[name, *(spread(found[name, p]) for p in SIZES)] for name in names]
-            parts.append(markdown([f"{title}, micro-F1", *(f"{p:,}" for p in SIZES)], rows))
-        return "\n\n".join(parts)
+            rows += [[title, name, *(spread(found[name, p]) for p in SIZES)] for name in names]
+        return Table(["set", "micro-F1", *(f"{p:,}" for p in SIZES)], rows)

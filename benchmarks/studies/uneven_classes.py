@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from benchmarks.studies import corpora
-from benchmarks.studies.tables import markdown, spread
+from benchmarks.tables import Table, spread
 from narrows import CHI, IG, MI, MMCFS, OCFS, FisherFS
 
 SIZES = (10, 100, 1_000)
@@ -22,9 +22,9 @@ METHODS = {
 class UnevenClasses:
     """Macro-F1 by priors, mean and standard deviation of five random splits."""
 
-    name = "priors"
+    name = "selection_priors"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         found: dict[tuple[str, int, str], list[float]] = {}
         for split in corpora.folds(corpora.r8_again):
             for name, method in METHODS.items():
@@ -40,4 +40,4 @@ class UnevenClasses:
             for name in METHODS
             for p in SIZES
         ]
-        return markdown(["macro-F1 on R8", "features", "empirical", "sqrt", "balanced"], rows)
+        return Table(["macro-F1 on R8", "features", "empirical", "sqrt", "balanced"], rows)

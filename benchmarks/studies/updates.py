@@ -13,7 +13,7 @@ from scipy.stats import ttest_rel
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.studies.neighbours import data
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from narrows import IDRQR
 
 ORDERS = range(3)
@@ -23,9 +23,9 @@ SHARES = np.arange(0.35, 0.951, 0.05)  # of the rows learnt, where errors are co
 class Updates:
     """30 % of the rows at once, then one at a time; those not yet learnt are the test set."""
 
-    name = "IDR/QR, incremental against batch"
+    name = "idrqr_updates"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         rows = []
         for title, X, y in data():
             errors: dict[str, list[float]] = {"batch": [], "paper": [], "transport": []}
@@ -67,7 +67,7 @@ class Updates:
             "batch again, ms",
             "ratio",
         ]
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 def _times(update: list[float], recomputed: list[float]) -> tuple[str, str, str]:

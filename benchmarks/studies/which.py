@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.studies import corpora
 from benchmarks.studies.online import RESERVOIRS, SEEDS, reservoir
-from benchmarks.studies.tables import figure, markdown
+from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OC, OCFS, SRDA, OnlineSRDA
 from narrows.evaluate.comparison import Fold, over, split
 from narrows.evaluate.lines import ALL, Line
@@ -63,19 +63,19 @@ class Sets:
 
     name = "sets"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = ["set", "samples", "features", "classes", "not zero", "largest class / smallest"]
-        return markdown(header, ([data.title, *data.shape] for data in sets()))
+        return Table(header, ([data.title, *data.shape] for data in sets()))
 
 
 class FewDimensions:
     """Micro-F1 of a linear SVM at c - 1 dimensions, and of all columns."""
 
-    name = "few dimensions"
+    name = "few_dimensions"
     field = "micro_f1"
     uneven = 1.0  # sets whose largest class is at least so many times the smallest
 
-    def table(self) -> str:
+    def table(self) -> Table:
         methods = [
             "ocfs", *PROJECTORS, "truncatedsvd", "sklearn-pca", "lineardiscriminantanalysis",
         ]  # fmt: skip
@@ -92,13 +92,13 @@ class FewDimensions:
             rows.append(
                 [data.title, str(data.classes - 1), _figure(found[ALL], self.field), *cells]
             )
-        return markdown(["set", "dimensions", "all features", *methods], rows)
+        return Table(["set", "dimensions", "all features", *methods], rows)
 
 
 class RareClasses(FewDimensions):
     """The same as macro-F1, in which each class counts the same, where classes are uneven."""
 
-    name = "few dimensions, macro-F1"
+    name = "few_dimensions_macro_f1"
     field = "macro_f1"
     uneven = 2.0
 
@@ -106,9 +106,9 @@ class RareClasses(FewDimensions):
 class FewColumns:
     """Micro-F1 of a linear SVM on 10 and on 100 columns."""
 
-    name = "few columns"
+    name = "few_columns"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         methods = [*map(str, SELECTORS), "chi2", "f_classif"]
         rows = []
         for data in sets():
@@ -119,15 +119,15 @@ class FewColumns:
                 found = {line.method: line for line in compared(data.title) if line.asked == p}
                 cells = _marked([found.get(m) for m in methods], "micro_f1")
                 rows.append([data.title, f"{p} of {width:,}", *cells])
-        return markdown(["set", "features", *methods], rows)
+        return Table(["set", "features", *methods], rows)
 
 
 class SecondsToLearn:
     """CPU seconds to learn c - 1 dimensions or columns, of sets of a thousand rows and more."""
 
-    name = "seconds to learn"
+    name = "seconds_to_learn"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         methods = ["ocfs", "ig", *PROJECTORS, *RIVALS]
         rows = []
         for data in sets():
@@ -141,7 +141,7 @@ class SecondsToLearn:
                 for m in methods
             ]
             rows.append([data.title, *cells])
-        return markdown(["CPU seconds", *methods], rows)
+        return Table(["CPU seconds", *methods], rows)
 
 
 class Stream:
@@ -149,7 +149,7 @@ class Stream:
 
     name = "streams"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         header = [
             "stream", "last fifth: all features", "OC", "SRDA", "OnlineSRDA",
             "reservoir n/10", "half-life 1,000", "half-life 1,000, reservoir n/10",
@@ -171,15 +171,15 @@ class Stream:
                 cells.append(_told(Z, y[:cut], Z_test, y[cut:]))
             cells += [OnlineSRDA(**given).partial_fit(X, y).score_ for given in online]
             rows.append([title, *cells])
-        return markdown(header, rows)
+        return Table(header, rows)
 
 
 class SeveralLabels:
     """RCV1 with all its topics: micro- and macro-F1 of one linear SVM a topic."""
 
-    name = "several labels"
+    name = "several_labels"
 
-    def table(self) -> str:
+    def table(self) -> Table:
         X, Y, X_test, Y_test = corpora.topics()
         rows = [[ALL, f"{X.shape[1]:,}", *_by_topic(X, Y, X_test, Y_test)]]
         tenth = reservoir("n/10", X.shape[0])
@@ -191,7 +191,7 @@ class SeveralLabels:
         ):  # fmt: skip
             Z, Z_test = model.fit(X, Y).transform(X), model.transform(X_test)
             rows.append([repr(model), f"{Z.shape[1]:,}", *_by_topic(Z, Y, Z_test, Y_test)])
-        return markdown(["method", "dimensions", "micro-F1", "macro-F1"], rows)
+        return Table(["method", "dimensions", "micro-F1", "macro-F1"], rows)
 
 
 @cache

@@ -19,22 +19,21 @@ NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*20*_*.py"))
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(NAMES), metavar="[NAME]...")
-@click.option("--write", type=click.Path(exists=True, path_type=Path), help="Page to write.")
+@click.option("--write", is_flag=True, help="Write docs/reproducibility/papers.")
 @click.option("--rcv1", type=click.Path(exists=True), help="Folder of the LYRL2004 files.")
 @click.option("--ar", type=click.Path(exists=True), help="AR faces, .npz of X and y.")
 @click.option("--odp", type=click.Path(exists=True), help="ODP, any file that narrows reads.")
-def main(names: tuple[str, ...], write: Path | None, **brought: str | None) -> None:
+def main(names: tuple[str, ...], write: bool, **brought: str | None) -> None:
     """Run the experiments of the papers, all of them or those named.
 
-    Prints tables of claims, numbers and verdicts. --write puts them into a page, and saves the
-    pictures and results.json in the folder of the same name beside it. The data are read from the
-    folder NARROWS_DATA.
+    Prints tables of claims, numbers and verdicts. --write saves the pictures and results.json in
+    docs/reproducibility/papers, which the page shows. The data are read from the folder
+    NARROWS_DATA.
     """
     for name, path in brought.items():
         if path:
             os.environ[f"NARROWS_{name.upper()}"] = path
-    out = write.with_suffix("") if write else Path(tempfile.mkdtemp(prefix="papers-"))
-    out.mkdir(exist_ok=True)
+    out = page.FOLDER if write else Path(tempfile.mkdtemp(prefix="papers-"))
     results, begun = page.load(out), perf_counter()
     for name in names or NAMES:
         start = process_time()
@@ -48,8 +47,6 @@ def main(names: tuple[str, ...], write: Path | None, **brought: str | None) -> N
         results[name] = {"seconds": round(taken, 1), "rows": [row.as_dict() for row in rows]}
         page.dump(out, results)
         click.echo(f"## {name} ({taken:.0f} s)\n\n{page.table(results[name]['rows'])}\n")
-        if write:
-            page.fill(write, results)
     click.echo(f"{(perf_counter() - begun) / 60:.1f} minutes. Pictures: {out}")
 
 

@@ -1,18 +1,18 @@
-"""The page of verdicts: results.json as tables between the marks of the page."""
+"""The tables of verdicts that docs/reproducibility/papers.md shows, from results.json."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.studies.tables import markdown
+from benchmarks.tables import Table
 from examples.papers.verdict import PAPERS, VERDICTS
 
 from narrows.io.atomic import replacing
 
+FOLDER = Path(__file__).parents[2] / "docs" / "reproducibility" / "papers"
 Results = dict[str, dict[str, Any]]
 HEADER = ("where", "claim", "the paper", "here", "verdict", "note")
 
@@ -32,25 +32,23 @@ def dump(out: Path, results: Results) -> None:
 
 def table(rows: list[dict[str, str]]) -> str:
     """Return rows as a Markdown table."""
-    return markdown(HEADER, [[_cell(row, name) for name in HEADER] for row in rows])
+    return Table(HEADER, [[_cell(row, name) for name in HEADER] for row in rows]).markdown()
 
 
 def _cell(row: dict[str, str], name: str) -> str:
-    text = row[{"the paper": "theirs", "here": "ours"}.get(name, name)].replace("|", r"\|")
+    text = row[{"the paper": "theirs", "here": "ours"}.get(name, name)]
     return f"**{text}**" if name == "verdict" else text
 
 
 def parts(results: Results) -> dict[str, str]:
-    """Return the tables of the page by the names of their marks."""
+    """Return the tables by paper, their summary, and the CPU seconds of the scripts."""
     order = {paper: position for position, paper in enumerate(PAPERS)}
     names = sorted(results, key=lambda name: (order.get(name.split("_")[0], len(order)), name))
     rows = [row for name in names for row in results[name]["rows"]]
-    found = {
-        f"rows {paper}": table([row for row in rows if row["paper"] == paper]) for paper in PAPERS
-    }
+    found = {paper: table([row for row in rows if row["paper"] == paper]) for paper in PAPERS}
     counts = {paper: Counter(r["verdict"] for r in rows if r["paper"] == paper) for paper in PAPERS}
     total = Counter(row["verdict"] for row in rows)
-    found["summary"] = markdown(
+    found["summary"] = Table(
         ["paper", *VERDICTS],
         [
             *(
@@ -59,7 +57,7 @@ def parts(results: Results) -> dict[str, str]:
             ),
             ["**all**", *(f"**{total[verdict]}**" for verdict in VERDICTS)],
         ],
-    )
+    ).markdown()
     taken = {name: results[name]["seconds"] for name in names}
     found["seconds"] = (
         f"All {len(taken)} scripts take {sum(taken.values()) / 60:.1f} minutes of CPU time. CPU "
@@ -68,21 +66,3 @@ def parts(results: Results) -> dict[str, str]:
         + "."
     )
     return found
-
-
-def fill(path: Path, results: Results) -> None:
-    """Write the tables into the page."""
-    text = filled(path.read_text(encoding="utf-8"), results)
-    with replacing(path) as temporary:
-        Path(temporary).write_text(text, encoding="utf-8")
-
-
-def filled(text: str, results: Results) -> str:
-    """Return the page with the tables of the results between its marks."""
-    for name, part in parts(results).items():
-        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        found = place.search(text)
-        if not found:
-            raise ValueError(f"the page has no mark for {name}.")
-        text = f"{text[: found.start()]}{found[1]}\n{part}\n\n{found[2]}{text[found.end() :]}"
-    return text

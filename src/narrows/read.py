@@ -27,6 +27,7 @@ def iter_chunks(
     zero_based: bool | None = None,
     chunk_rows: int = 10_000,
     max_line_mb: int = MAX_LINE_MB,
+    labels: str | None = None,
 ) -> Iterator[tuple[Any, Any]]:
     r"""Read labelled samples from files, or a table, in chunks.
 
@@ -64,6 +65,10 @@ def iter_chunks(
         The longest line of a text file, in millions of bytes; a longer one is an error. In CSV the
         limit is on rows, in which quoted cells may hold several lines. In lines of more than 4 MB,
         each comma or opening bracket counts as 16 more bytes.
+    labels : {"text", "integer"}, optional
+        The type of the labels. ``"text"`` reads numbers as the text that they are written as, and
+        ``"integer"`` text such as ``01`` as the integer. By default labels have the type that the
+        files show; in CSV they are integers if all of them are written as integers.
 
     Yields
     ------
@@ -121,6 +126,7 @@ def iter_chunks(
         chunk_rows=chunk_rows,
         max_line_mb=max_line_mb,
         vector=vector,
+        labels=labels,
     )
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__

@@ -17,14 +17,18 @@ def normal(raw, count):
     return (parts.astype(np.int64).sum(axis=1) - 393_210) / 65_536
 
 
+def weights(seed, kernel, m, d):
+    """The random weights w, and v, of which there are none for "rbf"."""
+    raw, k = np.random.PCG64(seed), m if kernel == "relu" else -(-m // 2)
+    v = normal(raw, m) if kernel == "relu" else np.zeros(0)
+    return np.array([normal(raw, k) for _ in range(d)]), v
+
+
 def hidden(X, seed, kernel, m, gamma, centre):
     """The random features of samples."""
-    raw, d = np.random.PCG64(seed), X.shape[1]
+    W, shift = weights(seed, kernel, m, X.shape[1])
     if kernel == "relu":
-        shift = normal(raw, m)
-        W = np.array([normal(raw, m) for _ in range(d)])
         return np.sqrt(2 / m) * np.maximum(0, np.sqrt(2 * gamma) * (X - centre) @ W + shift)
-    W = np.array([normal(raw, -(-m // 2)) for _ in range(d)])
     angle = np.sqrt(2 * gamma) * (X - centre) @ W
     return np.sqrt(2 / m) * np.hstack([np.cos(angle), np.sin(angle)])[:, :m]
 

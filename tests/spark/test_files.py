@@ -12,10 +12,10 @@ from sklearn.datasets import dump_svmlight_file
 import narrows
 from narrows import IG, OC, OCFS, load
 from narrows.command import cli
-from narrows.engines import here
 from narrows.errors import DataError
 from narrows.spark import fit_files, transform_files
 from tests.cases import assert_same, labelled
+from tests.inside import fit_in_parts
 from tests.spark.frames import is_connect
 
 
@@ -46,7 +46,7 @@ def test_parts_are_drawn_as_in_one_process(spark, tmp_path):
     for k, rows in enumerate(np.array_split(np.arange(3000), 40)):
         dump_svmlight_file(X[rows], y[rows], str(tmp_path / f"{k:02}.svm"), zero_based=False)
     pattern, drawn = str(tmp_path / "*.svm"), OCFS(2, tolerance=0.2, random_state=0)
-    fitted, local = fit_files(clone(drawn), [pattern], spark), here.fit(drawn, [pattern], {})
+    fitted, local = fit_files(clone(drawn), [pattern], spark), fit_in_parts(drawn, pattern)
     assert local.n_samples_seen_ < 3000
     assert_same(fitted, local)
     np.testing.assert_allclose(fitted.certificate_, local.certificate_, rtol=1e-9)

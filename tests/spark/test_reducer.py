@@ -16,9 +16,12 @@ from sklearn.exceptions import NotFittedError
 import narrows
 from narrows import IOC, OC, OCFS, SRDA
 from narrows.errors import DataError, ParameterError
-from narrows.spark import Reducer, ReducerModel, fit, stored
+from narrows.spark import Reducer, ReducerModel, fit
 from tests.cases import assert_same, labelled
+from tests.inside import pretend
 from tests.spark.frames import frame, is_connect
+
+FILE, PIECES = "estimator.narrows", "estimator.narrows.parquet"  # in the folder of a stage
 
 
 def test_a_stage_is_the_fit(spark):
@@ -135,8 +138,7 @@ def other_files(spark, tmp_path):
 def test_models_come_in_pieces_from_any_file_system(
     spark, kind, other_files, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(stored, "_ROW", 100)
-    monkeypatch.setattr(stored, "_AT_ONCE", 700)
+    pretend(monkeypatch, "models in small pieces")
     path = f"{other_files}/a model" if kind == "other" else str(tmp_path / "a model%20")
     model = ReducerModel(estimator=SRDA().fit(*labelled(n=90)))
     model.save(path)
@@ -150,9 +152,9 @@ def test_a_model_file_of_another_session_is_read(spark, other_files, tmp_path):
     model = ReducerModel(estimator=OC().fit(*labelled(n=90)))
     model.save(f"{other_files}/model")
     folder = tmp_path / "other" / "model"
-    for each in folder.glob(f"*{stored.PIECES}"):
+    for each in folder.glob(f"*{PIECES}"):
         each.rename(tmp_path / "gone")
-    narrows.save(model.getEstimator(), folder / stored.FILE)
+    narrows.save(model.getEstimator(), folder / FILE)
     for stale in folder.glob(".*.crc"):
         stale.unlink()
     again = ReducerModel.load(f"{other_files}/model")
@@ -162,7 +164,7 @@ def test_a_model_file_of_another_session_is_read(spark, other_files, tmp_path):
 def test_what_is_overwritten_is_gone(spark, tmp_path):
     model, path = ReducerModel(estimator=OC().fit(*labelled(n=90))), tmp_path / "model"
     model.save(str(path))
-    (path / f".{stored.FILE}.crc").write_bytes(b"crc\0\0\0\x02\0" + bytes(160))  # of another file
+    (path / f".{FILE}.crc").write_bytes(b"crc\0\0\0\x02\0" + bytes(160))  # of another file
     (path / "more").touch()
     model.write().overwrite().save(str(path))
     assert not (path / "more").exists()

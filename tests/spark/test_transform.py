@@ -11,6 +11,7 @@ from scipy import sparse
 
 from narrows import LDA, OC, OCFS, PCA, SRDA, KernelSRDA, OnlineSRDA
 from narrows.errors import DataError, ParameterError
+from narrows.read import source_of
 from narrows.spark import fit, predict, transform
 from narrows.text import Tfidf
 from tests.cases import labelled
@@ -126,7 +127,7 @@ def test_texts_are_reduced_by_the_terms_of_the_fit(spark):
     df = spark.createDataFrame(rows, ["body", "label"]).repartition(2)
     fitted = fit(OC(), df, "body")
     got = transform(fitted, df.drop("label"), "z").collect()
-    X = fitted._source.tfidf.transform([row.body for row in got])
+    X = source_of(fitted).tfidf.transform([row.body for row in got])
     np.testing.assert_allclose([row.z.toArray() for row in got], fitted.transform(X), atol=1e-12)
     numbers = OC().fit(Tfidf().fit_transform(docs), [label for _, label in rows])
     with pytest.raises(DataError, match="expected numbers as in the fit, got texts in body"):

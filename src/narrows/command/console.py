@@ -11,14 +11,19 @@ import click
 
 from narrows.errors import escaped
 
-_SET = re.compile(r"\bSet (\w+)=(?!\w)")
+_SET = re.compile(r'\b([Ss]et) (\w+)=(?:"(\w+)"|(?!\w))')
 
 
 def say(message: str) -> None:
     """Print a message as one line on standard error."""
     # workers of a cluster name the parameters of Python
-    message = _SET.sub(lambda found: "Set --" + found[1].replace("_", "-"), message)
+    message = _SET.sub(_as_flag, message)
     print("narrows:", escaped(" ".join(message.split())), file=sys.stderr)  # noqa: T201
+
+
+def _as_flag(found: re.Match[str]) -> str:
+    flag = f"{found[1]} --{found[2].replace('_', '-')}"
+    return flag if found[3] is None else f"{flag} {found[3]}"
 
 
 def show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 
 from narrows.command import values
 from narrows.command.console import report, say
+from narrows.command.labels import for_merge
 from narrows.command.runs import Run
 from narrows.engines import here
 from narrows.errors import DataError, ParameterError, WidthError
@@ -70,15 +71,17 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
         _report_model(estimator, output, as_json)
         return 0
     run = _run(estimator, files, reading, given, checkpoint)
+    run.model = model
     check_kind(files[0], run.dataset.is_text, is_of_texts(estimator._source), model)
     return _learn(run, run.update, output, as_json)
 
 
-def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
+def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: bool) -> None:
     """Merge models of the same method that were fitted to different rows."""
     values.check_output(output)
     estimators = [load_model(model) for model in models]
     _widen_to_widest(estimators)
+    for_merge(estimators, models, labels)
     merged, *others = estimators
     merge_with = values.supported(merged, "merge")
     for other, model in zip(others, models[1:], strict=True):

@@ -17,7 +17,7 @@ from narrows.command.types import (
     number_or_cv,
     numbers,
 )
-from narrows.io.kinds import SUFFIXES
+from narrows.io.kinds import LABEL_TYPES, SUFFIXES
 from narrows.io.streams import MAX_LINE_MB
 
 _MOST_COLUMNS = 2**31 - 1
@@ -105,11 +105,16 @@ PARAMETERS = (
         help="Any other parameter of the method; may be given several times.",
     ),
 )  # fmt: skip
+LABELS = _option(
+    "--labels", None, click.Choice(LABEL_TYPES),
+    "Type of all labels.  [default: that of the model or the files]",
+)  # fmt: skip
 READING = (
     _option(
         "--label", "NAME", str,
         "Column (of obs in .h5ad), JSON key, npz array or .npy file of labels.",
     ),
+    LABELS,
     click.option(
         "--text", metavar="COLUMN", multiple=True,
         help="Column or JSON key that holds texts; may be given several times to join texts. "

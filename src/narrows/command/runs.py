@@ -10,15 +10,18 @@ from typing import Any
 from tqdm import tqdm
 
 from narrows.command.interrupts import interrupt_between
+from narrows.command.labels import for_update
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, RangeError, WidthError
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
 from narrows.io.chunk import Chunk, Options, Position
 from narrows.io.dataset import Dataset
+from narrows.io.labels import NUMBERS
 from narrows.io.source import check_terms
-from narrows.io.streams import prefetch
+from narrows.io.streams import display_name, prefetch
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
 from narrows.state.cross import MOST
+from narrows.state.written import are_text
 from narrows.text import Tfidf, Vectoriser
 
 
@@ -62,13 +65,14 @@ class Run:
         self._resumed, self._sample, self._from_position = resumed, sample, from_position
         self._chunk: Chunk | None = None
         self._passes = 0  # that were begun
+        self.model = ""  # the file of the estimator of an update
         self._new_vectoriser = vectoriser or Tfidf()
         fitted = estimator if resumed is None else resumed.estimator
         self._is_update = hasattr(estimator, "n_features_in_")
         source = fitted._source if self._is_update or resumed is not None else None
         self.vectoriser: Vectoriser | None = None if source is None else source.tfidf
         if resumed is not None:
-            options = _options_as_before(resumed, options, from_position)
+            options = _options_as_before(resumed, options, from_position, self._is_update)
             if not self._is_update and self.vectoriser is not None and checkpoint is not None:
                 _check_same_settings(self.vectoriser, self._new_vectoriser, checkpoint.path)
         self.dataset = Dataset(inputs, options, source)
@@ -108,8 +112,19 @@ class Run:
             self.estimator = self._resumed.estimator
         with self._inputs_in_errors():
             return local.update(
-                self.estimator, self, lambda: self._record(self.estimator._fitted.state, 0)
+                self.estimator,
+                self._labelled_alike(),
+                lambda: self._record(self.estimator._fitted.state, 0),
             )
+
+    def _labelled_alike(self) -> Iterator[tuple[Any, Any]]:
+        """Yield chunks whose labels have the type of the classes of the estimator."""
+        for X, y in self:
+            path = display_name(self.inputs[self.at.file])
+            asked = self.dataset.options.labels
+            if not self.estimator._needs_y:  # it may ignore them
+                y = self.estimator._labels(X, y)
+            yield X, for_update(self.estimator, y, asked, self.model, path)
 
     def _may_read_again(self) -> bool:
         """Whether samples may have more features than products can be summed for."""
@@ -211,13 +226,15 @@ def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None
         raise another_run(path, str(error)) from None
 
 
-def _options_as_before(resumed: ResumePoint, options: Options, from_position: bool) -> Options:
+def _options_as_before(
+    resumed: ResumePoint, options: Options, from_position: bool, is_update: bool
+) -> Options:
     """Return options by which samples are read as they were before the stop."""
     source, classes = resumed.estimator._source, resumed.state.classes
     found = {
         "header": resumed.header if from_position else None,
         "several_labels": resumed.several_labels,
-        "number_labels": classes.dtype.kind in "biu" if len(classes) else None,
+        NUMBERS: not are_text(classes) if len(classes) and not is_update else None,
     }
     columns = options.columns or (None if source is None else source.columns)
     return options.replace(columns=columns).with_found(found)

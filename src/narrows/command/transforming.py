@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from narrows.command import values
 from narrows.command.clusters import Cluster
 from narrows.command.console import report, say
+from narrows.command.labels import Agreement
 from narrows.command.runs import Run, progress
 from narrows.errors import DataError, ParameterError, printable
 from narrows.io.chunk import Options
@@ -22,7 +22,6 @@ from narrows.io.models import load_model
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
-from narrows.solve.sums import widened
 
 
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:
@@ -57,40 +56,26 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
         )
     classes = [printable(str(label)) for label in estimator.classes_.tolist()]
     several = estimator._several
-    labelled = equal = 0
+    agreement = Agreement(estimator.classes_, reading.labels)
 
     def predicted(X: Any, y: Any) -> tuple[Any, Any]:
-        nonlocal labelled, equal
         probabilities, labels = estimator.predict_proba(X), estimator.predict(X)
         if y is not None:
-            labelled += len(labels)
-            equal += _n_equal(labels, y)
+            agreement.add(labels, y)
         if several:
             return probabilities, sparse.csr_array(labels)
         return probabilities if proba else probabilities.max(axis=1, keepdims=True), labels
 
     names = classes if proba or several else ["probability"]
     rows, stopped = _write(run, output, names, predicted, "predicting", given["csv_safe"])
-    accuracy = equal / labelled if labelled else None
+    equal, n, accuracy = agreement.equal, agreement.n, agreement.share
     found = {"output": output, "rows": rows, "accuracy": accuracy}
     text = f"{rows:,} predictions written to {output}"
     if accuracy is not None:
-        text += f"\n{equal:,} of {labelled:,} are equal to the labels of {input}: {accuracy:.1%}"
+        text += f"\n{equal:,} of {n:,} are equal to the labels of {input}: {accuracy:.1%}"
+    agreement.warn_if_unlike(input, model)
     report(found, text, as_json, err=output == "-")
     return 130 if stopped else 0
-
-
-def _n_equal(predicted: np.ndarray, y: Any) -> int:
-    """Return how many samples have the labels that were predicted."""
-    if sparse.issparse(y):
-        if predicted.ndim == 1:
-            return 0
-        width = max(y.shape[1], predicted.shape[1])
-        wrong = widened(sparse.csr_array(predicted), width) != widened(y, width)
-        return len(predicted) - int(np.count_nonzero(wrong.sum(axis=1)))
-    if predicted.ndim == 2:
-        return 0
-    return int(np.count_nonzero(predicted.astype(object) == y.astype(object)))
 
 
 def _run(model: str, inputs: list[str], output: str, reading: Options) -> Run:

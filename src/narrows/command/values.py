@@ -17,6 +17,7 @@ from narrows.command.types import int_or_float
 from narrows.errors import DataError, ParameterError, did_you_mean
 from narrows.io.chunk import Options
 from narrows.io.kinds import SUFFIXES
+from narrows.io.labels import as_in_model
 from narrows.io.models import is_checkpoint
 from narrows.methods.methods import METHODS
 from narrows.text import HashedTfidf, Tfidf, Vectoriser
@@ -27,7 +28,8 @@ _PARAMETERS = (
 )  # fmt: skip
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
 _READING = (
-    "label", "text", "vector", "split", "width", "zero_based", "chunk_rows", "max_line_mb",
+    "label", "labels", "text", "vector", "split", "width", "zero_based", "chunk_rows",
+    "max_line_mb",
 )  # fmt: skip
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "min_df", "idf_sample")
 _MAX_STOP_WORDS = 16_000_000  # characters
@@ -117,12 +119,13 @@ def read_arguments(options: Options) -> dict[str, Any]:
 def options_of_model(
     estimator: Any, model: str, options: Options, may_be_wider: bool = False
 ) -> Options:
-    """Return options by which files get the columns that the model was fitted to.
+    """Return options by which files get the columns, and the type of labels, of a model.
 
-    With `may_be_wider`, files without names of columns may have more of them.
+    With `may_be_wider`, for an update, files without names of columns may have more of them.
     """
     source, expected = estimator._source, estimator.n_features_in_
     width, base = options.width, options.zero_based
+    options = as_in_model(options, estimator, is_update=may_be_wider)
     may_be_wider = may_be_wider and estimator._column_names() is None
     if width not in (None, expected) and not may_be_wider:
         raise ParameterError(

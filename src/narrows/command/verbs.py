@@ -62,7 +62,7 @@ def update(model: str, inputs: tuple[str, ...], **given: Any) -> int:
 
 
 @options.verb(
-    options.MODELS, options.MODEL_OUTPUT,
+    options.MODELS, options.MODEL_OUTPUT, options.LABELS,
     short_help="Merge models that were fitted to different rows.",
 )  # fmt: skip
 def merge(models: tuple[str, ...], **given: Any) -> None:

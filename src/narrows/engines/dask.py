@@ -104,6 +104,7 @@ def fit(
     zero_based: bool | None = None,
     chunk_rows: int = 10_000,
     max_line_mb: int = MAX_LINE_MB,
+    labels: str | None = None,
     vectoriser: Vectoriser | None = None,
     progress: bool = False,
 ) -> Any:
@@ -135,7 +136,7 @@ def fit(
         The client of a cluster, or the address of its scheduler. By default the current client; if
         there is none, a local cluster with one process for each core is started, and closed at the
         end.
-    label, text, vector, split, width, zero_based, chunk_rows, max_line_mb
+    label, text, vector, split, width, zero_based, chunk_rows, max_line_mb, labels
         How to read files and tables; see `narrows.read.iter_chunks`.
     vectoriser : Vectoriser, optional
         Counts the terms of texts, in a separate pass; `narrows.text.Tfidf` by default.
@@ -195,7 +196,7 @@ def fit(
     needed = get_tags(estimator).target_tags.required
     options = Options(
         label, names_of_texts(text), split, width, zero_based, None, chunk_rows, needed,
-        max_line_mb=max_line_mb, vector=vector,
+        max_line_mb=max_line_mb, vector=vector, labels=labels,
     )  # fmt: skip
     estimator._check_parameters_alone()
     with connect(client) as connected:

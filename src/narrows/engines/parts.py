@@ -26,6 +26,7 @@ from narrows.io.formats import common_format, format_of, parts_of
 from narrows.io.formats.arrow import INDICES, VALUES
 from narrows.io.formats.parquet import FORMAT as TABLE
 from narrows.io.kinds import SUFFIXES
+from narrows.io.labels import NUMBERS, as_in_model
 from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
@@ -220,6 +221,13 @@ class Parts:
             check_kind(self.files[0], is_text, is_of_texts(source), "the fit")
         self.source = source
 
+    def survey_labels(self) -> None:
+        """Find out whether labels that files write as text are integers in all of them."""
+        if self._format is not None and NUMBERS in self._format.surveyed:
+            found = self.engine.map(learn.survey, self._surveyed, repeat(self.options))
+            facts = self._format.combine(self.engine.collect(found))
+            self.options = self.options.with_found(facts)
+
     def describe(self, estimator: Any) -> Any:
         """Let a fitted estimator know the names and the origin of its features; return it."""
         if self.names is not None:
@@ -297,6 +305,7 @@ def transform(
     """Write the reduced samples of each part to a file in a folder; return the files."""
     parts = Parts(engine, data, options)
     parts.use_source(estimator._source)
+    parts.survey_labels()
     names = [str(name) for name in estimator.get_feature_names_out()]
     return parts.write(estimator._reducer(), names, output)
 
@@ -305,7 +314,7 @@ def options_for(estimator: Any, reading: Mapping[str, Any]) -> Options:
     """Return how to read what has the features of a fitted estimator."""
     given = {name: value for name, value in reading.items() if value is not None}
     fitted = {"width": estimator.n_features_in_, "columns": estimator._file_columns()}
-    return Options(**{**fitted, **given})
+    return as_in_model(Options(**{**fitted, **given}), estimator)
 
 
 def partition(k: int) -> str:

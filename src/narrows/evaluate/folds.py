@@ -16,7 +16,8 @@ from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.source import Source, check_kind
 from narrows.solve.sums import widened
-from narrows.state.labels import joined
+from narrows.state.labels import joined, some
+from narrows.state.written import as_one_type
 from narrows.text import Vectoriser
 
 _SHOWN = 100  # characters of a text
@@ -60,7 +61,10 @@ def read_folds(
                 options = options.replace(text=options.text or (TEXT,))
             held_out = rows(test, options, source)
             check_kind(test, held_out[2].is_text, dataset.is_text, path)
-            parts = [(X, y, *held_out[:2])]
+            X_test, y_test, _ = held_out
+            y, y_test = as_one_type(y, y_test)
+            _refuse_others(test, y_test, path, y)
+            parts = [(X, y, X_test, y_test)]
         else:
             _refuse_rare(path, y, cv or 2)
             parts = list(split(X, y, cv, seed))
@@ -112,13 +116,23 @@ def _refuse_rare(path: str, y: np.ndarray, least: int) -> None:
         )
 
 
+def _refuse_others(test: str, y_test: np.ndarray, path: str, y: np.ndarray) -> None:
+    if not np.isin(y_test, y).any():
+        raise DataError(
+            test,
+            f"expected labels that {path} has ({some(np.unique(y))}), got "
+            f'{some(np.unique(y_test))}. Set labels="integer" if both are integers.',
+        )
+
+
 def _splits(path: str, options: Options) -> list[Any] | None:
     """Return the samples with `split` train and test, if the JSON lines have both."""
     try:
         train, test = (rows(path, options.replace(split=name)) for name in ("train", "test"))
     except DataError:
         return None
-    return [(*train[:2], *test[:2])]
+    y, y_test = as_one_type(train[1], test[1])
+    return [(train[0], y, test[0], y_test)]
 
 
 def _as_rows(part: Fold, vectoriser: Vectoriser) -> tuple[Fold, Vectoriser | None]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError, ParameterError
+from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
 
 
@@ -49,6 +50,7 @@ class Options:
     vector: str | None = None
     weight: str | None = None  # the column of weights, of a table
     has_labels: bool = True  # if not, no column is taken for the labels, whatever its name
+    labels: str | None = None  # the type of all labels: "text" or "integer"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", names_of_texts(self.text))
@@ -61,6 +63,9 @@ class Options:
                 f"label (--label), text (--text): expected different columns, got {self.label!r} "
                 "for both. Change one of them."
             )
+        if self.labels not in (None, *LABEL_TYPES):
+            expected = " or ".join(map(repr, LABEL_TYPES))
+            raise ParameterError(f"labels: expected {expected}, got {self.labels!r:.100}.")
         for name in ("chunk_rows", "width", "max_line_mb"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -228,54 +233,3 @@ def check_whole(labels: np.ndarray, name: str, lines: Sequence[int]) -> None:
         problem = f"expected a label that is text or an integer, got {labels[odd[0]]}."
         raise DataError(name, problem, lines[odd[0]])
     check_numbers(labels, name, lines)
-
-
-class Labels:
-    """Collects the labels of a file: every sample has one, or none has.
-
-    Parameters
-    ----------
-    name : str
-        The file, for errors.
-    required : bool
-        Whether samples without a label are an error.
-    what : str
-        What holds the labels, for errors.
-    """
-
-    def __init__(self, name: str, required: bool, what: str):
-        self.name, self.required, self.what = name, required, what
-        self.present: bool | None = None
-        self.kind: str | None = None
-
-    def check(self, label: Any, line: int) -> Any:
-        """Return `label`; DataError where it is unlike those before."""
-        if self.present is None:
-            self.present = label is not None
-        if label is None:
-            if self.required or self.present:
-                raise DataError(self.name, f"{self.what}: expected a label, got none.", line)
-            return None
-        if not self.present:
-            before = f"{self.what}: expected no label, as in the rows before"
-            raise DataError(self.name, f"{before}, got {label!r}.", line)
-        kind = "text" if isinstance(label, str) else "a number"
-        if self.kind not in (None, kind):
-            before = f"expected a label that is {self.kind}, as in the rows before"
-            raise DataError(self.name, f"{before}, got {label!r}.", line)
-        self.kind = kind
-        if isinstance(label, str):
-            check_text(label, self.name, line)
-            return label
-        if isinstance(label, float):
-            if not label.is_integer():
-                raise DataError(self.name, f"expected an integer label, got {label}.", line)
-            label = int(label)
-        if not -(2**63) <= label < 2**63:
-            problem = f"expected a label under 2^63, got {label}. Write it as text."
-            raise DataError(self.name, problem, line)
-        return label
-
-    def array(self, labels: list[Any]) -> np.ndarray | None:
-        """Return checked labels as an array, or None where there are none."""
-        return np.array(labels) if self.present else None

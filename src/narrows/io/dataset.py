@@ -15,6 +15,7 @@ from narrows.io import streams
 from narrows.io.chunk import Chunk, Options, Position, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
+from narrows.io.labels import NUMBERS, as_asked
 from narrows.io.parts import FilePart, Range, n_lines_before
 from narrows.io.source import Source, remembered
 from narrows.io.streams import StandardInput, display_name
@@ -95,13 +96,15 @@ class Dataset:
         self.size = sum(os.path.getsize(path) for path in paths if path != "-")
         self._stdin = StandardInput()
         self._start, self._line = Position(), 0
-        self._columns: tuple[str, ...] | None = None
+        self._columns = options.columns  # a resumed run may have no chunk left to read
         self._truncated: set[str] = set()  # files with a warning
         self.format = common_format({display_name(path): self._format_of(path) for path in paths})
         self._refuse_unused()
         self.format.check_labels_apart(paths, options)
         if source is not None:
             self.options = options.with_found(remembered(source, options, self.format))
+        if options.labels is not None:
+            self.options = self.options.with_found({NUMBERS: options.labels == "integer"})
         self.is_text = self.format.is_text(self.options)
         self._part = part
         if part is not None:
@@ -152,7 +155,8 @@ class Dataset:
                         options = options.replace(columns=chunk.columns)
                     self.position = done + raw.tell() if raw.seekable() else 0
                     at = Position(number, line + int(chunk.lines[-1]), rows)
-                    yield chunk._replace(at=at)
+                    y = as_asked(chunk.y, options, name, chunk.lines)
+                    yield chunk._replace(y=y, at=at)
             options = options.replace(after=0)
             if rows == before and not resumed and not options.may_be_empty:
                 raise DataError(name, "expected at least one row, got none.")

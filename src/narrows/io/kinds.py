@@ -42,6 +42,7 @@ JSONL = Kind("JSON lines", (".jsonl",), holds_texts=True)
 CSV = Kind("CSV", (".csv",))
 KINDS = SVMLIGHT, PARQUET, NPZ, NPY, H5AD, JSONL, CSV
 FOR_ROWS, FOR_TEXTS = CSV, JSONL  # of standard output
+LABEL_TYPES = "text", "integer"
 
 
 def kind_of(path: str) -> tuple[Kind, str]:

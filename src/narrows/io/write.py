@@ -19,7 +19,8 @@ from narrows.io.kinds import output_kind
 from narrows.solve.sums import blocks, widened
 
 _CELLS = 4_000_000  # of sparse samples that become dense at a time, at most
-_NUMBERS = "labels that are numbers"
+_NUMBERS, _TEXT = "labels that are numbers", "labels that are text"
+_AS_TEXT = 'Set labels="text", or write to separate outputs.'
 
 
 class Rows:
@@ -92,7 +93,11 @@ class Rows:
         kind, fixed = _kind(y), self._labels
         first = fixed if isinstance(fixed, str) else _NUMBERS
         if kind != first:
-            self._refuse(f"expected {first}, as in the rows before, got {kind}.")
+            advice = (
+                _AS_TEXT if {kind, first} == {_NUMBERS, _TEXT} else "Write to separate outputs."
+            )
+            problem = f"expected {first}, as in the rows before, got {kind}."
+            self._refuse(problem, advice=advice)
         return y if kind != _NUMBERS else self._cast(y, fixed, "labels")
 
     def _as_first_rows(self, X: Any) -> Any:
@@ -146,7 +151,7 @@ def _kind(y: Any) -> str:
         return "no labels"
     if sparse.issparse(y):
         return "several labels per sample"
-    return _NUMBERS if y.dtype.kind in "biuf" else "labels that are text"
+    return _NUMBERS if y.dtype.kind in "biuf" else _TEXT
 
 
 @contextmanager
@@ -221,6 +226,6 @@ def count_rows(written: str, path: str, first: Chunk) -> int:
     label = None
     if first.columns is not None and first.y is not None and not format.labels_apart:
         label = label_name(first.columns)
-    options = Options(label).with_found({"several_labels": sparse.issparse(first.y)})
+    options = Options(label, labels="text").with_found({"several_labels": sparse.issparse(first.y)})
     with open(written, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
         return sum(len(chunk.lines) for chunk in format.read(stream, path, options))

@@ -303,6 +303,19 @@ class Estimator(TransformerMixin, BaseEstimator):
         self.n_features_in_ = n_features
         return self
 
+    @atomic
+    def _rename_classes(self, names: np.ndarray) -> None:
+        """Give the classes other labels, different ones, in the order of the state's `classes`."""
+        fitted, priors = self._fitted, getattr(self, "priors", None)
+        given, classes = by_class(priors), fitted.state.classes.tolist()
+        live = np.argsort(names[fitted.state.counts > 0])
+        if given is not None:
+            new = dict(zip(classes, names.tolist(), strict=True))
+            self.set_params(priors={new.get(label, label): p for label, p in given.items()})
+        elif priors is not None and np.size(priors) == len(live) > 1:  # in the order of classes_
+            self.set_params(priors=np.asarray(priors)[live])
+        self._fitted = Fitted(fitted.state.renamed(names), fitted.source)
+
     @property
     def _state(self) -> Any:
         check_is_fitted(self)

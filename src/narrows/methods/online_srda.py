@@ -114,6 +114,7 @@ class Regression(Arrivals):
     """
 
     core: DiagonalRLS
+    _of_classes: ClassVar[tuple[str, ...]] = ("column", "registered")
 
     def __init__(
         self, core: DiagonalRLS, rival: DiagonalRLS | None = None, softmax: bool | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from copy import copy
 from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
@@ -51,6 +52,10 @@ class Arrivals:
         The number, in order of arrival, of each of `classes`.
     """
 
+    _of_classes: ClassVar[tuple[str, ...]] = (
+        "column",
+    )  # attributes with an entry for each of `classes`
+
     def __init__(self, core: Any):
         self.core = core
         self.classes = np.empty(0, dtype=np.int64)
@@ -73,6 +78,14 @@ class Arrivals:
             self._make_room(known)
         self.classes, self.column = known, column
         return np.searchsorted(known, classes)[codes]
+
+    def renamed(self, names: np.ndarray) -> Self:
+        """Return the state with other labels, different ones, in the order of `classes`."""
+        new, order = copy(self), np.argsort(names)
+        new.classes = names[order]
+        for name in self._of_classes:
+            setattr(new, name, getattr(self, name)[order])
+        return new
 
     @abstractmethod
     def _make_room(self, known: np.ndarray) -> None:
@@ -112,6 +125,7 @@ class Stream(Arrivals):
     """
 
     _core: ClassVar[Any] = Span
+    _of_classes: ClassVar[tuple[str, ...]] = ("column", "counts")
 
     def __init__(self, core: Any, by_class: bool = True):
         super().__init__(core)

@@ -42,7 +42,8 @@ def fit_files(
         Show progress on stderr, if Spark is started by this call.
     **reading
         How to read the files: ``label``, ``text``, ``vector``, ``split``, ``width``,
-        ``zero_based``, ``chunk_rows`` and ``max_line_mb`` of `narrows.read.iter_chunks`.
+        ``zero_based``, ``chunk_rows``, ``max_line_mb`` and ``labels`` of
+        `narrows.read.iter_chunks`.
 
     Returns
     -------

@@ -930,6 +930,15 @@ class Algebra(Readings):
             self._registered = registered
         return np.searchsorted(merged, classes)
 
+    def renamed(self, names: np.ndarray) -> Self:
+        """Return the state with other labels, different ones, in the order of `classes`."""
+        order = np.argsort(names)
+        place = np.argsort(order)
+        new = self._with(self._each(lambda m: m.spread(place, len(names))), self._origin)
+        new._classes, new._registered = names[order], self._registered[order]
+        new._counts = self._counts[order]
+        return new
+
     def _each(self, change: Callable[[Any], Any]) -> Moments:
         return {name: change(moment) for name, moment in self._moments.items()}
 

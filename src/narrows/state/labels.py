@@ -107,13 +107,13 @@ def check_among(classes: Any, y: Any, known: np.ndarray, who: str) -> np.ndarray
     other = np.setdiff1d(labels, allowed)
     if len(other):
         raise ValueError(
-            f"{who}: expected labels among the given classes {_some(allowed)}, got "
-            f"{_some(other)}. Leave classes out, or give all labels that may occur."
+            f"{who}: expected labels among the given classes {some(allowed)}, got "
+            f"{some(other)}. Leave classes out, or give all labels that may occur."
         )
     return allowed
 
 
-def _some(labels: np.ndarray, most: int = 10) -> str:
+def some(labels: np.ndarray, most: int = 10) -> str:
     """Return the first labels as text."""
     shown = ", ".join(map(repr, labels[:most].tolist()))
     return shown + (f", … ({len(labels):,})" if len(labels) > most else "")
@@ -172,7 +172,7 @@ def _of_several_types(*labels: tuple[Any, Any], who: str = "") -> ValueError:
     given = " and ".join(f"{label!r} ({kind})" for label, kind in labels)
     return ValueError(
         f"{who}expected labels of one type, got {given}. Turn all labels into text, or all into "
-        "numbers of one type."
+        'numbers of one type; for files, set labels="text".'
     )
 
 

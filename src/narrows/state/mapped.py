@@ -92,6 +92,10 @@ class Mapped:
         """Note distinct labels, sorted, as classes to come, in place."""
         self.stats.register(classes)
 
+    def renamed(self, names: np.ndarray) -> Self:
+        """Return the state with other labels, different ones, in the order of `classes`."""
+        return type(self)(self.map, self.stats.renamed(names))
+
     def widen(self, n_features: int) -> Self:
         """Return the same state with more features, which the map leaves out."""
         return type(self)(self.map.widened(n_features), self.stats)

@@ -176,9 +176,17 @@ class Table:
 
     def spread(self, rows: np.ndarray, shape: tuple[int, int]) -> Table:
         """Return a table of this shape that has these rows at the places `rows`, else zeros."""
-        new = Table(shape)
-        new.add(rows, self)
+        new, order = Table(shape), np.argsort(rows)
+        new.add(rows[order], self.ordered(order) if (np.diff(rows) < 0).any() else self)
         return new
+
+    def ordered(self, rows: np.ndarray) -> Table:
+        """Return a copy of these rows, in this order."""
+        self._settle()
+        if self.array is not None:
+            return Table((len(rows), self.shape[1]), self.array[rows])
+        nonzeros = self._sorted[rows]
+        return Table(nonzeros.shape, nonzeros=nonzeros)
 
     def cut(self, columns: slice) -> Table:
         """Return a copy of some neighbouring features."""

@@ -19,15 +19,16 @@ from narrows.io import kinds
 from narrows.io.chunk import (
     TEXT,
     Chunk,
-    Labels,
     Options,
     check_columns,
     feature_columns,
     label_column,
 )
 from narrows.io.formats.base import Format, column_names, label_name, whole
+from narrows.io.labels import NUMBERS, Labels
 from narrows.io.parts import by_rows
 from narrows.io.streams import Lines, weight
+from narrows.state.written import is_integer
 
 _CELLS = 1_000_000  # in a chunk, at most
 _SHOWN = 40  # characters of a cell in a message
@@ -43,10 +44,9 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     features = feature_columns(header, label, options, name, 1)
     places = {column: k for k, column in enumerate(header)}
     at = np.array([places[column] for column in features])
-    labels = Labels(name, options.labels_required, f"{label!r}")
+    labels = Labels(name, options, f"{label!r}")
     # a cell takes fifteen times as much room as text as it does as a number
     size = max(1, min(options.chunk_rows, _CELLS // len(header)))
-    numbers = options.get("number_labels")  # None: the first label decides
     while block := list(islice(rows, size)):
         lines = [line for line, _ in block]
         for line, cells in block:
@@ -54,10 +54,7 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
         table = np.array([cells for _, cells in block], dtype=object)
         y = None
         if label is not None:
-            cells = table[:, header.index(label)].tolist()
-            if numbers is None:
-                numbers = _is_number(cells[0])
-            y = _as_labels(cells, numbers, labels, lines)
+            y = labels.of_cells(table[:, header.index(label)].tolist(), lines)
         X = _as_numbers(table[:, at], lines, features, name)
         yield Chunk(X, y, lines, tuple(features), tuple(header), lines_in.is_truncated)
 
@@ -72,8 +69,7 @@ def _read_texts(
         check_columns(header, columns, TEXT, name, 1)
         at = [header.index(column) for column in columns]
         label_at = None if label is None else header.index(label)
-        labels = Labels(name, options.labels_required, f"{label!r}")
-        numbers = options.get("number_labels")
+        labels = Labels(name, options, f"{label!r}")
         while True:
             texts: list[str] = []
             cells: list[str] = []
@@ -86,11 +82,7 @@ def _read_texts(
                 lines.append(line)
             if not lines:
                 return
-            y = None
-            if label is not None:
-                if numbers is None:
-                    numbers = _is_number(cells[0])
-                y = _as_labels(cells, numbers, labels, lines)
+            y = None if label is None else labels.of_cells(cells, lines)
             yield Chunk(texts, y, lines, None, tuple(header), lines_in.is_truncated)
 
 
@@ -100,8 +92,8 @@ def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
     with _cells_up_to(lines.longest):
         rows, header, label = _open(lines, name, options)
         at = None if label is None else header.index(label)
-        found = at is not None and all(_is_number(row[at]) for _, row in rows if len(row) > at)
-    return {"number_labels": found}
+        found = at is not None and all(is_integer(row[at]) for _, row in rows if len(row) > at)
+    return {NUMBERS: found}
 
 
 def _open(
@@ -169,25 +161,6 @@ def _check_length(cells: list[str], header: list[str], name: str, line: int) -> 
         problem = f"expected {len(header)} cells, got {len(cells)}."
         quoted = " Put cells that hold commas or several lines in double quotes."
         raise DataError(name, problem + quoted * (len(cells) > len(header)), line)
-
-
-def _is_number(cell: str) -> bool:
-    """Whether a label is an integer, and written as one would write it: not 01, not 1_0."""
-    try:
-        return str(int(cell)) == cell and abs(int(cell)) < 2**63
-    except ValueError:
-        return False
-
-
-def _as_label(cell: str, numbers: bool) -> Any:
-    """Return a label: an integer where all labels are; else text. An empty cell is no label."""
-    return int(cell) if numbers and _is_number(cell) else cell or None
-
-
-def _as_labels(cells: list[str], numbers: bool, labels: Labels, lines: list[int]) -> Any:
-    """Return checked labels as an array, or None where there are none."""
-    found = [_as_label(cell, numbers) for cell in cells]
-    return labels.array([labels.check(*pair) for pair in zip(found, lines, strict=True)])
 
 
 def _as_numbers(table: np.ndarray, lines: list[int], features: list[str], name: str) -> np.ndarray:
@@ -268,6 +241,6 @@ class _Writer:
 
 FORMAT = Format(
     kinds.CSV, read, _Writer, options=("label", "text", "csv_safe"),
-    survey=survey, surveyed={"number_labels": all}, cut=by_rows,
+    survey=survey, surveyed={NUMBERS: all}, cut=by_rows,
     first_row=re.compile(rb".*,.*"), has_header=True,
 )  # fmt: skip

@@ -9,8 +9,9 @@ from typing import IO, Any
 
 from narrows.errors import DataError
 from narrows.io import kinds
-from narrows.io.chunk import TEXT, Chunk, Labels, Options
+from narrows.io.chunk import TEXT, Chunk, Options
 from narrows.io.formats.base import Format
+from narrows.io.labels import Labels
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
 
@@ -25,7 +26,7 @@ _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks whose X is a list of texts; other keys are ignored."""
     text_keys, label_key = options.text or (TEXT,), options.label or "label"
-    labels = Labels(name, options.labels_required, f"{label_key!r}")
+    labels = Labels(name, options, f"{label_key!r}")
     splits: set[str] = set()
     texts: list[str] = []
     found: list[Any] = []

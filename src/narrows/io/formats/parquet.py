@@ -32,6 +32,7 @@ from narrows.io.formats.arrow import (
     vectors,
 )
 from narrows.io.formats.base import Format, as_int32, column_names, label_name
+from narrows.io.labels import as_asked
 from narrows.io.parts import FilePart, between
 
 WIDTH = b"narrows.width"  # in the metadata of a file: n_features of sparse samples
@@ -125,7 +126,8 @@ def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
         if options.vector in schema.names:
             kind = schema.field(options.vector).type
             options = _within_memory(options, getattr(kind, "list_size", options.width or 0))
-        yield from _chunks(reader, schema, name, options, 0)
+        for chunk in _chunks(reader, schema, name, options, 0):
+            yield chunk._replace(y=as_asked(chunk.y, options, name, chunk.lines))
 
 
 def _within_memory(options: Options, width: int) -> Options:

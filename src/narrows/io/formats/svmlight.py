@@ -20,6 +20,7 @@ from narrows.io.chunk import CLASSES, Chunk, Options, indicator, row_of
 from narrows.io.formats.base import Format, whole
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
+from narrows.state.written import integer_of
 
 _TOKEN = re.compile(rb"[^\s#]*")
 _EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
@@ -211,8 +212,11 @@ class _Writer:
     def write(self, X: Any, y: Any) -> None:
         y = np.zeros(X.shape[0], dtype=np.int64) if y is None else y
         if not sparse.issparse(y) and y.dtype.kind not in "biuf":
-            problem = f"svmlight files: expected labels that are numbers, got {str(y[0])!r}."
-            raise ParameterError(f"{problem} Write to .npz or .csv instead.")
+            odd = next((text for text in y.tolist() if integer_of(text) is None), None)
+            advice = 'Set labels="integer".' if odd is None else "Write to .npz or .csv instead."
+            got = repr(str(y[0] if odd is None else odd))
+            problem = f"svmlight files: expected labels that are numbers, got {got}."
+            raise ParameterError(f"{problem} {advice}")
         X = sparse.csr_array(X, copy=True)
         X.sum_duplicates()  # which puts them in order, too
         # repr is the shortest number that is read as the same one

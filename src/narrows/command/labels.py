@@ -1,0 +1,175 @@
+"""The labels of inputs, and the classes of models, as one type: text or numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.command.console import say
+from narrows.errors import DataError
+from narrows.methods.routes import check_adds_up
+from narrows.solve.sums import widened
+from narrows.state.labels import some
+from narrows.state.written import (
+    are_text,
+    as_one_type,
+    integers,
+    is_integer,
+    read_like,
+    same_integer,
+    written,
+)
+
+
+def for_update(estimator: Any, y: Any, asked: str | None, model: str, path: str) -> Any:
+    """Return labels in the type of the classes of a model, which become text if they have to.
+
+    Raises
+    ------
+    DataError
+        A label may be a class that is written in another way, and no type was asked for.
+    """
+    classes = estimator._fitted.state.classes
+    if y is None or sparse.issparse(y) or not len(classes):
+        return y
+    if not (are_text(y) or are_text(classes)):
+        return y
+    if asked == "integer" and integers(classes) is not None:
+        _make_integers(estimator, model)
+        return y
+    if asked != "text":
+        _check_spelling(path, y, model, classes)
+        y = read_like(y, classes)
+    if are_text(y) and not are_text(classes):
+        label = next((text for text in y.tolist() if not is_integer(text)), y[0])
+        _make_text(estimator, model, f"{path} has the label {str(label)!r}")
+    return y
+
+
+def for_merge(estimators: Sequence[Any], models: Sequence[str], asked: str | None) -> None:
+    """Give models classes of one type: what was asked for, or text if some have text.
+
+    Raises
+    ------
+    DataError
+        A class is no integer, or may be a class of another model that is written in another way.
+    """
+    classes = [estimator._fitted.state.classes for estimator in estimators]
+    if asked == "integer":
+        for estimator, model in zip(estimators, models, strict=True):
+            _make_integers(estimator, model)
+        return
+    texts = [k for k, each in enumerate(classes) if len(each) and are_text(each)]
+    if not texts and asked is None:
+        return
+    for k, (estimator, model) in enumerate(zip(estimators, models, strict=True)):
+        if len(classes[k]) and not are_text(classes[k]):
+            for other in texts if asked is None else ():
+                _check_spelling(model, classes[k], models[other], classes[other])
+            _make_text(
+                estimator, model, f"{models[texts[0]]} has text" if texts else "--labels is text"
+            )
+
+
+class Agreement:
+    """Counts the labels of a file that are those predicted.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Those of the model.
+    asked : str, optional
+        The type of labels that was asked for.
+
+    Attributes
+    ----------
+    n, equal : int
+        How many samples there are, and how many of them have the labels that were predicted.
+    """
+
+    def __init__(self, classes: np.ndarray, asked: str | None = None):
+        self.classes = classes
+        self._as_asked = None if asked != "integer" or not are_text(classes) else integers(classes)
+        self.n = self.equal = 0
+        self._others: np.ndarray | None = None  # labels, as long as none is a class
+
+    @property
+    def share(self) -> float | None:
+        """The share of labels that are equal, None without labels."""
+        return self.equal / self.n if self.n else None
+
+    def add(self, predicted: np.ndarray, y: Any) -> None:
+        """Add samples: what was predicted, and their labels."""
+        is_first, self.n = not self.n, self.n + len(predicted)
+        if sparse.issparse(y) and predicted.ndim == 2:
+            width = max(y.shape[1], predicted.shape[1])
+            wrong = widened(sparse.csr_array(predicted), width) != widened(y, width)
+            self.equal += len(predicted) - int(np.count_nonzero(wrong.sum(axis=1)))
+        elif not sparse.issparse(y) and predicted.ndim == 1:
+            classes = self.classes
+            if self._as_asked is not None:
+                predicted = self._as_asked[np.searchsorted(classes, predicted)]
+                classes = self._as_asked
+            found, labels = as_one_type(predicted, y)
+            self.equal += int(np.count_nonzero(found.astype(object) == labels.astype(object)))
+            if is_first or self._others is not None:
+                is_known = np.isin(*as_one_type(y, classes)).any()
+                self._others = None if is_known else np.unique(y)
+
+    def warn_if_unlike(self, path: str, model: str) -> None:
+        """Say on standard error that no label was a class of the model, if that is so."""
+        if self._others is None:
+            return
+        expected = f"expected labels that are classes of {model} ({some(self.classes)})"
+        may_be = self._as_asked is None and same_integer(self._others, self.classes)
+        advice = 'Set labels="integer".' if may_be else "Check which column has the labels."
+        say(f"warning: {path}: {expected}, got {some(self._others)}. {advice}")
+
+
+def _check_spelling(path: str, labels: np.ndarray, model: str, classes: np.ndarray) -> None:
+    """Raise where a label may be a class that is written in another way; warn where both are text.
+
+    Those are two classes.
+    """
+    distinct = np.unique(labels)
+    if np.isin(*as_one_type(distinct, classes)).all():
+        return
+    found = same_integer(distinct, classes)
+    if found is None:
+        return
+    got, known = found
+    if are_text(labels) and are_text(classes):
+        say(f"warning: {path}: the label {got!r} is another class than {known!r} of {model}.")
+        return
+    problem = f"expected labels that are written as the classes of {model}, got {got!r}, which may "
+    may_be_one = are_text(labels) or integers(classes) is not None
+    advice = 'Set labels="integer" if it is, or set' if may_be_one else "Set"
+    raise DataError(
+        path,
+        f'{problem}be the class {known!r} or another one. {advice} labels="text" if it is another.',
+    )
+
+
+def _make_text(estimator: Any, model: str, why: str) -> None:
+    """Turn the classes of an estimator into text."""
+    state = estimator._fitted.state
+    check_adds_up(estimator, state)
+    estimator._rename_classes(written(state.classes))
+    say(f"{model}: its classes become text, since {why}.")
+
+
+def _make_integers(estimator: Any, model: str) -> None:
+    """Turn the classes of an estimator into integers."""
+    state = estimator._fitted.state
+    if not len(state.classes) or not are_text(state.classes):
+        return
+    numbers = integers(state.classes)
+    if numbers is None:
+        problem = f"expected classes that are different integers, got {some(state.classes)}."
+        raise DataError(model, f'{problem} Set labels="text".')
+    check_adds_up(estimator, state)
+    estimator._rename_classes(numbers)
+    say(f"{model}: its classes become integers.")

@@ -1,0 +1,252 @@
+"""The inside of narrows that tests need; no other file of tests imports it.
+
+Whoever moves or renames a thing in the package changes its line here, and no test.
+"""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import suppress
+from functools import reduce
+from importlib import import_module
+
+import pytest
+
+from narrows.methods.selector import Scores, Selector
+
+# Sizes from which on the package works in another way, so that few samples show that way, too. A
+# size that is None here is given by the test.
+SITUATIONS = {
+    "no products": {"methods.routes.MOST": 0},  # features: all samples at once
+    "Lanczos first": {"solve.exact.SMALL_SIDE": 0},
+    "Lanczos alone": {"solve.exact.SMALL_SIDE": 0, "solve.exact._LARGEST_SIDE": 0},
+    "Lanczos stops": {"solve.exact._RESTARTS": 1},
+    "Lanczos for classes": {"criteria._MANY": 1},
+    "many samples": {  # that all cores add up
+        "solve.sums._MANY": 1,
+        "solve.sums._ROWS_A_CLASS": 1,
+        "solve.sums.CORES": 4,
+    },
+    "non-zeros": {
+        "state.table.SMALL": -1,
+        "state.table._ENTRY": 0,
+        "state.table._PENDING": 5,
+    },
+    "non-zeros, many of which wait": {
+        "state.table.SMALL": -1,
+        "state.table._ENTRY": 0,
+        "state.table._PENDING": 1 << 20,
+    },
+    "small tables": {"state.table.SMALL": None, "state.table._PENDING": 100},
+    "inner products have errors": {"solve.iterations._DRIFTED": -1.0},
+    "large states": {"engines.tree.LIMIT": None},  # which are cut for a sum
+    "states do not fit in memory": {"engines.parts.IN_MEMORY": 0},
+    "few coordinates": {"state.bands.MOST": 40},
+    "blocks of coordinates": {"state.bands._NUMBERS": None},
+    "maps of few samples": {"methods.kernel_srda._GATHERED": 100},  # of a stream
+    "blocks of random features": {
+        "state.random_features._NUMBERS": 100,
+        "state.random_features._FEWEST": None,
+    },
+    "sparse products on cores": {
+        "state.cross.CORES": None,
+        "state.cross._MANY": 1,
+    },
+    "few entries on cores": {"solve.products._ENTRIES": 50, "solve.products.CORES": 3},
+    "many columns of few rows": {"solve.products._MANY": 0},
+    "two cores": {"solve.products.CORES": 2},
+    "nothing was said of compiling": {"solve.kernels._NOTICE.said": False},
+    "no digits are lost": {"solve.iterations._LOST": 0.0},  # of long samples
+    "blocks of the regression": {"solve.regression.BLOCK": 50},
+    "the scatter within classes is not shrunk": {"solve.regression_read._SHRUNK": 0.0},
+    "models in small pieces": {"spark.stored._ROW": 100, "spark.stored._AT_ONCE": 700},
+    "blocks of lines": {"io.streams.BLOCK": None},  # bytes that are read at a time
+    "large files": {"engines.parts.SIZE": None},  # bytes of a part
+    "few vectors at a time": {"io.formats.parquet._CELLS": 60},
+    "few cells at a time": {"io.formats.h5ad._CELLS": 30, "io.formats.h5ad._GATHERED": 25},
+    "few non-zeros at a time": {"solve.sums._ENTRIES": 8},
+}
+
+# Names that tests use, and where they are.
+NAMES = {
+    "Options": "io.chunk.Options",  # of `narrows.read.Dataset`
+    "parts_of": "io.formats.parts_of",  # the parts of a file that a cluster reads
+    "writer": "io.write.writer",
+    "Halves": "state.halves.Halves",  # of `narrows.criteria.held_out_gain`
+    "Line": "evaluate.lines.Line",  # of a `narrows.evaluate.Comparison`
+    "prefetch": "io.streams.prefetch",
+    "interrupt_between": "command.interrupts.interrupt_between",
+    "Bands": "state.bands.Bands",  # the map of a fit that would take minutes
+    "RandomFeatures": "state.random_features.RandomFeatures",  # with any centre
+}
+
+
+def __getattr__(name):
+    """Import one of `NAMES` when it is first used."""
+    if name not in NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, attribute = NAMES[name].rpartition(".")
+    return getattr(import_module(f"narrows.{module}"), attribute)
+
+
+def pretend(patch, situation, size=None):
+    """Let a situation of `SITUATIONS` be there for the time of a `monkeypatch`."""
+    for place, value in SITUATIONS[situation].items():
+        patch.setattr(f"narrows.{place}", size if value is None else value)
+
+
+def before_chunk(patch, call):
+    """Let commands call ``call(number, n_samples)`` before each chunk that they learn."""
+    from narrows.command.runs import Run
+
+    samples, seen = Run.samples, []
+
+    def called(run, chunk):
+        seen.append(None)
+        call(len(seen), len(chunk.lines))
+        return samples(run, chunk)
+
+    patch.setattr(Run, "samples", called)
+
+
+def write_otherwise(patch, path, write):
+    """Let files of this format be written by ``write(writer, X, y, original)``, a chunk each."""
+    from narrows.io.formats import format_of
+
+    kind = format_of(path)[0].writer
+    original = kind.write
+    patch.setattr(kind, "write", lambda writer, X, y: write(writer, X, y, original))
+
+
+def save_unfinished(estimator, passes, X, y, path):
+    """Save the checkpoint of a fit that has made so many passes over samples."""
+    from narrows.io.models import save_checkpoint
+    from narrows.methods.routes import Data, route_of
+
+    route = route_of(estimator, Data(X.shape[1], True), "memory")
+    state = route.empty(X.shape[1])
+    for number in range(passes):
+        if number:
+            state = route.next(state, number - 1)
+        estimator._update_state(state, X, y)
+    save_checkpoint(estimator, state, None, path, {"at": 0})
+
+
+def goes_on(path, samples_of, expected):
+    """Go on with the fit of a checkpoint; whether it was not over, or None for another file."""
+    from narrows.io.models import is_checkpoint, load_checkpoint
+    from narrows.methods.routes import route_of_state
+
+    if not is_checkpoint(path):
+        return None
+    estimator, state, _ = load_checkpoint(path)
+    route = route_of_state(estimator, state)
+    numbers = range(route.passes)
+    at = next((k for k in numbers if route.is_of_pass(state, k)), None)
+    if at is None:
+        return False
+    with suppress(*expected):
+        X, y = samples_of(state.n_features)
+        estimator._update_state(state, X, y)
+        if at < numbers[-1]:
+            state = route.next(state, at) or state
+            estimator._update_state(state, X, y)
+        show(estimator._fit_state(state), per_class=False)
+    return not estimator._is_finished(state)
+
+
+def saved_again(path, to):
+    """Load a model, or a checkpoint, and save it to another file."""
+    from narrows.io import models
+
+    if models.is_checkpoint(path):
+        model, state, progress = models.load_checkpoint(path)
+        models.save_checkpoint(model, state, None, to, progress)
+    else:
+        models.save(models.load(path), to)
+
+
+def show(model, per_class):
+    """What `narrows info` shows of a model."""
+    from narrows.evaluate.describe import described, details, summary
+
+    return described({**summary(model), **details(model, 3, per_class)})
+
+
+def remember(model, source):
+    """Let a model know how files became its features, as `narrows fit` does."""
+    return model._remember(source)
+
+
+_BEGUN = []
+
+
+def begin(situation):
+    """Let a situation be there until `end`, in a process of its own."""
+    _BEGUN.append(pytest.MonkeyPatch())
+    pretend(_BEGUN[-1], situation)
+
+
+def end():
+    """End what has begun."""
+    _BEGUN.pop().undo()
+
+
+def fit_in_parts(estimator, data, **options):
+    """Fit an estimator to the parts of a data set as on a cluster, but in this process."""
+    from narrows.engines import parts
+    from narrows.io.chunk import Options
+
+    data = parts.list_parts(data)
+    return parts.fit(_in_process(), estimator, data, Options(**options))
+
+
+def transform_in_parts(estimator, data, folder):
+    """Write the reduced samples of each part to a file, and return the files."""
+    from narrows.engines import parts
+    from narrows.io.chunk import Options
+
+    return parts.transform(_in_process(), estimator, data, Options(), str(folder))
+
+
+def _in_process():
+    """The least that an engine has to be: all happens at once, and results are sent as bytes."""
+    from narrows.engines.engine import Engine
+
+    class InProcess(Engine):
+        name = "tests.in_process"
+
+        def map(self, function, *iterables):
+            return [sent(function(*args)) for args in zip(*iterables, strict=False)]
+
+        def reduce(self, add, results):
+            return reduce(add, results)
+
+        def broadcast(self, thing):
+            return sent(thing)
+
+        def collect(self, results):
+            return results
+
+    def sent(thing):
+        return pickle.loads(pickle.dumps(thing))
+
+    return InProcess()
+
+
+class OwnSelector(Selector):
+    """The base of a selector of somebody else, whose `score` has a number for each feature."""
+
+    def _score(self, stats):
+        return Scores(self.score(stats))
+
+
+def share(fitted, other):
+    """Let another estimator have the state of a fitted one, not a copy, and return it."""
+    other._fitted = fitted._fitted
+    return other
+
+
+def state_of(estimator):
+    """The state of a fitted estimator; a stream has the arrays between two samples in `core`."""
+    return estimator._fitted.state

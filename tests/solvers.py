@@ -1,0 +1,30 @@
+"""The functions on arrays that tests compare with explicit matrices, from `narrows.solve`.
+
+No other file of tests imports that package, so that its modules can be merged and renamed.
+"""
+
+from __future__ import annotations
+
+from narrows.solve import columns, kernels, products
+from narrows.solve.arrays import as_numpy, samples_as_numpy
+from narrows.solve.certificate import FIRST, HeldOutScores, certify, order_of
+from narrows.solve.eigen import best_ratios, gram_eigh, lanczos, orthogonal_part, set_signs
+from narrows.solve.exact import Centred, lsqr
+from narrows.solve.held_out import HeldOutCurve, by_time, curve_of
+from narrows.solve.held_out import Kept as KeptInTime
+from narrows.solve.iterations import Rule as RuleOfIteration
+from narrows.solve.iterations import Span
+from narrows.solve.products import _cores as cores
+from narrows.solve.regression import FACTOR, HITS, QB, REPLAYS, S2, DiagonalRLS
+from narrows.solve.regression import Rule as RuleOfRegression
+from narrows.solve.regression_read import Reading, held_samples, is_odd, resolved
+from narrows.solve.regression_read import _left_by_steps as left_by_steps
+from narrows.solve.undo import Undo
+
+__all__ = [
+    "FACTOR", "FIRST", "HITS", "QB", "REPLAYS", "S2", "Centred", "DiagonalRLS", "HeldOutCurve",
+    "HeldOutScores", "KeptInTime", "Reading", "RuleOfIteration", "RuleOfRegression", "Span",
+    "Undo", "as_numpy", "best_ratios", "by_time", "certify", "columns", "cores", "curve_of",
+    "gram_eigh", "held_samples", "is_odd", "kernels", "lanczos", "left_by_steps", "lsqr",
+    "order_of", "orthogonal_part", "products", "resolved", "samples_as_numpy", "set_signs",
+]  # fmt: skip

@@ -1,0 +1,609 @@
+"""Labels mean the same in every format: a model of one file reads another one right."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from narrows import SRDA, ClassStats, load, save
+from narrows.engines import parts
+from narrows.errors import DataError, ParameterError
+from narrows.io.chunk import Options
+from narrows.read import iter_chunks
+from narrows.state.written import is_integer
+from tests.cases import STREAMED, assert_same
+from tests.test_checkpoint import assert_resumed_is_whole, stop_after
+from tests.test_engines import InProcess
+
+# what a label is the label of: 1 and 01 have the same samples
+PLACES = {"1": 0, "01": 0, "2": 1, "02": 1, "a": 2, "3": 2, "b": 3}
+WORDS = ["invoice refund card", "router cable signal", "printer paper toner", "desk chair lamp"]
+# each with "text": labels that are text, also if all of them are integers
+OF_NUMBERS = ["csv", "-", "svm", "parquet", "parquet text", "npz"]
+OF_TEXTS = ["csv", "- jsonl", "jsonl", "jsonl text", "parquet"]
+EACH = 20
+
+
+def of_each(*labels):
+    return [label for _ in range(EACH) for label in labels]
+
+
+def typed(form, labels):
+    """Return labels in the type that a format of types would have them in."""
+    whole = all(map(is_integer, labels)) and "text" not in form
+    return [int(label) for label in labels] if whole else labels
+
+
+def samples(labels, seed=0):
+    X = np.random.default_rng(seed).normal(size=(len(labels), 5))
+    for row, label in zip(X, labels, strict=True):
+        row[PLACES[label]] += 30
+    return X.round(3)
+
+
+def columns_of(labels, of_texts):
+    if of_texts:
+        return {"text": [WORDS[PLACES[label]] for label in labels]}
+    return {f"x{k}": column for k, column in enumerate(samples(labels).T.tolist())}
+
+
+def as_csv(columns):
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(columns)
+    rows.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()
+
+
+def as_jsonl(columns):
+    rows = zip(*columns.values(), strict=True)
+    lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+    return ("\n".join(lines) + "\n").encode()
+
+
+class Files:
+    """Writes samples with these labels in a format, and runs commands that read them."""
+
+    def __init__(self, run, folder, of_texts=False):
+        self.run, self.folder, self.of_texts = run, folder, of_texts
+
+    def __call__(self, command, form, labels, more=""):
+        """Run a command in which {} is a file of this form; return status, output, errors."""
+        columns = columns_of(labels, self.of_texts)
+        table = {**columns, "label": typed(form, labels)}
+        suffix, stdin = form.split(" ")[0], None
+        path = self.folder / f"{command.split()[0]}.{suffix}"
+        if form == "-":
+            path, stdin = "-", as_csv({**columns, "label": labels})
+        elif form == "- jsonl":
+            path, stdin = "-", as_jsonl(table)
+        elif suffix.startswith("csv"):
+            opened = gzip.open if suffix.endswith("gz") else open
+            with opened(path, "wb") as file:
+                file.write(as_csv({**columns, "label": labels}))
+        elif suffix == "jsonl":
+            path.write_bytes(as_jsonl(table))
+        elif suffix == "parquet":
+            pq.write_table(pa.table(table), path)
+        elif suffix == "npz":
+            np.savez(path, X=samples(labels), y=np.array(table["label"]))
+        else:
+            dump_svmlight_file(samples(labels), table["label"], str(path), zero_based=False)
+        if (self.of_texts and suffix in ("csv", "parquet")) or (form == "-" and self.of_texts):
+            more += " --text text"
+        return self.run(command.format(path) + more, stdin=stdin)
+
+    def fit(self, form, labels, more=""):
+        status, _, err = self("fit {} --method srda -o m.narrows", form, labels, more)
+        assert (status, err) == (0, "")
+
+    def predict(self, form, labels, more=""):
+        """Return the accuracy and what was said."""
+        status, out, err = self("predict m.narrows {} -o p.npz --json", form, labels, more)
+        assert status == 0, err
+        return json.loads(out)["accuracy"], err
+
+    def update(self, form, labels, more=""):
+        return self("update m.narrows {} -o m.narrows", form, labels, more)
+
+    def counts(self):
+        model = load(self.folder / "m.narrows")
+        return dict(zip(model.classes_.tolist(), model.class_count_.tolist(), strict=True))
+
+
+@pytest.fixture
+def files(run, tmp_path, request):
+    return Files(run, tmp_path, request.param)
+
+
+def every_pair():
+    """Yield all ordered pairs of formats of numbers, and all of formats of texts."""
+    for of_texts, forms in ((False, OF_NUMBERS), (True, OF_TEXTS)):
+        for source, target in itertools.product(forms, forms):
+            yield pytest.param(of_texts, source, target, id=f"{source}, {target}, {of_texts}")
+
+
+pairs = pytest.mark.parametrize(
+    ("files", "source", "target"), list(every_pair()), indirect=["files"]
+)
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+@pairs
+def test_a_model_of_text_reads_integers(files, source, target):
+    """{1, 2, a} was learned; today has {1, 2}."""
+    if source == "svm":  # which has no text
+        files.fit("csv", of_each("1", "2", "a"))
+    else:
+        files.fit(source, of_each("1", "2", "a"))
+    assert files.predict(target, of_each("1", "2")) == (1.0, "")
+    status, _, err = files.update(target, of_each("1", "2"))
+    assert (status, err) == (0, "")
+    assert files.counts() == {"1": 2 * EACH, "2": 2 * EACH, "a": EACH}
+
+
+@pairs
+def test_a_model_of_integers_reads_what_is_written_alike(files, source, target):
+    """{1, 2, 3} was learned; today has {1, 2}, and then {1, a}, so that classes become text."""
+    files.fit(source, of_each("1", "2", "3"))
+    is_text = "text" in source
+    assert files.predict(target, of_each("1", "2")) == (1.0, "")
+    status, _, err = files.update(target, of_each("1", "2"))
+    assert (status, err) == (0, "")
+    kind = str if is_text else int
+    assert files.counts() == {kind(1): 2 * EACH, kind(2): 2 * EACH, kind(3): EACH}
+    if target == "svm":
+        return
+    labels = of_each("1", "b")
+    assert files.predict(target, labels) == (0.5, "")  # the model does not know b
+    status, _, err = files.update(target, labels)
+    assert status == 0
+    assert files.counts() == {"1": 3 * EACH, "2": 2 * EACH, "3": EACH, "b": EACH}
+    said = "narrows: m.narrows: its classes become text, since {} has the label 'b'.\n"
+    name = (
+        "standard input" if target.startswith("-") else files.folder / f"update.{target.split()[0]}"
+    )
+    assert err == ("" if is_text else said.format(name))
+    assert files.predict(target, labels) == (1.0, "")
+    assert files.predict(source, of_each("1", "2")) == (1.0, "")
+
+
+@pairs
+def test_leading_zeros_are_other_labels(files, source, target):
+    if source == "svm" or target == "svm":  # which has neither
+        return
+    files.fit(source, of_each("01", "02"))
+    assert files.predict(target, of_each("01", "02")) == (1.0, "")
+    assert files.update(target, of_each("01", "02"))[0] == 0
+    assert files.counts() == {"01": 2 * EACH, "02": 2 * EACH}
+
+
+@pytest.mark.parametrize("files", [False], indirect=True)
+@pytest.mark.parametrize("source", OF_NUMBERS)
+def test_leading_zeros_for_a_model_of_integers(files, source):
+    files.fit("svm", of_each("1", "2"))
+    if source == "svm":
+        return
+    accuracy, err = files.predict(source, of_each("01", "02"))
+    assert accuracy == 0
+    assert "expected labels that are classes of m.narrows (1, 2), got '01', '02'" in err
+    assert "Set --labels integer." in err
+    assert files.predict(source, of_each("01", "02"), " --labels integer") == (1.0, "")
+    status, _, err = files.update(source, of_each("01", "02"))
+    assert status == 1
+    assert "got '01', which may be the class '1' or another one. Set --labels integer if" in err
+    assert "or set --labels text" in err
+    assert files.counts() == {1: EACH, 2: EACH}
+    assert files.update(source, of_each("01", "02"), " --labels integer")[0] == 0
+    assert files.counts() == {1: 2 * EACH, 2: 2 * EACH}
+    status, _, err = files.update(source, of_each("01", "02"), " --labels text")
+    assert (status, err.count("\n")) == (0, 1)
+    assert files.counts() == {"1": 2 * EACH, "2": 2 * EACH, "01": EACH, "02": EACH}
+
+
+@pytest.mark.parametrize("files", [False], indirect=True)
+@pytest.mark.parametrize("target", ["svm", "parquet", "npz"])
+def test_integers_for_a_model_of_leading_zeros(files, target):
+    files.fit("csv", of_each("01", "02"))
+    accuracy, err = files.predict(target, of_each("1", "2"))
+    assert accuracy == 0
+    assert "expected labels that are classes of m.narrows ('01', '02'), got '1', '2'" in err
+    assert "Set --labels integer." in err
+    assert files.predict(target, of_each("1", "2"), " --labels integer") == (1.0, "")
+    status, _, err = files.update(target, of_each("1", "2"))
+    assert status == 1
+    assert "got '1', which may be the class '01' or another one. Set --labels integer if" in err
+    assert files.update(target, of_each("1", "2"), " --labels text")[0] == 0
+    assert set(files.counts()) == {"01", "02", "1", "2"}
+    files.fit("csv", of_each("01", "02"))
+    status, _, err = files.update(target, of_each("1", "2"), " --labels integer")
+    assert (status, err) == (0, "narrows: m.narrows: its classes become integers.\n")
+    assert files.counts() == {1: 2 * EACH, 2: 2 * EACH}
+
+
+@pytest.mark.parametrize("files", [False], indirect=True)
+def test_a_csv_that_lost_leading_zeros_is_noticed(files):
+    files.fit("csv", of_each("01", "02"))
+    status, _, err = files.update("csv", of_each("1", "2"))
+    assert status == 0
+    assert err.endswith("the label '1' is another class than '01' of m.narrows.\n")
+
+
+def test_true_and_false_are_integers_if_asked(run, tmp_path):
+    files, truth = Files(run, tmp_path), np.arange(2 * EACH) % 2 == 1
+    X = np.column_stack([truth * 30.0, ~truth * 30.0]) + samples(["1"] * len(truth))[:, 1:3]
+    table = {"a": X[:, 0], "b": X[:, 1]}
+    pq.write_table(pa.table({**table, "label": truth}), tmp_path / "bool.parquet")
+    for name, words in {
+        "b": truth,
+        "t": truth.astype(int),
+        "u": np.where(truth, "true", "no"),
+    }.items():
+        (tmp_path / f"{name}.csv").write_bytes(as_csv({**table, "label": words.tolist()}))
+    assert run("fit bool.parquet --method srda -o m.narrows")[0] == 0
+    for name in ("b.csv", "t.csv", "bool.parquet"):  # True, 1 and true
+        status, out, err = run(f"predict m.narrows {name} -o p.csv --json")
+        assert (status, json.loads(out)["accuracy"], err) == (0, 1.0, "")
+    status, out, err = run("predict m.narrows u.csv -o p.csv --json")
+    assert json.loads(out)["accuracy"] == 0
+    assert "(False, True), got 'no', 'true'. Set --labels integer." in err
+    status, _, err = run("update m.narrows u.csv -o m.narrows --labels integer")
+    assert status == 1
+    assert "expected a label that is an integer under 2^63, got 'no'. Set --labels text" in err
+    assert files.counts() == {False: EACH, True: EACH}
+
+
+@pytest.mark.parametrize("files", [False], indirect=True)
+@pytest.mark.parametrize("others", [(" 1", " 2"), ("+1", "+2"), ("1.0", "2.0"), ("0001", "2.")])
+def test_integers_that_are_written_in_other_ways(files, others):
+    files.fit("csv", of_each("1", "2"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PLACES, others[0], 0)
+        patch.setitem(PLACES, others[1], 1)
+        labels = of_each(*others)
+        assert files.predict("csv", labels)[0] == 0
+        status, _, err = files.update("csv", labels)
+        assert status == 1
+        assert f"got {min(others)!r}, which may be the class" in err
+        assert files.predict("csv", labels, " --labels integer") == (1.0, "")
+        assert files.update("csv", labels, " --labels integer")[0] == 0
+    assert files.counts() == {1: 2 * EACH, 2: 2 * EACH}
+
+
+def test_what_is_no_integer_is_named_with_its_line(tmp_path):
+    for label in ("1_0", "one", str(2**63), "1.5", "١", "1e3", "0x1", ""):
+        (tmp_path / "a.csv").write_text(f"x,label\n1,7\n2,{label}\n")
+        with pytest.raises(DataError, match=r"a\.csv:3: .*expected a label") as caught:
+            list(iter_chunks(tmp_path / "a.csv", labels="integer"))
+        assert (str(caught.value).endswith('Set labels="text".')) == bool(label)
+    with pytest.raises(ParameterError, match="labels: expected 'text' or 'integer', got 'number'"):
+        list(iter_chunks(tmp_path / "a.csv", labels="number"))
+
+
+# -- both types in one input -----------------------------------------------------------------------
+
+
+def test_integers_beyond_64_bits_are_text(run, tmp_path):
+    files, large = Files(run, tmp_path), [str(2**63 + k) for k in (5, 6)]
+    for k, label in enumerate(large):
+        PLACES[label] = k
+    labels = of_each(*large)
+    table = {**columns_of(labels, False), "label": pa.array(list(map(int, labels)), pa.uint64())}
+    pq.write_table(pa.table(table), tmp_path / "u.parquet")
+    files.fit("csv", labels)
+    for command in ("predict m.narrows u.parquet -o p.csv --json", "update m.narrows u.parquet"):
+        status, _, err = run(command + " -o m.narrows" * command.startswith("update"))
+        assert (status, err) == (0, "")
+    assert files.counts() == dict.fromkeys(large, 2 * EACH)
+    assert run("fit u.parquet --method srda -o m.narrows")[0] == 0
+    assert files.predict("csv", labels) == (1.0, "")
+    assert files.update("csv", labels)[::2] == (0, "")
+    assert files.counts() == dict.fromkeys(map(int, large), 2 * EACH)
+
+
+@pytest.mark.parametrize("order", [("i.csv", "t.csv.gz"), ("t.csv.gz", "i.csv")])
+def test_one_file_of_integers_and_one_of_text(run, tmp_path, order):
+    (tmp_path / "i.csv").write_bytes(as_csv({"x": [1, 2, 3], "y": [3, 1, 2], "label": [1, 2, 1]}))
+    with gzip.open(tmp_path / "t.csv.gz", "wb") as file:
+        file.write(as_csv({"x": [1, 2, 5], "y": [3, 1, 9], "label": [1, 2, "a"]}))
+    files = Files(run, tmp_path)
+    assert run(f"fit {' '.join(order)} --method oc -o m.narrows")[::2] == (0, "")
+    assert files.counts() == {"1": 3, "2": 2, "a": 1}
+    assert run("fit i.csv --method oc -o m.narrows")[0] == 0
+    status, _, err = run(f"update m.narrows {' '.join(order)} -o m.narrows --chunk-rows 1")
+    assert (status, err.count("\n")) == (0, 1)
+    assert files.counts() == {"1": 5, "2": 3, "a": 1}
+
+
+def test_files_of_both_types_name_the_option(run, tmp_path):
+    for name, label in {"i": 1, "t": "1"}.items():
+        columns = {"x": [1.0, 2.0], "y": [2.0, 5.0], "label": [label, label * 2]}
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    status, _, err = run("fit i.parquet t.parquet --method oc -o m.narrows")
+    assert status == 1
+    assert err.endswith("numbers of one type; for files, set --labels text.\n")
+    assert run("fit i.parquet t.parquet --method oc -o m.narrows --labels text")[0] == 0
+    assert Files(run, tmp_path).counts() == {"1": 2, "11": 1, "2": 1}
+
+
+MIXED = b"a,b,label\n" + b"1,2,1\n3,1,2\n" * 10 + b"9,9,a\n" * 5
+
+
+def test_text_that_comes_late_on_a_pipe(run, tmp_path):
+    files, few = Files(run, tmp_path), " --chunk-rows 4"
+    status, _, err = run("fit - --method oc -o m.narrows" + few, stdin=MIXED)
+    assert status == 1
+    assert "standard input:22: expected a label that is a number, as in the rows before" in err
+    assert err.endswith("Set --labels text.\n")
+    for more in (few + " --labels text", ""):  # or in one chunk
+        assert run("fit - --method oc -o m.narrows" + more, stdin=MIXED)[0] == 0
+        assert files.counts() == {"1": 10, "2": 10, "a": 5}
+    (tmp_path / "i.csv").write_bytes(MIXED[: MIXED.index(b"9,9")])
+    assert run("fit i.csv --method srda -o m.narrows")[0] == 0
+    status, out, err = run("predict m.narrows - -o p.csv --json" + few, stdin=MIXED)
+    assert (status, json.loads(out)["accuracy"], err) == (0, 0.8, "")
+    status, out, err = run("transform m.narrows - -o p.csv" + few, stdin=MIXED)
+    assert (status, "Set --labels text" in err) == (1, True)
+    status, out, err = run("transform m.narrows - -o p.csv --labels text" + few, stdin=MIXED)
+    assert (status, err) == (0, "")
+    status, _, err = run("update m.narrows - -o m.narrows" + few, stdin=MIXED)
+    assert (status, err.count("\n")) == (0, 1)
+    assert files.counts() == {"1": 20, "2": 20, "a": 5}
+
+
+def test_json_lines_of_both_types(run, tmp_path):
+    files = Files(run, tmp_path)
+    rows = [{"text": WORDS[k % 3], "label": (1, "2", "a")[k % 3]} for k in range(30)]
+    lines = "\n".join(map(json.dumps, rows)) + "\n"
+    status, _, err = run("fit a.jsonl --method srda -o m.narrows", a__jsonl=lines)
+    assert (status, "a.jsonl:2: " in err, err.endswith("Set --labels text.\n")) == (1, True, True)
+    assert run("fit a.jsonl --method srda -o m.narrows --labels text")[0] == 0
+    status, out, err = run("predict m.narrows a.jsonl -o p.csv --json")
+    assert (json.loads(out)["accuracy"], err) == (1.0, "")
+    assert run("update m.narrows a.jsonl -o m.narrows")[::2] == (0, "")
+    assert files.counts() == {"1": 20, "2": 20, "a": 20}
+
+
+def test_a_run_that_is_resumed_has_labels_of_one_type(run, monkeypatch, tmp_path):
+    (tmp_path / "i.csv").write_bytes(MIXED[: MIXED.index(b"9,9")])
+    (tmp_path / "t.csv").write_bytes(MIXED)
+    assert run("fit i.csv --method oc -o base.narrows")[0] == 0
+    for command in ("fit i.csv t.csv --method oc", "update base.narrows i.csv t.csv"):
+        for chunks in (1, 6, 11):  # among integers, and after the first text
+            assert_resumed_is_whole(run, monkeypatch, f"{command} --chunk-rows 4", chunks)
+            for name in ("whole.narrows", "m.narrows"):
+                (tmp_path / name).unlink()
+    stopped = "fit i.csv --method oc -o m.narrows --chunk-rows 4 --checkpoint c.narrows"
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        assert run(stopped + " --labels text")[0] == 130
+    status, _, err = run(stopped + " --resume")
+    assert (status, "labels was 'text', now None" in err) == (2, True)
+
+
+# -- classes of a model that become text -----------------------------------------------------------
+
+
+def one_of_each_state():
+    """Yield the methods, of which one with each kind of state is not slow."""
+    seen = set()
+    for case in STREAMED:
+        kind = type(case.estimator._empty_state(3))
+        if isinstance(case.priors, str):  # those in a list are in the order of the classes
+            marks = [pytest.mark.slow] if kind in seen else []
+            seen.add(kind)
+            yield pytest.param(case, id=case.name, marks=marks)
+
+
+@pytest.mark.filterwarnings("ignore:MMC. none of:UserWarning")
+@pytest.mark.parametrize("case", list(one_of_each_state()))
+def test_a_model_whose_classes_became_text_is_that_of_text(case, run, tmp_path):
+    """10 comes before 2 as text; 3 is new and a is text."""
+    X, y = case.labelled()
+    names = np.array(["2", "10", "3"])[np.unique(y, return_inverse=True)[1]]
+    late = np.where(names == "3", "a", names)
+    np.savez(tmp_path / "i.npz", X=X[:40], y=names[:40].astype(int))
+    np.savez(tmp_path / "t.npz", X=X[40:], y=late[40:])
+    np.savez(tmp_path / "it.npz", X=X[:40], y=names[:40])
+    save(case.new().partial_fit(X[:40], names[:40].astype(int)), tmp_path / "i.narrows")
+    save(case.new().partial_fit(X[:40], names[:40]), tmp_path / "t.narrows")
+    for name in "it":
+        assert run(f"update {name}.narrows t.npz -o {name}.narrows")[0] == 0
+    assert_same(load(tmp_path / "i.narrows"), load(tmp_path / "t.narrows"), rtol=1e-7)
+
+
+@pytest.mark.parametrize("n_features", [7, 2_000_000])  # the second is kept as non-zeros
+@pytest.mark.parametrize("options", [{}, {"folds": 3}, {"kept": 5}, {"second": "class"}])
+def test_a_state_with_other_names(n_features, options):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((40, n_features), density=3 / n_features, rng=rng).tocsr()
+    y = rng.choice([2, 10, 3], 40)
+    found = ClassStats.of(X, y, **options).renamed(np.array(["2", "3", "10"]))
+    expected = ClassStats.of(X, y.astype(str), **options)
+    assert found.classes.tolist() == expected.classes.tolist() == ["10", "2", "3"]
+    for name in ("counts", "sums", *(["squares"] if "second" in options else [])):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    if "folds" in options:
+        np.testing.assert_array_equal(found.fold(1).sums, expected.fold(1).sums)
+    if "kept" in options:
+        mine, theirs = found.samples, expected.samples
+        of = dict(zip(mine.when.tolist(), mine.code.tolist(), strict=True))
+        assert of == dict(zip(theirs.when.tolist(), theirs.code.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("priors", ['{"1":1,"2":3,"10":2}', "[1,3,2]"])
+def test_priors_stay_those_of_their_classes(run, tmp_path, priors):
+    labels = [1, 2, 10, 2, 10, 1]
+    (tmp_path / "a.csv").write_bytes(
+        as_csv({"x": [1, 2, 9, 3, 7, 1], "y": [3, 1, 1, 2, 2, 4], "label": labels})
+    )
+    assert run(f"fit a.csv --method oc -o m.narrows --param priors={priors}")[0] == 0
+    assert run("update m.narrows a.csv -o t.narrows --labels text")[0] == 0
+    before, after = load(tmp_path / "m.narrows"), load(tmp_path / "t.narrows")
+    assert after.classes_.tolist() == ["1", "10", "2"]
+    np.testing.assert_allclose(after.components_, before.components_, atol=1e-12)
+
+
+def test_merge_of_integers_and_text(run, tmp_path):
+    files = Files(run, tmp_path)
+
+    def model(name, *labels):
+        table = {"x": [1, 2, 5, 3], "y": [3, 1, 2, 8], "label": labels}
+        (tmp_path / "a.csv").write_bytes(as_csv(table))
+        assert run(f"fit a.csv --method oc -o {name}.narrows")[0] == 0
+
+    model("i", 1, 2, 1, 10)
+    model("t", 1, 2, "a", "a")
+    model("zero", "01", "02", "01", "02")
+    for pair in ("i.narrows t.narrows", "t.narrows i.narrows"):
+        status, _, err = run(f"merge {pair} -o m.narrows")
+        assert (status, err) == (
+            0,
+            "narrows: i.narrows: its classes become text, since t.narrows has text.\n",
+        )
+        assert files.counts() == {"1": 3, "2": 2, "10": 1, "a": 2}
+    status, _, err = run("merge i.narrows zero.narrows -o m.narrows")
+    assert status == 1
+    assert "i.narrows: expected labels that are written as the classes of zero.narrows" in err
+    assert "Set --labels integer if it is, or set --labels text if it is another." in err
+    assert run("merge i.narrows zero.narrows -o m.narrows --labels integer")[0] == 0
+    assert files.counts() == {1: 4, 2: 3, 10: 1}
+    assert run("merge i.narrows zero.narrows -o m.narrows --labels text")[0] == 0
+    assert files.counts() == {"1": 2, "2": 1, "10": 1, "01": 2, "02": 2}
+    status, _, err = run("merge i.narrows t.narrows -o m.narrows --labels integer")
+    assert (status, "t.narrows: expected classes that are different integers" in err) == (1, True)
+
+
+def test_a_model_that_ignores_labels_learns_any(run, tmp_path):
+    (tmp_path / "i.csv").write_bytes(MIXED[: MIXED.index(b"9,9")])
+    (tmp_path / "t.csv").write_bytes(MIXED)
+    for method in ("pca", "variancefs", "ccipca"):
+        for first, then in ("it", "ti"):
+            assert run(f"fit {first}.csv --method {method} -o m.narrows")[0] == 0
+            assert run(f"update m.narrows {then}.csv -o m.narrows")[0] == 0
+            assert load(tmp_path / "m.narrows").n_samples_seen_ == 45
+
+
+# -- other commands --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["text of integers", "text and integers", "01", "integers"])
+@pytest.mark.parametrize("target", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize("source", ["csv", "parquet", "npz"])
+def test_a_conversion_there_and_back_means_the_same(run, tmp_path, kind, source, target):
+    labels = {
+        "text of integers": of_each("1", "2"),
+        "text and integers": of_each("1", "2", "a"),
+        "01": of_each("01", "02"),
+        "integers": of_each("1", "2"),
+    }[kind]
+    files = Files(run, tmp_path)
+    form = source + " text" * (kind == "text of integers" and source != "csv")
+    files.fit(form, labels)
+    path = tmp_path / f"fit.{source}"
+    assert run(f"convert {path} there.{target}")[::2] == (0, "")
+    assert run(f"convert there.{target} back.{source}")[::2] == (0, "")
+    for name in (f"there.{target}", f"back.{source}"):
+        _, out, err = run(f"predict m.narrows {name} -o p.csv --json")
+        assert (json.loads(out)["accuracy"], err) == (1.0, "")
+        read = np.concatenate([y for _, y in iter_chunks(name, labels="text")])
+        assert read.tolist() == labels
+
+
+@pytest.mark.parametrize("target", ["jsonl", "jsonl.gz"])
+def test_texts_are_converted_whatever_their_first_label_is(run, tmp_path, target):
+    columns = {"text": WORDS[:3], "label": ["1", "2", "a"]}
+    (tmp_path / "a.csv").write_bytes(as_csv(columns))
+    assert run(f"convert a.csv there.{target} --text text")[::2] == (0, "")
+    labels = [y.tolist() for _, y in iter_chunks(f"there.{target}")]
+    assert labels == [["1", "2", "a"]]
+
+
+def test_a_pipe_is_converted(run, tmp_path):
+    assert run("convert - a.csv", stdin=MIXED)[::2] == (0, "")
+    assert run("convert - b.csv --chunk-rows 3 --labels text", stdin=MIXED)[::2] == (0, "")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    status, _, err = run("convert - c.csv --chunk-rows 3", stdin=MIXED)
+    assert (status, err.endswith("Set --labels text.\n")) == (1, True)
+
+
+def test_svmlight_holds_integers_alone(run, tmp_path):
+    X = np.ones((3, 2))
+    np.savez(tmp_path / "i.npz", X=X, y=np.array(["1", "02", "3"]))
+    np.savez(tmp_path / "t.npz", X=X, y=np.array(["1", "2", "a"]))
+    status, _, err = run("convert i.npz a.svm")
+    assert (status, err.endswith("got '1'. Set --labels integer.\n")) == (2, True)
+    assert run("convert i.npz a.svm --labels integer")[0] == 0
+    assert [y.tolist() for _, y in iter_chunks("a.svm")] == [[1, 2, 3]]
+    status, _, err = run("convert t.npz a.svm")
+    assert status == 2
+    assert err.endswith("numbers, got 'a'. Write to .npz or .csv instead.\n")
+
+
+@pytest.mark.parametrize("labels", [("1", "2", "a"), ("1", "2", "3")])
+def test_reduced_rows_have_labels_of_the_type_of_the_model(run, tmp_path, labels):
+    files = Files(run, tmp_path)
+    files.fit("csv", of_each(*labels))
+    for form in ("csv", "parquet", "-"):
+        status, _, err = files("transform m.narrows {} -o r.npz", form, of_each("1", "2"))
+        assert (status, err) == (0, "")
+        with np.load("r.npz") as reduced:
+            assert reduced["y"].dtype.kind == ("U" if "a" in labels else "i")
+
+
+def test_compare_reads_both_files_as_one_type(run, tmp_path):
+    integers, both = of_each("1", "2"), of_each("1", "2", "a")
+    for name, labels in {"i": integers, "b": both, "zero": of_each("01", "02")}.items():
+        table = {**columns_of(labels, False), "label": labels}
+        (tmp_path / f"{name}.csv").write_bytes(as_csv(table))
+    np.savez(tmp_path / "i.npz", X=samples(integers), y=np.array(integers).astype(int))
+    few = "--methods oc --dims 1 --json"
+    for first, test, accuracy in (("b.csv", "i.csv", 1), ("i.csv", "b.csv", 2 / 3)):
+        status, out, err = run(f"compare {first} --test {test} {few}")
+        assert status == 0, err
+        assert json.loads(out)["lines"][0]["micro_f1"] == pytest.approx(accuracy)
+    np.savez(tmp_path / "zero.npz", X=samples(integers), y=np.array(of_each("01", "02")))
+    status, _, err = run(f"compare zero.npz --test i.npz {few}")
+    assert status == 1
+    assert "i.npz: expected labels that zero.npz has ('01', '02'), got '1', '2'" in err
+    assert run(f"compare zero.npz --test i.npz {few} --labels integer")[0] == 0
+
+
+@pytest.mark.parametrize("kind", ["files", "parts"])
+def test_parts_of_a_data_set_have_labels_of_one_type(tmp_path, monkeypatch, kind):
+    """A part that shows integers alone is not read as integers, if another one shows text."""
+    integers, both = of_each("1", "2"), of_each("1", "2", "a")
+    paths = [str(tmp_path / f"{name}.csv") for name in "ab"]
+    for path, labels in zip(paths, (integers, both), strict=True):
+        with open(path, "wb") as file:
+            file.write(as_csv({**columns_of(labels, False), "label": labels}))
+    if kind == "parts":
+        monkeypatch.setattr(parts, "SIZE", 500)
+    engine = InProcess()
+    model = parts.fit(engine, SRDA(), paths, Options(labels_required=True))
+    assert model.classes_.tolist() == ["1", "2", "a"]
+    of_integers = parts.fit(engine, SRDA(), paths[:1], Options(labels_required=True))
+    assert of_integers.classes_.tolist() == [1, 2]
+    for fitted, first in ((model, paths), (model, paths[:1]), (of_integers, paths)):
+        options = parts.options_for(fitted, {})
+        folder = str(tmp_path / f"{id(fitted)}{len(first)}")
+        written = parts.transform(engine, fitted, first, options, folder)
+        assert len(written) >= len(first)
+        found = [y.dtype.kind for _, y in iter_chunks(written)]
+        assert set(found) == {"U"}
+    written = parts.transform(
+        engine, of_integers, paths[:1], parts.options_for(of_integers, {}), str(tmp_path / "i")
+    )
+    assert {y.dtype.kind for _, y in iter_chunks(written)} == {"i"}
