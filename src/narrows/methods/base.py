@@ -775,17 +775,19 @@ class Additive(Estimator):
         return self._update_state(state, X, y, sample_weight, check_input=False)
 
     def _update_state(
-        self, state: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any
-    ) -> ClassStats:
+        self, state: Any, X: Any, y: Any, sample_weight: Any = None, *, check_input: bool = True
+    ) -> Any:
         """Add samples to a state, as `ClassStats.update` does.
 
         Where labels are not used, y may be None; all samples are then of the one class 0. With a
         `half_life` the state decays first, and older samples weigh less than newer ones.
         """
+        if check_input:
+            X = checked_rows(X, type(self).__name__)
         y = self._labels(X, y)
         if self.half_life is None or isinstance(state, Gathered):
-            return state.update(X, y, sample_weight, **options)
-        return self._decayed(state, checked_rows(X, type(self).__name__), y, sample_weight)
+            return state.update(X, y, sample_weight, check_input=False)
+        return self._decayed(state, X, y, sample_weight)
 
     def _decayed(self, state: ClassStats, X: Any, y: Any, sample_weight: Any) -> ClassStats:
         """Let a state decay by these samples, and add them, the newest with the weight 1."""

@@ -293,8 +293,11 @@ class KernelSRDA(Discriminant):
         y = sparse.csr_array(y) if sparse.issparse(y) else as_array(self._labels(X, y))
         given = weights(sample_weight, n, type(self).__name__)
         room = max(0, room)
-        first = self._update_state(state.copy(), X[:room], y[:room], given[:room])
-        return self._update_state(self._mapped(first), X[room:], y[room:], given[room:])
+        first = self._update_state(
+            state.copy(), X[:room], y[:room], given[:room], check_input=False
+        )
+        mapped = self._mapped(first)
+        return self._update_state(mapped, X[room:], y[room:], given[room:], check_input=False)
 
     def _summed(self, states: list[Any]) -> Any:
         gathered = [state for state in states if isinstance(state, ClassStats)]

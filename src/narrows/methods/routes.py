@@ -342,8 +342,8 @@ class Gathered:
         self.n_features = n_features
         return self
 
-    def update(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Gathered:
-        """Add samples, in place."""
+    def update(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> Gathered:
+        """Add checked samples, in place."""
         who = called.get() or "ClassStats"
         classes, codes = one_a_row(X, y, who)
         self.classes = union(self.classes, classes)
