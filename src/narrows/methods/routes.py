@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -38,6 +38,7 @@ from narrows.state.cross import MOST
 from narrows.state.labels import one_a_row, union, weights
 from narrows.state.mapped import Mapped
 
+_AT_ONCE = "lsqr", "pca", "gsvd"  # solvers that need all samples
 Where = Literal["memory", "chunks", "parts", "stream"]
 
 
@@ -55,8 +56,6 @@ class Data(NamedTuple):
 
 class Route:
     """A way to learn: a state, and passes over the samples."""
-
-    adds_up: ClassVar[bool] = True  # whether states can be stored, added to and merged
 
     def __init__(self, estimator: Any):
         self.estimator = estimator
@@ -157,8 +156,6 @@ class InBands(Route):
 class AllAtOnce(Route):
     """One pass that gathers the samples, which are then solved for together."""
 
-    adds_up = False
-
     def empty(self, n_features: int) -> Any:
         """Return an empty state that gathers samples."""
         self.estimator._check_no_choice()
@@ -206,7 +203,7 @@ def route_of(estimator: Any, data: Any, where: Where) -> Route:
     if route is not None:
         chosen: Route = route(estimator)
         return chosen
-    if solver in ("lsqr", "pca", "gsvd"):
+    if solver in _AT_ONCE:
         return AllAtOnce(estimator)
     if solver == "bands":
         return InBands(estimator)
@@ -236,7 +233,7 @@ def is_first_pass(state: Any) -> bool:
 
 def can_add(estimator: Any) -> bool:
     """Whether an estimator learns sums, to which samples and other sums can be added."""
-    return route_of(estimator, Data(1, False), "memory").adds_up
+    return getattr(estimator, "solver", "auto") not in _AT_ONCE
 
 
 def check_adds_up(estimator: Any, state: Any) -> None:
