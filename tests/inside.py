@@ -121,11 +121,13 @@ def write_otherwise(patch, path, write):
 def save_unfinished(estimator, passes, X, y, path):
     """Save the checkpoint of a fit that has made so many passes over samples."""
     from narrows.io.models import save_checkpoint
+    from narrows.methods.routes import Data, route_of
 
-    state = getattr(estimator, "_first_state", estimator._empty_state)(X.shape[1])
+    route = route_of(estimator, Data(X.shape[1], True), "memory")
+    state = route.empty(X.shape[1])
     for number in range(passes):
         if number:
-            state = estimator._next_pass(state)
+            state = route.next(state, number - 1)
         estimator._update_state(state, X, y)
     save_checkpoint(estimator, state, None, path, {"at": 0})
 
@@ -133,19 +135,21 @@ def save_unfinished(estimator, passes, X, y, path):
 def goes_on(path, samples_of, expected):
     """Go on with the fit of a checkpoint; whether it was not over, or None for another file."""
     from narrows.io.models import is_checkpoint, load_checkpoint
+    from narrows.methods.routes import route_of_state
 
     if not is_checkpoint(path):
         return None
     estimator, state, _ = load_checkpoint(path)
-    numbers = range(estimator._passes_in_order())
-    at = next((k for k in numbers if estimator._is_of_pass(state, k)), None)
+    route = route_of_state(estimator, state)
+    numbers = range(route.passes)
+    at = next((k for k in numbers if route.is_of_pass(state, k)), None)
     if at is None:
         return False
     with suppress(*expected):
         X, y = samples_of(state.n_features)
         estimator._update_state(state, X, y)
         if at < numbers[-1]:
-            state = estimator._next_pass(state) or state
+            state = route.next(state, at) or state
             estimator._update_state(state, X, y)
         show(estimator._fit_state(state), per_class=False)
     return not estimator._is_finished(state)

@@ -10,7 +10,16 @@ from narrows import LDA, OC, OCFS, OnlineSRDA
 from narrows.command import cli
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
-from tests.cases import labelled
+from tests.cases import ALL, labelled
+
+METHODS = sorted({type(case.estimator) for case in ALL}, key=lambda method: method.__name__)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
+def test_every_parameter_is_checked(method):
+    for name in method().get_params():
+        with pytest.raises(ParameterError, match=rf"^{method.__name__}: .*\b{name}\b.*, got "):
+            method(**{name: object()}).fit(*labelled())
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from narrows import engines as engines  # which says what collections `fit` accepts
 from narrows.methods import MODULES
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = ["DataError", "ParameterError"]
 _NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
 _CLASS = re.compile(r"^[A-Z]\w*(?=: | requires )")  # the class name that a message starts with
 _FLAG = re.compile(r"(Set )?(\w+) \((--[^)]*)\)")  # a parameter, and the option of a command
+_NAMELESS = re.compile(r"(ClassStats|Criterion): |expected ")  # messages of states and solvers
 called: ContextVar[str] = ContextVar("called", default="")  # the class that the user called
 
 
@@ -170,6 +172,46 @@ def named(message: str, who: str) -> str:
     """Return a message that starts with the name of this class."""
     found = _CLASS.match(message)
     return who + message[found.end() :] if found else f"{who}: {message}"
+
+
+@contextmanager
+def errors_named_after(estimator: Any) -> Iterator[None]:
+    """Let errors and warnings name the estimator that the user called, and its features.
+
+    States and solvers know no estimator: their messages start with ClassStats, or with no name.
+    """
+    if called.get():  # inside of a call that the user made
+        yield
+        return
+    name = type(estimator).__name__
+    outside = called.set(name)
+    try:
+        yield
+    except RangeError as error:
+        k = error.feature
+        raise error.named(name, None if k is None else feature_name(estimator, k)) from None
+    except (TypeError, ValueError) as error:
+        if _NAMELESS.match(str(error)):
+            error.args = (named(str(error), name),)
+        raise
+    finally:
+        called.reset(outside)
+
+
+def feature_name(estimator: Any, k: int) -> str:
+    """Return the name of feature k, also while an estimator is being fitted."""
+    names = getattr(estimator, "feature_names_in_", None)
+    source = getattr(getattr(estimator, "_fitted", None), "source", None)
+    if names is None and source is not None:
+        names = source.names
+    return f"x{k}" if names is None else str(names[k])
+
+
+def wrong_arguments(estimator: Any, error: TypeError) -> TypeError:
+    """Return the error of Python for wrong arguments of a method, with the name of the class."""
+    before, _, rest = str(error).partition("(")
+    call = f"{type(estimator).__name__}.{before.rpartition('.')[2]}"
+    return TypeError(f"{call}({rest} (see help({call}))")
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

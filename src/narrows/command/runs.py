@@ -19,6 +19,7 @@ from narrows.io.dataset import Dataset
 from narrows.io.labels import NUMBERS
 from narrows.io.source import check_terms
 from narrows.io.streams import display_name, prefetch
+from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
 from narrows.state.cross import MOST
 from narrows.state.written import are_text
 from narrows.text import Tfidf, Vectoriser
@@ -86,9 +87,7 @@ class Run:
     def fit(self) -> Any:
         """Fit the estimator, from the beginning or from where it was stopped, and return it."""
         estimator, dataset, resumed = self.estimator, self.dataset, self._resumed
-        passes = estimator._passes_in_order(narrow=True) - (
-            0 if resumed is None else resumed.passes
-        )
+        passes = most_passes(estimator, 1) - (0 if resumed is None else resumed.passes)
         if passes > 1 and resumed is not None and self._from_position:
             raise ParameterError(
                 f"--from-position: expected a run that has to read its input once more, got "
@@ -129,19 +128,19 @@ class Run:
 
     def _may_read_again(self) -> bool:
         """Whether samples may have more features than products can be summed for."""
-        in_bands, width = self.estimator._passes_in_order() > 1, self.dataset.options.width
+        in_bands, width = most_passes(self.estimator) > 1, self.dataset.options.width
         if width is not None:
             return in_bands and width > MOST
         if self.checkpoint is not None and not in_bands:
             return False
         may_be_wide = self.dataset.format.may_widen or self.dataset.is_text
-        state = self.estimator._empty_state(1)
+        state = route_of(self.estimator, Data(1, True), "chunks").empty(1)
         return may_be_wide and getattr(state, "second", None) == "cross"
 
     def _start_over(self, n_features: int) -> None:
         """Prepare the inputs to be read again, by a fit in bands or of all samples."""
         if self.checkpoint is not None:
-            if self.estimator._passes_in_order() == 1:
+            if most_passes(self.estimator) == 1:
                 raise self._too_wide(n_features)
             if self._resumed is not None:
                 raise ParameterError(
@@ -197,7 +196,7 @@ class Run:
         if self.checkpoint is None or self._chunk is None:
             return
         try:
-            self.estimator._check_adds_up(state)
+            check_adds_up(self.estimator, state)
         except WidthError as error:
             raise self._too_wide(error.n_features) from None
         fitted = self._is_update

@@ -7,9 +7,10 @@ part; `parts.py` is a data set in parts, whose states add up; and `remote.py` is
 samples that stay on the workers.
 """
 
-# the package that a collection is of, and the module whose `fit` and `transform` take it
-ENGINES = {
-    "dask": "narrows.engines.dask",
-    "dask_expr": "narrows.engines.dask",  # of the DataFrames of Dask before 2025
-    "pyspark": "narrows.spark",
-}
+from narrows.methods import COLLECTIONS as ENGINES
+
+ENGINES.update(
+    dask="narrows.engines.dask",
+    dask_expr="narrows.engines.dask",  # of the DataFrames of Dask before 2025
+    pyspark="narrows.spark",
+)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from narrows.errors import DataError, ParameterError
+from narrows.errors import DataError, ParameterError, errors_named_after
 from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.dataset import Dataset
 from narrows.io.formats.parquet import FORMAT as TABLE
@@ -25,6 +25,7 @@ from narrows.io.formats.parquet import read_table
 from narrows.io.parts import FilePart
 from narrows.io.source import Source, remembered
 from narrows.io.write import writer
+from narrows.methods.routes import Data, check_adds_up, route_of, route_of_state
 from narrows.solve.sums import stacked, widened
 from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.labels import joined, one_a_row, weights
@@ -80,15 +81,16 @@ def learn(
         Called with the state and the number of the pass after each chunk.
     """
     estimator._check_parameters_alone()
-    state, first = start or (None, 0)
-    for number in range(first, estimator._passes_in_order()):
-        if number > first:
-            again = None if state is None else estimator._next_pass(state)
-            if again is None:
-                break
-            state = again
+    state, number = start or (None, 0)
+    while True:
         state = learn_once(estimator, chunks, state, number, after)
-    return state
+        if state is None:
+            return None
+        with errors_named_after(estimator):
+            again = route_of_state(estimator, state).next(state, number)
+        if again is None:
+            return state
+        state, number = again, number + 1
 
 
 def learn_once(
@@ -104,16 +106,17 @@ def learn_once(
     Dense ones may not.
     """
     for X, *labels in chunks:  # y, and weights where there are any
-        if state is None:
-            state = estimator._state_for(X)
-        elif not Features.of(X).follow(state.n_features):
-            raise ValueError(
-                f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
-                f"features as before, got {X.shape[1]}. Give all samples the same features."
-            )
-        elif X.shape[1] > state.n_features:
-            state = state.widen(X.shape[1])
-        estimator._update_state(state, widened(X, state.n_features), *labels)
+        with errors_named_after(estimator):
+            if state is None:
+                state = route_of(estimator, Data.of(X), "chunks").empty(X.shape[1])
+            elif not Features.of(X).follow(state.n_features):
+                raise ValueError(
+                    f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
+                    f"features as before, got {X.shape[1]}. Give all samples the same features."
+                )
+            elif X.shape[1] > state.n_features:
+                state = state.widen(X.shape[1])
+            estimator._update_state(state, widened(X, state.n_features), *labels)
         after(state, number)
     return state
 
@@ -178,7 +181,7 @@ def learn_part(part: Part, reading: Reading, estimator: Any, empty: Any = None) 
             if state is None:
                 state = estimator._empty_state(0)
             else:
-                estimator._check_adds_up(state)
+                check_adds_up(estimator, state)
         return PartialState(state, chunks.features)
 
 

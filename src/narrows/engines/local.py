@@ -10,8 +10,8 @@ from scipy import sparse
 from narrows.engines import parts
 from narrows.engines.engine import Engine
 from narrows.engines.learn import learn
-from narrows.errors import WidthError
-from narrows.methods.base import errors_named_after
+from narrows.errors import WidthError, errors_named_after
+from narrows.methods.routes import Data, route_of
 from narrows.solve.sums import widened
 from narrows.text import Vectoriser
 
@@ -57,8 +57,8 @@ def fit(
     if wide:  # not above, where the error would keep the chunks open
         again(wide)
         with errors_named_after(estimator):
-            empty = estimator._state_for(sparse.csr_array((0, wide)))
-            state = learn(estimator, chunks, (empty, 0), after)
+            empty = route_of(estimator, Data(wide, True), "chunks").empty(wide)
+        state = learn(estimator, chunks, (empty, 0), after)
     if state is None:
         raise ValueError(f"{type(estimator).__name__}: expected at least one sample, got none.")
     return estimator._fit_state(state)

@@ -134,13 +134,15 @@ class Parts:
                 yield state, bar
                 first, last = last, 2 * last
 
+    @property
     def n_features(self) -> int:
         """Return the number of features of the first part that has samples."""
         if self.options.width:
             return self.options.width
         return 0 if self._first is None else self._first.number
 
-    def are_sparse(self) -> bool:
+    @property
+    def is_sparse(self) -> bool:
         """Whether the first part that has samples holds sparse ones."""
         return self._first is not None and not self._first.dense
 
@@ -150,7 +152,7 @@ class Parts:
         The samples stay on the workers.
         """
         if not self.engine.keeps_results:
-            in_bands = "bands" in getattr(estimator, "_solvers", ())
+            in_bands = "bands" in estimator.get_params()
             raise ParameterError(
                 f"{type(estimator).__name__}: expected a fit by sums, since {self.engine.name} "
                 "keeps no samples on its workers, got one by products with all samples. Select at "

@@ -24,6 +24,7 @@ from narrows.methods.base import Additive, Estimator
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import same
+from narrows.methods.routes import Data, Sums, route_of
 from narrows.methods.selector import Selector
 from narrows.methods.streams import OnlineProjector
 from narrows.solve.columns import take
@@ -92,9 +93,10 @@ class Ours:
         # a half-life depends on the order of the samples, which a shared state does not keep
         if not isinstance(self.estimator, Additive) or self.estimator.half_life is not None:
             return None
-        state = self.estimator._empty_state(n_features)
-        if not isinstance(state, ClassStats):
+        route = route_of(self.estimator, Data(n_features, True), "memory")
+        if not isinstance(route, Sums):
             return None
+        state = route.empty(n_features)
         return state.presence, state.second, state.kept, state.folds
 
     def learn(self, X: Any, y: np.ndarray, states: States, most: int) -> float:

@@ -20,6 +20,7 @@ from narrows.io.atomic import clear_unfinished
 from narrows.io.chunk import Chunk, Options, Position, plain_texts
 from narrows.io.models import identity, load_checkpoint, save_checkpoint
 from narrows.methods.parameters import same
+from narrows.methods.routes import route_of_state
 from narrows.solve.schema import SchemaError, check_plain
 
 _HEAD_BYTES = 4096  # the beginning of an input, which must not change between two runs
@@ -222,7 +223,8 @@ class Checkpoint:
         """Raise DataError where this run cannot have been at such a position."""
         at, number = progress["at"], progress["passes"]
         if self.run["base"] is None:
-            fits, passes = estimator._is_of_pass(state, number), estimator._passes_in_order()
+            route = route_of_state(estimator, state)
+            fits, passes = route.is_of_pass(state, number), route.passes
         else:
             fits, passes = estimator._is_finished(state), 1
         if not (

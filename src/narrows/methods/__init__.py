@@ -3,6 +3,10 @@
 Nothing is imported here, so that names are known at once; `methods.METHODS` has the classes.
 """
 
+# the package that a collection is of, and the module whose `fit` and `transform` take it;
+# `narrows.engines` fills it
+COLLECTIONS: dict[str, str] = {}
+
 MODULES = {
     "OCFS": "between",
     "OC": "centroid",

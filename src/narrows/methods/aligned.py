@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import ParameterError
 from narrows.methods.base import read_only
 from narrows.methods.projector import Projector
-from narrows.solve.arrays import numbers_expected, samples_as_numpy
+from narrows.solve.arrays import checked_samples
 from narrows.solve.products import product
 
 _ORTHONORMAL = 1e-5  # deviations of W'W from the identity that are rounding, also of float32
@@ -75,10 +75,7 @@ class Aligned(TransformerMixin, BaseEstimator):
         --------
         get_feature_names_out : Return the names of the components.
         """
-        X = samples_as_numpy(X, type(self).__name__)
-        types = [np.float64, np.float32]
-        with numbers_expected(X, "Aligned"):
-            X = validate_data(self, X, accept_sparse="csr", dtype=types, reset=False)
+        X = checked_samples(self, X, reset=False)
         return product(X, self.components_.T.astype(X.dtype))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Errors name the class that the user called, and features as the data name them."""
+"""What all estimators have: a state, a solution that is read from it, and the verbs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, signature
 from threading import RLock
-from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
@@ -19,67 +18,32 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from narrows.errors import ParameterError, RangeError, called, did_you_mean, named
-from narrows.methods.parameters import check_half_life, check_parts, copied, same
-from narrows.solve.arrays import numbers_expected, samples_as_numpy
-from narrows.solve.schema import SchemaError
-from narrows.solve.sums import all_finite, are_many, with_one_index_type
-from narrows.state.class_stats import ClassStats, Second, checked_rows
-from narrows.state.labels import SMALLEST_WEIGHT, by_class, check_among, check_word, weights
-
-# modules whose functions know no estimator
-_NAMELESS = (
-    "narrows.state.",
-    "narrows.solve.",
-    "narrows.criteria",
-    "narrows.methods.online_srda",
+from narrows.errors import (
+    RangeError,
+    WidthError,
+    did_you_mean,
+    errors_named_after,
+    feature_name,
+    wrong_arguments,
 )
-
-
-@contextmanager
-def errors_named_after(estimator: Any) -> Iterator[None]:
-    """Let errors and warnings of functions name the estimator and its features.
-
-    Wrong arguments of a method that `atomic` calls are an error that names this class, too.
-    """
-    name = type(estimator).__name__
-    outside = called.set(name)
-    try:
-        yield
-    except RangeError as error:
-        k = error.feature
-        raise error.named(name, None if k is None else feature_name(estimator, k)) from None
-    except (TypeError, ValueError) as error:
-        (module, function), message = _raised_in(error), str(error)
-        if module.startswith(_NAMELESS):
-            error.args = (named(message, name),)
-        elif (module, function) == (__name__, "update"):
-            before, _, rest = message.partition("(")
-            call = f"{name}.{before.rpartition('.')[2]}"
-            error.args = (f"{call}({rest} (see help({call}))",)
-        raise
-    finally:
-        called.reset(outside)
-
-
-def feature_name(estimator: Any, k: int) -> str:
-    """Return the name of feature k, also while an estimator is being fitted."""
-    names = getattr(estimator, "feature_names_in_", None)
-    source = getattr(getattr(estimator, "_fitted", None), "source", None)
-    if names is None and source is not None:
-        names = source.names
-    return f"x{k}" if names is None else str(names[k])
-
-
-def _raised_in(error: BaseException) -> tuple[str, str]:
-    """Return the names of the module and the function that raised the error."""
-    module = function = ""
-    for frame, _ in walk_tb(error.__traceback__):
-        module, function = frame.f_globals.get("__name__", ""), frame.f_code.co_name
-    return module, function
-
+from narrows.methods import COLLECTIONS
+from narrows.methods.parameters import (
+    HALF_LIFE,
+    Constraint,
+    Priors,
+    check_constraints,
+    copied,
+    same,
+)
+from narrows.methods.routes import Data, Gathered, Sums, can_add, check_adds_up, route_of
+from narrows.solve.arrays import checked_samples
+from narrows.solve.schema import SchemaError
+from narrows.solve.sums import are_many
+from narrows.state.class_stats import ClassStats, Second, checked_rows
+from narrows.state.labels import SMALLEST_WEIGHT, by_class, check_among, weights
 
 # Locks are not attributes of the estimators, which could then be neither copied nor pickled.
 _LOCKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -96,6 +60,7 @@ def atomic(method: Callable[..., Any]) -> Callable[..., Any]:
     """Let a method update the estimator in one thread at a time, and change nothing if it raises.
 
     A state that changes in place when a signal arrives is an exception: it refuses further use.
+    Errors name the class of the estimator, also those of states and solvers, which know none.
     """
 
     @wraps(method)
@@ -104,7 +69,12 @@ def atomic(method: Callable[..., Any]) -> Callable[..., Any]:
             before = dict(vars(self))
             try:
                 with errors_named_after(self):  # before the names of the features are restored
-                    return method(self, *args, **named)
+                    try:
+                        return method(self, *args, **named)
+                    except TypeError as error:
+                        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+                            raise wrong_arguments(self, error) from None
+                        raise
             except BaseException:
                 vars(self).update(before)
                 for name in vars(self).keys() - before.keys():
@@ -115,16 +85,14 @@ def atomic(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def engine_of(X: Any) -> Any:
-    """Return the engine of a collection, by `narrows.engines.ENGINES`; None for other samples.
+    """Return the engine of a collection, by `COLLECTIONS`; None for other samples.
 
     The library is recognised by the name of its module and is not imported.
     """
     kind = type(X)  # a `dask.delayed.Delayed` seems to have any attribute; its type does not
     if not (hasattr(kind, "shape") or hasattr(kind, "columns")):
         return None
-    # by its name, since imports only point down
-    engines = import_module("narrows.engines").ENGINES
-    engine = engines.get(kind.__module__.partition(".")[0])
+    engine = COLLECTIONS.get(kind.__module__.partition(".")[0])
     return None if engine is None else import_module(engine)
 
 
@@ -150,10 +118,10 @@ class Fitted:
     `source` says how files became features (`narrows.read.Source`); it is saved with a model.
     """
 
-    def __init__(self, state: Any, source: Any = None):
+    def __init__(self, state: Any, source: Any = None, checked: dict[str, Any] | None = None):
         self.state, self.source = state, source
         self.solution: Any = None
-        self.solved: dict[str, Any] = {}  # the parameters that the solution is for
+        self.checked = checked or {}  # the parameters that were checked; the solution is for them
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "solution": None}
@@ -194,6 +162,8 @@ class Estimator(TransformerMixin, BaseEstimator):
     _needs_y: ClassVar[bool] = True
     _unsupported: ClassVar[dict[str, str]] = {}  # verbs of other methods: why not, and what to use
     _instead: ClassVar[str]  # what those messages recommend
+    _constraints: ClassVar[dict[str, Constraint]] = {}  # of parameters; bases have more
+    _only_route: ClassVar[Any] = None  # a Route; None: `route_of` chooses by the samples
     _fitted: Fitted
     n_features_in_: int
 
@@ -242,62 +212,35 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     @atomic
     def _fit_state(self, state: Any) -> Self:
-        """Fit to a state, as `fit` does to the samples it was made of."""
+        """Fit to the last state of a route, as `fit` does to the samples it was made of."""
         self._check_parameters(state.n_features)
         self._set_unnamed(state.n_features)
-        return self._finish(state)
+        return self._store(self._finished(state))
 
     def _fit_parts(self, parts: Any) -> Self:
-        """Fit to the parts of a data set, wherever they are (`narrows.engines`).
+        """Fit to the parts of a data set, wherever they are (`narrows.engines.parts.Parts`)."""
+        with errors_named_after(self):
+            route = route_of(self, parts, "parts")
+            try:
+                state = route.of_parts(parts)
+            except WidthError as error:  # later parts have more features
+                wide = route_of(self, Data(error.n_features, parts.is_sparse), "parts")
+                if type(wide) is type(route):
+                    raise
+                state = wide.of_parts(parts)
+            return self._fit_state(state)
 
-        Parameters
-        ----------
-        parts : `narrows.engines.parts.Parts`
-            Has the `sum` of their states, or the `rows` as an operator.
-
-        Raises
-        ------
-        ParameterError
-            This method needs all samples in one place; the message names one that does not.
-        """
-        raise ParameterError(
-            f"{type(self).__name__}: expected all samples in one place, since the method does not "
-            f"combine fits of parts, got parts of a data set. Use {self._instead}."
-        )
-
-    def _check_adds_up(self, state: Any) -> None:
-        """Raise WidthError where a state can neither be stored nor added to that of other samples.
-
-        It then holds the samples themselves.
-        """
-        return
-
-    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
-        """Return the state that gave these arrays, a finished or an unfinished one."""
-        return self._state_type.from_arrays(arrays)
-
-    def _state_for(self, X: Any) -> Any:
-        """Return an empty state for a data set in chunks like X, which can be iterated again."""
-        return self._empty_state(X.shape[1])
+    def _finished(self, state: Any) -> Any:
+        """Return the state of a model, of the last state of a route."""
+        return state
 
     def _is_finished(self, state: Any) -> bool:
         """Whether a state is that of a model, and not one that a fit has to make another of."""
         return isinstance(state, self._state_type)
 
-    def _is_of_pass(self, state: Any, number: int) -> bool:
-        """Whether a fit can have a state in its pass of this number, from 0 on."""
-        return isinstance(state, type(self._empty_state(1)))
-
-    def _passes_in_order(self, narrow: bool = False) -> int:
-        """Return how often at most `fit` goes through the samples in the order of a file.
-
-        With `narrow`, for data of few features.
-        """
-        return 1
-
-    def _next_pass(self, state: Any) -> Any:
-        """Return the state that learns the same samples once more; None if that is not needed."""
-        return state
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
+        """Return the state that gave these arrays, a finished or an unfinished one."""
+        return self._state_type.from_arrays(arrays)
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -382,14 +325,17 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     @property
     def _solution(self) -> Any:
-        """The solution for the present state and parameters, computed when it is first read."""
+        """The solution for the present state and parameters.
+
+        `fit` computes it; it is computed again when it is read after `partial_fit` or `set_params`.
+        """
         check_is_fitted(self)
         with lock_of(self):
-            fitted, now = self._fitted, self.get_params(deep=False)
-            if fitted.solution is None or not all(same(fitted.solved[k], now[k]) for k in now):
-                self._check_parameters(self.n_features_in_)
+            fitted = self._fitted
+            checked = self._check_parameters(self.n_features_in_, fitted.checked)
+            if fitted.solution is None or checked is not fitted.checked:
                 with errors_named_after(self):
-                    fitted.solution, fitted.solved = self._solve(fitted.state), copied(now)
+                    fitted.solution, fitted.checked = self._solve(fitted.state), checked
             return fitted.solution
 
     # -- inside ---------------------------------------------------------------------------------
@@ -398,13 +344,32 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _solve(self, state: Any) -> Any:
         """Return the solution for a state; the parameters have been checked."""
 
-    @abstractmethod
-    def _finish(self, state: Any) -> Self:
+    def _store(self, state: Any) -> Self:
         """Store the state of all samples, with the checks of `fit`."""
+        self._check_two_classes(state)
+        self._fitted = Fitted(state, checked=copied(self._parameters()))
+        return self
 
-    def _check_parameters(self, n_features: int) -> None:
-        """Raise ParameterError where a parameter is out of range for so many features."""
-        return
+    def _parameters(self) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in names_of(type(self))}  # type: ignore[arg-type]
+
+    def _check_parameters(
+        self, n_features: int, known: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return the parameters; raise ParameterError if one is out of range for the features.
+
+        If they are those that are known to be right, return these.
+        """
+        now = self._parameters()
+        if known and all(same(known[name], now[name]) for name in now):
+            return known
+        check_constraints(self)
+        self._check_together(n_features)
+        return copied(now)
+
+    def _check_together(self, n_features: int) -> None:
+        """Raise ParameterError where parameters do not fit each other or so many features."""
 
     def _check_parameters_alone(self) -> None:
         """Raise ParameterError where a parameter is out of range whatever the data."""
@@ -444,7 +409,8 @@ class Estimator(TransformerMixin, BaseEstimator):
             )
         return np.zeros(X.shape[0], dtype=np.int64) if y is None else y
 
-    def _check_X(self, X: Any, **options: Any) -> Any:
+    def _check_X(self, X: Any, late: bool = False, **options: Any) -> Any:
+        """Return samples as an array or CSR; `late`: NaN and infinity are found later."""
         engine = engine_of(X)
         if engine is not None:
             library = type(X).__module__.partition(".")[0]
@@ -453,15 +419,7 @@ class Estimator(TransformerMixin, BaseEstimator):
                 "which only fit and transform accept. Loop over the partitions and compute each, "
                 f"or fit on a cluster with {engine.__name__}.fit."
             )
-        X = samples_as_numpy(X, type(self).__name__)
-        if "ensure_all_finite" not in options:
-            options["ensure_all_finite"] = not all_finite(X)
-        # scikit-learn checks a sum
-        with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, type(self).__name__):
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
-            )
-        return with_one_index_type(X)
+        return checked_samples(self, X, finite=not late, **options)
 
     def _set_unnamed(self, n_features: int) -> None:
         """Set the number of features of a fit whose features have no names."""
@@ -470,7 +428,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         self.n_features_in_ = n_features
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fitted")
+        return "_fitted" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -542,6 +500,12 @@ def check_features(estimator: Estimator, other: Any) -> None:
         )
 
 
+@cache
+def names_of(kind: Any) -> tuple[str, ...]:
+    """Return the names of the parameters of a class."""
+    return tuple(kind._get_param_names())
+
+
 _SHORTEST = 1e-6  # samples: after one sample, nothing is left for shorter half-lives either
 
 
@@ -549,7 +513,9 @@ class Additive(Estimator):
     """An estimator whose solution is a function of a `ClassStats` and its parameters."""
 
     _state_type: ClassVar[Any] = ClassStats
+    _only_route: ClassVar[Any] = Sums
     _presence: ClassVar[bool] = False
+    _constraints: ClassVar[dict[str, Constraint]] = {"priors": Priors(), "half_life": HALF_LIFE}
     half_life: float | None
     priors: Any
 
@@ -585,8 +551,15 @@ class Additive(Estimator):
         partial_fit : Update with more samples.
         fit_stats : Fit to a state instead of samples.
         """
-        return self._finish(self._learn_all(X, y, sample_weight))
+        late = self._sums_show_nan(X, y, sample_weight)
+        X = self._check_X(X, late, reset=True)
+        self._check_parameters(X.shape[1])
+        route = route_of(self, Data.of(X), "memory")
+        with self._naming_nan(X, late):
+            state = route.of_samples(X, y, sample_weight)
+        return self._store(self._finished(state))
 
+    @available_if(can_add)  # type: ignore[untyped-decorator]
     @atomic
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
@@ -596,14 +569,16 @@ class Additive(Estimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Any number of samples, also 0 or 1.
+            Any number of samples, also 0 or 1. SRDA, LDA, MMC, PCA and KernelSRDA accept at most
+            8,192 features, unless they were fitted in bands.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
             Labels as for `fit`; new classes may appear at any time.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100.
         classes : array-like of shape (n_classes,), optional
             All labels that may occur. Never required, in contrast to scikit-learn; if given, other
-            labels raise an error. `classes_` has the labels that were seen.
+            labels raise an error. `classes_` has the labels that were seen; that of a classifier
+            has all of them, with probability 0 until they are seen.
 
         Returns
         -------
@@ -612,8 +587,9 @@ class Additive(Estimator):
         Raises
         ------
         ValueError
-            NaN or infinity, another number of features, labels of another type or not among
-            `classes`. The estimator is then unchanged.
+            NaN or infinity, another number of features or too many, labels of another type or not
+            among `classes`, or an estimator with ``solver="bands"`` before `fit`. The estimator is
+            then unchanged.
 
         See Also
         --------
@@ -621,14 +597,21 @@ class Additive(Estimator):
         merge : Add the samples of other estimators.
         """
         allowed = self._check_classes(classes, y)
-        fitted = self.__sklearn_is_fitted__()
+        before = self._fitted if self.__sklearn_is_fitted__() else None
         late = sparse.issparse(X) and self._sums_show_nan(X, y, sample_weight)
-        if fitted:
-            self._fitted.solution = None  # first, since an interrupt may come after the update
-        old = self._fitted.state if fitted else None
-        new = self._add(old, X, y, sample_weight, late, reset=not fitted, ensure_min_samples=0)
-        if new is not old:
-            self._fitted = Fitted(new, self._fitted.source if fitted else None)
+        if before is not None:
+            check_adds_up(self, before.state)
+        X = self._check_X(X, late, reset=before is None, ensure_min_samples=0)
+        checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
+        if before is None:
+            state, source = route_of(self, Data.of(X), "stream").empty(X.shape[1]), None
+        else:
+            state, source = before.state, before.source
+            before.solution = None  # first, since an interrupt may come after the update
+        with self._naming_nan(X, late):
+            after = self._learned(state, X, y, sample_weight)
+        if before is None or after is not state:
+            self._fitted = Fitted(after, source, checked)
         if allowed is not None:
             self._register(allowed)
         return self
@@ -636,6 +619,8 @@ class Additive(Estimator):
     def _register(self, classes: np.ndarray) -> None:
         """Note the classes that may occur; only classifiers show them."""
 
+    @available_if(can_add)  # type: ignore[untyped-decorator]
+    @atomic
     def fit_stats(self, stats: ClassStats) -> Self:
         """Fit to a state; the result is that of `fit` on its samples.
 
@@ -660,27 +645,14 @@ class Additive(Estimator):
         narrows.ClassStats : The state.
         """
         self._check_kind(stats)
-        with errors_named_after(self):
-            stats = stats.reduced(self._second(), self._folds() is not None)
-        return self._fit_state(stats)
-
-    def _fit_parts(self, parts: Any) -> Self:
-        """Fit to the parts of a data set, wherever they are; their states add up."""
-        check_parts(type(self).__name__, self.half_life)
-        with errors_named_after(self):
-            stats = self._sum_of(parts)
-        return self._fit_state(stats)
-
-    def _sum_of(self, parts: Any) -> ClassStats:
-        """Return the state of the parts of a data set."""
-        state: ClassStats = parts.sum(self)
-        return state
+        return self._fit_state(stats.reduced(self._second(), self._folds() is not None))
 
     def _add_states(self, a: ClassStats, b: ClassStats) -> ClassStats:
         """Return the state of the samples of both, which stay as they are."""
         with errors_named_after(self):
             return a + b
 
+    @available_if(can_add)  # type: ignore[untyped-decorator]
     def merge(self, *others: Self) -> Self:
         """Merge other estimators of the same method and parameters into this one.
 
@@ -708,6 +680,9 @@ class Additive(Estimator):
         partial_fit : Update with more samples.
         narrows.ClassStats : The states that are added.
         """
+        for each in (self, *others):
+            if isinstance(each, Additive) and each.__sklearn_is_fitted__():
+                check_adds_up(each, each._state)
         return merge_into(self, others, self._summed)
 
     def _summed(self, states: list[Any]) -> Any:
@@ -747,7 +722,7 @@ class Additive(Estimator):
 
     def _priors(self) -> Any:
         """The parameter `priors`, which not all methods have."""
-        return getattr(self, "priors", "empirical")
+        return vars(self).get("priors", "empirical")
 
     def _lacks_classes(self, stats: ClassStats) -> bool:
         """Whether there are priors for more classes than were seen so far."""
@@ -778,76 +753,43 @@ class Additive(Estimator):
     def _check_solution(self, solution: Any, stats: ClassStats) -> None:
         """Raise in `fit` where the solution is not the one asked for; a stream waits instead."""
 
-    def _check_parameters(self, n_features: int) -> None:
-        priors = self._priors()
-        if isinstance(priors, str):
-            with errors_named_after(self):
-                check_word(priors)
-        check_half_life(type(self).__name__, self.half_life)
-
-    def _finish(self, stats: ClassStats) -> Self:
-        self._check_two_classes(stats)
-        stats.priors(self._priors())  # a stream waits for classes; here no more will come
-        self._fitted = Fitted(stats)
-        self._check_solution(self._solution, stats)
+    def _store(self, stats: Any) -> Self:
+        """Solve for the state of all samples, with the checks of `fit`, and store both."""
+        super()._store(stats)
+        if self._lacks_classes(stats):
+            stats.priors(self._priors())  # raises: a stream waits for classes; here none will come
+        self._fitted.solution = self._solve(stats)
+        self._check_solution(self._fitted.solution, stats)
         return self
 
-    def _learn_all(self, X: Any, y: Any, sample_weight: Any) -> ClassStats:
-        """Return the state that `fit` solves for."""
-        late = self._sums_show_nan(X, y, sample_weight)
-        return self._add(None, X, y, sample_weight, late, again=True, reset=True)
-
-    def _add(
-        self,
-        stats: ClassStats | None,
-        X: Any,
-        y: Any,
-        weight: Any,
-        late: bool,
-        again: bool = False,
-        **checks: Any,
-    ) -> ClassStats:
-        """Check samples, and return a state with them, which is a new one if None.
-
-        With `late`, NaN and infinity are found in the sums, so that X is read only once. With
-        `again`, these are all samples, and can be read again.
-        """
-        finite = {"ensure_all_finite": False} if late else {}
-        X = self._check_X(X, **checks, **finite)
-        self._check_parameters(X.shape[1])
+    @contextmanager
+    def _naming_nan(self, X: Any, late: bool) -> Iterator[None]:
+        """With `late`, let numbers that are not finite be found in the sums."""
         try:
-            if stats is None:
-                stats = self._first_state(X.shape[1]) if again else self._empty_state(X.shape[1])
-            return self._learned(stats, X, y, weight)
+            yield
         except RangeError:
             if late:
-                self._check_X(X, **checks)  # names what is not finite, unless it is the sum
+                self._check_X(X, reset=False, ensure_min_samples=0)  # or it is the sum
             raise
-
-    def _check_starts(self) -> None:
-        """Raise ParameterError where the first samples cannot be learned by `partial_fit`."""
-
-    def _first_state(self, n_features: int) -> Any:
-        """Return an empty state for a first pass over all samples."""
-        return self._empty_state(n_features)
 
     def _learned(self, state: ClassStats, X: Any, y: Any, sample_weight: Any) -> ClassStats:
         """Return a state with more samples, the same or another one."""
         return self._update_state(state, X, y, sample_weight, check_input=False)
 
     def _update_state(
-        self, state: ClassStats, X: Any, y: Any, sample_weight: Any = None, **options: Any
-    ) -> ClassStats:
+        self, state: Any, X: Any, y: Any, sample_weight: Any = None, *, check_input: bool = True
+    ) -> Any:
         """Add samples to a state, as `ClassStats.update` does.
 
         Where labels are not used, y may be None; all samples are then of the one class 0. With a
         `half_life` the state decays first, and older samples weigh less than newer ones.
         """
-        with errors_named_after(self):
-            y = self._labels(X, y)
-            if self.half_life is None:
-                return state.update(X, y, sample_weight, **options)
-            return self._decayed(state, checked_rows(X, type(self).__name__), y, sample_weight)
+        if check_input:
+            X = checked_rows(X, type(self).__name__)
+        y = self._labels(X, y)
+        if self.half_life is None or isinstance(state, Gathered):
+            return state.update(X, y, sample_weight, check_input=False)
+        return self._decayed(state, X, y, sample_weight)
 
     def _decayed(self, state: ClassStats, X: Any, y: Any, sample_weight: Any) -> ClassStats:
         """Let a state decay by these samples, and add them, the newest with the weight 1."""

@@ -194,24 +194,7 @@ class IOC(_OnlineCentroid):
     ----------
     n_components : int, default=2
         p, the number of directions, at most n_features.
-    tol : float, optional
-        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
-        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
-        movement does not indicate convergence.
-    patience : int, default=100
-        Number of consecutive samples with a movement below `tol`, counted once two classes and p
-        samples have been seen.
-    early_stopping : bool, default=False
-        Ignore further samples once the movement was below `tol` for `patience` samples.
-    orthonormalize : bool, default=False
-        Orthonormalise `components_`, starting with the first one. The iterates themselves are
-        orthonormal only in the limit.
-    passes : int, default=1
-        Number of passes of `fit` over the samples.
-    shuffle : bool, default=False
-        Whether `fit` shuffles the samples before each pass.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling.
+    {iteration}
 
     Attributes
     ----------
@@ -287,24 +270,7 @@ class IIS(_OnlineCentroid):
     ----------
     n_components : int, default=2
         p, the number of directions, at most n_features.
-    tol : float, optional
-        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
-        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
-        movement does not indicate convergence.
-    patience : int, default=100
-        Number of consecutive samples with a movement below `tol`, counted once two classes and p
-        samples have been seen.
-    early_stopping : bool, default=False
-        Ignore further samples once the movement was below `tol` for `patience` samples.
-    orthonormalize : bool, default=False
-        Orthonormalise `components_`, starting with the first one. The iterates themselves are
-        orthonormal only in the limit.
-    passes : int, default=1
-        Number of passes of `fit` over the samples.
-    shuffle : bool, default=False
-        Whether `fit` shuffles the samples before each pass.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling.
+    {iteration}
 
     Attributes
     ----------

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from narrows.criteria import BETWEEN, Criterion
 from narrows.methods.certified import Certified
-from narrows.methods.discriminant import HeldOutProjector
-from narrows.methods.parameters import FOLDS, check_filled, check_folds, is_cv
-from narrows.methods.projector import Directions, ExactProjector
+from narrows.methods.parameters import (
+    CV,
+    FOLDS,
+    NONE,
+    Constraint,
+    Whole,
+    check_filled,
+    check_folds,
+    is_cv,
+)
+from narrows.methods.projector import (
+    HELD_OUT_ERRORS,
+    HELD_OUT_SCORES,
+    Directions,
+    ExactProjector,
+)
 from narrows.solve.certificate import HeldOutScores, errors_of
 from narrows.solve.eigen import orthogonal_part
 from narrows.solve.held_out import NO_CURVE, Curve
@@ -33,7 +46,7 @@ class _OrthogonalCentroid(ExactProjector):
         return BETWEEN
 
 
-class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
+class OC(Certified, _OrthogonalCentroid):
     """Orthogonal centroid projection.
 
     ::
@@ -134,6 +147,9 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
     (150, 2)
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": Whole(1) | CV | NONE}
+    held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
+
     def __init__(
         self,
         n_components: int | str | None = None,
@@ -150,11 +166,6 @@ class OC(HeldOutProjector, Certified, _OrthogonalCentroid):
 
     def _folds(self) -> int | None:
         return super()._folds() or (FOLDS if is_cv(self.n_components) else None)
-
-    def _check_kind(self, stats: ClassStats) -> None:
-        super()._check_kind(stats)
-        if is_cv(self.n_components):
-            check_folds(type(self).__name__, "n_components", stats)
 
     def _solve(self, stats: ClassStats) -> Directions:
         if not is_cv(self.n_components):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from narrows.errors import ParameterError
-from narrows.methods.base import Additive, errors_named_after
-from narrows.methods.parameters import check, check_seed, is_cv, is_number
+from narrows.methods.base import Additive
+from narrows.methods.parameters import NONE, Constraint, Real, Seed, check_parts, is_cv
+from narrows.methods.routes import Sums
 from narrows.methods.selector import PerClassSelector, Selector
 from narrows.solve import columns
 from narrows.solve.certificate import (
@@ -34,9 +35,61 @@ FOLDS = 10  # by which a result is certified
 _BLOCK = 1 << 16  # samples that are copied at a time
 
 
+class UntilSure(Sums):
+    """One pass over samples in random order, until the result is sure enough."""
+
+    def of_samples(self, X: Any, y: Any, sample_weight: Any) -> ClassStats:
+        """Return the state of the first samples that suffice."""
+        estimator = self.estimator
+        if estimator.tolerance is None:
+            return super().of_samples(X, y, sample_weight)
+        classes, Y = indicator(X, estimator._labels(X, y), sample_weight)
+        order = check_random_state(estimator.random_state).permutation(X.shape[0])
+        state, first, stop = self.empty(X.shape[1]), 0, FIRST
+        while first < len(order):
+            rows = order[first : min(stop, first + _BLOCK)]
+            state.add_samples(checked_rows(X[rows]), classes, Y[rows])
+            first += len(rows)
+            if first == stop:
+                if estimator.tolerance and estimator._share(state) >= 1 - estimator.tolerance:
+                    break
+                stop *= 2
+        return state
+
+    def of_parts(self, parts: Any) -> ClassStats:
+        """Return the state of the first parts that suffice."""
+        estimator = self.estimator
+        if not estimator.tolerance:
+            return super().of_parts(parts)
+        check_parts(type(estimator).__name__, estimator.half_life)
+        order = check_random_state(estimator.random_state).permutation(len(parts.parts))
+        if len(order) < 2 * FOLDS:
+            raise ParameterError(
+                f"{type(estimator).__name__}: tolerance: expected data in at least {2 * FOLDS} "
+                f"parts to draw from, got {len(order)}. Use a larger uncompressed text file, "
+                "Parquet with more row groups, more files or partitions, or leave it out."
+            )
+        looks = 0
+        for state, bar in parts.draw(clone(estimator).set_params(tolerance=None), order, FOLDS):
+            estimator._check_order(state)
+            if look(state.n_samples) > looks:  # each has a risk of its own
+                looks, share = look(state.n_samples), estimator._share(state)
+                bar.set_postfix_str(f"{np.floor(1000 * share) / 10:.1f}% of the best score")
+                if share >= 1 - estimator.tolerance:
+                    break
+        return state
+
+
 class Certified(Additive):
     """A method with `tolerance` and `certificate_`. Subclasses give `_held_out_scores`."""
 
+    _only_route = UntilSure
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "tolerance": (NONE | Real(0, 1)).said("None, or a number from 0 to less than 1"),
+        "confidence": Real(0, 1, above=True).said("a number between 0 and 1"),
+        "random_state": Seed(),
+    }
     tolerance: float | None
     confidence: float
     random_state: Any
@@ -99,44 +152,8 @@ class Certified(Additive):
                 f"{type(self).__name__}: tolerance: expected {problem}, or leave it out."
             )
 
-    def _learn_all(self, X: Any, y: Any, sample_weight: Any) -> ClassStats:
-        if self.tolerance is None:
-            return super()._learn_all(X, y, sample_weight)
-        X = self._check_X(X, reset=True, ensure_all_finite=False)
-        self._check_parameters(X.shape[1])
-        with errors_named_after(self):
-            classes, Y = indicator(X, self._labels(X, y), sample_weight)
-            order = check_random_state(self.random_state).permutation(X.shape[0])
-            state, first, stop = self._empty_state(X.shape[1]), 0, FIRST
-            while first < len(order):
-                rows = order[first : min(stop, first + _BLOCK)]
-                state.add_samples(checked_rows(X[rows]), classes, Y[rows])
-                first += len(rows)
-                if first == stop:
-                    if self.tolerance and self._share(state) >= 1 - self.tolerance:
-                        break
-                    stop *= 2
-        return state
-
-    def _sum_of(self, parts: Any) -> ClassStats:
-        if not self.tolerance:
-            return super()._sum_of(parts)
-        order = check_random_state(self.random_state).permutation(len(parts.parts))
-        if len(order) < 2 * FOLDS:
-            raise ParameterError(
-                f"{type(self).__name__}: tolerance: expected data in at least {2 * FOLDS} parts to "
-                f"draw from, got {len(order)}. Use a larger uncompressed text file, Parquet with "
-                "more row groups, more files or partitions, or leave it out."
-            )
-        looks = 0
-        for state, bar in parts.draw(clone(self).set_params(tolerance=None), order, FOLDS):
-            self._check_order(state)
-            if look(state.n_samples) > looks:  # each has a risk of its own
-                looks, share = look(state.n_samples), self._share(state)
-                bar.set_postfix_str(f"{np.floor(1000 * share) / 10:.1f}% of the best score")
-                if share >= 1 - self.tolerance:
-                    break
-        return state
+    def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        return self.tolerance is not None or super()._sums_show_nan(X, y, sample_weight)
 
     def _folds(self) -> int | None:
         return super()._folds() if self.tolerance is None else FOLDS
@@ -152,20 +169,15 @@ class Certified(Additive):
             )
         return ""
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        name, tolerance, confidence = type(self).__name__, self.tolerance, self.confidence
-        valid = tolerance is None or (is_number(tolerance, 0) and tolerance < 1)
-        check(name, "tolerance", tolerance, valid, "None, or a number from 0 to less than 1")
-        valid = is_number(confidence, 0, above=True) and confidence < 1
-        check(name, "confidence", confidence, valid, "a number between 0 and 1")
-        check_seed(name, self.random_state)
+    def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
         problem = self._uncertain()
         if is_cv(getattr(self, "n_features", getattr(self, "n_components", None))):
             problem = 'a number instead of "cv", which chooses by all samples'
-        if tolerance is not None and problem:
+        if self.tolerance is not None and problem:
             raise ParameterError(
-                f"{name}: tolerance: expected {problem}, got other parameters. Leave it out."
+                f"{type(self).__name__}: tolerance: expected {problem}, got other "
+                "parameters. Leave it out."
             )
 
 

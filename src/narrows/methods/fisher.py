@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from narrows.criteria import BETWEEN, HALFWAY, TOTAL, Criterion, held_out_gain
 from narrows.errors import ParameterError
-from narrows.methods.parameters import check, is_number
+from narrows.methods.parameters import Constraint, Real, Word, is_cv
 from narrows.methods.selector import HeldOutSelector, Scores
 from narrows.methods.streams import OnlineProjector, Stream
 from narrows.solve import columns
@@ -115,6 +115,8 @@ class FisherFS(HeldOutSelector):
     [2, 3]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"optimum": Word("score", "trace_ratio")}
+
     def __init__(
         self,
         n_features: int | float | str | None = None,
@@ -131,18 +133,13 @@ class FisherFS(HeldOutSelector):
     def _second(self) -> Second:
         return second_for(self.priors)
 
-    def _check_cv(self) -> None:
-        super()._check_cv()
-        if self.optimum == "trace_ratio":
+    def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
+        if self.optimum == "trace_ratio" and is_cv(self.n_features):
             raise ParameterError(
                 f"{type(self).__name__}: expected n_features to be a number for "
-                f'optimum="trace_ratio", got "cv". Set a number, or use optimum="score".'
+                'optimum="trace_ratio", got "cv". Set a number, or use optimum="score".'
             )
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        valid = self.optimum in ("score", "trace_ratio")
-        check(type(self).__name__, "optimum", self.optimum, valid, '"score" or "trace_ratio"')
         if self.optimum == "trace_ratio" and self.n_features is None:
             raise ParameterError(
                 f'{type(self).__name__}: expected n_features for optimum="trace_ratio", since the '
@@ -203,24 +200,7 @@ class ILDA(OnlineProjector):
     eta : "auto" or float, default="auto"
         The gain, > 0. "auto" is 5/(n + 20). Both are limited to `0.5/(|UT|_F |u|^2)`, which keeps
         the iteration stable.
-    tol : float, optional
-        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
-        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
-        movement does not indicate convergence.
-    patience : int, default=100
-        Number of consecutive samples with a movement below `tol`, counted once two classes and p
-        samples have been seen.
-    early_stopping : bool, default=False
-        Ignore further samples once the movement was below `tol` for `patience` samples.
-    orthonormalize : bool, default=False
-        Orthonormalise `components_`, starting with the first one. The iterates themselves are
-        orthonormal only in the limit.
-    passes : int, default=1
-        Number of passes of `fit` over the samples.
-    shuffle : bool, default=False
-        Whether `fit` shuffles the samples before each pass.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling.
+    {iteration}
 
     Attributes
     ----------
@@ -272,6 +252,7 @@ class ILDA(OnlineProjector):
     [9.0, 4.0]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"eta": Word("auto") | Real(0, above=True)}
     _start = "unit"
     _instead = "LDA for exact directions, FisherFS to select features, which supports merge"
 
@@ -306,9 +287,3 @@ class ILDA(OnlineProjector):
         K = np.divide(SV, N[:, None], out=np.zeros_like(SV), where=N[:, None] > 0)
         K[N > 0] -= SV.sum(axis=0) / n  # (m_i - m)'v_j
         return (N / n) @ K**2
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        auto = isinstance(self.eta, str) and self.eta == "auto"
-        valid = auto or is_number(self.eta, 0, above=True)
-        check(type(self).__name__, "eta", self.eta, valid, '"auto" or a number > 0')

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from narrows.methods.base import Fitted, accepts_collections, atomic, errors_named_after
-from narrows.methods.parameters import check, is_number
-from narrows.methods.projector import Directions, ExplainedProjector
+from narrows.methods.base import Fitted, accepts_collections, atomic
+from narrows.methods.parameters import NOT_NEGATIVE, Constraint, Word
+from narrows.methods.projector import EIGENVALUES, EXPLAINED, Directions
+from narrows.methods.routes import InOrder
 from narrows.methods.streams import Sequential, Stream
 from narrows.solve.idr_qr import CentroidQR
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
@@ -49,7 +50,7 @@ class TwoPasses:
         Q = np.zeros((self.n_features, 0)) if self.Q is None else self.Q
         return {**self.stream.to_arrays(), "basis": Q}
 
-    def _next_pass(self) -> None:
+    def settle(self) -> None:
         """Fix the class means, and start the second pass."""
         self.Q = self.stream.core.settle()
 
@@ -64,7 +65,23 @@ class TwoPasses:
             stream.core.spread(X, stream.column[places], self.Q)
 
 
-class IDRQR(ExplainedProjector, Sequential):
+class MeansThenScatter(InOrder):
+    """The two passes of `fit` over a data set in chunks."""
+
+    @property
+    def passes(self) -> int:
+        """A pass for the means, and one for the scatter about them."""
+        return 2
+
+    def next(self, state: Any, number: int) -> Any:
+        """Fix the class means."""
+        if state.Q is not None:
+            return None
+        state.settle()
+        return state
+
+
+class IDRQR(Sequential):
     """Incremental dimension reduction via QR decomposition (IDR/QR).
 
     ::
@@ -152,7 +169,13 @@ class IDRQR(ExplainedProjector, Sequential):
     [29.9, 0.3, 0.0]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "mu": NOT_NEGATIVE,
+        "update": Word("paper", "transport"),
+    }
     _state_type = CentroidStream
+    _only_route = MeansThenScatter
+    eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
     _instead = "OCM, which has the same span, is exact on a stream and supports merge"
 
     def __init__(self, n_components: int | None = None, mu: float = 0.5, update: str = "paper"):
@@ -192,9 +215,9 @@ class IDRQR(ExplainedProjector, Sequential):
         classes, codes = self._encode(X, y)
         state = self._empty_state(X.shape[1])
         state.update(X, classes, codes)
-        state._next_pass()
+        state.settle()
         state.update(X, classes, codes)
-        return self._finish(state.stream)
+        return self._store(state.stream)
 
     @atomic
     def refresh(self, X: Any, y: Any) -> Self:
@@ -232,8 +255,7 @@ class IDRQR(ExplainedProjector, Sequential):
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        with errors_named_after(self):
-            classes, codes = self._encode(X, y)
+        classes, codes = self._encode(X, y)
         stream = self._fitted.state
         counts = np.bincount(codes, minlength=len(classes))
         given = dict(zip(classes.tolist(), counts.tolist(), strict=True))
@@ -273,26 +295,14 @@ class IDRQR(ExplainedProjector, Sequential):
         passes.Q = Q if Q.shape[1] else None
         return passes
 
-    def _passes_in_order(self, narrow: bool = False) -> int:
-        """Return 2: a pass for the means, and one for the scatter about them."""
-        return 2
-
-    def _next_pass(self, state: TwoPasses) -> TwoPasses:
-        """Start the second pass."""
-        with errors_named_after(self):
-            state._next_pass()
-        return state
-
     def _update_state(self, state: TwoPasses, X: Any, y: Any) -> TwoPasses:
         """Add samples, in place, as the current pass requires."""
         X = checked_rows(X, type(self).__name__)
-        with errors_named_after(self):
-            state.update(X, *self._encode(X, y))
+        state.update(X, *self._encode(X, y))
         return state
 
-    def _fit_state(self, state: TwoPasses) -> Self:
-        """Fit to the state after both passes."""
-        return super()._fit_state(state.stream)
+    def _finished(self, state: Any) -> Any:
+        return state.stream if isinstance(state, TwoPasses) else state
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -302,8 +312,8 @@ class IDRQR(ExplainedProjector, Sequential):
     def _how(self, stream: Stream, y: Any) -> tuple[Any, ...]:
         return (self.update == "transport",)
 
-    def _finish(self, stream: Stream) -> Self:
-        super()._finish(stream)
+    def _store(self, stream: Stream) -> Self:
+        super()._store(stream)
         found = self._solution
         if not (found.available or self.mu):
             raise ValueError(
@@ -320,9 +330,3 @@ class IDRQR(ExplainedProjector, Sequential):
     def _solve(self, state: Stream) -> Directions:
         eigenvalues, G = state.core.discriminants(float(self.mu))
         return Directions.best(G, eigenvalues, self.n_components)
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check(type(self).__name__, "mu", self.mu, is_number(self.mu, 0), "a finite number >= 0")
-        valid = self.update in ("paper", "transport")
-        check(type(self).__name__, "update", self.update, valid, '"paper" or "transport"')

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from narrows.errors import WidthError
-from narrows.methods.base import Fitted, errors_named_after
-from narrows.methods.discriminant import Ridged
-from narrows.methods.parameters import check, check_whole, check_word, is_integer, is_number, same
-from narrows.methods.projector import Found
-from narrows.methods.routes import InPasses
+from narrows.errors import WidthError, errors_named_after
+from narrows.methods.base import Fitted
+from narrows.methods.cross import emptied
+from narrows.methods.discriminant import Discriminant
+from narrows.methods.parameters import Constraint, Real, Seed, Whole, Word, is_integer
+from narrows.methods.projector import Found, of_curve, of_solution
+from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 from narrows.solve.schema import SchemaError
@@ -28,11 +29,18 @@ from narrows.state.random_features import KERNELS, MOST_HIDDEN, RandomFeatures
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
 _COMPARED = 1_000  # kept samples that ridges are compared by; all of them calibrate
 _GATHERED = 1_000  # samples of a stream, before the map is made
-_RIDGES = "cv", "scale"
 _SURE = 2.0  # standard errors: curved is better
 
 
-class KernelSRDA(InPasses, Ridged):
+class BehindKernel(InBands):
+    """Two passes: the mean and the size of samples give a map, with which they are summed."""
+
+    def is_of_pass(self, state: Any, number: int) -> bool:
+        """Whether a fit can have a state in pass `number`."""
+        return isinstance(state, Mapped if number else ClassStats)
+
+
+class KernelSRDA(Discriminant):
     """Kernel spectral regression discriminant analysis with random features.
 
     ::
@@ -162,9 +170,21 @@ class KernelSRDA(InPasses, Ridged):
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_hidden": Whole(1, MOST_HIDDEN),
+        "kernel": Word(*KERNELS),
+        "gamma": Word("auto") | Real(0, above=True),
+        "alpha": Word("cv", "scale") | Real(0),
+        "folds": Whole(2),
+        "random_state": Seed(2**64),
+    }
+    _only_route = BehindKernel
     _of_map = "has learned samples"
     _several_labels = True
     _instead = "SRDA or OnlineSRDA, which are linear"
+    alpha_ = of_solution(lambda found: float(found.alpha), "The ridge.")
+    alphas_, alpha_scores_, alpha_errors_ = of_curve("alphas_", "ridges")
+    emptied = emptied
 
     def __init__(
         self,
@@ -200,10 +220,10 @@ class KernelSRDA(InPasses, Ridged):
 
     def _empty_state(self, n_features: int) -> Any:
         """Return a state that gathers samples, before there is a map."""
-        self._begin(n_features)
+        self._check_width(n_features)
         return ClassStats(n_features, second="total", kept=EVERY)
 
-    def _begin(self, n_features: int) -> None:
+    def _check_width(self, n_features: int) -> None:
         """Check the number of features, and forget the seed that was drawn for another map."""
         if n_features > MOST:
             raise WidthError(
@@ -222,16 +242,6 @@ class KernelSRDA(InPasses, Ridged):
             self._drawn = int(check_random_state(self.random_state).randint(2**31))
         return self._drawn
 
-    def _first_state(self, n_features: int) -> Any:
-        self._begin(n_features)
-        return ClassStats(n_features, second="total")
-
-    def _state_for(self, X: Any) -> Any:
-        return self._first_state(X.shape[1])
-
-    def _is_first(self, state: Any) -> bool:
-        return super()._is_first(state) and not state.kept
-
     def _is_own(self, state: Any) -> bool:
         """Whether a state gathers samples, or has a map of random features."""
         if isinstance(state, Mapped):
@@ -240,15 +250,9 @@ class KernelSRDA(InPasses, Ridged):
 
     def _state_from(self, arrays: dict[str, Any]) -> Any:
         state = super()._state_from(arrays)
-        if not self._is_own(state) and not self._is_first(state):
+        if not self._is_own(state) and not is_first_pass(state):
             raise SchemaError("state: expected samples or a map of random features, got others.")
         return state
-
-    def _is_of_pass(self, state: Any, number: int) -> bool:
-        return isinstance(state, Mapped if number else ClassStats)
-
-    def _passes_in_order(self, narrow: bool = False) -> int:
-        return 2
 
     def _map_of(self, stats: Any) -> RandomFeatures:
         gamma = self.gamma
@@ -263,7 +267,7 @@ class KernelSRDA(InPasses, Ridged):
             self._fitted = Fitted(self._mapped(self._state), self._source)
         return super()._frozen()
 
-    def _mapped(self, state: Any) -> Mapped:
+    def _mapped(self, state: Any) -> Any:
         """Return the state behind a map, which is made if there is none yet."""
         if isinstance(state, Mapped):
             return state
@@ -289,8 +293,11 @@ class KernelSRDA(InPasses, Ridged):
         y = sparse.csr_array(y) if sparse.issparse(y) else as_array(self._labels(X, y))
         given = weights(sample_weight, n, type(self).__name__)
         room = max(0, room)
-        first = self._update_state(state.copy(), X[:room], y[:room], given[:room])
-        return self._update_state(self._mapped(first), X[room:], y[room:], given[room:])
+        first = self._update_state(
+            state.copy(), X[:room], y[:room], given[:room], check_input=False
+        )
+        mapped = self._mapped(first)
+        return self._update_state(mapped, X[room:], y[room:], given[room:], check_input=False)
 
     def _summed(self, states: list[Any]) -> Any:
         gathered = [state for state in states if isinstance(state, ClassStats)]
@@ -301,12 +308,9 @@ class KernelSRDA(InPasses, Ridged):
         both = [*mapped, *(mapped[0].of_same_map(state) for state in gathered)]
         return Mapped.summed(both)
 
-    def _fit_parts(self, parts: Any) -> Self:
-        return self._fit_in_passes(parts)
-
-    def _finish(self, state: Any) -> Self:
+    def _finished(self, state: Any) -> Any:
         self._check_two_classes(state)
-        return super()._finish(self._mapped(state))
+        return self._mapped(state)
 
     # -- solving --------------------------------------------------------------------------------
 
@@ -336,12 +340,14 @@ class KernelSRDA(InPasses, Ridged):
             result = curve(S, counts, held, alphas, TIMID)
             alpha = result.nearest(unit) if self.alpha == "cv" else alpha
         found = self._solve_sums(state.stats, S, alpha)
-        found.curve, found.map = result, state.map
+        found.map = state.map
+        if result is not None:
+            found.curve = result
         return found
 
     def _prefers_curved(self, state: Mapped, linear: Found, curved: Found) -> bool:
         """Whether hidden features are better for held-out samples, also for later ones."""
-        if linear.curve is None or curved.curve is None:
+        if not len(linear.curve.values) or not len(curved.curve.values):
             return False
         gain = curved.curve.at(curved.alpha) - linear.curve.at(linear.alpha)
         if not len(gain) or not leads(gain, linear.curve.weight, _SURE):
@@ -364,21 +370,3 @@ class KernelSRDA(InPasses, Ridged):
 
     def _from_samples(self, A: Any, alpha: float) -> Answer:
         raise NotImplementedError
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        name, alpha, gamma = type(self).__name__, self.alpha, self.gamma
-        m = self.n_hidden
-        valid = is_integer(m, 1) and m <= MOST_HIDDEN
-        check(name, "n_hidden", m, valid, f"an integer from 1 to {MOST_HIDDEN:,}")
-        check_word(name, "kernel", self.kernel, KERNELS)
-        valid = same(gamma, "auto") or is_number(gamma, 0, above=True)
-        check(name, "gamma", gamma, valid, '"auto" or a number > 0')
-        valid = alpha in _RIDGES if isinstance(alpha, str) else is_number(alpha, 0)
-        check(name, "alpha", alpha, valid, '"cv", "scale" or a number >= 0')
-        check_whole(name, "folds", self.folds, low=2)
-        seed = self.random_state
-        valid = is_integer(seed, 0) and int(seed) < 2**64
-        valid = valid or seed is None or isinstance(seed, np.random.RandomState)
-        expected = "None, a RandomState, or an integer from 0 to 2**64 - 1"
-        check(name, "random_state", seed, valid, expected)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError
-from narrows.methods.discriminant import HeldOutDiscriminant
-from narrows.methods.parameters import check, check_whole, is_cv, is_number
+from narrows.methods.cross import Choice
+from narrows.methods.discriminant import Discriminant
+from narrows.methods.parameters import CV, NONE, NOT_NEGATIVE, Constraint, Whole, Word, is_cv
+from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve
 from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
 from narrows.solve.exact import Centred, total_space, with_rule
+from narrows.solve.held_out import choose
 from narrows.solve.scatter import (
     Answer,
     Scatter,
@@ -26,7 +29,7 @@ _ROUNDING = 1e-12  # relative: smaller differences of the class means are roundi
 _ACCURATE = 1e-11  # of the sum of squares: with a smaller mu the SVD has more digits
 
 
-class LDA(HeldOutDiscriminant):
+class LDA(Discriminant):
     """Linear discriminant analysis of dense data, also with more features than samples.
 
     ::
@@ -147,7 +150,15 @@ class LDA(HeldOutDiscriminant):
     _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
     _by_products = False
     _summing = ("regularized",)
-    _choices = ("n_components", "mu")
+    held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
+    _choice = Choice("mu", choose)
+    mus_, mu_scores_, mu_errors_ = of_curve("mus_", "values of mu")
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_components": Whole(1) | CV | NONE,
+        "solver": Word("regularized", "pca", "gsvd"),
+        "mu": NOT_NEGATIVE | CV,
+        "pca_components": Whole(1) | NONE,
+    }
 
     def __init__(
         self,
@@ -163,37 +174,14 @@ class LDA(HeldOutDiscriminant):
         self.pca_components = pca_components
         self.half_life = half_life
 
-    def _has_sums(self, n_features: int) -> bool:
-        return self.solver == "regularized" and super()._has_sums(n_features)
-
     @property
     def mu_(self) -> float:
         """The mu of "regularized"; 0 for the other forms."""
         alpha = float(self._solution.alpha)
         return alpha if self.solver == "regularized" else 0.0
 
-    @property
-    def mus_(self) -> np.ndarray:
-        """The values of mu that were compared, of shape (n_mus,)."""
-        return self._curve().values
-
-    @property
-    def mu_scores_(self) -> np.ndarray:
-        """The mean log-likelihood of held-out samples with each of `mus_`."""
-        return self._curve().scores
-
-    @property
-    def mu_errors_(self) -> np.ndarray:
-        """The standard errors of `mu_scores_`."""
-        return self._curve().errors
-
     def _ridge(self, mean_square: float) -> float:
         return mean_square if is_cv(self.mu) else float(self.mu)
-
-    def _chooses_ridge(self, stats: Any) -> bool:
-        if is_cv(self.mu):
-            self._check_kept(stats, "mu")
-        return is_cv(self.mu)
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         if alpha:
@@ -268,23 +256,13 @@ class LDA(HeldOutDiscriminant):
             )
         return within if r is None else np.eye(t, r)
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        name = type(self).__name__
-        valid = self.solver in ("regularized", "pca", "gsvd")
-        check(name, "solver", self.solver, valid, '"regularized", "pca" or "gsvd"')
-        valid = is_cv(self.mu) or is_number(self.mu, 0)
-        check(name, "mu", self.mu, valid, 'a finite number >= 0 or "cv"')
-        if self.pca_components is not None:
-            check_whole(name, "pca_components", self.pca_components, " or None")
-
-    def _check_X(self, X: Any, **options: Any) -> Any:
+    def _check_X(self, X: Any, late: bool = False, **options: Any) -> Any:
         if sparse.issparse(X):
             raise TypeError(
                 f"{type(self).__name__}: expected dense data, got a sparse matrix. Use SRDA, which "
                 "solves LDA by regression, or X.toarray() if X is small."
             )
-        return super()._check_X(X, **options)
+        return super()._check_X(X, late, **options)
 
     def _update_state(
         self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any

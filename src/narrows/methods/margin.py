@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from narrows.criteria import Criterion
 from narrows.errors import warn
-from narrows.methods.discriminant import KEPT, ByHeldOut
-from narrows.methods.parameters import check, is_cv, is_number
-from narrows.methods.projector import Found
-from narrows.methods.routes import CriterionCrossProjector, InBands
+from narrows.methods.cross import BANDS, KEPT, Choice, CriterionCrossProjector, emptied
+from narrows.methods.parameters import CV, LARGEST, Constraint, Flag, Real, Word, check, is_cv
+from narrows.methods.projector import of_curve
 from narrows.methods.selector import CriterionSelector, Selection
 from narrows.methods.streams import OnlineProjector, Stream
 from narrows.solve.held_out import choose_eps
@@ -20,19 +19,13 @@ from narrows.solve.scatter import Answer, Scatter, leading
 from narrows.state.class_stats import Second
 from narrows.state.labels import second_for
 
-LARGEST_WEIGHT = 1e100  # of eps and theta: the square of a larger number overflows
+EPS = Real(0, LARGEST).said("a finite number >= 0")
 _NO_GAIN = 2e-14  # relative to the largest eigenvalue: smaller ones are rounding
 
 
 def margin(eps: float) -> Criterion:
     """Return the criterion S_b - eps S_w = (1 + eps) S_b - eps C."""
     return Criterion(between=1 + eps, total=-eps)
-
-
-def check_eps(who: str, eps: Any, otherwise: str = "") -> None:
-    """Raise ParameterError unless eps is a weight."""
-    valid = is_number(eps, 0) and eps < LARGEST_WEIGHT
-    check(who, "eps", eps, valid, f"a finite number >= 0{otherwise}")
 
 
 def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True) -> None:
@@ -142,6 +135,8 @@ class MMCFS(CriterionSelector):
     [0, 2, 3]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"eps": EPS}
+
     def __init__(
         self,
         n_features: int | float | str | None = None,
@@ -161,10 +156,6 @@ class MMCFS(CriterionSelector):
     def _second(self) -> Second:
         return second_for(self.priors)
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check_eps("MMCFS", self.eps)
-
     def _criterion(self) -> Criterion:
         return margin(self.eps)
 
@@ -177,7 +168,7 @@ class MMCFS(CriterionSelector):
         )
 
 
-class MMC(InBands, ByHeldOut, CriterionCrossProjector):
+class MMC(CriterionCrossProjector):
     """Maximum margin criterion projection.
 
     ::
@@ -292,8 +283,16 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
     """
 
     _instead = "MMCFS to select features, or IMMC to learn from single samples"
-    _summing = ("cross", "bands")
-    _choices = ("eps",)
+    _choice = Choice("eps", choose_eps)
+    _of_map = "was fitted in bands"
+    _several_labels = True
+    eps_values_, eps_scores_, eps_errors_ = of_curve("eps_values_", "values of eps")
+    emptied = emptied
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "eps": EPS | CV,
+        "solver": Word("auto", "cross", "bands"),
+        **BANDS,
+    }
 
     def __init__(
         self,
@@ -323,21 +322,6 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
         return float(chosen if is_cv(self.eps) else self.eps)
 
     @property
-    def eps_values_(self) -> np.ndarray:
-        """The values of eps that were compared, of shape (n_values,)."""
-        return self._curve().values
-
-    @property
-    def eps_scores_(self) -> np.ndarray:
-        """The mean log-likelihood of held-out samples with each of `eps_values_`."""
-        return self._curve().scores
-
-    @property
-    def eps_errors_(self) -> np.ndarray:
-        """The standard errors of `eps_scores_`."""
-        return self._curve().errors
-
-    @property
     def _kept(self) -> int:
         return KEPT if is_cv(self.eps) else 0
 
@@ -346,16 +330,6 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
 
     def _criterion(self) -> Criterion:
         return margin(float(self.eps))
-
-    def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
-        """Return the solution with eps = `alpha`, or another one that held-out samples choose."""
-        curve = None
-        if is_cv(self.eps):
-            self._check_kept(stats, "eps")
-            alpha, curve = self._compared(choose_eps, stats, S, alpha)
-        found = super()._solve_sums(stats, S, alpha)
-        found.curve = curve
-        return found
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         L, W = leading(S, 1 + alpha, -alpha, self._most(len(S.H), len(S.C)))
@@ -372,11 +346,6 @@ class MMC(InBands, ByHeldOut, CriterionCrossProjector):
         p = self.n_components or n_classes - 1
         if not is_cv(self.eps):
             warn_of_few(type(self).__name__, more, min(p, found), float(self.eps))
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        if not is_cv(self.eps):
-            check_eps(type(self).__name__, self.eps, ' or "cv"')
 
 
 _MARGIN = 0.05  # the automatic shift adds this share of the mean variance of a feature
@@ -422,24 +391,7 @@ class IMMC(OnlineProjector):
     deflate_shift : "auto" or bool, default="auto"
         Whether the shift of v_j excludes its projections on v_1, ..., v_{j-1}. "auto" excludes them
         for theta="auto", and includes them, as in the papers, if theta is given.
-    tol : float, optional
-        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
-        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
-        movement does not indicate convergence.
-    patience : int, default=100
-        Number of consecutive samples with a movement below `tol`, counted once two classes and p
-        samples have been seen.
-    early_stopping : bool, default=False
-        Ignore further samples once the movement was below `tol` for `patience` samples.
-    orthonormalize : bool, default=False
-        Orthonormalise `components_`, starting with the first one. The iterates themselves are
-        orthonormal only in the limit.
-    passes : int, default=1
-        Number of passes of `fit` over the samples.
-    shuffle : bool, default=False
-        Whether `fit` shuffles the samples before each pass.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling.
+    {iteration}
 
     Attributes
     ----------
@@ -497,6 +449,10 @@ class IMMC(OnlineProjector):
     [3.6]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "eps": EPS,
+        "deflate_shift": Word("auto") | Flag(),
+    }
     _instead = "MMC for exact directions, MMCFS to select features, which supports merge"
 
     def __init__(
@@ -540,25 +496,20 @@ class IMMC(OnlineProjector):
     def _eigenvalues(self, span: Span) -> np.ndarray:
         return span.lengths - span.state.theta
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check_eps(type(self).__name__, self.eps)
+    def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
         if not (isinstance(self.theta, str) and self.theta == "auto"):
             try:
                 theta = np.asarray(None if isinstance(self.theta, str) else self.theta, dtype=float)
                 fits = theta.shape in ((), (self._p(n_features),))
-                valid = bool(fits and ((theta >= 0) & (theta < LARGEST_WEIGHT)).all())
+                valid = bool(fits and ((theta >= 0) & (theta < LARGEST)).all())
             except (TypeError, ValueError):
                 valid = False
             expected = f'"auto", a number >= 0, or {self._p(n_features)} of them, one per component'
             check(type(self).__name__, "theta", self.theta, valid, expected)
-        valid = self.deflate_shift == "auto" or isinstance(self.deflate_shift, bool | np.bool_)
-        check(
-            type(self).__name__, "deflate_shift", self.deflate_shift, valid, '"auto", True or False'
-        )
 
-    def _finish(self, stream: Stream) -> Self:
-        super()._finish(stream)
+    def _store(self, stream: Stream) -> Self:
+        super()._store(stream)
         positive = int((self.eigenvalues_ > 0).sum())
         warn_of_few(type(self).__name__, positive, len(self.eigenvalues_), self.eps, sure=False)
         return self

@@ -13,23 +13,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from narrows.errors import ParameterError, warn
+from narrows.errors import ParameterError, errors_named_after, warn
 from narrows.methods.base import (
     accepts_collections,
     atomic,
-    errors_named_after,
     lock_of,
     merge_into,
 )
 from narrows.methods.discriminant import Classifier, Decision
-from narrows.methods.parameters import (
-    check_flags,
-    check_half_life,
-    check_parts,
-    check_whole,
-    check_word,
-)
+from narrows.methods.parameters import HALF_LIFE, Constraint, Flag, Whole, Word, check_parts
 from narrows.methods.projector import Directions
+from narrows.methods.routes import InOrder
 from narrows.methods.streams import Arrivals, Sequential
 from narrows.solve.eigen import set_signs
 from narrows.solve.regression import DiagonalRLS, merged
@@ -400,6 +394,19 @@ class Weights(Directions):
 LOSSES = ("squared", "softmax", "auto")
 
 
+class Parallel(InOrder):
+    """One sample at a time; parts are fitted in parallel, each in its order, and merged."""
+
+    def of_parts(self, parts: Any) -> Any:
+        """Return the approximate sum of the states of parts."""
+        check_parts(type(self.estimator).__name__, self.estimator.half_life)
+        warn(
+            f"{type(self.estimator).__name__}: the fits of the parts are merged approximately, "
+            "which is best for a few large parts. Use SRDA, or OC, whose merge is exact."
+        )
+        return self.estimator._add_states(parts.sum(self.estimator))
+
+
 class OnlineSRDA(Classifier, Sequential):
     """Online spectral regression discriminant analysis: SRDA in a single pass.
 
@@ -521,7 +528,14 @@ class OnlineSRDA(Classifier, Sequential):
     [0, 1, 2]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "half_life": HALF_LIFE,
+        "reservoir": Whole(0),
+        "polish": Flag(),
+        "loss": Word(*LOSSES),
+    }
     _state_type = Regression
+    _only_route = Parallel
     _instead = "merge, or OC, whose sums add up exactly"
     _unsupported: ClassVar[dict[str, str]] = {
         "fit_stats": "a regression is not a function of class sums",
@@ -664,15 +678,6 @@ class OnlineSRDA(Classifier, Sequential):
         """
         return merge_into(self, others, lambda states: merged_states(states, self._rule(False)))
 
-    def _fit_parts(self, parts: Any) -> Self:
-        """Fit parts in parallel, each in its order, and merge their states."""
-        check_parts(type(self).__name__, self.half_life)
-        warn(
-            f"{type(self).__name__}: the fits of the parts are merged approximately, which is best "
-            "for a few large parts. Use SRDA, or OC, whose merge is exact."
-        )
-        return self._fit_state(self._add_states(parts.sum(self)))
-
     def _add_states(self, *states: Regression) -> Regression:
         """Return the approximate sum of states, which stay as they are."""
         with errors_named_after(self):
@@ -760,8 +765,8 @@ class OnlineSRDA(Classifier, Sequential):
         rival = deepcopy(core) if self.loss == "auto" else None
         return Regression(core, rival, self.loss == "softmax")
 
-    def _finish(self, stream: Regression) -> Self:
-        super()._finish(stream)
+    def _store(self, stream: Regression) -> Self:
+        super()._store(stream)
         classes = len(stream.live)
         if self.n_components is not None and self.n_components > classes:
             raise ParameterError(
@@ -778,13 +783,6 @@ class OnlineSRDA(Classifier, Sequential):
         core, softmax = self._chosen(state)
         reading = Reading(core, bool(state.several), softmax, self.polish)
         return Weights.leading(reading, state.live, self.n_components)
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check_half_life(type(self).__name__, self.half_life)
-        check_whole(type(self).__name__, "reservoir", self.reservoir, low=0)
-        check_flags(self, ("polish", "shuffle"))
-        check_word(type(self).__name__, "loss", self.loss, LOSSES)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,14 +14,12 @@ from sklearn.exceptions import NotFittedError
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive, Estimator, accepts_collections, read_only
-from narrows.methods.parameters import check_whole, is_cv
+from narrows.methods.parameters import NONE, Constraint, Whole, is_cv
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.solve.products import product
-from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
-from narrows.solve.sums import TINY, stacked, widened
+from narrows.solve.sums import TINY
 from narrows.state.class_stats import ClassStats
-from narrows.state.labels import one_a_row, union, weights
 
 
 @dataclass
@@ -66,6 +64,11 @@ class Directions:
         shape = *columns.shape[:-1], missing
         return np.append(columns, np.zeros(shape, columns.dtype), axis=-1) if missing else columns
 
+    def explained(self) -> np.ndarray:
+        """Return the share of each direction in the sum of all eigenvalues."""
+        total = max(self.total, float(self.eigenvalues.sum()))  # rounding
+        return self.padded(self.eigenvalues / (total or 1.0))
+
     def reduce(self, X: Any) -> Any:
         """Return X W, in the float type of X."""
         return self.padded(self.times(X, self.of_type(X.dtype)))
@@ -80,10 +83,84 @@ class Directions:
         return self.in_type[dtype]
 
 
+@dataclass
+class Found(Directions):
+    """Directions, and what else a method says about them."""
+
+    more: int = 0  # a number of the method: directions that gain, or iterations
+    alpha: float = 0.0  # the ridge
+    # of a classifier: weights of shape (n_features, n_classes), and intercepts
+    rule: tuple[np.ndarray, np.ndarray] | None = None
+    curve: Curve = field(default_factory=lambda: Curve(*np.empty((6, 0))))  # of ridges compared
+    temperature: float | None = None  # what log posteriors are divided by, once it is needed
+
+    def of_features(self) -> Self:
+        """Return the solution behind a map without hidden features as one of the features."""
+        if self.rule is not None:
+            weights, intercept = self.map.unit * self.rule[0], self.rule[1]
+            self.rule = weights, intercept - self.map.centre @ weights
+        self.map = None
+        return self
+
+    def about_mean(self, stats: Any) -> Self:
+        """Return the solution for coordinates less their mean, of a first dimension of variance 1.
+
+        `stats` is the state of the coordinates.
+        """
+        mean = stats.mean
+        if self.rule is not None:
+            weights, intercept = self.rule
+            self.rule = weights, intercept + mean @ weights
+        if self.W.size:
+            spread = stats.variance_along(self.W[:, 0])
+            self.W = self.W / np.sqrt(spread if spread > TINY else 1.0)
+        self.map = self.map.about(mean)
+        return self
+
+
+def of_solution(read: Callable[[Any], Any], doc: str) -> Any:
+    """Return an attribute of estimators that is read from the solution."""
+
+    def get(estimator: Any) -> Any:
+        found = read(estimator._solution)
+        return read_only(found) if isinstance(found, np.ndarray) else found
+
+    return property(get, doc=doc)
+
+
+def of_curve(name: str, plural: str) -> Any:
+    """Return the values of a number that were compared, their scores, and the errors of these."""
+    return (
+        of_solution(lambda found: found.curve.values, f"The {plural} that were compared."),
+        of_solution(
+            lambda found: found.curve.scores,
+            f"The mean score of held-out samples with each of `{name}`.",
+        ),
+        of_solution(lambda found: found.curve.errors, "The standard errors of these scores."),
+    )
+
+
+EIGENVALUES = of_solution(
+    lambda found: found.padded(found.eigenvalues),
+    "The value of the criterion for each direction, of shape (n_components,).",
+)
+EXPLAINED = of_solution(
+    Directions.explained,
+    "The share of each direction in the sum of all eigenvalues, of shape (n_components,).",
+)
+HELD_OUT_SCORES = of_solution(
+    lambda found: found.held_out.scores,
+    'With ``n_components="cv"``, entry p - 1 is the held-out score of p directions; else empty.',
+)
+HELD_OUT_ERRORS = of_solution(
+    lambda found: found.held_out.errors, "The standard errors of `held_out_scores_`."
+)
+
+
 class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     """Projects onto a few directions: W is real. The solution is `Directions`."""
 
-    _chooses_components: ClassVar[bool] = False  # whether n_components may be "cv"
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": Whole(1) | NONE}
     n_components: Any
 
     @property
@@ -152,23 +229,6 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
         """The number of components that was given; None if it follows from the samples."""
         return None if is_cv(self.n_components) else self.n_components
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        cv = self._chooses_components
-        if self.n_components is not None and not (cv and is_cv(self.n_components)):
-            otherwise = ', "cv" or None' if cv else " or None"
-            check_whole(type(self).__name__, "n_components", self.n_components, otherwise)
-
-
-class RankedProjector(Projector):
-    """Projects onto directions that are ordered by their eigenvalues."""
-
-    @property
-    def eigenvalues_(self) -> np.ndarray:
-        """The value of the criterion for each direction, of shape (n_components,)."""
-        solution = self._solution
-        return read_only(solution.padded(solution.eigenvalues))
-
     def _limit(self, classes: int) -> tuple[int, str]:
         """Return the most directions of so many classes, and what to use for more."""
         return classes - 1, f"OCM for {classes}"
@@ -196,19 +256,10 @@ class RankedProjector(Projector):
         )
 
 
-class ExplainedProjector(RankedProjector):
-    """Projects onto directions whose eigenvalues are parts of a sum, which is known."""
-
-    @property
-    def explained_variance_ratio_(self) -> np.ndarray:
-        """The share of each direction in the sum of all eigenvalues, of shape (n_components,)."""
-        solution = self._solution
-        total = max(solution.total, float(solution.eigenvalues.sum()))  # rounding
-        return read_only(solution.padded(solution.eigenvalues / (total or 1.0)))
-
-
-class ExactProjector(ExplainedProjector, Additive):
+class ExactProjector(Projector, Additive):
     """The leading eigenvectors of a criterion's matrix. Subclasses give `_criterion`."""
+
+    eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
 
     @abstractmethod
     def _criterion(self) -> Criterion:
@@ -237,131 +288,3 @@ class ExactProjector(ExplainedProjector, Additive):
 
     def _check_solution(self, solution: Directions, stats: ClassStats) -> None:
         self._check_rank(solution.available, int((stats.counts > 0).sum()))
-
-
-_SCHEMA = {
-    "classes": LABELS,
-    "counts": Field("f8", ("c",), NOT_NEGATIVE),
-    "n_samples": Field("i8", (), COUNT),
-    "W": Field("f8", ("d", "k"), FINITE),
-    "eigenvalues": Field("f8", ("k",), FINITE),
-    "more": Field("i8", (), COUNT),
-    # 0.1.0 did not store these
-    "alpha": Field("f8", (), NOT_NEGATIVE, optional=True),
-    "coef": Field("f8", ("k", "c"), FINITE, optional=True),
-    "intercept": Field("f8", ("c",), FINITE, optional=True),
-    "mean_square": Field("f8", (), NOT_NEGATIVE, optional=True),
-}
-_RULES = (
-    Check(
-        "a rule for classes of positive weight",
-        lambda arrays, sizes: "intercept" not in arrays or bool((arrays["counts"] > 0).all()),
-    ),
-)
-
-
-@dataclass
-class Found(Directions):
-    """Directions, and what else a method says about them."""
-
-    more: int = 0  # a number of the method: directions that gain, or iterations
-    alpha: float = 0.0  # the ridge
-    # of a classifier: weights of shape (n_features, n_classes), and intercepts
-    rule: tuple[np.ndarray, np.ndarray] | None = None
-    curve: Curve | None = None  # how the ridge was chosen
-    temperature: float | None = None  # what log posteriors are divided by, once it is needed
-
-    def of_features(self) -> Self:
-        """Return the solution behind a map without hidden features as one of the features."""
-        if self.rule is not None:
-            weights, intercept = self.map.unit * self.rule[0], self.rule[1]
-            self.rule = weights, intercept - self.map.centre @ weights
-        self.map = None
-        return self
-
-    def about_mean(self, stats: Any) -> Self:
-        """Return the solution for coordinates less their mean, of a first dimension of variance 1.
-
-        `stats` is the state of the coordinates.
-        """
-        mean = stats.mean
-        if self.rule is not None:
-            weights, intercept = self.rule
-            self.rule = weights, intercept + mean @ weights
-        if self.W.size:
-            spread = stats.variance_along(self.W[:, 0])
-            self.W = self.W / np.sqrt(spread if spread > TINY else 1.0)
-        self.map = self.map.about(mean)
-        return self
-
-
-def ridge_curve(solution: Any) -> Curve:
-    """Return how a ridge was chosen; empty if it was given."""
-    found = getattr(solution, "curve", None)
-    return NO_CURVE if found is None else found
-
-
-@dataclass
-class Solved:
-    """Directions that a fit found, one per column, best first, and the classes they are of."""
-
-    classes: np.ndarray
-    counts: np.ndarray
-    n_samples: int
-    W: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    eigenvalues: np.ndarray = field(default_factory=lambda: np.empty(0))
-    more: int = 0
-    alpha: float = 0.0
-    coef: np.ndarray | None = None
-    intercept: np.ndarray | None = None
-    mean_square: float | None = None  # the trace of the covariance of all samples
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return len(self.W)
-
-    @property
-    def known(self) -> np.ndarray:
-        """Which classes have weight, of shape (n_classes,)."""
-        return self.counts > 0
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as named arrays, for `from_arrays`, without rounding."""
-        values = asdict(self)
-        return {name: np.asarray(values[name]) for name in values if values[name] is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Solved:
-        """Return the state that `to_arrays` described."""
-        checked(arrays, _SCHEMA, _RULES)
-        own = {name: arrays[name] for name in _SCHEMA if name in arrays}
-        values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in own.items()}
-        return cls(**values)
-
-
-class Gathered:
-    """Samples that a fit needs all at once, from a data set that comes in chunks."""
-
-    def __init__(self, n_features: int):
-        self.n_features = n_features
-        self.classes = np.empty(0, np.int64)
-        self.chunks: list[tuple[Any, ...]] = []
-
-    def widen(self, n_features: int) -> Gathered:
-        """Append features that are 0 so far."""
-        self.n_features = n_features
-        return self
-
-    def update(self, X: Any, y: Any, sample_weight: Any, who: str) -> Gathered:
-        """Add samples, in place."""
-        classes, codes = one_a_row(X, y, who)
-        self.classes = union(self.classes, classes)
-        self.chunks.append((X, classes[codes], weights(sample_weight, len(codes), who)))
-        return self
-
-    def samples(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Return X, the number of the class of each sample, and the weights."""
-        X, y, weight = zip(*self.chunks, strict=True)
-        codes = np.searchsorted(self.classes, np.concatenate(y))
-        return stacked([widened(x, self.n_features) for x in X]), codes, np.concatenate(weight)

@@ -1,226 +1,369 @@
-"""Projectors that need cross products of features: a state of them, or all samples at once."""
+"""How an estimator learns: which state it keeps, in which passes over the samples.
+
+`route_of` chooses the route, here and nowhere else:
+
+========== ========== =============================================================================
+route      passes     state
+========== ========== =============================================================================
+Sums       1          sums over the samples (`ClassStats`), which add up
+UntilSure  1          the same, of as many samples as a `tolerance` requires
+AllAtOnce  1          all samples (`Gathered`, or `Spread` over workers), and then their directions
+InBands    2          sums for a map of the features, and then sums behind this map (`Mapped`)
+InOrder    `passes`   an iteration that learns one sample at a time
+========== ========== =============================================================================
+
+A route is used by `fit` (`of_samples`), by fits of parts (`of_parts`), and by fits of chunks
+(`engines.local`), which call `empty`, then `estimator._update_state` for each chunk, and after each
+pass `next`. `estimator._fit_state` makes a model of the last state.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from copy import deepcopy
-from functools import wraps
-from typing import Any, ClassVar, NoReturn, Self
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from narrows.criteria import Criterion
-from narrows.errors import ParameterError, RangeError, WidthError, warn
-from narrows.methods.base import Additive, Estimator, Fitted, atomic, errors_named_after, lock_of
-from narrows.methods.parameters import check, check_parts, check_whole, check_word, is_integer, same
-from narrows.methods.projector import Directions, Found, Gathered, RankedProjector, Solved
+from narrows.errors import ParameterError, RangeError, WidthError, called
+from narrows.methods.parameters import check_parts
 from narrows.solve.eigen import set_signs
-from narrows.solve.exact import LARGEST, Centred, criterion_eigh, occupied
-from narrows.solve.scatter import Answer, Scatter, leading, rule
-from narrows.solve.sums import HUGE, TINY
-from narrows.state.bands import Bands
-from narrows.state.class_stats import ClassStats, Second, checked_rows
+from narrows.solve.exact import LARGEST, Centred, occupied
+from narrows.solve.scatter import rule
+from narrows.solve.schema import COUNT, FINITE, LABELS, NOT_NEGATIVE, Check, Field, checked
+from narrows.solve.sums import HUGE, TINY, stacked, widened
+from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
-from narrows.state.labels import is_matrix, one_a_row
+from narrows.state.labels import one_a_row, union, weights
 from narrows.state.mapped import Mapped
-from narrows.state.maps import Map
+
+_AT_ONCE = "lsqr", "pca", "gsvd"  # solvers that need all samples
+Where = Literal["memory", "chunks", "parts", "stream"]
 
 
-def _adds_up(estimator: Any) -> bool:
-    return bool(estimator._adds_up())
+class Data(NamedTuple):
+    """What a route depends on; the parts of a data set have the same attributes."""
+
+    n_features: int
+    is_sparse: bool
+
+    @classmethod
+    def of(cls, X: Any) -> Data:
+        """Return what a route depends on, of samples."""
+        return cls(X.shape[1], sparse.issparse(X))
 
 
-class CrossProjector(RankedProjector, Additive):
-    """Directions that are a function of the cross products of at most 8,192 features.
+class Route:
+    """A way to learn: a state, and passes over the samples."""
 
-    With more features `fit` computes them from all samples at once, and nothing is added later.
-    """
-
-    _state_type: ClassVar[Any] = (ClassStats, Solved)
-    _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
-    _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
-
-    # -- learning -------------------------------------------------------------------------------
-
-    @available_if(_adds_up)  # type: ignore[untyped-decorator]
-    @atomic
-    def partial_fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
-    ) -> Self:
-        """Update with more samples; the result is that of `fit` on all samples so far.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Any number of samples, also 0 or 1, of at most 8,192 features. This limit does not apply
-            to estimators that were fitted in bands.
-        y : array-like of shape (n_samples,)
-            One label per sample; new classes may appear at any time. SRDA and MMC also accept a 0-1
-            indicator matrix of shape (n_samples, n_classes).
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights, 0 or from 1e-100 to 1e100.
-        classes : array-like of shape (n_classes,), optional
-            All labels that may occur. Never required, in contrast to scikit-learn; if given, other
-            labels raise an error, and `classes_` of a classifier has all of them, with probability
-            0 until they are seen.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            More than 8,192 features, NaN or infinity, another number of features, labels of another
-            type or not among `classes`, or an estimator with ``solver="bands"`` before `fit`. The
-            estimator is then unchanged.
-
-        See Also
-        --------
-        fit : Fit to all samples at once.
-        merge : Add the samples of other estimators.
-        """
-        if self.__sklearn_is_fitted__():
-            self._check_adds_up(self._state)
-        else:
-            self._check_starts()
-        super().partial_fit(X, y, sample_weight, classes=classes)
-        self._check_adds_up(self._state)
-        return self
-
-    @available_if(_adds_up)  # type: ignore[untyped-decorator]
-    @wraps(Additive.merge)
-    def merge(self, *others: Self) -> Self:
-        for each in (self, *others):
-            if each.__sklearn_is_fitted__() and isinstance(each, CrossProjector):
-                each._check_adds_up(each._state)
-        return super().merge(*others)
-
-    fit_stats = available_if(_adds_up)(Additive.fit_stats)
-
-    def _why_not(self, name: str) -> str | None:
-        if name in ("partial_fit", "merge", "fit_stats") and not _adds_up(self):
-            return f"solver={getattr(self, 'solver', None)!r} needs all samples at once"
-        return super()._why_not(name)
-
-    def _adds_up(self) -> bool:
-        """Whether there are sums to add to, for any number of features."""
-        return self._has_sums(1)
-
-    def _check_adds_up(self, state: Any) -> None:
-        if isinstance(state, Solved | Gathered):
-            self._refuse(state.n_features)
-
-    def _widen(self, n_features: int) -> Self:
-        if isinstance(self._state, ClassStats) and not self._has_sums(n_features):
-            self._refuse(n_features)
-        return super()._widen(n_features)
-
-    def _refuse(self, n_features: int) -> NoReturn:
-        if n_features > MOST:
-            raise WidthError(
-                f"{type(self).__name__}: expected at most {MOST:,} features for partial_fit and "
-                f"merge, got {n_features:,}. Use {self._instead}.",
-                n_features,
-            )
-        raise ParameterError(
-            f"{type(self).__name__}: expected sums for partial_fit and merge, got a model that "
-            "narrows 0.1 or another solver made of all samples at once. Call fit again."
-        )
-
-    def _check_sums(self) -> None:
-        """Raise ParameterError where a parameter needs a state of sums."""
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
 
     @property
-    def _kept(self) -> int:
-        """How many samples a state keeps."""
-        return 0
+    def passes(self) -> int:
+        """How often the samples are read."""
+        return 1
 
-    def _second(self) -> Second:
-        return "cross"
+    def empty(self, n_features: int) -> Any:
+        """Return the state before the first pass."""
+        return self.estimator._empty_state(n_features)
 
-    def _has_sums(self, n_features: int) -> bool:
-        """Whether `fit` computes a state, and not only directions."""
-        return n_features <= MOST
+    def next(self, state: Any, number: int) -> Any:
+        """Return the state that learns all samples again, after pass `number`; or None."""
+        return None
 
-    def _empty_state(self, n_features: int) -> Any:
-        """Return an empty state: of sums, or one that gathers samples."""
-        if not self._has_sums(n_features):
-            self._check_sums()
-            return Gathered(n_features)
-        return ClassStats(n_features, second="cross", kept=self._kept)
+    def is_of_pass(self, state: Any, number: int) -> bool:
+        """Whether a fit can have a state in pass `number`, from 0 on."""
+        return isinstance(state, type(self.empty(1)))
 
-    def _update_state(
-        self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
-    ) -> Any:
-        if not isinstance(state, Gathered):
-            return super()._update_state(state, X, y, sample_weight, **options)
-        name = type(self).__name__
-        with errors_named_after(self):
-            return state.update(checked_rows(X, name), self._labels(X, y), sample_weight, name)
+    def of_samples(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Return the state of samples in memory."""
+        state: Any = self.empty(X.shape[1])
+        for number in range(self.passes):
+            state = self.next(state, number - 1) if number else state
+            self.estimator._update_state(state, X, y, sample_weight, check_input=False)
+        return state
 
-    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
-        """Return the state that gave these arrays."""
-        return Solved.from_arrays(arrays) if "W" in arrays else super()._state_from(arrays)
+    def of_parts(self, parts: Any) -> Any:
+        """Return the state of the parts of a data set, wherever they are (`narrows.engines`)."""
+        check_parts(type(self.estimator).__name__, self.estimator.half_life)
+        return parts.sum(self.estimator)
 
-    def _labels(self, X: Any, y: Any) -> Any:
-        y = super()._labels(X, y)
-        if is_matrix(y) and not self._several_labels:
-            one_a_row(X, y, type(self).__name__)  # says why not
-        return y
 
-    def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        shape: Any = getattr(X, "shape", ())
-        narrow = len(shape) == 2 and self._has_sums(shape[1])
-        return narrow and super()._sums_show_nan(X, y, sample_weight)
+class Sums(Route):
+    """One pass: sums over the samples."""
 
-    def _fit_parts(self, parts: Any) -> Self:
-        """Fit to the parts of a data set, by sums, or by products with samples that stay there."""
-        n_features = parts.n_features()
-        if self._has_sums(n_features):
-            try:
-                return super()._fit_parts(parts)
-            except WidthError as error:  # later parts have more features
-                n_features = error.n_features
-                if self._has_sums(n_features):  # as solver="cross" asks for
-                    raise
-        return self._fit_wide_parts(parts, n_features)
 
-    def _fit_wide_parts(self, parts: Any, n_features: int) -> Self:
-        """Fit to the parts of a data set of more features than there are products for."""
-        if not self._by_products:
-            if n_features > MOST:
-                self._refuse(n_features)
-            return Estimator._fit_parts(self, parts)  # raises
-        self._check_sums()
-        return self._fit_rows(*parts.rows(self))
+class InOrder(Route):
+    """An iteration that learns one sample at a time, in the order of the samples."""
 
-    @atomic
-    def _fit_rows(self, A: Centred, stats: ClassStats) -> Self:
-        self._check_parameters(stats.n_features)
-        self._set_unnamed(stats.n_features)
-        return self._complete(self._unsolved(stats.classes, stats.counts, stats.n_samples), A)
+    @property
+    def passes(self) -> int:
+        """How often a file is read, in its order."""
+        return int(getattr(self.estimator, "passes", 1))
 
-    def _finish(self, state: Any) -> Self:
-        if not isinstance(state, Gathered):
-            return super()._finish(state)
-        X, codes, weight = state.samples()
-        if self.half_life is not None:
-            weight = weight * 0.5 ** (np.arange(len(codes))[::-1] / self.half_life)
-        counts = np.bincount(codes, weight, len(state.classes))
-        solved = self._unsolved(state.classes, counts, len(codes))
+    def empty(self, n_features: int) -> Any:
+        """Return the state before the first pass."""
+        if hasattr(self.estimator, "passes") and self.estimator.shuffle:
+            raise ParameterError(
+                f"{type(self.estimator).__name__}: expected shuffle=False, since a file is read in "
+                "its own order, got True. Shuffle the file, or use fit in Python."
+            )
+        return super().empty(n_features)
+
+    def next(self, state: Any, number: int) -> Any:
+        """Return the same state."""
+        return state if number + 1 < self.passes else None
+
+    def of_parts(self, parts: Any) -> Any:
+        """Raise ParameterError: the states do not add up."""
+        refuse_parts(self.estimator)
+
+
+class InBands(Route):
+    """Two passes: sums that a map of the features is made of, and sums behind the map."""
+
+    @property
+    def passes(self) -> int:
+        """Two."""
+        return 2
+
+    def empty(self, n_features: int) -> Any:
+        """Return an empty state for the first pass."""
+        self.estimator._check_width(n_features)
+        return ClassStats(n_features, second="total")
+
+    def next(self, state: Any, number: int) -> Any:
+        """Return the state behind the map that the first pass determines."""
+        if not is_first_pass(state):
+            return None
+        self.estimator._check_two_classes(state)
+        return Mapped.empty(self.estimator._map_of(state), self.estimator._kept)
+
+    def is_of_pass(self, state: Any, number: int) -> bool:
+        """Whether a fit can have a state in pass `number`."""
+        return isinstance(state, Mapped) if number else is_first_pass(state)
+
+    def of_parts(self, parts: Any) -> Any:
+        """Return the state of the parts, which are learned twice."""
+        check_parts(type(self.estimator).__name__, self.estimator.half_life)
+        second = self.next(parts.sum(self.estimator, ClassStats(0, second="total")), 0)
+        second.stats = parts.sum(self.estimator, second)
+        return second
+
+
+class AllAtOnce(Route):
+    """One pass that gathers the samples, which are then solved for together."""
+
+    def empty(self, n_features: int) -> Any:
+        """Return an empty state that gathers samples."""
+        self.estimator._check_no_choice()
+        return Gathered(n_features)
+
+    def of_parts(self, parts: Any) -> Any:
+        """Return the samples as an operator, where they are."""
+        if not self.estimator._by_products:
+            if parts.n_features > MOST:
+                refuse_more(self.estimator, parts.n_features)
+            refuse_parts(self.estimator)
+        self.estimator._check_no_choice()
+        return Spread(*parts.rows(self.estimator))
+
+
+def route_of(estimator: Any, data: Any, where: Where) -> Route:
+    """Return how an estimator learns samples.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        The estimator.
+    data : Data, or anything with its attributes
+        The number of features, and whether samples are sparse; asked for only where it matters.
+    where : {"memory", "chunks", "parts", "stream"}
+        Whether the samples are at hand, come in chunks that can be read again, are on workers, or
+        come once.
+
+    Raises
+    ------
+    ParameterError
+        A stream cannot be learned so: the message says what to use.
+    """
+    solver, route = getattr(estimator, "solver", "auto"), estimator._only_route
+    if where == "stream":
+        if solver == "bands":
+            raise ParameterError(
+                f'{type(estimator).__name__}: expected fit before partial_fit for solver="bands", '
+                "since the map of bands needs all samples, got a new estimator. "
+                f"Use {estimator._instead}."
+            )
+        if route is None and solver != "cross" and data.n_features > MOST:
+            refuse_more(estimator, data.n_features)
+        return Sums(estimator)
+    if route is not None:
+        chosen: Route = route(estimator)
+        return chosen
+    if solver in _AT_ONCE:
+        return AllAtOnce(estimator)
+    if solver == "bands":
+        return InBands(estimator)
+    if solver == "cross" or data.n_features <= MOST:
+        return Sums(estimator)
+    if where != "memory" and hasattr(estimator, "bands") and data.is_sparse:
+        return InBands(estimator)
+    return AllAtOnce(estimator)
+
+
+def route_of_state(estimator: Any, state: Any) -> Route:
+    """Return the route of a fit to chunks that has come to a state."""
+    in_bands = isinstance(state, Mapped) or is_first_pass(state)
+    n_features = max(state.n_features, MOST + 1 if in_bands else 0)
+    return route_of(estimator, Data(n_features, not isinstance(state, Gathered)), "chunks")
+
+
+def most_passes(estimator: Any, n_features: int = MOST + 1) -> int:
+    """Return how often at most a fit reads chunks of so many features."""
+    return route_of(estimator, Data(n_features, True), "chunks").passes
+
+
+def is_first_pass(state: Any) -> bool:
+    """Whether a state is one that only a map is made of."""
+    return isinstance(state, ClassStats) and state.second == "total" and not state.kept
+
+
+def can_add(estimator: Any) -> bool:
+    """Whether an estimator learns sums, to which samples and other sums can be added."""
+    return getattr(estimator, "solver", "auto") not in _AT_ONCE
+
+
+def check_adds_up(estimator: Any, state: Any) -> None:
+    """Raise WidthError where a state can neither be stored nor added to that of other samples."""
+    if isinstance(state, Solved | Gathered):
+        refuse_more(estimator, state.n_features)
+
+
+def refuse_more(estimator: Any, n_features: int) -> NoReturn:
+    """Raise, since there are no sums to add to for so many features."""
+    if n_features > MOST:
+        raise WidthError(
+            f"{type(estimator).__name__}: expected at most {MOST:,} features for partial_fit and "
+            f"merge, got {n_features:,}. Use {estimator._instead}.",
+            n_features,
+        )
+    raise ParameterError(
+        f"{type(estimator).__name__}: expected sums for partial_fit and merge, got a model that "
+        "narrows 0.1 or another solver made of all samples at once. Call fit again."
+    )
+
+
+def refuse_parts(estimator: Any) -> NoReturn:
+    """Raise, since the method needs all samples in one place."""
+    raise ParameterError(
+        f"{type(estimator).__name__}: expected all samples in one place, since the method does not "
+        f"combine fits of parts, got parts of a data set. Use {estimator._instead}."
+    )
+
+
+# -- all samples at once ---------------------------------------------------------------------
+
+_SCHEMA = {
+    "classes": LABELS,
+    "counts": Field("f8", ("c",), NOT_NEGATIVE),
+    "n_samples": Field("i8", (), COUNT),
+    "W": Field("f8", ("d", "k"), FINITE),
+    "eigenvalues": Field("f8", ("k",), FINITE),
+    "more": Field("i8", (), COUNT),
+    # 0.1.0 did not store these
+    "alpha": Field("f8", (), NOT_NEGATIVE, optional=True),
+    "coef": Field("f8", ("k", "c"), FINITE, optional=True),
+    "intercept": Field("f8", ("c",), FINITE, optional=True),
+    "mean_square": Field("f8", (), NOT_NEGATIVE, optional=True),
+}
+_RULES = (
+    Check(
+        "a rule for classes of positive weight",
+        lambda arrays, sizes: "intercept" not in arrays or bool((arrays["counts"] > 0).all()),
+    ),
+)
+
+
+@dataclass
+class Solved:
+    """Directions that a fit found, one per column, best first, and the classes they are of."""
+
+    classes: np.ndarray
+    counts: np.ndarray
+    n_samples: int
+    W: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    eigenvalues: np.ndarray = field(default_factory=lambda: np.empty(0))
+    more: int = 0
+    alpha: float = 0.0
+    coef: np.ndarray | None = None
+    intercept: np.ndarray | None = None
+    mean_square: float | None = None  # the trace of the covariance of all samples
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.W)
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which classes have weight, of shape (n_classes,)."""
+        return self.counts > 0
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as named arrays, for `from_arrays`, without rounding."""
+        values = asdict(self)
+        return {name: np.asarray(values[name]) for name in values if values[name] is not None}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Solved:
+        """Return the state that `to_arrays` described."""
+        checked(arrays, _SCHEMA, _RULES)
+        own = {name: arrays[name] for name in _SCHEMA if name in arrays}
+        values: dict[str, Any] = {k: v.item() if v.ndim == 0 else v for k, v in own.items()}
+        return cls(**values)
+
+
+class Gathered:
+    """Samples that a fit needs all at once, from a data set that comes in chunks."""
+
+    def __init__(self, n_features: int):
+        self.n_features = n_features
+        self.classes = np.empty(0, np.int64)
+        self.chunks: list[tuple[Any, ...]] = []
+
+    def widen(self, n_features: int) -> Gathered:
+        """Append features that are 0 so far."""
+        self.n_features = n_features
+        return self
+
+    def update(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> Gathered:
+        """Add checked samples, in place."""
+        who = called.get() or "ClassStats"
+        classes, codes = one_a_row(X, y, who)
+        self.classes = union(self.classes, classes)
+        self.chunks.append((X, classes[codes], weights(sample_weight, len(codes), who)))
+        return self
+
+    def solved(self, estimator: Any) -> Solved:
+        """Return the directions that an estimator finds for the samples."""
+        X, y, w = zip(*self.chunks, strict=True)
+        codes = np.searchsorted(self.classes, np.concatenate(y))
+        weight: np.ndarray = np.concatenate(w)
+        X = stacked([widened(x, self.n_features) for x in X])
+        if estimator.half_life is not None:
+            weight = weight * 0.5 ** (np.arange(len(codes))[::-1] / estimator.half_life)
+        counts = np.bincount(codes, weight, len(self.classes))
+        solved = unsolved(estimator, self.classes, counts, len(codes))
         if not weight.all():
             X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
         codes = (np.cumsum(counts > 0) - 1)[codes]
         columns, d = occupied(X), X.shape[1]
         A = Centred(X if columns is None else X[:, columns], codes, weight)
         try:
-            self._complete(solved, A)
+            complete(estimator, solved, A)
         except RangeError as error:
             if columns is not None and error.feature is not None:
                 raise error.of_feature(int(columns[error.feature])) from None
@@ -228,354 +371,71 @@ class CrossProjector(RankedProjector, Additive):
         if columns is not None:
             narrow, solved.W = solved.W, np.zeros((d, solved.W.shape[1]))
             solved.W[columns] = narrow
-        return self
-
-    # -- solving --------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        """Return at least n_components directions, or all there are."""
-
-    @abstractmethod
-    def _from_samples(self, A: Centred, alpha: float) -> Answer:
-        """Return the same from all samples, where `_has_sums` says no."""
-
-    def _ridge(self, mean_square: float) -> float:
-        """Return the ridge for samples of this mean squared length."""
-        return 0.0
-
-    def _total(self, of_found: float, mean_square: float) -> float:
-        """Return the sum of all eigenvalues, from that of the directions that were found."""
-        return of_found
-
-    def _solve(self, state: Any) -> Directions:
-        if isinstance(state, Solved):
-            return self._of_solved(state)
-        if self._lacks_classes(state) or not state.n:
-            none = np.zeros((state.n_features, 0))
-            return Found(none, np.zeros(0), available=0, size=self._size)
-        mean_square = state.mean_square()
-        found = self._solve_sums(state, state.scatters(), self._ridge(mean_square))
-        found.total = self._total(found.total, mean_square)
-        return found
-
-    def _solve_sums(self, stats: ClassStats, S: Scatter, alpha: float) -> Found:
-        """Return the solution for a state, with its scatters and a ridge."""
-        answer, linear = self._from_scatter(S, alpha), None
-        if answer.within is not None:
-            counts = stats.counts[stats.counts > 0]
-            coef, intercept = rule(answer, counts, stats.mean @ answer.W)
-            linear = answer.W @ coef, intercept
-        best = Found.best(answer.W, answer.eigenvalues, self._size)
-        best.more, best.rule = answer.more, linear
-        best.alpha = alpha if answer.alpha is None else answer.alpha
-        return best
-
-    def _of_solved(self, state: Solved) -> Directions:
-        self._check_sums()
-        found = len(state.eigenvalues)
-        p = min(found, self._default(len(state.counts), found))
-        p = p if self._size is None else self._size
-        if p > found:
-            raise ParameterError(
-                f"{type(self).__name__}: expected n_components<={found}, the number that fit "
-                f"computed, got {p}. Call fit again."
-            )
-        W = np.ascontiguousarray(state.W[:, :p]).view()
-        W.flags.writeable = False  # it may be the state itself
-        best = Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
-        best.total = self._total(float(state.eigenvalues.sum()), state.mean_square or 0.0)
-        if state.coef is not None and state.intercept is not None:
-            best.rule = state.W @ state.coef, state.intercept
-        return best
-
-    def _default(self, n_classes: int, rank: int) -> int:
-        """Return the number of directions by default."""
-        return n_classes - 1
-
-    def _check_solution(self, solution: Directions, stats: Any) -> None:
-        if not isinstance(stats, Solved):
-            self._check_rank(solution.available, int((stats.counts > 0).sum()))
-
-    def _unsolved(self, classes: np.ndarray, counts: np.ndarray, n_samples: int) -> Solved:
-        """Return a state without directions yet, of the classes of positive weight."""
-        live = counts > 0
-        solved = Solved(classes[live], counts[live], n_samples)
-        self._check_two_classes(solved)
         return solved
 
-    def _complete(self, solved: Solved, A: Centred) -> Self:
-        self._check_size(A)
-        with np.errstate(over="ignore", invalid="ignore"):  # checked next
-            mean_square = max(A.squares / A.n - A.m @ A.m, 0.0)
-            mean_square = min(float(np.ldexp(mean_square, 2 * A.power)), HUGE)
-            solved.mean_square, solved.alpha = mean_square, min(self._ridge(mean_square), HUGE)
-            answer = self._from_samples(A, solved.alpha)
-            W = answer.W * answer.unit
-        solved.eigenvalues, solved.more = answer.eigenvalues, answer.more
-        for what, values in (("eigenvalues", solved.eigenvalues), ("directions", W)):
-            size = float(np.abs(values).max(initial=0.0))
-            if not size <= HUGE or (A.power and size < TINY):
-                raise RangeError(
-                    f"samples whose {what} are between {TINY:.1e} and {HUGE:.1e}",
-                    f"numbers up to {A.largest:.1e}",
-                    A.largest_in(),
-                )
-        solved.W = set_signs(np.array(W, order="C"))
-        signs = np.sign(np.einsum("dk,dk->k", solved.W, W))
-        if answer.within is not None:
-            coef, intercept = rule(answer, A.counts, A.mean @ answer.W)
-            with np.errstate(over="ignore", invalid="ignore"):
-                scale = np.ldexp(1 / answer.unit, -A.power)  # the samples are held in other units
-                coef = signs[:, None] * coef * scale
-            if np.isfinite(coef).all():
-                solved.coef, solved.intercept = coef, intercept
-        self._fitted = Fitted(solved)
-        return self
 
-    def _check_size(self, A: Centred) -> None:
-        """Raise where squares of squares would overflow, which only samples in parts can do."""
-        if A.largest and not A.power and not 1 / LARGEST < A.largest < LARGEST:
+@dataclass
+class Spread:
+    """The samples of parts, as an operator on the workers that have them, and their sums."""
+
+    A: Centred
+    stats: ClassStats
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.stats.n_features
+
+    def solved(self, estimator: Any) -> Solved:
+        """Return the directions that an estimator finds for the samples."""
+        stats = self.stats
+        solved = unsolved(estimator, stats.classes, stats.counts, stats.n_samples)
+        return complete(estimator, solved, self.A)
+
+
+def unsolved(estimator: Any, classes: np.ndarray, counts: np.ndarray, n_samples: int) -> Solved:
+    """Return a state without directions yet, of the classes of positive weight."""
+    live = counts > 0
+    solved = Solved(classes[live], counts[live], n_samples)
+    estimator._check_two_classes(solved)
+    return solved
+
+
+def complete(estimator: Any, solved: Solved, A: Centred) -> Solved:
+    """Complete a state by the directions that an estimator finds for all samples, in place."""
+    _check_size(A)
+    with np.errstate(over="ignore", invalid="ignore"):  # checked next
+        mean_square = max(A.squares / A.n - A.m @ A.m, 0.0)
+        mean_square = min(float(np.ldexp(mean_square, 2 * A.power)), HUGE)
+        solved.mean_square, solved.alpha = mean_square, min(estimator._ridge(mean_square), HUGE)
+        answer = estimator._from_samples(A, solved.alpha)
+        W = answer.W * answer.unit
+    solved.eigenvalues, solved.more = answer.eigenvalues, answer.more
+    for what, values in (("eigenvalues", solved.eigenvalues), ("directions", W)):
+        size = float(np.abs(values).max(initial=0.0))
+        if not size <= HUGE or (A.power and size < TINY):
             raise RangeError(
-                f"numbers of which the largest is between {1 / LARGEST:g} and {LARGEST:g}",
-                f"{A.largest:.1e}",
+                f"samples whose {what} are between {TINY:.1e} and {HUGE:.1e}",
+                f"numbers up to {A.largest:.1e}",
                 A.largest_in(),
             )
+    solved.W = set_signs(np.array(W, order="C"))
+    signs = np.sign(np.einsum("dk,dk->k", solved.W, W))
+    if answer.within is not None:
+        coef, intercept = rule(answer, A.counts, A.mean @ answer.W)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scale = np.ldexp(1 / answer.unit, -A.power)  # the samples are held in other units
+            coef = signs[:, None] * coef * scale
+        if np.isfinite(coef).all():
+            solved.coef, solved.intercept = coef, intercept
+    return solved
 
 
-class CriterionCrossProjector(CrossProjector):
-    """The leading eigenvectors of a criterion that has the covariance in it."""
-
-    @abstractmethod
-    def _criterion(self) -> Criterion:
-        """Return the criterion to maximise."""
-
-    @abstractmethod
-    def _most(self, n_classes: int, rank: int) -> int:
-        """Return how many directions to compute, if the samples span so many."""
-
-    def _count(self, eigenvalues: np.ndarray) -> int:
-        """Return `Found.more`."""
-        return 0
-
-    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        criterion = self._criterion()
-        L, W = leading(S, criterion.between, criterion.total, self._most(len(S.H), len(S.C)))
-        return Answer(L, W, self._count(L))
-
-    def _from_samples(self, A: Centred, alpha: float) -> Answer:
-        criterion, p = self._criterion(), self._most(len(A.counts), min(A.shape))
-        L, W, converged = criterion_eigh(A, criterion.between, criterion.total, p)
-        L = np.ldexp(L, 2 * A.power)
-        if not converged:
-            warn(
-                f"{type(self).__name__}: expected Lanczos to find all leading directions, got "
-                "those from before it was stopped, and estimates. Standardise the features.",
-                ConvergenceWarning,
-            )
-        self._check_found(len(L), self._count(L), len(A.counts))
-        return Answer(L, W, self._count(L))
-
-    def _check_solution(self, solution: Any, stats: Any) -> None:
-        if not isinstance(stats, Solved):
-            n_classes = int((stats.counts > 0).sum())
-            self._check_found(solution.available, solution.more, n_classes)
-
-    def _check_found(self, found: int, more: int, n_classes: int) -> None:
-        """Raise where there are fewer directions than n_components."""
-        name, p = type(self).__name__, self._size
-        if not found:
-            raise ValueError(
-                f"{name}: expected samples that differ, got one sample or equal ones. Check X."
-            )
-        if p is not None and p > found:
-            raise ParameterError(
-                f"{name}: expected n_components<={found}, since the samples span only {found} "
-                f"direction{'s' if found > 1 else ''}, got {p}."
-            )
-
-
-class InPasses(CrossProjector):
-    """A projector that can go through the samples twice.
-
-    The first pass sums what the map is made of, and the second one the products of coordinates.
-    The map then stays as it is.
-    """
-
-    _state_type = (ClassStats, Solved, Mapped)
-    _of_map: ClassVar[str]  # which models have a map
-
-    @abstractmethod
-    def _map_of(self, stats: Any) -> Map:
-        """Return the map for the samples of a first pass."""
-
-    def _is_first(self, state: Any) -> bool:
-        """Whether a state is that of the first pass."""
-        return isinstance(state, ClassStats) and state.second == "total"
-
-    def emptied(self) -> Self:
-        """Return a copy that has learned no samples, with the same map.
-
-        Estimators with the same map can be merged: fit one, call `partial_fit` of emptied copies on
-        the other samples, and merge all of them.
-
-        Returns
-        -------
-        estimator : estimator of this class
-
-        Raises
-        ------
-        NotFittedError
-            The estimator is not fitted.
-        ParameterError
-            The estimator has no map.
-
-        See Also
-        --------
-        merge : Add the samples of other estimators.
-
-        Notes
-        -----
-        **Cost**: O(1), since the map is shared.
-        """
-        check_is_fitted(self)
-        with lock_of(self):
-            state = self._frozen()
-            new = clone(self)
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(self, name):
-                    setattr(new, name, deepcopy(getattr(self, name)))
-            new._fitted = Fitted(state.emptied(), self._source)
-        return new
-
-    def _frozen(self) -> Mapped:
-        """Return the state, with its map."""
-        if not isinstance(self._state, Mapped):
-            raise ParameterError(
-                f"{type(self).__name__}: expected a model that {self._of_map}, got another, "
-                "which has no map. Use sklearn.base.clone."
-            )
-        return self._state
-
-    # -- states ---------------------------------------------------------------------------------
-
-    def _state_from(self, arrays: dict[str, Any]) -> Any:
-        return Mapped.from_arrays(arrays) if Mapped.is_in(arrays) else super()._state_from(arrays)
-
-    def _is_finished(self, state: Any) -> bool:
-        return super()._is_finished(state) and not self._is_first(state)
-
-    def _next_pass(self, state: Any) -> Any:
-        if not self._is_first(state):
-            return None
-        with errors_named_after(self):
-            self._check_two_classes(state)
-            return Mapped.empty(self._map_of(state), self._kept)
-
-    # -- learning -------------------------------------------------------------------------------
-
-    def _add(
-        self,
-        stats: Any,
-        X: Any,
-        y: Any,
-        weight: Any,
-        late: bool,
-        again: bool = False,
-        **checks: Any,
-    ) -> Any:
-        new = super()._add(stats, X, y, weight, late, again, **checks)
-        second = self._next_pass(new) if again else None
-        return new if second is None else self._update_state(second, X, y, weight)
-
-    def _fit_in_passes(self, parts: Any) -> Self:
-        """Fit to the parts of a data set, which are learned twice."""
-        check_parts(type(self).__name__, self.half_life)
-        with errors_named_after(self):
-            first = parts.sum(self, ClassStats(0, second="total"))
-            second = self._next_pass(first)
-            del first
-            second.stats = parts.sum(self, second)
-        return self._fit_state(second)
-
-
-def _takes_stats(estimator: Any) -> bool:
-    return estimator.solver != "bands" and bool(estimator._adds_up())
-
-
-class InBands(InPasses):
-    """A projector that has, beside its other solvers, one in bands: `moments.bands.Bands`."""
-
-    _of_map = "was fitted in bands"
-    _several_labels = True
-    _solvers: ClassVar[tuple[str, ...]] = ("auto", "cross", "bands")
-    solver: str
-    head: int
-    bands: Any
-
-    fit_stats = available_if(_takes_stats)(Additive.fit_stats)
-
-    def _why_not(self, name: str) -> str | None:
-        if name == "fit_stats" and self.solver == "bands":
-            return 'solver="bands" makes a state of its own. Use fit, or solver="cross".'
-        return super()._why_not(name)
-
-    # -- states ---------------------------------------------------------------------------------
-
-    def _has_sums(self, n_features: int) -> bool:
-        return self.solver == "cross" or (self.solver == "auto" and super()._has_sums(n_features))
-
-    def _empty_state(self, n_features: int) -> Any:
-        if self.solver == "bands":
-            return ClassStats(n_features, second="total")
-        return super()._empty_state(n_features)
-
-    def _state_for(self, X: Any) -> Any:
-        if self.solver == "auto" and sparse.issparse(X) and X.shape[1] > MOST:
-            return ClassStats(X.shape[1], second="total")
-        return super()._state_for(X)
-
-    def _is_of_pass(self, state: Any, number: int) -> bool:
-        if number:
-            return isinstance(state, Mapped)
-        return isinstance(state, ClassStats) and (self.solver != "bands" or self._is_first(state))
-
-    def _adds_up(self) -> bool:
-        return self.solver == "bands" or super()._adds_up()
-
-    def _check_starts(self) -> None:
-        if self.solver == "bands":
-            raise ParameterError(
-                f'{type(self).__name__}: expected fit before partial_fit for solver="bands", since '
-                f"the map of bands needs all samples, got a new estimator. Use {self._instead}."
-            )
-
-    def _passes_in_order(self, narrow: bool = False) -> int:
-        return 2 if self.solver == "bands" or (self.solver == "auto" and not narrow) else 1
-
-    def _map_of(self, stats: Any) -> Bands:
-        return Bands.of(stats, self.head, self.bands)
-
-    # -- learning -------------------------------------------------------------------------------
-
-    def _summed(self, states: list[Any]) -> Any:
-        if len({isinstance(state, Mapped) for state in states}) > 1:
-            raise ValueError(
-                f"{type(self).__name__}: expected estimators that were all fitted in bands, or "
-                "none of them, got both. Fit one, and let emptied() copies of it learn the other "
-                "samples."
-            )
-        return super()._summed(states)
-
-    def _fit_wide_parts(self, parts: Any, n_features: int) -> Self:
-        if self.solver != "bands" and (self.solver != "auto" or not parts.are_sparse()):
-            return super()._fit_wide_parts(parts, n_features)
-        return self._fit_in_passes(parts)
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        name = type(self).__name__
-        check_word(name, "solver", self.solver, self._solvers)
-        check_whole(name, "head", self.head)
-        valid = same(self.bands, "auto") or is_integer(self.bands, 0)
-        check(name, "bands", self.bands, valid, '"auto" or an integer >= 0')
+def _check_size(A: Centred) -> None:
+    """Raise where squares of squares would overflow, which only samples in parts can do."""
+    if A.largest and not A.power and not 1 / LARGEST < A.largest < LARGEST:
+        raise RangeError(
+            f"numbers of which the largest is between {1 / LARGEST:g} and {LARGEST:g}",
+            f"{A.largest:.1e}",
+            A.largest_in(),
+        )

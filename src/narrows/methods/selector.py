@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -17,13 +16,26 @@ from sklearn.feature_selection import SelectorMixin
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
 from narrows.methods.base import Additive, accepts_collections, read_only
-from narrows.methods.parameters import FOLDS, check, check_filled, check_folds, is_cv, is_integer
+from narrows.methods.parameters import (
+    CV,
+    FOLDS,
+    NONE,
+    Constraint,
+    Real,
+    Whole,
+    check_filled,
+    check_folds,
+    is_cv,
+    is_integer,
+)
 from narrows.solve import columns
 from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
 _SIZES = ("n_features", "energy", "threshold", "per_class")
+SHARE = Real(0, 1, above=True, closed=True)
+_NUMBER = "an integer >= 1, or a fraction in (0, 1] of the features"
 
 
 class Scores(NamedTuple):
@@ -105,7 +117,12 @@ class Selector(SelectorMixin, Additive):
     """Picks features by score. Subclasses give `_score`, and `_class_scores` for `per_class`."""
 
     _class_scores: Callable[[ClassStats], np.ndarray]
-    _expected_size: ClassVar[str] = "a number"
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_features": (NONE | Whole(1) | SHARE | CV).said(_NUMBER, "a number"),
+        "energy": (NONE | SHARE).said("in (0, 1]", "a number"),
+        "threshold": (NONE | Real()).said("finite", "a number"),
+        "per_class": (NONE | Whole(1)).said("an integer >= 1"),
+    }
 
     def __init__(
         self,
@@ -242,8 +259,7 @@ class Selector(SelectorMixin, Additive):
         params = self.get_params(deep=False)
         return {name: params[name] for name in _SIZES if name in params}
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
+    def _check_together(self, n_features: int) -> None:
         name, sizes = type(self).__name__, self._sizes()
         given = {key: value for key, value in sizes.items() if value is not None}
         if len(given) > 1:
@@ -252,21 +268,18 @@ class Selector(SelectorMixin, Additive):
                 + " and ".join(f"{key}={value!r}" for key, value in given.items())
                 + ". Leave out all but one."
             )
+        if is_cv(self.n_features) and not isinstance(self, HeldOutSelector):
+            raise ParameterError(
+                f'{name}: expected n_features to be a number, got "cv", which only OCFS, FisherFS, '
+                "IG and CHI support. Use a number, energy or threshold."
+            )
         for key, value in given.items():
-            if key == "n_features" and is_cv(value):
-                self._check_cv()
-                continue
-            is_real = isinstance(value, Real) and not isinstance(value, bool)
-            expected = self._expected_size if key == "n_features" else "a number"
-            check(name, key, value, is_real, expected)
-            _check_size(name, key, value, n_features)
-
-    def _check_cv(self) -> None:
-        """Raise ParameterError where n_features="cv" is not available."""
-        raise ParameterError(
-            f'{type(self).__name__}: expected n_features to be a number, got "cv", which only '
-            "OCFS, FisherFS, IG and CHI support. Use a number, energy or threshold."
-        )
+            if key in ("n_features", "per_class") and is_integer(value, 1) and value > n_features:
+                raise ParameterError(
+                    f"{name}: expected {key}<={n_features}, the number of features in the data, "
+                    f"got {value}. Use fewer"
+                    + (", or a fraction such as 0.1." if key == "n_features" else ".")
+                )
 
     def _solve(self, stats: ClassStats) -> Selection:
         selection = Selection(
@@ -351,29 +364,12 @@ class PerClassSelector(Selector):
         return scores
 
 
-def _check_size(name: str, key: str, value: Any, d: int) -> None:
-    whole = is_integer(value, 1)
-    valid, expected = {
-        "n_features": (
-            whole or (0 < value <= 1 and not isinstance(value, Integral)),
-            "an integer >= 1, or a fraction in (0, 1] of the features",
-        ),
-        "energy": (0 < value <= 1, "in (0, 1]"),
-        "threshold": (bool(np.isfinite(value)), "finite"),
-        "per_class": (whole, "an integer >= 1"),
-    }[key]
-    check(name, key, value, valid, expected)
-    if key in ("n_features", "per_class") and whole and value > d:
-        raise ParameterError(
-            f"{name}: expected {key}<={d}, the number of features in the data, got {value}. "
-            "Use fewer" + (", or a fraction such as 0.1." if key == "n_features" else ".")
-        )
-
-
 class HeldOutSelector(Selector):
     """A selector for which n_features may be "cv". Subclasses give `_held_out`."""
 
-    _expected_size = 'a number or "cv"'
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_features": (NONE | Whole(1) | SHARE | CV).said(_NUMBER, 'a number or "cv"')
+    }
 
     @abstractmethod
     def _held_out(self, halves: Halves) -> np.ndarray:
@@ -392,16 +388,8 @@ class HeldOutSelector(Selector):
         """The standard errors of `held_out_scores_`, from the differences between folds."""
         return read_only(self._solution.held_out.errors)
 
-    def _check_cv(self) -> None:
-        """`n_features="cv"` is available."""
-
     def _folds(self) -> int | None:
         return FOLDS if is_cv(self.n_features) else None
-
-    def _check_kind(self, stats: ClassStats) -> None:
-        super()._check_kind(stats)
-        if is_cv(self.n_features):
-            check_folds(type(self).__name__, "n_features", stats)
 
     def _solve(self, stats: ClassStats) -> Selection:
         if is_cv(self.n_features):

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from narrows.methods.discriminant import HeldOutDiscriminant, Ridged
-from narrows.methods.parameters import check, check_whole, check_word, is_number
-from narrows.methods.routes import InBands
+from narrows.methods.cross import BANDS, Choice, emptied
+from narrows.methods.discriminant import Discriminant
+from narrows.methods.parameters import CV, LARGEST, NONE, Constraint, Real, Whole, Word
+from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve, of_solution
 from narrows.solve.exact import Centred, by_discriminant_power, lsqr_regressions
+from narrows.solve.held_out import choose
 from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 
-_LARGEST = 1e100  # of alpha: beside a larger penalty the data are rounding
-_RIDGES = ("auto", "scale", "cv")
-_SCALES = ("mean", "within")
 
-
-class SRDA(InBands, HeldOutDiscriminant, Ridged):
+class SRDA(Discriminant):
     """Spectral regression discriminant analysis for sparse and dense data.
 
     ::
@@ -173,9 +171,22 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     ((1797, 2), True)
     """
 
-    _solvers = ("auto", "cross", "lsqr", "bands")
-    _summing = ("cross", "bands")
-    _choices = ("n_components",)
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_components": Whole(1) | CV | NONE,
+        "alpha": Word("auto", "scale", "cv") | Real(0, LARGEST),
+        "solver": Word("auto", "cross", "lsqr", "bands"),
+        **BANDS,
+        "max_iter": Whole(1),
+        "tol": Real(0, LARGEST),
+        "scale": Word("mean", "within"),
+    }
+    held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
+    _choice = Choice("alpha", choose, required=False)
+    _of_map = "was fitted in bands"
+    _several_labels = True
+    alpha_ = of_solution(lambda found: float(found.alpha), "The ridge.")
+    alphas_, alpha_scores_, alpha_errors_ = of_curve("alphas_", "ridges")
+    emptied = emptied
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
 
     def __init__(
@@ -208,14 +219,14 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
     def _ridge(self, mean_square: float) -> float:
         return mean_square if isinstance(self.alpha, str) else float(self.alpha)
 
-    def _chooses_ridge(self, stats: Any) -> bool:
+    def _chooses(self, stats: Any) -> bool:
         return self.alpha == "cv" or (self.alpha == "auto" and isinstance(stats, ClassStats))
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, self.scale)
 
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
-        alpha = min(A.scaled(alpha), _LARGEST)  # a larger one gives the same directions
+        alpha = min(A.scaled(alpha), LARGEST)  # a larger one gives the same directions
         if not A.is_sparse and self.solver == "auto" and A.shape[0] <= MOST:
             answer = self._from_scatter(A.scatter(), alpha)
         else:
@@ -226,18 +237,3 @@ class SRDA(InBands, HeldOutDiscriminant, Ridged):
         if self.scale == "within":
             answer.unit = float(np.ldexp(1.0, -A.power))
         return answer
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        name = type(self).__name__
-        if isinstance(self.alpha, str):
-            valid = self.alpha in _RIDGES
-        else:
-            valid = is_number(self.alpha, 0) and self.alpha < _LARGEST
-        if not valid:
-            words = ", ".join(f'"{word}"' for word in _RIDGES)
-            check(name, "alpha", self.alpha, valid, f"{words} or a number >= 0 and < {_LARGEST:g}")
-        valid = is_number(self.tol, 0) and self.tol < _LARGEST
-        check(name, "tol", self.tol, valid, f"a number >= 0 and < {_LARGEST:g}")
-        check_word(name, "scale", self.scale, _SCALES)
-        check_whole(name, "max_iter", self.max_iter)

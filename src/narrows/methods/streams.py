@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.utils import check_random_state
 
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
-from narrows.methods.base import Fitted, accepts_collections, atomic, errors_named_after
-from narrows.methods.parameters import check, check_flags, check_seed, check_whole, is_number
-from narrows.methods.projector import Directions, Projector, RankedProjector
+from narrows.methods.base import Fitted, accepts_collections, atomic
+from narrows.methods.parameters import NONE, Constraint, Flag, Real, Seed, Whole
+from narrows.methods.projector import EIGENVALUES, Directions, Projector
+from narrows.methods.routes import InOrder
 from narrows.solve.eigen import set_signs
 from narrows.solve.interrupted import ChangesInPlace
 from narrows.solve.iterations import Rule, Span, Start
@@ -217,6 +219,8 @@ class Sequential(Projector):
     Subclasses give `_new_stream` and `_how`; `_encode` where labels may be several per sample.
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"random_state": Seed(), "shuffle": Flag()}
+    _only_route = InOrder
     _unsupported: ClassVar[dict[str, str]] = {
         "merge": "its result depends on the order of all samples",
         "fit_stats": "its result depends on the order of the samples, which sums do not hold",
@@ -264,7 +268,7 @@ class Sequential(Projector):
         for _ in range(passes):
             for rows, *labels in _in_order((X, *each), random if shuffle else None):
                 state.learn(rows, (classes, *labels), self._how(state, y))
-        return self._finish(state)
+        return self._store(state)
 
     def _learn(
         self, X: Any, y: Any, *weight: Any, reducing: bool = False, classes: Any = None
@@ -274,15 +278,15 @@ class Sequential(Projector):
         `classes` are registered, where a state does that.
         """
         fitted = self.__sklearn_is_fitted__()
-        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
-        self._check_parameters(X.shape[1])
-        labels = self._encode(X, y, *weight)
         before = self._fitted if fitted else None
+        X = self._check_X(X, reset=not fitted, ensure_min_samples=0)
+        checked = self._check_parameters(X.shape[1], None if before is None else before.checked)
+        labels = self._encode(X, y, *weight)
         if before is not None and before.state.started:
             after, restore = before, before.state.restorer(X)
         else:  # nothing was learned before that could need to be restored
             stream = self._new_stream(X.shape[1], X.dtype)
-            after, restore = Fitted(stream, before and before.source), None
+            after, restore = Fitted(stream, before and before.source, checked), None
         how = self._how(after.state, y)
         after.solution = None  # first, since an interrupt may come after the update
         with after.state.changing(restore):
@@ -299,7 +303,7 @@ class Sequential(Projector):
     def _update_state(self, state: Any, X: Any, y: Any, *weight: Any) -> Any:
         """Learn samples in order, in place."""
         X = checked_rows(X, type(self).__name__)
-        with errors_named_after(self), state.changing():
+        with state.changing():
             state.learn(X, self._encode(X, y, *weight), self._how(state, y))
         return state
 
@@ -316,15 +320,6 @@ class Sequential(Projector):
         check_lengths(X)
         return one_a_row(X, self._labels(X, y), type(self).__name__)
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check_seed(type(self).__name__, getattr(self, "random_state", None))
-
-    def _finish(self, stream: Any) -> Self:
-        self._check_two_classes(stream)
-        self._fitted = Fitted(stream)
-        return self
-
 
 def _in_order(arrays: tuple[Any, ...], random: Any) -> Iterator[Any]:
     """Yield the samples of one pass, in parts that are shuffled, or all as they are."""
@@ -336,14 +331,44 @@ def _in_order(arrays: tuple[Any, ...], random: Any) -> Iterator[Any]:
         yield [array[order[part]] for array in arrays]
 
 
-class OnlineProjector(RankedProjector, Sequential):
+_ITERATION = """\
+tol : float, optional
+    Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
+    components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
+    movement does not indicate convergence.
+patience : int, default=100
+    Number of consecutive samples with a movement below `tol`, counted once p samples (and, if
+    labels are used, two classes) have been seen.
+early_stopping : bool, default=False
+    Ignore further samples once the movement was below `tol` for `patience` samples.
+orthonormalize : bool, default=False
+    Orthonormalise `components_`, starting with the first one. The iterates themselves are
+    orthonormal only in the limit.
+passes : int, default=1
+    Number of passes of `fit` over the samples.
+shuffle : bool, default=False
+    Whether `fit` shuffles the samples before each pass.
+random_state : int, RandomState instance or None, default=None
+    Seed of the shuffling."""
+
+
+class OnlineProjector(Sequential):
     """One step of an iteration per sample. Subclasses give `_criterion`.
 
     The iterates are those of the papers' tables, in the order of the samples, and do not depend
-    on the batches.
+    on the batches. ``{iteration}`` in the docstring of a subclass stands for the parameters that
+    all of them have.
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "tol": Real(0, above=True) | NONE,
+        "patience": Whole(1),
+        "early_stopping": Flag(),
+        "orthonormalize": Flag(),
+        "passes": Whole(1),
+    }
     _state_type = Stream
+    eigenvalues_ = EIGENVALUES
     _by_class: ClassVar[bool] = True  # False for a criterion that uses no classes
     _start: ClassVar[Start] = "centred"
 
@@ -366,6 +391,11 @@ class OnlineProjector(RankedProjector, Sequential):
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__doc__:
+            cls.__doc__ = cleandoc(cls.__doc__).replace("{iteration}", _ITERATION)
 
     # -- fitting --------------------------------------------------------------------------------
 
@@ -436,15 +466,6 @@ class OnlineProjector(RankedProjector, Sequential):
             raise SchemaError(f"by_class: expected {self._by_class}, got {state.by_class}.")
         return state
 
-    def _passes_in_order(self, narrow: bool = False) -> int:
-        """Return how often `fit` goes through the samples in the order of a file."""
-        if self.shuffle:
-            raise ParameterError(
-                f"{type(self).__name__}: expected shuffle=False, since a file is read in its own "
-                "order, got True. Shuffle the file, or use fit in Python."
-            )
-        return self.passes
-
     # -- reading --------------------------------------------------------------------------------
 
     @property
@@ -492,19 +513,13 @@ class OnlineProjector(RankedProjector, Sequential):
         W = state.core.directions(self.orthonormalize)
         return Directions(set_signs(W), self._eigenvalues(state.core), available=W.shape[1])
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
+    def _check_together(self, n_features: int) -> None:
         name, p = type(self).__name__, self.n_components
         if p is not None and p > n_features:
             raise ParameterError(
                 f"{name}: expected n_components<={n_features}, the number of features in the data, "
                 f"got {p}. Use fewer components."
             )
-        for key in ("patience", "passes"):
-            check_whole(name, key, getattr(self, key))
-        valid = self.tol is None or is_number(self.tol, 0, above=True)
-        check(name, "tol", self.tol, valid, "a number > 0 or None")
-        check_flags(self, ("early_stopping", "orthonormalize", "shuffle"))
         if self.early_stopping and self.tol is None:
             raise ParameterError(
                 f"{name}: expected a tol for early_stopping=True, got None. "

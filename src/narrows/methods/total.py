@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from narrows.criteria import TOTAL, Criterion
 from narrows.errors import ParameterError
-from narrows.methods.parameters import check, is_number
-from narrows.methods.projector import ExplainedProjector
-from narrows.methods.routes import CriterionCrossProjector
+from narrows.methods.cross import CriterionCrossProjector
+from narrows.methods.parameters import NOT_NEGATIVE, Constraint
+from narrows.methods.projector import EXPLAINED
+from narrows.methods.routes import check_adds_up
 from narrows.methods.selector import CriterionSelector
 from narrows.methods.streams import OnlineProjector, Stream
 from narrows.state.class_stats import Second
@@ -100,7 +101,7 @@ class VarianceFS(CriterionSelector):
         return TOTAL
 
 
-class PCA(ExplainedProjector, CriterionCrossProjector):
+class PCA(CriterionCrossProjector):
     """Exact principal component analysis, also on a stream.
 
     ::
@@ -176,6 +177,7 @@ class PCA(ExplainedProjector, CriterionCrossProjector):
 
     _needs_y = False
     _instead = "CCIPCA"
+    explained_variance_ratio_ = EXPLAINED
 
     def __init__(self, n_components: int | None = None, half_life: float | None = None):
         self.n_components = n_components
@@ -184,7 +186,7 @@ class PCA(ExplainedProjector, CriterionCrossProjector):
     @property
     def mean_(self) -> np.ndarray:
         """The mean of the samples, of shape (n_features,)."""
-        self._check_adds_up(self._state)
+        check_adds_up(self, self._state)
         mean: np.ndarray = self._state.mean
         return mean
 
@@ -235,24 +237,7 @@ class CCIPCA(OnlineProjector):
         The additional weight a >= 0 of new samples, with which old samples decay; 2 to 4 if the
         first samples are not typical. It applies for n > 1 + a, so that the weight of earlier
         samples is positive.
-    tol : float, optional
-        Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
-        components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
-        movement does not indicate convergence.
-    patience : int, default=100
-        Number of consecutive samples with a movement below `tol`, counted once p samples have been
-        seen.
-    early_stopping : bool, default=False
-        Ignore further samples once the movement was below `tol` for `patience` samples.
-    orthonormalize : bool, default=False
-        Orthonormalise `components_`, starting with the first one. The iterates themselves are
-        orthonormal only in the limit.
-    passes : int, default=1
-        Number of passes of `fit` over the samples.
-    shuffle : bool, default=False
-        Whether `fit` shuffles the samples before each pass.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling.
+    {iteration}
 
     Attributes
     ----------
@@ -302,6 +287,7 @@ class CCIPCA(OnlineProjector):
     [4.2, 0.2]
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"amnesic": NOT_NEGATIVE}
     _needs_y = False
     _by_class = False
     _instead = "scikit-learn's PCA or TruncatedSVD, or VarianceFS to select features and to merge"
@@ -329,8 +315,3 @@ class CCIPCA(OnlineProjector):
 
     def _rule(self, stream: Stream) -> Any:
         return super()._rule(stream)._replace(amnesic=float(self.amnesic))
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        valid = is_number(self.amnesic, 0)
-        check(type(self).__name__, "amnesic", self.amnesic, valid, "a finite number >= 0")

@@ -9,12 +9,13 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from narrows.errors import ParameterError, WidthError
-from narrows.methods.base import Additive, Fitted, atomic, errors_named_after
+from narrows.errors import ParameterError, WidthError, errors_named_after
+from narrows.methods.base import Additive, Fitted, atomic
 from narrows.methods.parameters import check_whole, copied, same
-from narrows.solve.arrays import numbers_expected, samples_as_numpy
+from narrows.methods.routes import Data, route_of
+from narrows.solve.arrays import checked_samples
 from narrows.solve.sums import blocks
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
@@ -158,7 +159,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         for name in ("_pieces", "_answer"):
             self.__dict__.pop(name, None)
         self._learn(X, y, sample_weight, 1)
-        self.estimator_._finish(self.estimator_.stats_)
+        self.estimator_._store(self.estimator_.stats_)
         return self
 
     @atomic
@@ -198,12 +199,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, least: int) -> Self:
         self._check_parameters()
         fitted = hasattr(self, "_pieces")
-        X, types = samples_as_numpy(X, "Window"), [np.float64, np.float32]
-        with numbers_expected(X, type(self.estimator).__name__):
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=types, ensure_min_samples=least,
-                reset=not fitted,
-            )  # fmt: skip
+        X = checked_samples(
+            self, X, inner=self.estimator, ensure_min_samples=least, reset=not fitted
+        )
         if sample_weight is not None:
             sample_weight = weights(sample_weight, X.shape[0], "Window")
         parts = [_sliceable(y), sample_weight]
@@ -306,8 +304,8 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _empty_state(self, n_features: int) -> ClassStats:
         try:
-            state: ClassStats = self.estimator._empty_state(n_features)
-            self.estimator._check_adds_up(state)
+            route = route_of(self.estimator, Data(n_features, False), "stream")
+            state: ClassStats = route.empty(n_features)
         except WidthError:
             raise ParameterError(
                 f"Window: expected at most {MOST:,} features for {type(self.estimator).__name__}, "
@@ -332,7 +330,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 f"{self.estimator!r}, which needs all samples at once. Use another solver."
             )
         try:
-            self.estimator._check_starts()
+            route_of(self.estimator, Data(1, False), "stream")
         except ParameterError:
             raise ParameterError(
                 "Window: expected an estimator that learns samples once, got "

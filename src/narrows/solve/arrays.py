@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from narrows.solve.sums import all_finite, with_one_index_type
 
 _IN_MEMORY = (1, 3, 11)  # of DLPack's devices: the CPU, and its memory that GPUs can read
 _TEXT = "could not convert string to float"  # what NumPy says of text
@@ -55,8 +58,36 @@ def as_numpy(array: Any, what: str, who: str = "ClassStats") -> Any:
         ) from None
 
 
+def checked_samples(
+    estimator: Any, X: Any, finite: bool = True, inner: Any = None, **options: Any
+) -> Any:
+    """Return samples as float32 or float64, CSR if sparse, checked against an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its name stands in errors; its number and names of features are set with ``reset=True``.
+    X : object
+        The samples.
+    finite : bool
+        Raise for NaN and infinity.
+    inner : estimator, optional
+        The estimator inside of this one, for advice.
+    **options : dict
+        Further options of `sklearn.utils.validation.validate_data`.
+    """
+    who = type(estimator).__name__
+    X = samples_as_numpy(X, who)
+    options["ensure_all_finite"] = finite and not all_finite(X)
+    # scikit-learn checks a sum
+    with np.errstate(over="ignore", invalid="ignore"), numbers_expected(X, who, inner):
+        types = [np.float64, np.float32]
+        X = validate_data(estimator, X, accept_sparse="csr", dtype=types, **options)
+    return with_one_index_type(X)
+
+
 @contextmanager
-def numbers_expected(X: Any, who: str) -> Iterator[None]:
+def numbers_expected(X: Any, who: str, inner: Any = None) -> Iterator[None]:
     """Say, where samples turn out to hold text, what makes numbers of it, without showing it."""
     try:
         yield
@@ -65,7 +96,8 @@ def numbers_expected(X: Any, who: str) -> Iterator[None]:
             raise
         column = _column_of_text(X)
         where = "" if column is None else f" in column {column!r}"
-        example = "" if who == "ClassStats" else f", as in make_pipeline(Tfidf(), {who}())"
+        name = who if inner is None else type(inner).__name__
+        example = "" if name == "ClassStats" else f", as in make_pipeline(Tfidf(), {name}())"
         raise ValueError(
             f"{who}: expected numbers, got text{where}. Put Tfidf() before it{example}."
         ) from None

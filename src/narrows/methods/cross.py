@@ -1,0 +1,384 @@
+"""Projectors that need cross products of features: sums of them, or all samples at once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from narrows.criteria import Criterion
+from narrows.errors import ParameterError, warn
+from narrows.methods.base import Additive, Fitted, lock_of
+from narrows.methods.parameters import Constraint, Whole, Word, is_cv
+from narrows.methods.projector import EIGENVALUES, Directions, Found, Projector
+from narrows.methods.routes import (
+    Data,
+    Gathered,
+    Solved,
+    Spread,
+    Sums,
+    can_add,
+    is_first_pass,
+    refuse_more,
+    route_of,
+)
+from narrows.solve.exact import Centred, criterion_eigh
+from narrows.solve.held_out import NO_CURVE, Curve, by_components, curve_of
+from narrows.solve.scatter import Answer, Scatter, leading, rule
+from narrows.state.bands import Bands
+from narrows.state.class_stats import ClassStats, Second
+from narrows.state.cross import MOST
+from narrows.state.labels import is_matrix, one_a_row
+from narrows.state.mapped import Mapped
+
+COMPARED = 1000  # kept samples that numbers such as ridges are compared by
+KEPT = 2000  # samples
+BANDS: dict[str, Constraint] = {  # parameters of the two passes
+    "head": Whole(1),
+    "bands": Word("auto") | Whole(0),
+}
+
+
+class Choice(NamedTuple):
+    """A parameter that kept samples choose where it is "cv": the ridge, or what is in its place.
+
+    `compare` returns how well samples are predicted with several numbers, about the given one.
+    """
+
+    parameter: str
+    compare: Callable[..., Curve]
+    required: bool = True  # whether there has to be something to choose by
+
+    def of(self, stats: Any, S: Scatter, near: float) -> tuple[float, Curve | None]:
+        """Return the number that held-out samples choose, and how; `near` if there are none."""
+        counts = stats.counts[stats.counts > 0]
+        held = stats.held_out(S, COMPARED) if near and len(counts) > 1 else []
+        if not held:
+            return near, None
+        result = self.compare(S, counts, held, near)
+        return result.nearest(near), result
+
+
+def _takes_stats(estimator: Any) -> bool:
+    return can_add(estimator) and getattr(estimator, "solver", "auto") != "bands"
+
+
+class CrossProjector(Projector, Additive):
+    """Directions that are a function of the cross products of at most 8,192 features.
+
+    With more features `fit` computes them from all samples at once, and nothing is added later; or
+    in two passes, behind a map to fewer coordinates.
+    """
+
+    _state_type: ClassVar[Any] = (ClassStats, Solved, Mapped)
+    _only_route: ClassVar[Any] = None
+    _of_map: ClassVar[str] = ""  # which models have a map, where some have
+    _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
+    _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
+    _choice: ClassVar[Choice | None] = None
+    _summing: ClassVar[tuple[str, ...]] = ("cross", "bands")  # the solvers that sum, but for "auto"
+    _kept: Any = 0  # how many samples a state keeps
+    eigenvalues_ = EIGENVALUES
+
+    fit_stats = available_if(_takes_stats)(Additive.fit_stats)
+
+    def _why_not(self, name: str) -> str | None:
+        if name in ("partial_fit", "merge", "fit_stats"):
+            if not can_add(self):
+                return f"solver={getattr(self, 'solver', None)!r} needs all samples at once"
+            if name == "fit_stats" and not _takes_stats(self):
+                return 'solver="bands" makes a state of its own. Use fit, or solver="cross".'
+        return super()._why_not(name)
+
+    # -- states ---------------------------------------------------------------------------------
+
+    def _second(self) -> Second:
+        return "cross"
+
+    def _empty_state(self, n_features: int) -> Any:
+        return ClassStats(n_features, second="cross", kept=self._kept)
+
+    def _check_width(self, n_features: int) -> None:
+        """Raise where there are too many features for a map."""
+
+    def _map_of(self, stats: Any) -> Any:
+        """Return the map for the samples of a first pass."""
+        return Bands.of(stats, self.head, self.bands)
+
+    def _finished(self, state: Any) -> Any:
+        return state.solved(self) if isinstance(state, Gathered | Spread) else state
+
+    def _is_finished(self, state: Any) -> bool:
+        return super()._is_finished(state) and not is_first_pass(state)
+
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
+        """Return the state that gave these arrays."""
+        if self._of_map and Mapped.is_in(arrays):
+            return Mapped.from_arrays(arrays)
+        return Solved.from_arrays(arrays) if "W" in arrays else super()._state_from(arrays)
+
+    def _widen(self, n_features: int) -> Any:
+        if isinstance(self._state, ClassStats) and n_features > MOST:
+            refuse_more(self, n_features)
+        return super()._widen(n_features)
+
+    def _summed(self, states: list[Any]) -> Any:
+        if len({isinstance(state, Mapped) for state in states}) > 1:
+            raise ValueError(
+                f"{type(self).__name__}: expected estimators that were all fitted in bands, or "
+                "none of them, got both. Fit one, and let emptied() copies of it learn the other "
+                "samples."
+            )
+        return super()._summed(states)
+
+    def _frozen(self) -> Mapped:
+        """Return the state, with its map."""
+        if not isinstance(self._state, Mapped):
+            raise ParameterError(
+                f"{type(self).__name__}: expected a model that {self._of_map}, got another, "
+                "which has no map. Use sklearn.base.clone."
+            )
+        return self._state
+
+    def _labels(self, X: Any, y: Any) -> Any:
+        y = super()._labels(X, y)
+        if is_matrix(y) and not self._several_labels:
+            one_a_row(X, y, type(self).__name__)  # says why not
+        return y
+
+    def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        shape: Any = getattr(X, "shape", ())
+        if len(shape) != 2 or shape[1] > MOST:
+            return False
+        by_sums = isinstance(route_of(self, Data(shape[1], False), "memory"), Sums)
+        return by_sums and super()._sums_show_nan(X, y, sample_weight)
+
+    # -- choices by held-out samples ------------------------------------------------------------
+
+    @property
+    def _chosen(self) -> list[str]:
+        """The names of the parameters that held-out samples choose."""
+        names = ["n_components"] + (
+            [self._choice.parameter] if self._choice and self._choice.required else []
+        )
+        return [name for name in names if is_cv(getattr(self, name))]
+
+    def _check_no_choice(self) -> None:
+        """Raise ParameterError where held-out samples choose, which only sums have."""
+        solver = getattr(self, "solver", "auto")
+        for what in self._chosen:
+            other = "a number or None" if what == "n_components" else "a number"
+            if solver not in ("auto", *self._summing):
+                solvers = " or ".join(f'"{name}"' for name in self._summing)
+                raise ParameterError(
+                    f'{type(self).__name__}: expected solver={solvers} for {what}="cv", which '
+                    f'needs held-out samples, got "{solver}". Use another solver, or set {what} to '
+                    f"{other}."
+                )
+            instead = 'Use solver="bands", or set' if "bands" in self._summing else "Set"
+            raise ParameterError(
+                f'{type(self).__name__}: expected at most {MOST:,} features for {what}="cv", which '
+                f"needs held-out samples, got more. {instead} {what} to {other}."
+            )
+
+    def _check_kept(self, stats: Any, what: str) -> None:
+        """Raise ParameterError unless a state has kept samples."""
+        if not getattr(stats, "stats", stats).kept:
+            raise ParameterError(
+                f'{type(self).__name__}: expected a state with kept samples for {what}="cv", got '
+                f'one without. Fit again with {what}="cv", or use ClassStats.of(X, y, '
+                f'second="cross", kept={KEPT}) for fit_stats.'
+            )
+
+    def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
+        if getattr(self, "solver", "auto") not in ("auto", *self._summing):
+            self._check_no_choice()
+
+    def _chooses(self, stats: Any) -> bool:
+        """Whether held-out samples choose the ridge for a state."""
+        return self._choice is not None and is_cv(getattr(self, self._choice.parameter))
+
+    # -- solving --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        """Return at least n_components directions, or all there are."""
+
+    @abstractmethod
+    def _from_samples(self, A: Centred, alpha: float) -> Answer:
+        """Return the same from all samples, where there are no sums."""
+
+    def _ridge(self, mean_square: float) -> float:
+        """Return the ridge for samples of this mean squared length."""
+        return 0.0
+
+    def _total(self, of_found: float, mean_square: float) -> float:
+        """Return the sum of all eigenvalues, from that of the directions that were found."""
+        return of_found
+
+    def _solve(self, state: Any) -> Directions:
+        if isinstance(state, Solved):
+            return self._of_solved(state)
+        if self._lacks_classes(state) or not state.n:
+            none = np.zeros((state.n_features, 0))
+            return Found(none, np.zeros(0), available=0, size=self._size)
+        mean_square = state.mean_square()
+        found = self._solve_sums(state, state.scatters(), self._ridge(mean_square))
+        found.total = self._total(found.total, mean_square)
+        return found
+
+    def _solve_sums(self, stats: Any, S: Scatter, alpha: float) -> Found:
+        """Return the solution for a state, with its scatters and a ridge, or where to look."""
+        for what in self._chosen:
+            self._check_kept(stats, what)
+        curve, each, counts = None, None, stats.counts[stats.counts > 0]
+        if self._choice is not None and self._chooses(stats):
+            alpha, curve = self._choice.of(stats, S, alpha)
+        if (
+            is_cv(self.n_components) and len(counts) > 1 and S.C.size
+        ):  # else there are no directions
+            each = by_components(S, counts, stats.held_out(S), alpha)
+        found = self._of_ridge(stats, S, alpha)  # may change S
+        found.curve = found.curve if curve is None else curve
+        sizes = NO_CURVE if each is None else curve_of(*each, found.available)
+        return found.first(sizes.smallest(), sizes) if len(sizes.scores) else found
+
+    def _of_ridge(self, stats: Any, S: Scatter, alpha: float) -> Found:
+        """Return the solution for a state, with its scatters and a ridge."""
+        answer, linear = self._from_scatter(S, alpha), None
+        if answer.within is not None:
+            counts = stats.counts[stats.counts > 0]
+            coef, intercept = rule(answer, counts, stats.mean @ answer.W)
+            linear = answer.W @ coef, intercept
+        best = Found.best(answer.W, answer.eigenvalues, self._size)
+        best.more, best.rule = answer.more, linear
+        best.alpha = alpha if answer.alpha is None else answer.alpha
+        return best
+
+    def _of_solved(self, state: Solved) -> Directions:
+        self._check_no_choice()
+        found = len(state.eigenvalues)
+        p = min(found, self._default(len(state.counts), found))
+        p = p if self._size is None else self._size
+        if p > found:
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_components<={found}, the number that fit "
+                f"computed, got {p}. Call fit again."
+            )
+        W = np.ascontiguousarray(state.W[:, :p]).view()
+        W.flags.writeable = False  # it may be the state itself
+        best = Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
+        best.total = self._total(float(state.eigenvalues.sum()), state.mean_square or 0.0)
+        if state.coef is not None and state.intercept is not None:
+            best.rule = state.W @ state.coef, state.intercept
+        return best
+
+    def _default(self, n_classes: int, rank: int) -> int:
+        """Return the number of directions by default."""
+        return n_classes - 1
+
+    def _check_solution(self, solution: Directions, stats: Any) -> None:
+        if isinstance(stats, Solved):
+            return
+        self._check_rank(solution.available, int((stats.counts > 0).sum()))
+        if is_cv(self.n_components) and not len(solution.held_out.scores):
+            raise ValueError(
+                f"{type(self).__name__}: expected a class with two samples at least for "
+                'n_components="cv", got one sample of each class. Use a number or None.'
+            )
+
+
+def emptied(self: Any) -> Any:
+    """Return a copy that has learned no samples, with the same map.
+
+    Estimators with the same map can be merged: fit one, call `partial_fit` of emptied copies on
+    the other samples, and merge all of them.
+
+    Returns
+    -------
+    estimator : estimator of this class
+
+    Raises
+    ------
+    NotFittedError
+        The estimator is not fitted.
+    ParameterError
+        The estimator has no map.
+
+    See Also
+    --------
+    merge : Add the samples of other estimators.
+
+    Notes
+    -----
+    **Cost**: O(1), since the map is shared.
+    """
+    check_is_fitted(self)
+    with lock_of(self):
+        state = self._frozen()
+        new = clone(self)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(new, name, deepcopy(getattr(self, name)))
+        new._fitted = Fitted(state.emptied(), self._source)
+    return new
+
+
+class CriterionCrossProjector(CrossProjector):
+    """The leading eigenvectors of a criterion that has the covariance in it."""
+
+    @abstractmethod
+    def _criterion(self) -> Criterion:
+        """Return the criterion to maximise."""
+
+    @abstractmethod
+    def _most(self, n_classes: int, rank: int) -> int:
+        """Return how many directions to compute, if the samples span so many."""
+
+    def _count(self, eigenvalues: np.ndarray) -> int:
+        """Return `Found.more`."""
+        return 0
+
+    def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
+        criterion = self._criterion()
+        L, W = leading(S, criterion.between, criterion.total, self._most(len(S.H), len(S.C)))
+        return Answer(L, W, self._count(L))
+
+    def _from_samples(self, A: Centred, alpha: float) -> Answer:
+        criterion, p = self._criterion(), self._most(len(A.counts), min(A.shape))
+        L, W, converged = criterion_eigh(A, criterion.between, criterion.total, p)
+        L = np.ldexp(L, 2 * A.power)
+        if not converged:
+            warn(
+                f"{type(self).__name__}: expected Lanczos to find all leading directions, got "
+                "those from before it was stopped, and estimates. Standardise the features.",
+                ConvergenceWarning,
+            )
+        self._check_found(len(L), self._count(L), len(A.counts))
+        return Answer(L, W, self._count(L))
+
+    def _check_solution(self, solution: Any, stats: Any) -> None:
+        if not isinstance(stats, Solved):
+            n_classes = int((stats.counts > 0).sum())
+            self._check_found(solution.available, solution.more, n_classes)
+
+    def _check_found(self, found: int, more: int, n_classes: int) -> None:
+        """Raise where there are fewer directions than n_components."""
+        name, p = type(self).__name__, self._size
+        if not found:
+            raise ValueError(
+                f"{name}: expected samples that differ, got one sample or equal ones. Check X."
+            )
+        if p is not None and p > found:
+            raise ParameterError(
+                f"{name}: expected n_components<={found}, since the samples span only {found} "
+                f"direction{'s' if found > 1 else ''}, got {p}."
+            )
