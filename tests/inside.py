@@ -250,3 +250,8 @@ def share(fitted, other):
 def state_of(estimator):
     """The state of a fitted estimator; a stream has the arrays between two samples in `core`."""
     return estimator._fitted.state
+
+
+def kind_of_state(estimator):
+    """The class of the states of an estimator."""
+    return type(estimator._empty_state(3))

@@ -20,7 +20,7 @@ from narrows import SRDA, ClassStats, load, save
 from narrows.errors import DataError, ParameterError
 from narrows.read import iter_chunks
 from tests.cases import STREAMED, assert_same
-from tests.inside import fit_in_parts, pretend, transform_in_parts
+from tests.inside import fit_in_parts, kind_of_state, pretend, transform_in_parts
 from tests.test_checkpoint import assert_resumed_is_whole, stop_after
 
 # what a label is the label of: 1 and 01 have the same samples
@@ -398,7 +398,7 @@ def one_of_each_state():
     """Yield the methods, of which one with each kind of state is not slow."""
     seen = set()
     for case in STREAMED:
-        kind = type(case.estimator._empty_state(3))
+        kind = kind_of_state(case.estimator)
         if isinstance(case.priors, str):  # those in a list are in the order of the classes
             marks = [pytest.mark.slow] if kind in seen else []
             seen.add(kind)

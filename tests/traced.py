@@ -63,10 +63,8 @@ def refuses(model):
     """Whether a model, or a state, refuses to be read, since an update of it was interrupted."""
     try:
         model.to_arrays() if hasattr(type(model), "to_arrays") else arrays_of(model)
-    except ValueError as error:
-        if INTERRUPTED not in str(error):
-            raise
-        return True
+    except ValueError as error:  # or it is not fitted yet
+        return INTERRUPTED in str(error)
     return False
 
 

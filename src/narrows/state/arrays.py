@@ -559,6 +559,7 @@ def shifted(tables: Tables, counts: np.ndarray, delta: Any) -> Tables:
     for name, table in tables.items():
         more = change if name == "sums" else delta * (2 * S + change)
         if name != "noise":
-            more = more.reshape(table.shape[0], -1, S.shape[1]).sum(axis=1)
+            n_rows, d = table.shape
+            more = more.reshape(n_rows, len(S) // n_rows, d).sum(axis=1)
             found[name] = Table(table.shape, table.toarray() + more, n_folds=table.n_folds)
     return found

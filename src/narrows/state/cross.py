@@ -14,11 +14,13 @@ from narrows.errors import WidthError
 from narrows.solve.products import CORES, each
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, Check, Field, between
 from narrows.solve.sums import (
+    HUGE,
     TINY,
     blocks,
     canonical,
     check_not_tiny,
     check_sums,
+    sum_of_squares,
     widened,
     with_values,
 )
@@ -265,13 +267,19 @@ class Cross:
     def check(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
         """Raise RangeError where squares of samples overflow or underflow; see `update`."""
         X, weight = rows
-        squares = np.zeros(self.n_features)
+        waits, squares = self._waits(rows, room), np.zeros(self.n_features)
+        before = np.zeros_like(squares) if waits else self.diagonal()
         with np.errstate(over="ignore", invalid="ignore"):
+            Z = about(X, origin) if waits else X
+            size = sum_of_squares(Z.data if sparse.issparse(Z) else Z)
+            if not waits and origin is not None:  # |x - o|^2 <= 2 |x|^2 + 2 |o|^2
+                size = 2 * size + 2 * len(weight) * sum_of_squares(origin)
+            heaviest = max(1.0, weight.max(initial=0.0))
+            if TINY < size and size * heaviest + before.max(initial=0.0) < HUGE:
+                return
             for part in blocks(len(weight), step(X)):
                 squares += Rows(about(X[part], origin), weight[part]).squares
-            check_sums(
-                squares if self._waits(rows, room) else squares + self.diagonal(), of=_SQUARES
-            )
+            check_sums(squares + before, of=_SQUARES)
         if squares.max(initial=0.0) < TINY:
             largest = np.zeros(self.n_features)
             for part in blocks(len(weight), step(X)):
