@@ -61,9 +61,44 @@ def data() -> Path:
     return Path(folder)
 
 
+# slow tests that take ten seconds or more, of which make nightly runs all
+NIGHTLY = (
+    "test_a_lost_scheduler_is_an_error",
+    "test_a_file_may_turn_out_to_be_too_wide_for_cross_products",
+    "test_a_part_that_kills_its_workers_is_an_error",
+    "test_a_wide_state_needs_no_process_of_its_size",
+    "test_a_worker_that_is_killed_in_either_pass_is_replaced",
+    "test_bands_of_64_parts_are_those_of_a_local_fit",
+    "test_ctrl_c_ends_a_fit_on_a_cluster",
+    "test_dask_learns_a_file_in_parts",
+    "test_digits_are_predicted",
+    "test_documents",
+    "test_every_method_runs_and_is_measured",
+    "test_float32_is_the_same_numbers_in_every_size",
+    "test_hidden_features_cost_little",
+    "test_killed_twenty_times_it_ends_with_the_same_bytes",
+    "test_later_parts_may_have_too_many_features_for_sums",
+    "test_micro_f1_of_20_newsgroups",
+    "test_no_index_of_a_forged_model_leaves_its_array",
+    "test_noise_is_rarely_recommended",
+    "test_scanpy_draws_the_results",
+    "test_sentence_transformers_loads_the_module",
+    "test_ten_million_columns_under_4_gb",
+    "test_the_blocks_of_a_page_run",
+    "test_the_example_from_the_shell",
+    "test_the_gallery_needs_no_data",
+)
+
+
 def pytest_collection_modifyitems(items):
-    """Mark the tests of hypothesis, which draw more examples with NARROWS_TESTS=all."""
+    """Mark the tests of hypothesis, which draw more examples with NARROWS_TESTS=all, and `NIGHTLY`.
+
+    Of the latter only cases that are slow.
+    """
     for item in items:
+        name = getattr(item, "originalname", "")
+        if name in NIGHTLY and item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.nightly)
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.more)
 

@@ -294,7 +294,7 @@ def test_no_more_threads_than_cores_that_may_be_used():
         "import threading\n"
         f"import {products.__name__} as products\n"
         "products.each(abs, range(100))\n"
-        "print(threads.CORES, sum(t.name.startswith('narrows') for t in threading.enumerate()))"
+        "print(products.CORES, sum(t.name.startswith('narrows') for t in threading.enumerate()))"
     )
     named = "OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"
     others = {key: value for key, value in os.environ.items() if key not in named}

@@ -223,6 +223,7 @@ def route_of_state(estimator: Any, state: Any) -> Route:
 
 def most_passes(estimator: Any, n_features: int = MOST + 1) -> int:
     """Return how often at most a fit reads chunks of so many features."""
+    estimator._check_parameters_alone()
     return route_of(estimator, Data(n_features, True), "chunks").passes
 
 
