@@ -174,6 +174,19 @@ def test_a_pasted_table_of_numbers_is_found():
         assert bool(tables_of_numbers(text)) == (cell != "-")
 
 
+def test_the_table_of_files_is_true():
+    """Each file that CONTRIBUTING.md names exists, and each file of the package is named."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = page.split("| files | what they have |")[1].split("\n\n")[0].splitlines()[2:]
+    named = [name for row in rows for name in re.findall("`([^`]+)`", row.split("|")[1])]
+    found = {name: set(PACKAGE.glob(name)) for name in named}
+    assert [name for name, files in found.items() if not files] == []
+    whole = [PACKAGE / name for name in ("io/formats", "spark", "testing")]
+    missing = set(FILES.values()).difference(*found.values())
+    missing = {path for path in missing if not set(path.parents) & set(whole)}
+    assert {path.name for path in missing} <= {"__init__.py", "__main__.py"}
+
+
 @pytest.mark.parametrize("verb", ["", *cli.commands])
 def test_help_reads_well_at_80_columns(verb):
     shown = CliRunner().invoke(cli, [*verb.split(), "--help"], terminal_width=80).output

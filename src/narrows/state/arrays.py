@@ -295,7 +295,7 @@ class StateArrays(ChangesInPlace):
         def has(name: str) -> bool:
             return any(given.startswith(name) for given in arrays)
 
-        second: Any = next((s for s in ("cross", "class", "total") if has(SQUARES.get(s, s))), None)
+        second = next((s for s in ROWS if s is not None and has(SQUARES.get(s, s))), None)
         names = [name for name in ROWS[second] if name != "noise" or has(name)]
         fields, rules = dict(_SCHEMA), tuple[Check, ...]()
         for name in names:
@@ -557,8 +557,8 @@ def shifted(tables: Tables, counts: np.ndarray, delta: Any) -> Tables:
         return tables
     S, change, found = tables["sums"].toarray(), counts[:, None] * delta, dict(tables)
     for name, table in tables.items():
-        more = change if name == "sums" else delta * (2 * S + change)
-        if name != "noise":
+        if name == "sums" or name.startswith("squares"):
+            more = change if name == "sums" else delta * (2 * S + change)
             n_rows, d = table.shape
             more = more.reshape(n_rows, len(S) // n_rows, d).sum(axis=1)
             found[name] = Table(table.shape, table.toarray() + more, n_folds=table.n_folds)

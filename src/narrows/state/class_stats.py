@@ -242,7 +242,7 @@ class ClassStats(StateArrays):
         # arrays are replaced, and not changed, until everything is checked
         self._check_weight(weight)
         if sparse.issparse(X) and not self.presence:
-            check_sparse(X, weight, self.second is not None)
+            check_sparse(X, weight, self.has("total"))
         row = new._grow(classes)
         if sparse.issparse(X):
             new._move(None)  # centred sparse samples would be dense
@@ -756,7 +756,7 @@ class ClassStats(StateArrays):
         None without second moments; of shape (n_classes, n_features) for "class", else of shape
         (n_features,).
         """
-        if self.second is None:
+        if not self.has("total"):
             return None
         tables = {"sums": self._sums, "squares": self._squares()[0]}
         squares = shifted(tables, self.counts, self._origin)["squares"].toarray()
@@ -854,7 +854,9 @@ class ClassStats(StateArrays):
 
     def has(self, second: Any) -> bool:
         """Whether the state holds these second moments, or others that they follow from."""
-        return second in (None, self.second) or (second == "total" and self.second is not None)
+        return second in (None, self.second) or (
+            second == "total" and self.second in ("cross", *SQUARES)
+        )
 
     @property
     def mean(self) -> np.ndarray:
@@ -999,8 +1001,8 @@ class ClassStats(StateArrays):
 
     def _squares(self) -> tuple[Table, Table | None]:
         """Return the sums of squares of all samples, and how far they may be off, if they may."""
-        if self.second is None:
-            raise _not_enough(None)
+        if not self.has("total"):
+            raise _not_enough(self.second)
         if self.second == "cross":
             each = self._squares_of_folds()
             every, K = np.arange(len(self._sizes)), np.zeros(len(self._sizes), np.intp)
@@ -1043,7 +1045,7 @@ class ClassStats(StateArrays):
 
     def _mean_squares(self, p: np.ndarray) -> np.ndarray:
         """The mean square about the origin; without second moments, that of the class means."""
-        if self.second is not None:
+        if self.has("total"):
             return self._mean_square(p)
         squares = np.empty(self.n_features)
         for columns, M in self._means(p):
@@ -1052,7 +1054,7 @@ class ClassStats(StateArrays):
 
     def _varied(self) -> np.ndarray | None:
         """Which features vary by more than rounding of samples; None if no squares say so."""
-        if self.second is None or self.presence:
+        if not self.has("total") or self.presence:
             return None
         p = self.priors()
         return (self.variances(p) > _resolution(self._origin)) & self.varying(p)
