@@ -41,12 +41,12 @@ SITUATIONS = {
     "inner products have errors": {"solve.iterations._DRIFTED": -1.0},
     "large states": {"engines.dask.LIMIT": None},  # which are cut for a sum
     "states do not fit in memory": {"engines.parts.IN_MEMORY": 0},
-    "few coordinates": {"state.bands.MOST": 40},
-    "blocks of coordinates": {"state.bands._NUMBERS": None},
+    "few coordinates": {"state.maps.MOST": 40},
+    "blocks of coordinates": {"state.maps._ENTRIES_AT_ONCE": None},
     "maps of few samples": {"methods.kernel_srda._GATHERED": 100},  # of a stream
     "blocks of random features": {
-        "state.random_features._NUMBERS": 100,
-        "state.random_features._FEWEST": None,
+        "state.maps._COORDINATES_AT_ONCE": 100,
+        "state.maps._SAMPLES_AT_ONCE": None,
     },
     "sparse products on cores": {
         "state.cross.CORES": None,
@@ -76,8 +76,8 @@ NAMES = {
     "Line": "evaluate.lines.Line",  # of a `narrows.evaluate.Comparison`
     "prefetch": "io.streams.prefetch",
     "interrupt_between": "command.interrupts.interrupt_between",
-    "Bands": "state.bands.Bands",  # the map of a fit that would take minutes
-    "RandomFeatures": "state.random_features.RandomFeatures",  # with any centre
+    "Bands": "state.maps.Bands",  # the map of a fit that would take minutes
+    "RandomFeatures": "state.maps.RandomFeatures",  # with any centre
 }
 
 

@@ -685,13 +685,6 @@ def test_a_state_that_forgets_has_the_digits_of_what_it_knows():
     np.testing.assert_allclose(state.variances(state.priors()), expected, rtol=1e-6)
 
 
-def test_states_of_the_first_version_are_read():
-    (X, y), _ = far_apart()
-    state = ClassStats.of(X, y, second="total")
-    arrays = {k: v for k, v in state.to_arrays().items() if k not in ("placed", "noise")}
-    assert_equal(ClassStats.from_arrays(arrays).update(X, y), state.update(X, y))
-
-
 def test_a_variance_of_which_a_subtraction_leaves_nothing_is_0_and_no_error():
     rng = np.random.default_rng(0)
 

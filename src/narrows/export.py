@@ -27,7 +27,7 @@ from narrows.methods.projector import Projector
 from narrows.methods.selector import Selector
 from narrows.methods.window import Window
 from narrows.state.class_stats import ClassStats
-from narrows.state.random_features import RandomFeatures
+from narrows.state.maps import RandomFeatures
 from narrows.text import Vectoriser
 
 __all__ = ["register_converters", "to_onnx", "to_sentence_transformers"]

@@ -12,14 +12,14 @@ from narrows.command.console import say
 from narrows.errors import DataError
 from narrows.methods.routes import check_adds_up
 from narrows.solve.sums import widened
-from narrows.state.labels import some
-from narrows.state.written import (
+from narrows.state.labels import (
     are_text,
     as_one_type,
     integers,
     is_integer,
     read_like,
     same_integer,
+    some,
     written,
 )
 

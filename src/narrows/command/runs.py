@@ -21,7 +21,7 @@ from narrows.io.source import check_terms
 from narrows.io.streams import display_name, prefetch
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
 from narrows.state.cross import MOST
-from narrows.state.written import are_text
+from narrows.state.labels import are_text
 from narrows.text import Tfidf, Vectoriser
 
 

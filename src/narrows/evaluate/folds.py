@@ -14,8 +14,7 @@ from narrows.io.dataset import Dataset
 from narrows.io.formats import format_of
 from narrows.io.source import Source, check_kind
 from narrows.solve.sums import widened
-from narrows.state.labels import joined, some
-from narrows.state.written import as_one_type
+from narrows.state.labels import as_one_type, joined, some
 from narrows.text import Vectoriser
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from narrows.errors import DataError
 from narrows.io.chunk import Options, check_text
-from narrows.state.written import are_text, integer_of, is_integer, text_of, written
+from narrows.state.labels import are_text, integer_of, is_integer, text_of, written
 
 NUMBERS = "number_labels"  # a fact: whether labels that a format writes as text are integers
 VARY = "labels_vary"  # a fact: a model has both read, so that each chunk may show another type

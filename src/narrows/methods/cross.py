@@ -32,11 +32,11 @@ from narrows.methods.routes import (
 from narrows.solve.exact import Centred, criterion_eigh
 from narrows.solve.held_out import NO_CURVE, Curve, by_components, curve_of
 from narrows.solve.scatter import Answer, Scatter, leading, rule
-from narrows.state.bands import Bands
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
 from narrows.state.labels import is_matrix, one_a_row
 from narrows.state.mapped import Mapped
+from narrows.state.maps import Bands
 
 COMPARED = 1000  # kept samples that numbers such as ridges are compared by
 KEPT = 2000  # samples

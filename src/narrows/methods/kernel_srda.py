@@ -24,7 +24,7 @@ from narrows.state.cross import MOST
 from narrows.state.kept import EVERY
 from narrows.state.labels import as_array, weights
 from narrows.state.mapped import Mapped
-from narrows.state.random_features import KERNELS, MOST_HIDDEN, RandomFeatures
+from narrows.state.maps import KERNELS, MOST_HIDDEN, RandomFeatures
 
 _GAMMA = 0.15  # times 1 / the mean squared length of samples less their mean
 _COMPARED = 1_000  # kept samples that ridges are compared by; all of them calibrate

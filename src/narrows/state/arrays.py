@@ -23,7 +23,7 @@ from narrows.solve.schema import (
     checked,
 )
 from narrows.solve.sums import HUGE
-from narrows.state.cross import COORDINATES, CROSS_RULES, CROSS_SCHEMA, Cross
+from narrows.state.cross import COORDINATES, Cross
 from narrows.state.kept import Kept
 from narrows.state.labels import union
 from narrows.state.table import Table
@@ -41,13 +41,14 @@ ROWS: dict[Any, dict[str, str]] = {
     None: {"sums": "k"},
     "total": {"sums": "k", "squares_total": "f", "noise": "f"},
     "class": {"sums": "k", "squares_class": "k", "noise": "k"},
-    "cross": {"sums": "k"},
+    "cross": {"sums": "k", "noise": "f"},
 }
 SQUARES: dict[Any, str] = {"total": "squares_total", "class": "squares_class"}
 
 FAINT = 1e-280  # a smaller weight is lost in the rounding of the smallest numbers
 MOST_FOLDS = 1000
 
+_PARTS: dict[str, Any] = {"cross": Cross, "kept": Kept}
 _OF_ALL = {"classes", "presence", "registered", "origin", "placed"}  # arrays that folds share
 _SCHEMA = {
     "classes": LABELS,
@@ -57,10 +58,7 @@ _SCHEMA = {
     "presence": Field("b1"),
     "registered": Field("b1", ("c",), optional=True),
 }
-_ORIGIN = {
-    "origin": Field("f8", ("d",), FINITE, optional=True),
-    "placed": Field("f8", (), NOT_NEGATIVE, optional=True),
-}
+_ORIGIN = {"origin": Field("f8", ("d",), FINITE), "placed": Field("f8", (), NOT_NEGATIVE)}
 _FOLDS = {
     "folds": Field("i8", (), between(2, MOST_FOLDS)),
     "folds_first": Field("i8", (), COUNT),
@@ -270,7 +268,10 @@ class StateArrays(ChangesInPlace):
             if self._registered.any():
                 arrays["registered"] = self._registered
             for name, table in self._tables.items():
-                arrays |= table.to_arrays(name)
+                if (self.second, name) == ("cross", "noise"):
+                    arrays["cross_rounding"] = table.toarray()[0]
+                else:
+                    arrays |= table.to_arrays(name)
             for (part,) in self._parts.values():
                 arrays |= part.to_arrays()
         for k in range(self.folds or 0):
@@ -301,12 +302,12 @@ class StateArrays(ChangesInPlace):
         for name in names:
             more, checks = Table.schema(arrays, name, "c" if ROWS[second][name] == "k" else 1)
             fields, rules = fields | more, rules + checks
-        if second == "cross":
-            fields, rules = fields | CROSS_SCHEMA, rules + CROSS_RULES
-        if "kept" in arrays:
-            more, checks = Kept.schema(arrays)
-            fields, rules = fields | more, rules + checks
-        fields |= _ORIGIN
+        for name, part in _PARTS.items():
+            if name in (second, *arrays):
+                more, checks = part.schema(arrays)
+                fields, rules = fields | more, rules + checks
+        if "origin" in arrays:
+            fields |= _ORIGIN
         check_known("state", arrays, fields)
         checked(arrays, fields, rules)
         new = cls(0, second=second, presence=bool(arrays["presence"]))
@@ -316,12 +317,14 @@ class StateArrays(ChangesInPlace):
         new._tables = {name: Table.from_arrays(arrays, name) for name in names}
         if second == "cross":
             new._parts["cross"] = (Cross.from_arrays(arrays),)
+            noise = Cross.noise_from(arrays)
+            if noise is not None:
+                new._tables["noise"] = Table((1, len(noise)), np.array(noise[None]))
         if "kept" in arrays:
             new._parts["kept"] = (Kept.from_arrays(arrays, kept_width or new.n_features),)
             new.kept = new._parts["kept"][0].most
         if "origin" in arrays:
-            new._origin = np.array(arrays["origin"])
-            new._placed = float(arrays.get("placed", new.n))
+            new._origin, new._placed = np.array(arrays["origin"]), float(arrays["placed"])
         return new
 
     @classmethod
@@ -369,14 +372,6 @@ class StateArrays(ChangesInPlace):
         new._parts = {name: tuple(map(of_part, each)) for name, each in self._parts.items()}
         return new
 
-    def _of_each(self, name: str) -> tuple[Any, ...]:
-        """Return the part of this name for each fold; none where the state does not have it."""
-        return self._parts.get(name, ())
-
-    def _n_rows(self, name: str) -> int:
-        """Return the number of rows of a table."""
-        return self._weights.size if ROWS[self.second][name] == "k" else len(self._sizes)
-
     def _rows(self, name: str, row: np.ndarray) -> np.ndarray:
         """Return the rows of a table for classes of these numbers, in all folds."""
         K, c = self._weights.shape
@@ -396,9 +391,13 @@ class StateArrays(ChangesInPlace):
                 if ROWS[self.second][name] == "k":
                     shape = K * len(merged), table.shape[1]
                     self._tables[name] = table.spread(self._rows(name, row), shape)
-            if self.kept:
-                self._parts["kept"] = tuple(each.spread(row) for each in self._parts["kept"])
+            self._change_kept(lambda kept: kept.spread(row))
         return np.searchsorted(merged, classes)
+
+    def _change_kept(self, change: Callable[[Kept], Kept]) -> None:
+        """Replace what is kept of each fold, in place."""
+        if self.kept:
+            self._parts["kept"] = tuple(map(change, self._parts["kept"]))
 
     def _clear(self, gone: np.ndarray) -> None:
         """Remove the rounding that is left of classes that are gone, each in some folds."""
@@ -407,12 +406,9 @@ class StateArrays(ChangesInPlace):
         for name, table in self._tables.items():
             rows = gone if ROWS[self.second][name] == "k" else empty
             table.clear(np.flatnonzero(rows))
-        for k, part in enumerate(self._of_each("cross")):
-            if empty[k]:
-                part.clear()
-        for k, part in enumerate(self._of_each("kept")):
-            if gone[k].any():
-                part.clear(np.flatnonzero(gone[k]))
+        for parts in self._parts.values():
+            for part, weights in zip(parts, self._weights, strict=True):
+                part.clear(weights)
 
     def _become(self, other: Self) -> Self:
         """Take over another state, which is not used any more, in one step."""
@@ -423,7 +419,7 @@ class StateArrays(ChangesInPlace):
         """Raise RangeError where a number is infinite."""
         for name, table in self._tables.items():
             table.check_finite(words_of(name))
-        for part in self._of_each("cross"):
+        for part in self._parts.get("cross", ()):
             part.check_finite()
 
     def _check_weight(self, more: float) -> None:
@@ -456,7 +452,7 @@ class StateArrays(ChangesInPlace):
         new._sizes, new._placed = self._sizes[k].sum(keepdims=True), float(new._weights.sum())
         new._tables = {name: self._of_folds(name, k) for name in self._tables}
         for name, each in self._parts.items():
-            new._parts[name] = (type(each[0]).summed_up([each[i] for i in k]),)
+            new._parts[name] = (summed_up([each[i] for i in k]),)
         return new
 
     def _of_folds(self, name: str, k: Sequence[int]) -> Table:
@@ -498,9 +494,8 @@ class StateArrays(ChangesInPlace):
             if ROWS[self.second][name] == "k":
                 rows = self._rows(name, order)
                 new._tables[name] = table.gathered(rows, np.arange(len(rows)), len(rows))
-        if self.kept:
-            place = np.argsort(order)
-            new._parts["kept"] = tuple(each.spread(place) for each in self._parts["kept"])
+        place = np.argsort(order)
+        new._change_kept(lambda kept: kept.spread(place))
         return new
 
     def _of_all(self, name: str) -> Table:
@@ -534,6 +529,14 @@ def read_only(a: np.ndarray) -> np.ndarray:
     view = a.view()
     view.flags.writeable = False
     return view
+
+
+def summed_up(parts: Sequence[Any]) -> Any:
+    """Return the sum of at least one part, which shares nothing with them."""
+    new = parts[0].scaled(1.0)
+    for other in parts[1:]:
+        new.add(other)
+    return new
 
 
 def words_of(name: str) -> str:

@@ -41,6 +41,7 @@ from narrows.state.arrays import (
     Tables,
     read_only,
     shifted,
+    summed_up,
     words_of,
 )
 from narrows.state.arrays import (
@@ -50,11 +51,10 @@ from narrows.state.cross import (
     EPS,
     IN_FOLD,
     NOISE,
-    Cross,
     Rows,
     rows_of,
 )
-from narrows.state.kept import Kept, Samples, ToKeep, hashes
+from narrows.state.kept import Samples, ToKeep, hashes
 from narrows.state.labels import by_class, indicator, of_classes, priors, union
 from narrows.state.table import Table
 
@@ -299,9 +299,9 @@ class ClassStats(StateArrays):
         """Add sparse samples to the tables, in place; column k of Y is row k of the class sums."""
         sums, squares = self._tables["sums"], self._tables.get(SQUARES.get(self.second, ""))
         square_row = None if squares is None else self._square_row()
-        if sums.array is not None and (squares is None or squares.array is not None):
-            of_squares = None if squares is None else squares.array
-            add_sparse(X, Y, sums.array, of_squares, square_row, self.presence)
+        of_sums, of_squares = sums.held[0], None if squares is None else squares.held[0]
+        if of_sums is not None and (squares is None or of_squares is not None):
+            add_sparse(X, Y, of_sums, of_squares, square_row, self.presence)
             return
         if self.presence or squares is not None:
             X = canonical(X)
@@ -349,8 +349,7 @@ class ClassStats(StateArrays):
 
         Sample i gets the number when[i].
         """
-        if self.kept:
-            self._parts["kept"] = tuple(each.renumbered(when) for each in self._parts["kept"])
+        self._change_kept(lambda kept: kept.renumbered(when))
         self._sizes = np.array([n_samples])
 
     def register(self, classes: np.ndarray) -> None:
@@ -536,12 +535,9 @@ class ClassStats(StateArrays):
         """Return what ``second="total"`` holds beside the class sums."""
         K = len(self._sizes)
         if self.second == "cross":
-            each = self._parts["cross"]
-            numbers = {"squares_total": [part.diagonal() for part in each]}
-            if any(part.rounding is not None for part in each):
-                none = np.zeros(self.n_features)
-                numbers["noise"] = [none if p.rounding is None else p.rounding for p in each]
-            return {name: Table((K, self.n_features), np.array(of)) for name, of in numbers.items()}
+            squares = np.array([part.diagonal() for part in self._parts["cross"]])
+            noise = {n: t.scaled(1.0) for n, t in self._tables.items() if n == "noise"}
+            return {"squares_total": Table(squares.shape, squares), **noise}
         row = np.arange(self._weights.size)
         names = {"squares_class": "squares_total", "noise": "noise"}
         return {
@@ -597,8 +593,7 @@ class ClassStats(StateArrays):
     def _later(self, first: int) -> Self:
         """Return a state of samples that were learned after so many others."""
         new = self._with()
-        if self.kept:
-            new._parts["kept"] = tuple(each.later(first) for each in self._parts["kept"])
+        new._change_kept(lambda kept: kept.later(first))
         return new
 
     def _accumulate(self, other: Self, sign: float = 1.0) -> Self:
@@ -620,18 +615,17 @@ class ClassStats(StateArrays):
         self._check_weight(other.n if sign > 0 else 0.0)
         if sign < 0:
             self._note_rounding(row)
+        every = np.arange(len(self._classes))
         for name, table in more._tables.items():
             if name not in self._tables:
-                self._tables[name] = Table(
-                    (self._n_rows(name), self.n_features), n_folds=len(self._sizes)
-                )
+                shape = len(self._rows(name, every)), self.n_features
+                self._tables[name] = Table(shape, n_folds=len(self._sizes))
             factor, at = 1.0 if name == "noise" else sign, self._rows(name, row)
             self._tables[name].check_room(at, table, factor, words_of(name))
             self._tables[name].add(at, table, factor)
-        for mine, theirs in zip(self._of_each("cross"), more._of_each("cross"), strict=True):
-            mine.add(theirs, sign)
-        for mine, theirs in zip(self._of_each("kept"), more._of_each("kept"), strict=True):
-            mine.add(row, theirs, sign)
+        for name, each in self._parts.items():
+            for mine, theirs in zip(each, more._parts[name], strict=True):
+                mine.add(theirs, sign, row)
         before, self._weights = self._weights, self._weights.copy()
         self._weights[:, row] = np.maximum(before[:, row] + sign * other._weights, 0.0)
         self._sizes = self._sizes + int(sign) * other._sizes
@@ -652,36 +646,31 @@ class ClassStats(StateArrays):
 
     def _note_rounding(self, row: np.ndarray) -> None:
         """Add the rounding of the squares of some classes to the noise, in place."""
-        name = SQUARES.get(self.second)
-        if name is None:
+        if not self.has("total"):
             return
-        rounding = self._tables[name].scaled(NOISE)
+        squares = self._tables if self.second in SQUARES else self._squares_of_folds()
+        rounding = squares[SQUARES.get(self.second, "squares_total")].scaled(NOISE)
         every = np.arange(rounding.shape[0])
-        rounding.clear(np.setdiff1d(every, self._rows(name, row)))
+        rounding.clear(np.setdiff1d(every, self._rows("noise", row)))
         if "noise" not in self._tables:
             self._tables["noise"] = Table(rounding.shape, n_folds=len(self._sizes))
         self._tables["noise"].add(every, rounding)
 
     def _check_enough(self, other: Self) -> None:
         """Raise where more than the weight of a class, or of a class in a fold, is subtracted."""
-        advice = "Subtract only what was added."
-        self._check_weights(self.counts, other, other.counts, "", advice)
-        advice = "Give the samples the numbers that they had, by count_from()."
+        checks = [("", self.counts, other.counts, "Subtract only what was added.")]
         for k in range(self.folds or 0):
-            mine, theirs = self._weights[k], other._weights[k]
-            self._check_weights(mine, other, theirs, f" in fold {k}", advice)
-
-    def _check_weights(
-        self, mine: np.ndarray, other: Self, theirs: np.ndarray, where: str, advice: str
-    ) -> None:
-        weights = dict(zip(self._classes.tolist(), mine.tolist(), strict=True))
-        for label, count in zip(other._classes.tolist(), theirs.tolist(), strict=True):
-            weight = weights.get(label, 0.0)
-            if weight - count < -_MISSING * count:
-                raise ValueError(
-                    f"ClassStats: expected to subtract a weight of at most {weight:g} from class "
-                    f"{label!r}{where}, got {count:g}. {advice}"
-                )
+            advice = "Give the samples the numbers that they had, by count_from()."
+            checks.append((f" in fold {k}", self._weights[k], other._weights[k], advice))
+        for where, mine, theirs, advice in checks:
+            weights = dict(zip(self._classes.tolist(), mine.tolist(), strict=True))
+            for label, count in zip(other._classes.tolist(), theirs.tolist(), strict=True):
+                weight = weights.get(label, 0.0)
+                if weight - count < -_MISSING * count:
+                    raise ValueError(
+                        f"ClassStats: expected to subtract a weight of at most {weight:g} from "
+                        f"class {label!r}{where}, got {count:g}. {advice}"
+                    )
 
     def _check_digits(self, varied: np.ndarray, n_samples: int) -> None:
         """Warn where a subtraction from so many samples left fewer digits than it promises."""
@@ -721,9 +710,11 @@ class ClassStats(StateArrays):
             return
         else:
             p = self.priors()
-            with np.errstate(over="ignore", invalid="ignore"):
-                squares = self._mean_squares(p)
-            if _is_far(self._centre(p), squares, self._origin):
+            with np.errstate(over="ignore", invalid="ignore"):  # no where squares are infinite
+                away = self._centre(p) ** 2
+                spread = self._mean_squares(p) - away
+                is_far = (away > 4 * spread + _resolution(self._origin)).any()
+            if is_far:  # in a feature, farther from the origin than samples are from their mean
                 self._move(self.mean)
         self._placed = self.n + weight
 
@@ -810,13 +801,15 @@ class ClassStats(StateArrays):
         rows = of_all.samples() if by_samples else None
         if rows is not None:
             return of_samples(rows.X, rows.weight, self._centre(p), H)
-        return Scatter(self._scatter(), H, self.n, of_all.noise(), self._centre(p))
+        squares, noise = self._squares()
+        rounding = NOISE * squares.toarray()[0] + (0.0 if noise is None else noise.toarray()[0])
+        return Scatter(self._scatter(), H, self.n, rounding, self._centre(p))
 
     @property
     def samples(self) -> Samples:
         """The samples that are kept, in the order of their hashes."""
         each = self._parts["kept"]
-        kept: Samples = (each[0] if len(each) == 1 else Kept.summed_up(each)).samples
+        kept: Samples = (each[0] if len(each) == 1 else summed_up(each)).samples
         return kept
 
     def held_out(
@@ -835,18 +828,15 @@ class ClassStats(StateArrays):
             return []
         X, code, weight = (each[:most] for each in self.samples[:3])
         number = np.cumsum(self.counts > 0) - 1
+        origin: Any = 0.0 if self._origin is None else self._origin  # sparse samples have none
         return [
             HeldOut(
-                S.coordinates(self._placed_about(samples(X[part]))),
+                S.coordinates(samples(X[part]) - origin),
                 number[code[part]],
                 weight[part],
             )
             for part in parts(weight, self.n, width or len(S.C))
         ]
-
-    def _placed_about(self, X: Any) -> Any:
-        """Samples about the origin."""
-        return X if self._origin is None else X - self._origin
 
     def mean_square(self) -> float:
         """Return the mean squared length of the centred samples, the trace of C."""
@@ -879,7 +869,7 @@ class ClassStats(StateArrays):
     def priors(self, kind: Any = "empirical") -> np.ndarray:
         """p_j, the weight of each class in a criterion, of shape (n_classes,).
 
-        See `moments.priors`; `kind` may also be a mapping of labels to numbers.
+        See `priors` of the estimators; `kind` may also be a mapping of labels to numbers.
         """
         given = by_class(kind)
         if given is not None:
@@ -997,19 +987,17 @@ class ClassStats(StateArrays):
                 f'ClassStats: expected second="cross" for a covariance, got {self.second!r}.'
             )
         each = self._parts["cross"]
-        return each[0] if len(each) == 1 else Cross.summed_up(each)
+        return each[0] if len(each) == 1 else summed_up(each)
 
     def _squares(self) -> tuple[Table, Table | None]:
         """Return the sums of squares of all samples, and how far they may be off, if they may."""
         if not self.has("total"):
             raise _not_enough(self.second)
-        if self.second == "cross":
-            each = self._squares_of_folds()
-            every, K = np.arange(len(self._sizes)), np.zeros(len(self._sizes), np.intp)
-            each = {name: table.gathered(every, K, 1) for name, table in each.items()}
-            return each["squares_total"], each.get("noise")
         noise = self._of_all("noise") if "noise" in self._tables else None
-        return self._of_all(SQUARES[self.second]), noise
+        if self.second in SQUARES:
+            return self._of_all(SQUARES[self.second]), noise
+        squares = sum(part.diagonal() for part in self._parts["cross"])
+        return Table((1, self.n_features), squares[None]), noise
 
     def _mean_square(self, p: np.ndarray) -> np.ndarray:
         """Return the mean square about the origin under priors p, of shape (n_features,)."""
@@ -1075,15 +1063,6 @@ def _middle(X: np.ndarray, Y: sparse.csr_array) -> np.ndarray:
     each = Y.sum(axis=1)
     counted = (each > 0) & (each >= each.max(initial=0.0) / 2)
     return near(X if counted.all() else X[counted])
-
-
-def _is_far(mean: np.ndarray, squares: np.ndarray, origin: Origin) -> bool:
-    """Whether the mean is farther from the origin, in any feature, than samples are from it.
-
-    `mean` and `squares`, the mean square, are about the origin.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):  # no where squares are infinite
-        return bool((mean**2 > 4 * (squares - mean**2) + _resolution(origin)).any())
 
 
 def _resolution(origin: Origin) -> np.ndarray | float:

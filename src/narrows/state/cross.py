@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -20,10 +20,12 @@ from narrows.solve.sums import (
     canonical,
     check_not_tiny,
     check_sums,
+    stacked,
     sum_of_squares,
     widened,
     with_values,
 )
+from narrows.state.table import parts_from, parts_schema, samples_to_arrays
 
 EPS = float(np.finfo(np.float64).eps)
 NOISE = 4 * EPS  # of a sum of squares: its rounding
@@ -48,20 +50,6 @@ class Rows(NamedTuple):
             self.X.power(2) if sparse.issparse(self.X) else self.X**2
         )
         return squares
-
-
-def groups(rows: Sequence[Rows]) -> list[Rows]:
-    """Return the dense samples together, and the sparse ones."""
-    found = []
-    for is_sparse in (False, True):
-        some = [r for r in rows if sparse.issparse(r.X) == is_sparse]
-        if len(some) > 1:
-            stack: Any = sparse.vstack if is_sparse else np.vstack
-            X = stack([r.X for r in some])
-            weight = np.concatenate([r.weight for r in some])
-            some = [Rows(X.tocsr() if is_sparse else X, weight)]
-        found += some
-    return found
 
 
 def rows_of(X: Any, weight: np.ndarray, presence: bool) -> Rows:
@@ -148,69 +136,6 @@ def step(X: Any) -> int:
     return max(FEW, _BLOCK // max(1, X.shape[1]))
 
 
-# -- storage ------------------------------------------------------------------------------------
-
-ROWS = {
-    "cross_weight": Field("f8", ("b",), NOT_NEGATIVE, optional=True),
-    "cross_rows": Field("f8", ("b", "d"), FINITE, optional=True),
-    "cross_short_weight": Field("f8", ("a",), NOT_NEGATIVE, optional=True),  # of 0.2
-    "cross_short_rows": Field("f4", ("a", "d"), FINITE, optional=True),
-    "cross_sparse_weight": Field("f8", ("s",), NOT_NEGATIVE, optional=True),
-    "cross_indptr": Field("i8", ("s+1",), between(0, 2**53), optional=True),
-    "cross_indices": Field("i8", ("e",), between(0, "d"), optional=True),
-    "cross_data": Field("f8", ("e",), FINITE, optional=True),
-}
-_DENSE = ("cross", "cross_short")
-
-
-def rows_to_arrays(rows: Sequence[Rows]) -> dict[str, np.ndarray]:
-    """Return samples that wait as named arrays."""
-    arrays: dict[str, np.ndarray] = {}
-    for r in groups(rows):
-        if sparse.issparse(r.X):
-            arrays["cross_sparse_weight"] = r.weight
-            arrays["cross_indptr"] = r.X.indptr.astype(np.int64)
-            arrays["cross_indices"] = r.X.indices.astype(np.int64)
-            arrays["cross_data"] = r.X.data
-        else:
-            arrays["cross_weight"] = r.weight
-            arrays["cross_rows"] = np.ascontiguousarray(r.X)
-    return arrays
-
-
-def rows_from_arrays(arrays: Mapping[str, np.ndarray], d: int) -> tuple[Rows, ...]:
-    """Return the samples of `rows_to_arrays`, which fit `ROWS`."""
-    rows = [
-        Rows(arrays[f"{name}_rows"].astype(np.float64), np.array(arrays[f"{name}_weight"]))
-        for name in _DENSE
-        if f"{name}_rows" in arrays
-    ]
-    if "cross_data" in arrays:
-        weight = np.array(arrays["cross_sparse_weight"])
-        parts = tuple(np.array(arrays[f"cross_{k}"]) for k in ("data", "indices", "indptr"))
-        rows.append(Rows(sparse.csr_array(parts, shape=(len(weight), d)), weight))
-    return tuple(rows)
-
-
-def are_complete(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    """Whether samples have weights, and sparse ones are tidy."""
-    dense = ({f"{name}_rows", f"{name}_weight"} for name in _DENSE)
-    form = {"cross_sparse_weight", "cross_indptr", "cross_indices", "cross_data"}
-    if any(len(each & arrays.keys()) == 1 for each in dense) or len(form & arrays.keys()) not in (
-        0,
-        4,
-    ):
-        return False
-    ends = arrays.get("cross_indptr")
-    if ends is None:
-        return True
-    tidy = bool(ends[0] == 0 and ends[-1] == sizes["e"] and (np.diff(ends) >= 0).all())
-    if not tidy or len(ends) != len(arrays["cross_sparse_weight"]) + 1:
-        return False
-    falls = np.flatnonzero(np.diff(arrays["cross_indices"]) <= 0) + 1  # where a row starts only
-    return bool(np.isin(falls, ends).all())
-
-
 MOST = 8192  # features: 512 MB
 IN_FOLD = 2 * FEW  # samples that wait in a fold, to which each batch adds a few
 COORDINATES = 16_384  # of samples behind a map: 2 GB
@@ -231,8 +156,6 @@ class Cross:
         The lower triangle of G, in Fortran order; zeros above it.
     rows : tuple of Rows
         The samples that wait.
-    rounding : ndarray of shape (n_features,), optional
-        How far the diagonal may be off by the rounding of what was subtracted.
     most : int
         The limit of the number of features.
     """
@@ -242,7 +165,6 @@ class Cross:
         n_features: int,
         products: np.ndarray | None = None,
         rows: tuple[Rows, ...] = (),
-        rounding: np.ndarray | None = None,
         most: int = MOST,
     ):
         if n_features > most:
@@ -252,8 +174,7 @@ class Cross:
                 n_features,
             )
         self.n_features, self.most = n_features, most
-        self._held = products, rows  # replaced together, since a read may be interrupted
-        self.rounding = rounding
+        self._held = products, rows
 
     @property
     def nbytes(self) -> int:
@@ -267,7 +188,7 @@ class Cross:
     def check(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
         """Raise RangeError where squares of samples overflow or underflow; see `update`."""
         X, weight = rows
-        waits, squares = self._waits(rows, room), np.zeros(self.n_features)
+        waits, squares = self._fits(len(weight), room), np.zeros(self.n_features)
         before = np.zeros_like(squares) if waits else self.diagonal()
         with np.errstate(over="ignore", invalid="ignore"):
             Z = about(X, origin) if waits else X
@@ -277,23 +198,21 @@ class Cross:
             heaviest = max(1.0, weight.max(initial=0.0))
             if TINY < size and size * heaviest + before.max(initial=0.0) < HUGE:
                 return
-            for part in blocks(len(weight), step(X)):
-                squares += Rows(about(X[part], origin), weight[part]).squares
-            check_sums(squares + before, of=_SQUARES)
-        if squares.max(initial=0.0) < TINY:
             largest = np.zeros(self.n_features)
             for part in blocks(len(weight), step(X)):
-                size = abs(about(X[part], origin)).max(axis=0)
-                size = size.toarray().ravel() if sparse.issparse(size) else size
-                np.maximum(largest, size, out=largest)
-            if largest.max(initial=0.0) ** 2 < TINY:
-                check_not_tiny(largest)
+                Z = about(X[part], origin)
+                squares += Rows(Z, weight[part]).squares
+                most = abs(Z).max(axis=0)
+                np.maximum(largest, most.toarray() if sparse.issparse(Z) else most, out=largest)
+            check_sums(squares + before, of=_SQUARES)
+        if max(squares.max(initial=0.0), largest.max(initial=0.0) ** 2) < TINY:
+            check_not_tiny(largest)
 
     def update(self, rows: Rows, origin: np.ndarray | None, room: int = 0) -> None:
         """Add samples that `check` accepted, in place; at least `room` may wait."""
         X, weight = rows
         products, waiting = self._held
-        if self._waits(rows, room):
+        if self._fits(len(weight), room):
             if len(weight):
                 self._held = products, (*waiting, Rows(about(X, origin), weight))
             return
@@ -302,36 +221,25 @@ class Cross:
             add(products, about(X[part], origin), weight[part])
         self._held = products, ()
 
-    def _waits(self, rows: Rows, room: int) -> bool:
-        return len(rows.weight) + self._waiting <= max(self._room, room)
-
-    def add(self, other: Self, sign: float = 1.0) -> None:
-        """Add `sign` times sums about the same origin, in place; a subtraction adds to `rounding`.
+    def add(self, other: Self, sign: float = 1.0, row: Any = None) -> None:
+        """Add `sign` times sums about the same origin, in place; classes, so `row`, do not matter.
 
         RangeError where numbers become infinite: these are not usable then.
         """
         products, rows = other._held
-        if sign < 0:
-            self._add_rounding(NOISE * self.diagonal())
-        if sign > 0 and products is None and self._waiting + other._waiting <= self._room:
+        if sign > 0 and products is None and self._fits(sum(len(r.weight) for r in rows)):
             self._held = self._held[0], (*self._held[1], *rows)
-        elif products is None and not rows:
-            return
-        else:
+        elif products is not None or rows:
             mine, theirs = self.summed(in_place=True), other.products()
             with np.errstate(over="ignore", invalid="ignore"):  # checked next
                 (np.add if sign > 0 else np.subtract)(mine, theirs, out=mine)
             check_sums(mine.diagonal().copy(), of=_SQUARES)
             self._held = mine, ()
-        if other.rounding is not None:
-            self._add_rounding(other.rounding)
 
-    def clear(self) -> None:
-        """Remove the rounding that is left of samples that are all gone."""
-        self._held, self.rounding = (None, ()), None
-
-    def _add_rounding(self, more: np.ndarray) -> None:
-        self.rounding = more if self.rounding is None else self.rounding + more
+    def clear(self, weights: np.ndarray) -> None:
+        """Remove the rounding that is left of samples, if no class has weight."""
+        if not weights.any():
+            self._held = None, ()
 
     # -- others made of it --------------------------------------------------------------------
 
@@ -356,22 +264,17 @@ class Cross:
         products, rows = self._held
         if products is not None:
             products = products * weight
-        new = self._like(products, tuple(Rows(r.X, r.weight * weight) for r in rows))
-        new.rounding = None if self.rounding is None else self.rounding * weight
-        return new
+        return self._like(products, tuple(Rows(r.X, r.weight * weight) for r in rows))
 
     def widened(self, n_features: int) -> Self:
         """Return the moment with more features, which are 0."""
-        more = n_features - self.n_features
-        new = type(self)(n_features, most=self.most)
         products, rows = self._held
         if products is not None:
             wide = np.zeros((n_features, n_features), order="F")
             wide[: self.n_features, : self.n_features] = products
             products = wide
-        new._held = products, tuple(Rows(widened(r.X, n_features), r.weight) for r in rows)
-        new.rounding = None if self.rounding is None else np.pad(self.rounding, (0, more))
-        return new
+        wider = tuple(Rows(widened(r.X, n_features), r.weight) for r in rows)
+        return type(self)(n_features, products, wider, self.most)
 
     def cut(self, columns: slice) -> Self:
         """Return the moment of some neighbouring features."""
@@ -380,21 +283,12 @@ class Cross:
             products = products[columns, columns].copy(order="F")
         kept = tuple(Rows(r.X[:, columns], r.weight) for r in rows)
         start, stop, _ = columns.indices(self.n_features)
-        rounding = None if self.rounding is None else self.rounding[columns]
-        return type(self)(stop - start, products, kept, rounding, self.most)
+        return type(self)(stop - start, products, kept, self.most)
 
     def _like(self, products: np.ndarray | None, rows: tuple[Rows, ...]) -> Self:
-        return type(self)(self.n_features, products, rows, self.rounding, self.most)
+        return type(self)(self.n_features, products, rows, self.most)
 
     # -- reading ------------------------------------------------------------------------------
-
-    @classmethod
-    def summed_up(cls, parts: Sequence[Self]) -> Self:
-        """Return the sum of at least one, which shares nothing with them."""
-        new = parts[0].scaled(1.0)
-        for other in parts[1:]:
-            new.add(other)
-        return new
 
     def products(self) -> np.ndarray:
         """Return the lower triangle of G; not to be written to.
@@ -405,25 +299,19 @@ class Cross:
         return self.summed() if products is None or rows else products
 
     def samples(self) -> Rows | None:
-        """Return all samples, if they are fewer than the features and of one form; else None."""
-        rows = groups(self._held[1])
-        if self._held[0] is not None or len(rows) != 1 or self._waiting >= self.n_features:
-            return None
-        return rows[0]
+        """Return all samples, if they are fewer than the features; else None."""
+        rows = self._waiting()
+        few = self._held[0] is None and rows and len(rows[0].weight) < self.n_features
+        return rows[0] if few else None
 
     def diagonal(self) -> np.ndarray:
         """Return the sums of squares, of shape (n_features,)."""
         products = self._held[0]
         squares = np.zeros(self.n_features) if products is None else products.diagonal().copy()
         with np.errstate(over="ignore", invalid="ignore"):  # checked where it matters
-            for r in groups(self._held[1]):
+            for r in self._waiting():
                 squares += r.squares
         return squares
-
-    def noise(self) -> np.ndarray:
-        """Return how far each sum of squares may be off by rounding, of shape (n_features,)."""
-        noise = NOISE * self.diagonal()
-        return noise if self.rounding is None else noise + self.rounding
 
     def check_finite(self) -> None:
         """Raise RangeError where a number is infinite."""
@@ -438,38 +326,70 @@ class Cross:
         if G is not None:
             columns = [G[k:, k] for k in range(d)]
             arrays["cross"] = np.concatenate(columns) if columns else np.zeros(0)
-        if self.rounding is not None:
-            arrays["cross_rounding"] = self.rounding
-        return arrays | rows_to_arrays(self._held[1])
+        for X, weight in self._waiting():
+            name = "cross_sparse_weight" if sparse.issparse(X) else "cross_weight"
+            arrays |= {name: weight, **samples_to_arrays(X, "cross")}
+        return arrays
+
+    @classmethod
+    def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
+        """Return the schema of its arrays, and rules."""
+        fields, rules = dict(_SCHEMA), tuple(_RULES)
+        for name, types in _DENSE.items():
+            if f"{name}_rows" in arrays:
+                n = f"{name}_n"
+                fields[f"{name}_weight"] = Field("f8", (n,), NOT_NEGATIVE)
+                fields[f"{name}_rows"] = Field(types, (n, "d"), FINITE)
+        if "cross_data" in arrays:
+            fields["cross_sparse_weight"] = Field("f8", ("s",), NOT_NEGATIVE)
+            more, checks = parts_schema("cross", "s", "e", between(0, "d"))
+            fields, rules = fields | more, rules + checks
+        return fields, rules
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the moment of `to_arrays`, which fits `CROSS_SCHEMA`."""
-        d, rounding = int(arrays["cross_width"]), arrays.get("cross_rounding")
+        """Return the moment of `to_arrays`, which fits `schema`."""
+        d = int(arrays["cross_width"])
         G, start = None, 0
         if "cross" in arrays:
             G = np.zeros((d, d), order="F")
             for k in range(d):
                 G[k:, k] = arrays["cross"][start : start + d - k]
                 start += d - k
-        rounding = None if rounding is None else np.array(rounding)
-        most = MOST if d <= MOST else COORDINATES
-        new = cls(d, G, rows_from_arrays(arrays, d), rounding, most)
-        if arrays.get("cross_single"):
-            new._add_rounding(np.full(d, _SINGLE * float(arrays["cross_single"]) / d**2))
-        return new
+        rows = [
+            Rows(arrays[f"{name}_rows"].astype(np.float64), np.array(arrays[f"{name}_weight"]))
+            for name in _DENSE
+            if f"{name}_rows" in arrays
+        ]
+        if "cross_data" in arrays:
+            weight = np.array(arrays["cross_sparse_weight"])
+            X = sparse.csr_array(parts_from(arrays, "cross"), shape=(len(weight), d))
+            rows.append(Rows(canonical(X), weight))
+        return cls(d, G, tuple(rows), MOST if d <= MOST else COORDINATES)
+
+    @staticmethod
+    def noise_from(arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Return how far squares may be off by the rounding of what was added or subtracted."""
+        noise, trace = arrays.get("cross_rounding"), arrays.get("cross_single")
+        if not trace:
+            return noise
+        d = int(arrays["cross_width"])
+        return np.full(d, _SINGLE * float(trace) / d**2) + (0.0 if noise is None else noise)
 
     # -- inside -------------------------------------------------------------------------------
 
-    @property
-    def _waiting(self) -> int:
-        """The number of samples that wait."""
-        return sum(len(r.weight) for r in self._held[1])
+    def _fits(self, n: int, room: int = 0) -> bool:
+        """Whether so many more samples may wait, beside those that do."""
+        products, rows = self._held
+        most = max(FEW, room, self.n_features if products is None else 0)
+        return n + sum(len(r.weight) for r in rows) <= most
 
-    @property
-    def _room(self) -> int:
-        """The number of samples that may wait."""
-        return FEW if self._held[0] is not None else max(FEW, self.n_features)
+    def _waiting(self) -> list[Rows]:
+        """Return the samples that wait as one item, if there are any; CSR if some are sparse."""
+        rows = self._held[1]
+        if len(rows) < 2:
+            return list(rows)
+        return [Rows(stacked([r.X for r in rows]), np.concatenate([r.weight for r in rows]))]
 
     def summed(self, in_place: bool = False) -> np.ndarray:
         """Return the products of all samples, in an array that the caller may write to.
@@ -481,9 +401,9 @@ class Cross:
             G = np.zeros((self.n_features, self.n_features), order="F")
         else:
             G = products if in_place else products.copy(order="F")
-        for group in groups(self._held[1]):
-            for part in blocks(len(group.weight), step(group.X)):
-                add(G, group.X[part], group.weight[part])
+        for X, weight in self._waiting():
+            for part in blocks(len(weight), step(X)):
+                add(G, X[part], weight[part])
         return G
 
 
@@ -496,15 +416,14 @@ def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool
     return int(arrays["cross_width"]) == sizes["d"]
 
 
-CROSS_SCHEMA = {
+_SCHEMA = {
     "cross_width": Field("i8", (), between(0, COORDINATES)),
     "cross_single": Field("f8", (), NOT_NEGATIVE, optional=True),  # of 0.2: the trace of products
     "cross": Field("f8", ("t",), FINITE, optional=True),
     "cross_rounding": Field("f8", ("d",), NOT_NEGATIVE, optional=True),
-    **ROWS,
 }
-CROSS_RULES = (
+_RULES = [
     Check("as many features as there are sums of", _as_wide),
     Check("cross products of all pairs of features", _all_pairs),
-    Check("samples with their weights", are_complete),
-)
+]
+_DENSE = {"cross": "f8", "cross_short": "f4"}  # the second is of 0.2

@@ -5,7 +5,7 @@ Those with the smallest hashes are kept. So which ones does not depend on batche
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy import sparse
 
 from narrows.solve.schema import FINITE, MOST, Check, Field, SchemaError, between
 from narrows.solve.sums import BLOCK, blocks, canonical, stacked, widened
+from narrows.state.table import parts_from, parts_schema, samples_to_arrays
 
 EVERY = MOST  # samples to keep: all
 _LAST = np.uint64(2**64 - 1)
@@ -22,15 +23,10 @@ _SCHEMA = {
     "kept_keys": Field("u8", ("q",)),
     "kept_code": Field("i8", ("q",), between(0, "c")),
     "kept_weight": Field("f8", ("q",), FINITE),
-    "kept_when": Field("i8", ("q",), between(0, MOST), optional=True),
-    "kept_width": Field("i8", (), between(0, 2**31 - 1), optional=True),
+    "kept_when": Field("i8", ("q",), between(0, MOST)),
+    "kept_width": Field("i8", (), between(0, 2**31 - 1)),
 }
 _DENSE = {"kept_rows": Field("f8", ("q", "v"), FINITE)}
-_SPARSE = {
-    "kept_indptr": Field("i8", ("q+1",), between(0, MOST)),
-    "kept_indices": Field("i8", ("h",), between(0, 2**31 - 1)),
-    "kept_data": Field("f8", ("h",), FINITE),
-}
 
 
 class ToKeep(NamedTuple):
@@ -105,13 +101,14 @@ class Kept:
             X = (X != 0).astype(np.float64)
         self._take(Samples(X, column[some], weight[some], keys[some], when[row[some]]))
 
-    def add(self, row: np.ndarray, other: Self, sign: float = 1.0) -> None:
-        """Add `sign` times the weights of others; its class j has the number row[j]."""
+    def add(self, other: Self, sign: float = 1.0, row: np.ndarray | None = None) -> None:
+        """Add `sign` times the weights of others; their class j has the number row[j], or j."""
         self.bound = min(self.bound, other.bound)
         X, code, weight, keys, when = other.samples
         if sign < 0:
             when = np.full_like(when, MOST)
-        self._take(Samples(X, row[code], sign * weight, keys, when))
+        code = code if row is None else row[code]
+        self._take(Samples(X, code, sign * weight, keys, when))
 
     def _take(self, more: Samples) -> None:
         """Keep the samples of least hash, of those kept and these; sorting can wait."""
@@ -140,19 +137,11 @@ class Kept:
             kept &= keys <= self.bound
         self._held = (Samples(X[order[kept]], code[kept], weight[kept], keys[kept], first[kept]),)
 
-    def clear(self, row: np.ndarray) -> None:
-        """Remove the samples of classes that are gone."""
-        left = ~np.isin(self.samples.code, row)
+    def clear(self, weights: np.ndarray) -> None:
+        """Remove the samples of classes without weight."""
+        left = weights[self.samples.code] > 0
         if not left.all():
             self._held = (Samples(*(each[left] for each in self.samples)),)
-
-    @classmethod
-    def summed_up(cls, parts: Sequence[Self]) -> Self:
-        """Return the sum of at least one, which shares nothing with them."""
-        new = parts[0].scaled(1.0)
-        for other in parts[1:]:
-            new.add(np.arange(1 + other.samples.code.max(initial=-1)), other)
-        return new
 
     def scaled(self, weight: float) -> Self:
         """Return the samples with weights times a number."""
@@ -196,10 +185,7 @@ class Kept:
             "kept_width": np.array(X.shape[1]),
             "kept_when": when.astype(np.int64),
         }
-        if not sparse.issparse(X):
-            return {**arrays, "kept_rows": X}
-        indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
-        return arrays | {"kept_indptr": indptr, "kept_indices": indices, "kept_data": X.data}
+        return arrays | samples_to_arrays(X, "kept")
 
     @classmethod
     def schema(cls, arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Field], tuple[Check, ...]]:
@@ -210,31 +196,34 @@ class Kept:
         )
         if "kept_rows" in arrays:
             return _SCHEMA | _DENSE, rules
-        return _SCHEMA | _SPARSE, (*rules, Check("rows of kept samples", _is_csr))
+        fields, checks = parts_schema("kept", "q", "h", between(0, 2**31 - 1))
+        return _SCHEMA | fields, rules + checks
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> Self:
         """Return the moment of `to_arrays`, which fits `schema`, of samples of so many features."""
-        if int(arrays.get("kept_width", n_features)) != n_features:
-            raise SchemaError(
-                f"kept_width: expected {n_features} features, got {int(arrays['kept_width'])}."
-            )
+        width = int(arrays["kept_width"])
+        if width != n_features:
+            raise SchemaError(f"kept_width: expected {n_features} features, got {width}.")
         new = cls(n_features, int(arrays["kept"]))
         new.bound = np.uint64(arrays["kept_bound"])
         if "kept_rows" in arrays:
             X: Any = np.array(arrays["kept_rows"])
         else:
-            parts = tuple(np.array(arrays[f"kept_{k}"]) for k in ("data", "indices", "indptr"))
-            X = sparse.csr_array(parts, shape=(len(arrays["kept_keys"]), n_features))
-        code, weight, keys = (np.array(arrays[f"kept_{k}"]) for k in ("code", "weight", "keys"))
-        when = np.array(arrays.get("kept_when", np.zeros_like(code)))
-        new._held = (Samples(X, code, weight, keys, when),)
+            shape = len(arrays["kept_keys"]), n_features
+            X = sparse.csr_array(parts_from(arrays, "kept"), shape=shape)
+        names = ("code", "weight", "keys", "when")
+        new._held = (Samples(X, *(np.array(arrays[f"kept_{name}"]) for name in names)),)
         return new
 
 
 def hashes(X: Any) -> np.ndarray:
     """Return a hash of each sample; zeros do not count, and sparse ones have that of dense ones."""
-    return _mixed(_sums_of_bits(X))
+    keys = _sums_of_bits(X)
+    with np.errstate(over="ignore"):  # splitmix64: each bit depends on all bits
+        keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))
 
 
 def _sums_of_bits(X: Any) -> np.ndarray:
@@ -256,14 +245,6 @@ def _sums_of_bits(X: Any) -> np.ndarray:
     return found
 
 
-def _mixed(keys: np.ndarray) -> np.ndarray:
-    """Return other numbers, each bit of which depends on all bits (splitmix64)."""
-    with np.errstate(over="ignore"):
-        keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))
-
-
 def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     keys = arrays["kept_keys"]
     code = arrays["kept_code"]
@@ -272,12 +253,7 @@ def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> boo
 
 
 def _as_wide(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    width = int(arrays.get("kept_width", np.array(sizes["d"])))
+    width = int(arrays["kept_width"])
     if "kept_rows" in arrays:
         return sizes["v"] == width
     return bool(arrays["kept_indices"].max(initial=-1) < width)
-
-
-def _is_csr(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-    ends = arrays["kept_indptr"]
-    return bool(ends[0] == 0 and ends[-1] == sizes["h"] and (np.diff(ends) >= 0).all())

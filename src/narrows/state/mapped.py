@@ -14,14 +14,13 @@ from narrows.solve.held_out import HeldOut
 from narrows.solve.scatter import Scatter
 from narrows.solve.schema import SchemaError, check_known
 from narrows.solve.sums import blocks
-from narrows.state.bands import Bands
 from narrows.state.class_stats import ClassStats, checked_rows
 from narrows.state.kept import EVERY
 from narrows.state.labels import indicator
-from narrows.state.maps import Map
-from narrows.state.random_features import RandomFeatures
+from narrows.state.maps import Bands, Map, RandomFeatures
 
 _MAPS: tuple[type[Map], ...] = (Bands, RandomFeatures)
+_OF_SAMPLES = {"classes", "counts", "known", "n", "n_samples", "priors", "register"}
 
 
 class Mapped:
@@ -87,10 +86,6 @@ class Mapped:
                 new.add_samples(Z, classes, Y[part], kept)
         self.stats = new
         return self
-
-    def register(self, classes: np.ndarray) -> None:
-        """Note distinct labels, sorted, as classes to come, in place."""
-        self.stats.register(classes)
 
     def renamed(self, names: np.ndarray) -> Self:
         """Return the state with other labels, different ones, in the order of `classes`."""
@@ -181,30 +176,11 @@ class Mapped:
         """The number of features, not of coordinates."""
         return self.map.n_features
 
-    @property
-    def classes(self) -> np.ndarray:
-        """All labels seen so far, sorted."""
-        return self.stats.classes
-
-    @property
-    def counts(self) -> np.ndarray:
-        """The weight of each class."""
-        return self.stats.counts
-
-    @property
-    def known(self) -> np.ndarray:
-        """Which classes have weight or were registered."""
-        return self.stats.known
-
-    @property
-    def n(self) -> float:
-        """The total weight."""
-        return self.stats.n
-
-    @property
-    def n_samples(self) -> int:
-        """The number of samples seen."""
-        return self.stats.n_samples
+    def __getattr__(self, name: str) -> Any:
+        """Read what depends on the samples only, and not on their coordinates."""
+        if name not in _OF_SAMPLES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.stats, name)
 
     @property
     def nbytes(self) -> int:
@@ -215,10 +191,6 @@ class Mapped:
     def mean(self) -> np.ndarray:
         """The mean of the samples, as far as the map keeps it, of shape (n_features,)."""
         return self.map.mean(self.stats)
-
-    def priors(self, kind: Any = "empirical") -> np.ndarray:
-        """Return the weight of each class in a criterion."""
-        return self.stats.priors(kind)
 
     def mean_square(self) -> float:
         """Return the mean squared length of whole samples, less that of their mean."""

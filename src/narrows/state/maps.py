@@ -1,27 +1,35 @@
-"""What a frozen map of samples to coordinates is."""
+"""Frozen maps of samples to coordinates: bands of features, and random features of a kernel."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy import linalg, sparse
 
+from narrows.solve.products import CORES, each
 from narrows.solve.scatter import Scatter
-from narrows.state.kept import ToKeep
+from narrows.solve.schema import FINITE, NOT_NEGATIVE, SORTED, Check, Field, between, checked
+from narrows.solve.sums import blocks, canonical, check_sparse, weighted
+from narrows.state.class_stats import ClassStats
+from narrows.state.cross import MOST, about
+from narrows.state.kept import ToKeep, hashes
 
 
 class Map(ABC):
-    """A map that never changes, so that sums over the coordinates of samples add up."""
+    """A map that never changes, so that sums over the coordinates of samples add up.
+
+    Each kind has `n_features`, the number of features of samples;
+    `n_samples_at_once` and `mapped`, which map samples; `mean` and `feature`, which lead back; and
+    `widened`.
+    """
 
     marker: ClassVar[str]  # the name of an array of a file that only this map has
     by_samples: ClassVar[bool] = False  # whether scatters may be in coordinates of the samples
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """The number of features of samples."""
 
     @property
     @abstractmethod
@@ -38,40 +46,17 @@ class Map(ABC):
         """The bytes of the arrays."""
         return sum(array.nbytes for array in self.to_arrays().values())
 
-    @abstractmethod
-    def n_samples_at_once(self, X: Any) -> int:
-        """Return how many of these samples to map at a time."""
-
-    @abstractmethod
-    def mapped(self, X: Any, weight: float, keep: bool) -> tuple[Any, ToKeep | None]:
-        """Return the coordinates of samples, and with `keep` what to keep of them.
-
-        RangeError where sums of them, with so much weight in all, would overflow.
-        """
-
-    @abstractmethod
     def coordinates_of_kept(self, X: Any) -> Any:
         """Return the coordinates of kept samples."""
+        return X
 
-    @abstractmethod
-    def mean(self, stats: Any) -> np.ndarray:
-        """Return the mean of the samples, as far as the map keeps it, of shape (n_features,)."""
-
-    @abstractmethod
     def mean_square(self, stats: Any) -> float:
         """Return the mean squared length of samples, less that of their mean."""
+        return float(stats.mean_square())
 
-    @abstractmethod
     def scatter(self, S: Scatter) -> Scatter:
         """Return the scatters to solve for, from those of the coordinates."""
-
-    @abstractmethod
-    def feature(self, coordinate: int) -> int | None:
-        """Return the feature that a coordinate is, or None where it is of many."""
-
-    @abstractmethod
-    def widened(self, n_features: int) -> Self:
-        """Return the map of samples with more features."""
+        return S
 
     @abstractmethod
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -88,3 +73,514 @@ class Map(ABC):
         if mine.keys() != theirs.keys():
             return False
         return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+
+# -- bands ------------------------------------------------------------------------------------
+
+NOWHERE = -1  # the place of a feature that is neither in the head nor in a band
+_COORDINATES = 256  # of all bands together, about, where there are few classes
+_FEWEST_BANDS = 4  # bands
+_ALIKE = 1e-6  # of the largest eigenvalue: class means of a band that are parallel
+_CANCELLED = 1e-12  # of the length that class sums can have: what is rounding where values cancel
+_ENTRIES_AT_ONCE = 1 << 22  # entries of samples, before and after, at a time
+_DIGITS = 30  # bits of a number that decide an order, so that rounding does not
+_JUST_BELOW = 1e-9  # of a band: rounding
+
+_BANDS_SCHEMA = {
+    "map_band": Field("i4", ("d",), between(NOWHERE, 2**31 - 2)),
+    "map_head": Field("i8", ("h",), SORTED),
+    "map_ends": Field("i8", ("d+1",), between(0, 2**53)),
+    "map_codes": Field("i4", ("t",)),
+    "map_sums": Field("f8", ("t",), FINITE),
+    "map_mix": Field("f8", ("g", "c", "r"), FINITE),
+    "map_sizes": Field("i8", ("g",), between(0, MOST)),
+}
+
+
+class Bands(Map):
+    """The best features by themselves, and class means in bands of the other features.
+
+    ::
+
+        P = (P_head, P_1, …, P_g),   P'P = I
+
+    Each of the h columns of P_head is one feature, with the largest scatter of the class means
+    (those that `OCFS` selects). The other features are cut into g bands of equal energy (sum of
+    squares), from the features of most energy to those of least. The columns of P_b are an
+    orthonormal basis of the class means in band b, zero in all other features.
+
+    A sample x becomes P'x and, as one more coordinate, the length of x - PP'x, so that lengths are
+    kept.
+
+    Parameters
+    ----------
+    band : ndarray of shape (n_features,)
+        The number of the band of each feature, -1 for those in none.
+    head : ndarray of shape (h,)
+        Feature numbers, in order.
+    ends, codes, sums : ndarray
+        The class sums of the features in bands, one column after the other: those of feature k are
+        sums[ends[k]:ends[k + 1]], of the classes `codes`.
+    mix : ndarray of shape (g, n_classes, r)
+        P_b consists of the class sums in band b times mix[b].
+    sizes : ndarray of shape (g,)
+        The number of columns of each P_b; what `mix` has beyond is not used.
+    """
+
+    marker = "map_band"
+
+    def __init__(
+        self,
+        band: np.ndarray,
+        head: np.ndarray,
+        ends: np.ndarray,
+        codes: np.ndarray,
+        sums: np.ndarray,
+        mix: np.ndarray,
+        sizes: np.ndarray,
+    ):
+        self.band, self.head, self.mix, self.sizes = band, head, mix, sizes
+        self.ends, self.codes, self.sums = ends, codes, sums
+        self.first = len(head) + np.append(0, np.cumsum(sizes))  # coordinate of each band
+        self._place = np.where(band < 0, NOWHERE, -2 - band).astype(np.int32)
+        self._place[head] = np.arange(len(head), dtype=np.int32)
+
+    @classmethod
+    def of(cls, stats: ClassStats, head: int, bands: int | str) -> Self:
+        """Return the map for samples with these sums and sums of squares.
+
+        Parameters
+        ----------
+        stats : ClassStats
+            With ``second="total"``.
+        head : int
+            h, at most; all features if there are fewer.
+        bands : int or "auto"
+            g, at most. "auto" is 256 divided by the number of classes, at least 4.
+
+        Notes
+        -----
+        **Cost** for c classes: O(c^2 d). Memory: 12 bytes for each class sum of a feature in a band
+        that is not zero.
+        """
+        d, p, live = stats.n_features, stats.priors(), stats.counts > 0
+        n_classes = int(live.sum())
+        score = np.zeros(d)
+        for columns, D in stats.deviations(p):
+            score[columns] = weighted(p[p > 0], D**2)
+        energy = np.array(stats.squares)
+        score[score <= _CANCELLED**2 * energy / max(stats.n, 1e-300)] = 0.0
+        best = np.argsort(-_coarse(score), kind="stable")[: min(head, MOST - 1)]
+        in_head = np.zeros(d, dtype=bool)
+        in_head[best] = True
+        tail = np.flatnonzero(~in_head & (energy > 0))
+        room = MOST - 1 - len(best)
+        if bands == "auto":
+            bands = max(_FEWEST_BANDS, _COORDINATES // max(1, n_classes))
+        g = min(int(bands), len(tail), room)
+        band = np.full(d, -1, dtype=np.int32)
+        if g:
+            tail = tail[np.argsort(-_coarse(energy[tail]), kind="stable")]
+            share = np.cumsum(energy[tail]) - energy[tail] / 2
+            share *= g / energy[tail].sum()
+            band[tail] = np.clip(np.floor(share + _JUST_BELOW), 0, g - 1)
+        ends, codes, sums, products = _class_sums(stats, live, band, g)
+        of_bands = np.bincount(band[band >= 0], energy[band >= 0], g)
+        rounding = _CANCELLED * np.sqrt(of_bands)[:, None] * np.sqrt(stats.counts[live])
+        mix, sizes = _bases(products, rounding, room // max(1, g))
+        return cls(band, np.flatnonzero(in_head), ends, codes, sums, mix, sizes)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features, d."""
+        return len(self.band)
+
+    @property
+    def n_coordinates(self) -> int:
+        """The number of columns of P."""
+        return int(self.first[-1])
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates of samples."""
+        return self.n_coordinates + 1
+
+    @property
+    def n_filled(self) -> int:
+        """The number of coordinates that few samples lack: those of the bands, and the length."""
+        return self.width - len(self.head)
+
+    def n_samples_at_once(self, X: Any) -> int:
+        """Return how many of these samples to map at a time."""
+        n, d = X.shape
+        entries = (X.nnz // max(1, n) if sparse.issparse(X) else d) + self.n_filled
+        return max(1, _ENTRIES_AT_ONCE // entries)
+
+    def mapped(self, X: Any, weight: float, keep: bool) -> tuple[sparse.csr_array, ToKeep | None]:
+        """Return the coordinates of samples, and with `keep` what to keep of them."""
+        X = sparse.csr_array(X)
+        check_sparse(X, weight, squared=True)
+        found = self.coordinates(X)
+        # hashes of coordinates would depend on rounding
+        return found, ToKeep(found, hashes(X)) if keep else None
+
+    def coordinates(self, X: sparse.csr_array) -> sparse.csr_array:
+        """Return samples in coordinates, of shape (n_samples, width)."""
+        from narrows.solve.kernels import fold_rows
+
+        X = canonical(X)
+        n, c = X.shape[0], self.mix.shape[1]
+        most = X.nnz + n * self.n_filled
+        indptr, indices, data = np.empty(n + 1, np.int64), np.empty(most, np.int32), np.empty(most)
+        raw, touched = np.zeros((len(self.sizes), c)), np.zeros(len(self.sizes), dtype=bool)
+        fold_rows(
+            X.indptr, X.indices, X.data, self._place, self.ends, self.codes, self.sums, self.mix,
+            self.first, raw, touched, indptr, indices, data,
+        )  # fmt: skip
+        used = int(indptr[-1])
+        parts = data[:used], indices[:used], indptr.astype(np.int32)
+        return sparse.csr_array(parts, shape=(n, self.width))
+
+    def directions(self, U: np.ndarray) -> np.ndarray:
+        """Return P U, of shape (n_features, p)."""
+        W = np.zeros((self.n_features, U.shape[1]))
+        W[self.head] = U[: len(self.head)]
+        for b, size in enumerate(self.sizes):
+            weights = self.mix[b, :, :size] @ U[self.first[b] : self.first[b + 1]]
+            columns = np.flatnonzero(self.band == b)
+            W[columns] = self._of_class_sums(columns) @ weights
+        return W
+
+    def _of_class_sums(self, columns: np.ndarray) -> sparse.csr_array:
+        """Return the class sums of features, of shape (number of features, n_classes)."""
+        shape = self.n_features, self.mix.shape[1]
+        return sparse.csr_array((self.sums, self.codes, self.ends), shape=shape)[columns]
+
+    def widened(self, n_features: int) -> Self:
+        """Return the map of samples with more features, which are left out."""
+        more = n_features - self.n_features
+        band = np.append(self.band, np.full(more, -1, np.int32))
+        ends = np.append(self.ends, np.full(more, self.ends[-1]))
+        return type(self)(band, self.head, ends, self.codes, self.sums, self.mix, self.sizes)
+
+    def mean(self, stats: Any) -> np.ndarray:
+        """Return the mean of the samples, as far as the map keeps it."""
+        return self.directions(stats.mean[: self.n_coordinates, None])[:, 0]
+
+    def mean_square(self, stats: Any) -> float:
+        """Return the mean squared length of samples, less that of their mean."""
+        return float(stats.mean_square()) + float(stats.mean[-1]) ** 2
+
+    def scatter(self, S: Scatter) -> Scatter:
+        """Return the scatters to solve for, from those of the coordinates."""
+        for of_length in (S.C[-1], S.H[:, -1], S.m[-1:]):
+            of_length[:] = 0.0  # outside of the span of the samples, so that no direction has it
+        return replace(S, basis=self.directions, place=partial(_placed, S.m))
+
+    def feature(self, coordinate: int) -> int | None:
+        """Return the feature that a coordinate is, or None where it is of many."""
+        return int(self.head[coordinate]) if coordinate < len(self.head) else None
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the map as named arrays."""
+        return {name: vars(self)[name.removeprefix("map_")] for name in _BANDS_SCHEMA}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the map that `to_arrays` described."""
+        checked(arrays, _BANDS_SCHEMA, _BANDS_RULES)
+        return cls(**{name.removeprefix("map_"): np.array(arrays[name]) for name in _BANDS_SCHEMA})
+
+
+def _placed(m: np.ndarray, X: sparse.csr_array) -> np.ndarray:
+    """Return coordinates of samples less the mean, without the length of what is left out."""
+    found: np.ndarray = X.toarray() - m
+    found[:, -1] = 0.0
+    return found
+
+
+def _coarse(values: np.ndarray) -> np.ndarray:
+    """Return numbers without their last digits, which depend on the order of the samples."""
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.round(np.ldexp(mantissa, _DIGITS)), exponent - _DIGITS)
+
+
+def _class_sums(
+    stats: ClassStats, live: np.ndarray, band: np.ndarray, g: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return `ends`, `codes` and `sums`, and the products of the class sums in each band."""
+    c, d = int(live.sum()), len(band)
+    lengths, codes, sums = np.zeros(d, np.int64), [], []
+    products = np.zeros((g, c, c))
+    for columns, S in stats.class_sums():
+        S = S * (band[columns] >= 0)
+        of_features = sparse.csr_array(S.T)
+        lengths[columns] = np.diff(of_features.indptr)
+        codes.append(of_features.indices.astype(np.int32))
+        sums.append(of_features.data)
+        for b in np.unique(band[columns]):
+            if b >= 0:
+                some = S[:, band[columns] == b]
+                products[b] += some @ some.T
+    every = np.concatenate([*codes, []]).astype(np.int32)
+    return np.append(0, np.cumsum(lengths)), every, np.concatenate([*sums, []]), products
+
+
+def _bases(products: np.ndarray, rounding: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return `mix` and `sizes`, with at most so many columns in each band.
+
+    Class sums of a length of at most `rounding` count as zero.
+    """
+    g, c, _ = products.shape
+    mix, sizes = np.zeros((g, c, min(c, most))), np.zeros(g, np.int64)
+    for b, K in enumerate(products):
+        size = np.sqrt(K.diagonal())
+        size[size <= rounding[b]] = 0.0
+        unit = np.divide(1.0, size, out=np.zeros(c), where=size > 0)
+        spread, U = linalg.eigh(unit[:, None] * K * unit)
+        kept = np.flatnonzero(spread > _ALIKE * spread[-1])[::-1][:most]
+        sizes[b] = len(kept)
+        mix[b, :, : len(kept)] = unit[:, None] * U[:, kept] / np.sqrt(spread[kept])
+    return mix[:, :, : int(sizes.max(initial=0))], sizes
+
+
+def _in_order(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+    ends, head, codes = arrays["map_ends"], arrays["map_head"], arrays["map_codes"]
+    band, g = arrays["map_band"], sizes["g"]
+    return bool(
+        ends[0] == 0
+        and ends[-1] == sizes["t"]
+        and (np.diff(ends) >= 0).all()
+        and (not len(head) or (head[0] >= 0 and head[-1] < sizes["d"]))
+        and (band[head] < 0).all()
+        and band.max(initial=-1) < g
+        and (not len(codes) or (codes.min() >= 0 and codes.max() < sizes["c"]))
+        and (arrays["map_sizes"] <= sizes["r"]).all()
+        and len(head) + int(arrays["map_sizes"].sum()) < MOST
+    )
+
+
+_BANDS_RULES = (Check("features and classes of the map that there are", _in_order),)
+
+
+# -- random features --------------------------------------------------------------------------
+
+KERNELS = ("rbf", "relu")
+MOST_HIDDEN = 8_000
+_COORDINATES_AT_ONCE = 1 << 22  # of the coordinates of a block of samples
+_SAMPLES_AT_ONCE = 256  # samples in a block
+_UNIFORM = 12  # numbers whose sum is a weight
+_LINEAR = 1.0  # the length of the features themselves, beside the hidden ones
+_RANDOM_SCHEMA = {
+    "map_seed": Field("u8"),
+    "map_kernel": Field("i8", (), between(0, len(KERNELS) - 1)),
+    "map_hidden": Field("i8", (), between(1, MOST_HIDDEN)),
+    "map_gamma": Field("f8", (), NOT_NEGATIVE),
+    "map_centre": Field("f8", ("d",), FINITE),
+}
+
+
+class RandomFeatures(Map):
+    """m random functions of samples, and the features themselves.
+
+    ::
+
+        "rbf"    cos((2 gamma)^(1/2) w'(x - o)), and the same with sin, for m / 2 w
+        "relu"   max(0, (2 gamma)^(1/2) w'(x - o) + v), for m w and v
+
+    times (2 / m)^(1/2): inner products of the first tend to exp(-gamma |x - y|^2) with m. Weights
+    w and v, of mean 0 and variance 1, are sums of twelve uniform numbers from a generator of
+    integers, so that a seed gives the same bits on every machine.
+
+    Parameters
+    ----------
+    seed : int
+        At least 0 and less than 2^64.
+    kernel : {"rbf", "relu"}
+        The functions.
+    n_hidden : int
+        m.
+    gamma : float
+        > 0.
+    centre : ndarray of shape (n_features,)
+        o.
+    """
+
+    marker = "map_seed"
+    by_samples = True
+
+    def __init__(self, seed: int, kernel: str, n_hidden: int, gamma: float, centre: np.ndarray):
+        self.seed, self.kernel, self.n_hidden = seed, kernel, n_hidden
+        self.gamma, self.centre = gamma, centre
+        self._made: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_made": {}}
+
+    @property
+    def n_features(self) -> int:
+        """The number of features, d."""
+        return len(self.centre)
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates of samples."""
+        return len(self.centre) + self.n_hidden
+
+    @property
+    def kept_width(self) -> int:
+        """The number of features, or coordinates, that are kept of samples."""
+        return self.n_features
+
+    @property
+    def unit(self) -> float:
+        """What the features themselves are multiplied by."""
+        return float(_LINEAR * np.sqrt(2 * self.gamma))
+
+    def n_samples_at_once(self, X: Any) -> int:
+        """Return how many of these samples to map at a time."""
+        return max(_SAMPLES_AT_ONCE, _COORDINATES_AT_ONCE // self.width)
+
+    def mapped(self, X: Any, weight: float, keep: bool) -> tuple[np.ndarray, ToKeep | None]:
+        """Return the coordinates of samples, and with `keep` what to keep of them."""
+        if sparse.issparse(X):
+            check_sparse(X, weight, squared=True)
+        # in double precision: small ridges need all digits of the products
+        return self.coordinates(X.astype(np.float64)), ToKeep(X, hashes(X)) if keep else None
+
+    def coordinates_of_kept(self, X: Any) -> np.ndarray:
+        """Return the coordinates of kept samples."""
+        return self.coordinates(X)
+
+    def coordinates(self, X: Any) -> np.ndarray:
+        """Return samples in coordinates, of shape (n_samples, width)."""
+        n, dtype = X.shape[0], X.dtype
+        found = np.empty((n, self.width), dtype)
+        hidden, linear = found[:, : self.n_hidden], found[:, self.n_hidden :]
+        linear[:] = about(X.toarray() if sparse.issparse(X) else X, self.centre)
+        if self.n_hidden:
+            W, shift = self._weights(dtype)
+            if sparse.issparse(X):
+                projected = X @ W
+                projected += shift - (self.centre @ W).astype(dtype)
+            else:
+                projected = linear @ W
+                projected += shift
+
+            def bend(part: slice) -> None:
+                _KERNELS[self.kernel](projected[part], hidden[part])
+
+            each(bend, blocks(n, max(1, -(-n // CORES))))
+        linear *= dtype.type(self.unit)
+        return found
+
+    def times(self, X: Any, V: np.ndarray) -> np.ndarray:
+        """Return the coordinates of samples times V, a block of samples at a time."""
+        found = np.empty((X.shape[0], V.shape[1]), np.result_type(X.dtype, V.dtype))
+        for part in blocks(X.shape[0], self.n_samples_at_once(X)):
+            np.matmul(self.coordinates(X[part]), V, out=found[part])
+        return found
+
+    def about(self, mean: np.ndarray) -> AboutMean:
+        """Return the map to coordinates less their mean, for products."""
+        return AboutMean(self, mean)
+
+    def _weights(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights of shape (n_features, k), and what is added to the products."""
+        if dtype not in self._made:
+            raw, d = np.random.PCG64(self.seed), self.n_features
+            if self.kernel == "rbf":  # a cosine and a sine of each product, by the tangent of half
+                k, scale = -(-self.n_hidden // 2), np.sqrt(self.gamma / 2)
+                shift = np.zeros(k)
+            else:
+                k, scale = self.n_hidden, np.sqrt(2 * self.gamma)
+                shift = _normal(raw, k)
+            W = np.empty((d, k), dtype)
+            for j in range(d):
+                W[j] = scale * _normal(raw, k)
+            self._made[dtype] = W, shift.astype(dtype)
+        return self._made[dtype]
+
+    def linear(self) -> Self:
+        """Return the map to the features themselves."""
+        return type(self)(self.seed, self.kernel, 0, self.gamma, self.centre)
+
+    def mean(self, stats: Any) -> np.ndarray:
+        """Return the mean of the samples, as far as the map keeps it."""
+        return self.centre + np.asarray(stats.mean[self.n_hidden :]) / self.unit
+
+    def feature(self, coordinate: int) -> int | None:
+        """Return the feature that a coordinate is, or None where it is of many."""
+        return coordinate - self.n_hidden if coordinate >= self.n_hidden else None
+
+    def widened(self, n_features: int) -> Self:
+        """Return the map of samples with more features."""
+        raise ValueError(
+            f"ClassStats: expected samples with {self.n_features} features, got {n_features}, "
+            "which the map of a kernel does not know. Fit again."
+        )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the map as named arrays."""
+        return {
+            "map_seed": np.array(self.seed, np.uint64),
+            "map_kernel": np.array(KERNELS.index(self.kernel)),
+            "map_hidden": np.array(self.n_hidden),
+            "map_gamma": np.array(self.gamma),
+            "map_centre": self.centre,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the map that `to_arrays` described."""
+        checked(arrays, _RANDOM_SCHEMA)
+        kernel = KERNELS[int(arrays["map_kernel"])]
+        m, gamma = int(arrays["map_hidden"]), float(arrays["map_gamma"])
+        return cls(int(arrays["map_seed"]), kernel, m, gamma, np.array(arrays["map_centre"]))
+
+
+def _rbf(half: np.ndarray, hidden: np.ndarray) -> None:
+    """Set the cosines, and then the sines, of twice some angles; NumPy's tangent is fast."""
+    k, size = half.shape[1], half.dtype.type(np.sqrt(2 / hidden.shape[1]))
+    tangent = np.tan(half, out=half)
+    share = np.multiply(tangent, tangent)
+    share += 1
+    np.divide(2 * size, share, out=share)  # size (1 + cos)
+    np.subtract(share, size, out=hidden[:, :k])
+    np.multiply(
+        share[:, : hidden.shape[1] - k], tangent[:, : hidden.shape[1] - k], out=hidden[:, k:]
+    )
+
+
+def _relu(values: np.ndarray, hidden: np.ndarray) -> None:
+    np.maximum(values, 0, out=hidden)
+    hidden *= hidden.dtype.type(np.sqrt(2 / hidden.shape[1]))
+
+
+_KERNELS = {"rbf": _rbf, "relu": _relu}
+
+
+class AboutMean(NamedTuple):
+    """Coordinates less their mean."""
+
+    map: RandomFeatures
+    mean: np.ndarray
+
+    def times(self, X: Any, V: np.ndarray) -> np.ndarray:
+        """Return the coordinates of samples, less their mean, times V."""
+        found = self.map.times(X, V)
+        found -= (self.mean @ V).astype(found.dtype)
+        return found
+
+
+def _normal(raw: Any, count: int) -> np.ndarray:
+    """Return numbers that are nearly normal, of mean 0 and variance 1, each exact.
+
+    A sum of twelve uniform numbers of 16 bits: there are only additions of integers, whose results
+    no library of mathematical functions changes.
+    """
+    bits = raw.random_raw(count * _UNIFORM // 4).reshape(count, _UNIFORM // 4)
+    total = np.zeros(count, np.int64)
+    for shift in (0, 16, 32, 48):
+        total += ((bits >> np.uint64(shift)) & np.uint64(0xFFFF)).astype(np.int64).sum(axis=1)
+    return (total - _UNIFORM * 65535 / 2) / 65536

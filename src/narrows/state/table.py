@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import mmap
-import os
 import tempfile
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,19 +16,9 @@ from narrows.solve.sums import BLOCK, add_sparse, blocks, check_sums, is_absorbe
 SMALL = 1 << 22  # numbers (32 MB): an array of at most this size stays one, for speed
 _PENDING = 1 << 20  # entries that wait, at least, before they are sorted in
 _ENTRY = 12  # bytes of a number with its place
-_settling = threading.RLock()  # reading sorts in what waits, which two threads must not both do
-
-
-def _unlock() -> None:
-    """Replace the lock in a fork, which does not have the thread that holds it."""
-    global _settling
-    _settling = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
+_WAITING = ("rows", "columns", "values")  # in names of arrays
 
 
 def is_array(shape: tuple[int, int], nonzeros: Any, n_folds: int = 1) -> bool:
@@ -56,11 +44,6 @@ class Table:
         The non-zeros. Zeros if neither is given.
     n_folds : int, default=1
         The number of folds that the rows are of.
-
-    Attributes
-    ----------
-    array : ndarray of shape (n_rows, n_features), or None
-        All numbers, if they are stored as an array.
     """
 
     def __init__(
@@ -73,8 +56,14 @@ class Table:
                 np.empty(4 * shape[1])  # raise MemoryError now, before the process is killed
             small = is_array(shape, 0, n_folds)
             array, nonzeros = (np.zeros(shape), None) if small else (None, sparse.csc_array(shape))
-        self.array, self._sorted = array, nonzeros
-        self._pending: list[Entries] = []
+        # the array, the sorted non-zeros, and the entries that wait: replaced together, so that
+        # threads that read, and sort in what waits, see one or the other
+        self.held: tuple[Any, Any, list[Entries]] = array, nonzeros, []
+
+    @property
+    def array(self) -> np.ndarray | None:
+        """All numbers, if they are stored as an array."""
+        return self.held[0]
 
     # -- adding -----------------------------------------------------------------------------
 
@@ -86,19 +75,20 @@ class Table:
 
     def add(self, row: np.ndarray, other: Table, sign: float = 1.0) -> None:
         """Add `sign` times another table in place, its rows to those numbered `row`, ascending."""
-        array, nonzeros, pending = other._parts()
+        array, nonzeros, pending = other.held
         all_rows = len(row) == self.shape[0]
         alike = all_rows and self.shape == other.shape
         if array is not None:
             if self.array is None and self._is_array(np.count_nonzero(array)):
-                self.become_array()
+                self.held = self.toarray(), None, []
             if self.array is not None:
                 places: Any = slice(None) if all_rows else row  # adding to a slice makes no copy
                 self.array[places, : other.shape[1]] += array if sign == 1 else sign * array
                 return
             nonzeros = sparse.csc_array(array) if alike else sparse.coo_array(array)
-        if self.array is None and alike and nonzeros.nnz * 4 > self._sorted.nnz:
-            self._sorted = self._sorted + sign * nonzeros
+        mine = self.held
+        if mine[0] is None and alike and nonzeros.nnz * 4 > mine[1].nnz:
+            self.held = None, mine[1] + sign * nonzeros, mine[2]
         else:
             pending = [_entries(nonzeros), *pending]
         for rows, columns, values in pending:
@@ -123,51 +113,43 @@ class Table:
 
     def _add_entries(self, entries: Entries) -> None:
         rows, columns, values = entries
-        if self.array is not None:
-            np.add.at(self.array, (rows, columns), values)
+        array, nonzeros, pending = self.held
+        if array is not None:
+            np.add.at(array, (rows, columns), values)
             return
-        entries = rows.astype(np.int32, copy=False), columns, values
-        self._pending = [*self._pending, entries]  # a new list: a reader may hold the old one
-        waiting = sum(len(values) for _, _, values in self._pending)
-        if waiting > max(self._sorted.nnz, _PENDING):
-            self._settle()
+        pending = [*pending, (rows.astype(np.int32, copy=False), columns, values)]
+        self.held = None, nonzeros, pending
+        if sum(len(values) for _, _, values in pending) > max(nonzeros.nnz, _PENDING):
+            self.stored()
 
-    def _parts(self) -> tuple[Any, Any, list[Entries]]:
-        """The array, the sorted entries and the pending ones, as they are at one moment."""
-        with _settling:
-            return self.array, self._sorted, self._pending
+    def stored(self) -> Any:
+        """Return the array, or the non-zeros as a csc_array; not to be written to.
 
-    def _settle(self) -> None:
-        """Sort in what is pending; become an array where that is smaller."""
-        with _settling:
-            if self.array is not None:
-                return
-            if self._pending:
-                parts = (_entries(self._sorted), *self._pending)
-                rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-                self._sorted = sparse.coo_array((values, (rows, columns)), shape=self.shape).tocsc()
-                self._pending = []
-            if self._is_array(self._sorted.nnz):
-                self.array, self._sorted = self._sorted.toarray(), None
+        Sorts in what waits, and makes an array of the non-zeros where that is smaller.
+        """
+        array, nonzeros, pending = self.held
+        if pending:
+            parts = (_entries(nonzeros), *pending)
+            rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+            nonzeros = sparse.coo_array((values, (rows, columns)), shape=self.shape).tocsc()
+        if array is None and self._is_array(nonzeros.nnz):
+            array, nonzeros = nonzeros.toarray(), None
+        self.held = array, nonzeros, []
+        return nonzeros if array is None else array
 
     def _is_array(self, nonzeros: Any) -> bool:
         return is_array(self.shape, nonzeros, self.n_folds)
-
-    def become_array(self) -> None:
-        """Store all numbers as an array from now on."""
-        self._settle()
-        if self.array is None:
-            self.array, self._sorted = self._sorted.toarray(), None
 
     # -- other tables made of it --------------------------------------------------------------
 
     def scaled(self, weight: float) -> Table:
         """Return a copy times a number."""
-        array, nonzeros, pending = self._parts()
+        array, nonzeros, pending = self.held
         if array is not None:
             return Table(self.shape, array * weight, n_folds=self.n_folds)
         new = Table(self.shape, nonzeros=nonzeros * weight, n_folds=self.n_folds)
-        new._pending = [(rows, columns, values * weight) for rows, columns, values in pending]
+        waiting = [(rows, columns, values * weight) for rows, columns, values in pending]
+        new.held = None, new.held[1], waiting
         return new
 
     def spread(self, rows: np.ndarray, shape: tuple[int, int]) -> Table:
@@ -178,25 +160,13 @@ class Table:
 
     def gathered(self, rows: np.ndarray, places: np.ndarray, n_rows: int) -> Table:
         """Return a table of so many rows, with the sum of `rows` at their `places`, else zeros."""
-        self._settle()
         one = (np.ones(len(rows)), (places, rows))
         G = sparse.csr_array(one, shape=(n_rows, self.shape[0]))
-        if self.array is not None:
-            return Table((n_rows, self.shape[1]), G @ self.array)
-        new = Table((n_rows, self.shape[1]), nonzeros=sparse.csc_array(G @ self._sorted))
-        new._settle()
-        return new
+        return _of(G @ self.stored())
 
     def cut(self, columns: slice) -> Table:
         """Return a copy of some neighbouring features."""
-        self._settle()
-        if self.array is not None:
-            part = self.array[:, columns]
-            return Table(part.shape, part.copy(), n_folds=self.n_folds)
-        nonzeros = self._sorted[:, columns]
-        new = Table(nonzeros.shape, nonzeros=nonzeros, n_folds=self.n_folds)
-        new._settle()
-        return new
+        return _of(self.stored()[:, columns].copy(), self.n_folds)
 
     # -- checks, and changes ------------------------------------------------------------------
 
@@ -210,15 +180,15 @@ class Table:
         """Set rows to 0, in place."""
         if not len(row):
             return
-        self._settle()
+        numbers = self.stored()
         if self.array is not None:
-            self.array[row] = 0.0
+            numbers[row] = 0.0
         else:
-            self._sorted.data[np.isin(self._sorted.indices, row)] = 0.0
-            self._sorted.eliminate_zeros()
+            numbers.data[np.isin(numbers.indices, row)] = 0.0
+            numbers.eliminate_zeros()
 
     def _values(self) -> list[np.ndarray]:
-        array, nonzeros, pending = self._parts()
+        array, nonzeros, pending = self.held
         if array is not None:
             return [array]
         return [nonzeros.data, *(values for _, _, values in pending)]
@@ -227,25 +197,20 @@ class Table:
 
     def __getitem__(self, columns: slice) -> np.ndarray:
         """Return some neighbouring features as an array, not to be written to."""
-        self._settle()
-        return self._sorted[:, columns].toarray() if self.array is None else self.array[:, columns]
+        part = self.stored()[:, columns]
+        return part if self.array is not None else part.toarray()
 
     def middle(self) -> int:
         """Return the feature that has half of the bytes before it."""
-        self._settle()
-        if self.array is not None or not self._sorted.nnz:
+        numbers = self.stored()
+        if self.array is not None or not numbers.nnz:
             return self.shape[1] // 2
-        k = int(np.searchsorted(self._sorted.indptr, self._sorted.nnz / 2))
+        k = int(np.searchsorted(numbers.indptr, numbers.nnz / 2))
         return min(max(k, 1), self.shape[1] - 1)
 
     def toarray(self) -> np.ndarray:
         """Return all numbers; the array itself, where it is one."""
         return self[:]
-
-    def stored(self) -> Any:
-        """Return the array, or the non-zeros as a csc_array; not to be written to."""
-        self._settle()
-        return self._sorted if self.array is None else self.array
 
     def weighted(self, weight: np.ndarray) -> np.ndarray:
         """weight @ self, of shape (n_features,), a block of features at a time.
@@ -267,15 +232,15 @@ class Table:
 
     def to_arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return it as arrays whose names begin with `name`, to the bit."""
-        array, nonzeros, pending = self._parts()
+        array, nonzeros, pending = self.held
         if array is not None:
             return {name: array}
-        parts = {"shape": np.array(self.shape), "indptr": nonzeros.indptr}
-        parts |= {"indices": nonzeros.indices, "data": nonzeros.data}
+        arrays = {f"{name}_shape": np.array(self.shape), **parts_of(nonzeros, name)}
         if pending:
             waiting = map(np.concatenate, zip(*pending, strict=True))
-            parts |= zip(("rows", "columns", "values"), waiting, strict=True)
-        return {f"{name}_{key}": part for key, part in parts.items()}
+            names = (f"{name}_{key}" for key in _WAITING)
+            arrays |= zip(names, waiting, strict=True)
+        return arrays
 
     @staticmethod
     def schema(
@@ -287,27 +252,23 @@ class Table:
         """
         if name in arrays:
             return {name: Field("f8", (rows, "d"), FINITE)}, ()
-        n, m = f"{name}_n", f"{name}_m"
         row = between(0, rows if isinstance(rows, str) else rows - 1)
-        fields = {
-            f"{name}_indptr": Field("i4 i8", ("d+1",)),
-            f"{name}_indices": Field("i4 i8", (n,), row),
-            f"{name}_data": Field("f8", (n,), FINITE),
-            f"{name}_shape": Field("i8", (2,)),
-        }
+        fields, rules = parts_schema(name, "d", f"{name}_n", row)
+        fields[f"{name}_shape"] = Field("i8", (2,))
         if f"{name}_rows" in arrays:
+            m = f"{name}_m"
             fields |= {
                 f"{name}_rows": Field("i4", (m,), row),
                 f"{name}_columns": Field("i4 i8", (m,), between(0, "d")),
                 f"{name}_values": Field("f8", (m,), FINITE),
             }
 
-        def by_columns(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
-            ends, shape = arrays[f"{name}_indptr"], arrays[f"{name}_shape"].tolist()
-            in_order = ends[0] == 0 and ends[-1] == sizes[n] and bool((ends[1:] >= ends[:-1]).all())
-            return in_order and shape == [sizes.get(str(rows), rows), sizes["d"]]
+        def is_shape(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+            return bool(
+                arrays[f"{name}_shape"].tolist() == [sizes.get(str(rows), rows), sizes["d"]]
+            )
 
-        return fields, (Check(f"{name}_indptr that divides {name}_indices by columns", by_columns),)
+        return fields, (*rules, Check(f"{name}_shape of its numbers", is_shape))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], name: str) -> Table:
@@ -315,14 +276,11 @@ class Table:
         if name in arrays:
             array = np.array(arrays[name])
             return cls(array.shape, array)
-
-        def of(*keys: str) -> Any:
-            return tuple(np.array(arrays[f"{name}_{key}"]) for key in keys)
-
         shape = tuple(arrays[f"{name}_shape"].tolist())
-        new = cls(shape, nonzeros=sparse.csc_array(of("data", "indices", "indptr"), shape=shape))
+        new = cls(shape, nonzeros=sparse.csc_array(parts_from(arrays, name), shape=shape))
         if f"{name}_rows" in arrays:
-            new._pending = [of("rows", "columns", "values")]
+            rows, columns, values = (np.array(arrays[f"{name}_{key}"]) for key in _WAITING)
+            new.held = None, new.held[1], [(rows, columns, values)]
         return new
 
     @classmethod
@@ -330,16 +288,15 @@ class Table:
         """Return tables side by side as one; its numbers may be in temporary files."""
         n_folds = parts[0].n_folds
         shape = parts[0].shape[0], sum(table.shape[1] for table in parts)
-        for table in parts:
-            table._settle()
-        n = sum(t._sorted.nnz if t.array is None else np.count_nonzero(t.array) for t in parts)
+        stored = [table.stored() for table in parts]
+        n = sum(t.nnz if sparse.issparse(t) else np.count_nonzero(t) for t in stored)
         if is_array(shape, n, n_folds):
             if in_memory:
                 array = np.hstack([table.toarray() for table in parts])
                 return cls(shape, array, n_folds=n_folds)
             by_feature = on_disk([table.toarray().T for table in parts])
             return cls(shape, by_feature.reshape(shape[::-1]).T, n_folds=n_folds)
-        nonzeros = [sparse.csc_array(t._sorted if t.array is None else t.array) for t in parts]
+        nonzeros = [sparse.csc_array(each) for each in stored]
         index = np.int32 if max(n, *shape) <= np.iinfo(np.int32).max else np.int64
         joined = np.concatenate if in_memory else on_disk
         data = joined([part.data for part in nonzeros])
@@ -348,6 +305,50 @@ class Table:
         indptr = np.concatenate([[0], *lengths]).cumsum().astype(index)
         joined_nonzeros = sparse.csc_array((data, indices, indptr), shape=shape)
         return cls(shape, nonzeros=joined_nonzeros, n_folds=n_folds)
+
+
+def _of(numbers: Any, n_folds: int = 1) -> Table:
+    """Return the table of an array, or of non-zeros."""
+    if not sparse.issparse(numbers):
+        return Table(numbers.shape, numbers, n_folds=n_folds)
+    new = Table(numbers.shape, nonzeros=sparse.csc_array(numbers), n_folds=n_folds)
+    new.stored()
+    return new
+
+
+def parts_of(X: Any, name: str) -> dict[str, np.ndarray]:
+    """Return the parts of a CSR or CSC array as named arrays."""
+    return {f"{name}_{key}": getattr(X, key) for key in ("indptr", "indices", "data")}
+
+
+def samples_to_arrays(X: Any, name: str) -> dict[str, np.ndarray]:
+    """Return samples, dense or CSR, as named arrays; indices have 64 bits."""
+    if not sparse.issparse(X):
+        return {f"{name}_rows": np.ascontiguousarray(X)}
+    parts = parts_of(X, name)
+    return {key: a.astype(np.int64) if a.dtype.kind == "i" else a for key, a in parts.items()}
+
+
+def parts_from(arrays: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, ...]:
+    """Return copies of the parts of `parts_of`, as SciPy takes them."""
+    return tuple(np.array(arrays[f"{name}_{key}"]) for key in ("data", "indices", "indptr"))
+
+
+def parts_schema(
+    name: str, lines: str, entries: str, index: Check
+) -> tuple[dict[str, Field], tuple[Check, ...]]:
+    """Return the schema of `parts_of`, with names of sizes, and the rule that the parts agree."""
+    fields = {
+        f"{name}_indptr": Field("i4 i8", (f"{lines}+1",)),
+        f"{name}_indices": Field("i4 i8", (entries,), index),
+        f"{name}_data": Field("f8", (entries,), FINITE),
+    }
+
+    def agree(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
+        ends = arrays[f"{name}_indptr"]
+        return bool(ends[0] == 0 and ends[-1] == sizes[entries] and (ends[1:] >= ends[:-1]).all())
+
+    return fields, (Check(f"{name}_indptr that divides {name}_indices", agree),)
 
 
 def on_disk(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -28,7 +28,7 @@ from narrows.io.formats.base import Format, column_names, label_name, whole
 from narrows.io.labels import NUMBERS, Labels
 from narrows.io.parts import by_rows
 from narrows.io.streams import Lines, weight
-from narrows.state.written import is_integer
+from narrows.state.labels import is_integer
 
 _CELLS = 1_000_000  # in a chunk, at most
 _SHOWN = 40  # characters of a cell in a message

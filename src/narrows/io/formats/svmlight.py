@@ -20,7 +20,7 @@ from narrows.io.chunk import CLASSES, Chunk, Options, indicator, row_of
 from narrows.io.formats.base import Format, whole
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
-from narrows.state.written import integer_of
+from narrows.state.labels import integer_of
 
 _TOKEN = re.compile(rb"[^\s#]*")
 _EXACT = 2.0**53  # from here on floating point, which labels are read as, skips numbers
