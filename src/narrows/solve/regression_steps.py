@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import Array, compiled, inlined, prefetch
+from narrows.solve.kernels import Array, compiled, inlined
 from narrows.solve.regression_rule import (
     AGREE,
     FACTOR,
@@ -28,8 +28,6 @@ _FAINT = 1e-300  # the smallest weight of a class
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ROW = np.uintp  # the type of indices: signed ones are checked for being negative
-_CACHE = 1 << 22  # bytes; a state that is larger is fetched ahead of its use
-_LINE = 64  # bytes of a line of the cache
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
@@ -51,8 +49,6 @@ def rls_steps(
     arena_of, arena, slots, kept, use, random = reservoir
     o, e, p, origin, centred = work
     size, c = len(slots), len(b)
-    bytes_a_feature = c * W.itemsize + 8 + 8 * sums.shape[1]
-    ahead = len(Q) * bytes_a_feature > _CACHE
     for i in range(first, len(weight)):
         w = weight[i]
         lo, hi = indptr[i], indptr[i + 1]
@@ -61,9 +57,6 @@ def rls_steps(
             return i
         if len(hits):
             hits[i] = 0
-        if ahead and i + 1 < len(weight) and 4 * (indptr[i + 2] - hi) < len(Q):
-            _fetch(hi, indptr[i + 2], indices, label_ptr[i + 1], label_ptr[i + 2], label_of,
-                       W, Q, sums)  # fmt: skip
         if w > 0.0:
             if rule.keep < 1.0:
                 _decay(rule.keep, Q, N, kept, clock, sums, moments)
@@ -126,27 +119,6 @@ def rls_steps(
                 for j in range(c):
                     reduced[i, j] += value * W[row, j]
     return len(weight)
-
-
-@inlined
-def _fetch(
-    lo: int, hi: int, indices: Array, first_label: int, last_label: int, label_of: Array, W: Array,
-    Q: Array, sums: Array,
-) -> None:  # fmt: skip
-    """Ask for what the step of the next sample needs, while that of this one is computed."""
-    c, classes = W.shape[1], sums.shape[1]
-    numbers = _LINE // W.itemsize
-    for k in range(lo, hi):
-        row = np.intp(indices[k])
-        place, end = row * c, row * c + c - 1
-        while place < end:
-            prefetch(W, place)
-            place += numbers
-        prefetch(W, end)
-        prefetch(Q, row)
-        if classes:
-            for m in range(first_label, last_label):
-                prefetch(sums, row * classes + label_of[m])
 
 
 @inlined
