@@ -6,22 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from narrows.solve import regression_rule as at
 from narrows.solve.kernels import Array, compiled, inlined
-from narrows.solve.regression_rule import (
-    AGREE,
-    FACTOR,
-    HITS,
-    LAST,
-    MEMORY,
-    QB,
-    RECENT,
-    REPLAYS,
-    S2,
-    SEEN,
-    SOFT,
-    SUSPICIOUS,
-    WEIGHT,
-)
+from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
 
 SMALLEST_FACTOR = 1e-30  # the smallest lazy factor: it is then applied to all numbers
 _FAINT = 1e-300  # the smallest weight of a class
@@ -67,10 +54,15 @@ def rls_steps(
             for again in range(2):
                 here, x = where[start:end], values[start:end]
                 if len(origin):
-                    x = _centre(here, x, origin, centred)
+                    for k in range(len(x)):
+                        centred[k] = x[k] - origin[_ROW(here[k])]
+                    x = centred[: len(x)]
                 if not again:
-                    clock[WEIGHT] += w
-                    clock[S2] += w * (_square(x) - clock[S2]) / clock[WEIGHT]
+                    xx = 0.0
+                    for k in range(len(x)):
+                        xx += np.float64(x[k]) * x[k]
+                    clock[at.WEIGHT] += w
+                    clock[at.S2] += w * (xx - clock[at.S2]) / clock[at.WEIGHT]
                 best = _rls_step(
                     here, x, first_name, last_name, names, w, mass,
                     rule, W, b, Q, N, clock, moments, o, e, p,
@@ -79,7 +71,7 @@ def rls_steps(
                     break
                 if len(sums):
                     _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
-                                    label_of, w / clock[FACTOR], sums)  # fmt: skip
+                                    label_of, w / clock[at.FACTOR], sums)  # fmt: skip
                 hit = 0
                 for k in range(first_label, last_label):
                     label = label_of[k]
@@ -89,19 +81,19 @@ def rls_steps(
                         hit = 1
                 if len(hits):
                     hits[i] = hit
-                window[int(clock[RECENT]) % len(window)] = hit
-                clock[HITS] += hit
-                clock[SEEN] += 1.0
-                clock[RECENT] += 1.0
+                window[int(clock[at.RECENT]) % len(window)] = hit
+                clock[at.HITS] += hit
+                clock[at.SEEN] += 1.0
+                clock[at.RECENT] += 1.0
                 if not size:
                     if not rule.several:
-                        clock[LAST] = label_of[first_label]
+                        clock[at.LAST] = label_of[first_label]
                     break
                 slot = _slot(label_of[first_label] if not rule.several else -1, rule.keep, slots,
                              kept, use, N, clock, random)  # fmt: skip
                 if slot >= 0:
                     _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
-                         clock[FACTOR], arena_of, arena, slots, kept, use)  # fmt: skip
+                         clock[at.FACTOR], arena_of, arena, slots, kept, use)  # fmt: skip
                 if rule.several:
                     break
                 kappa = _kappa(label_of[first_label], N, clock)
@@ -112,7 +104,7 @@ def rls_steps(
                 start, first_name = slots[k, 0], slots[k, 0] + slots[k, 1]
                 end, last_name = first_name, first_name + slots[k, 2]
                 w, mass = kept[0, k], 0.0
-                clock[REPLAYS] += 1.0
+                clock[at.REPLAYS] += 1.0
         if len(reduced):
             for k in range(lo, hi):
                 row, value = _ROW(indices[k]), np.float64(data[k])
@@ -141,42 +133,25 @@ def _decay(
     keep: float, Q: Array, N: Array, kept: Array, clock: Array, sums: Array, moments: Array
 ) -> None:
     """Decay all weights: those with a lazy factor by that, which they share."""
-    clock[FACTOR] *= keep
-    clock[WEIGHT] *= keep
+    clock[at.FACTOR] *= keep
+    clock[at.WEIGHT] *= keep
     for j in range(N.shape[1]):
         for k in range(2):
             if N[k, j] > 0.0:
                 N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that has come does not vanish
-    if clock[FACTOR] < SMALLEST_FACTOR:
+    if clock[at.FACTOR] < SMALLEST_FACTOR:
         for k in range(len(Q)):
-            Q[k] *= clock[FACTOR]
+            Q[k] *= clock[at.FACTOR]
         for k in range(kept.shape[1]):
-            kept[1, k] *= clock[FACTOR]
+            kept[1, k] *= clock[at.FACTOR]
         for k in range(len(sums)):
             for j in range(sums.shape[1]):
-                sums[k, j] *= clock[FACTOR]
+                sums[k, j] *= clock[at.FACTOR]
         for k in range(moments.shape[1]):
-            moments[0, k] *= clock[FACTOR]
-            moments[1, k] *= clock[FACTOR]
-        clock[QB] *= clock[FACTOR]
-        clock[FACTOR] = 1.0
-
-
-@inlined
-def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array:
-    """Return a sample about the origin."""
-    for k in range(len(data)):
-        centred[k] = data[k] - origin[_ROW(indices[k])]
-    return centred[: len(data)]
-
-
-@inlined
-def _square(x: Array) -> float:
-    """Return |x|^2."""
-    xx = 0.0
-    for k in range(len(x)):
-        xx += np.float64(x[k]) * x[k]
-    return xx
+            moments[0, k] *= clock[at.FACTOR]
+            moments[1, k] *= clock[at.FACTOR]
+        clock[at.QB] *= clock[at.FACTOR]
+        clock[at.FACTOR] = 1.0
 
 
 @inlined
@@ -189,9 +164,9 @@ def _rls_step(
 
     `mass` is what the sample adds to the energies: its weight, or 0 where it is repeated.
     """
-    c, g = len(b), clock[FACTOR]
+    c, g = len(b), clock[at.FACTOR]
     least = SOFT if rule.softmax else 1.0
-    prior, bias = least * clock[S2], 1.0 / (least + g * clock[QB])
+    prior, bias = least * clock[at.S2], 1.0 / (least + g * clock[at.QB])
     for j in range(c):
         o[j] = b[j]
     xp = 0.0
@@ -236,7 +211,7 @@ def _rls_step(
             W[row, j] += step * e[j]
         x = np.float64(data[k])
         Q[row] += scale * x * x
-    clock[QB] += scale
+    clock[at.QB] += scale
     if moments.shape[1] and mass > 0.0:
         for k in range(len(data)):
             row, x = _ROW(indices[k]), np.float64(data[k])
@@ -267,16 +242,16 @@ def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
 @inlined
 def _kappa(label: int, N: Array, clock: Array) -> float:
     """Return how much more often a label repeats the previous one than by chance (kappa)."""
-    if clock[LAST] >= 0.0:
-        same = 1.0 if clock[LAST] == label else 0.0
-        clock[AGREE] += (same - clock[AGREE]) / min(clock[SEEN], MEMORY)
-    clock[LAST] = label
+    if clock[at.LAST] >= 0.0:
+        same = 1.0 if clock[at.LAST] == label else 0.0
+        clock[at.AGREE] += (same - clock[at.AGREE]) / min(clock[at.SEEN], MEMORY)
+    clock[at.LAST] = label
     rows, chance = 0.0, 0.0
     for j in range(N.shape[1]):
         rows += N[1, j]
     for j in range(N.shape[1]):
         chance += (N[1, j] / rows) ** 2
-    return (clock[AGREE] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
+    return (clock[at.AGREE] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
 @inlined
@@ -289,7 +264,7 @@ def _slot(
     if use[0] < size:
         return use[0]
     if label < 0:
-        n = clock[SEEN]  # of samples, decayed
+        n = clock[at.SEEN]  # of samples, decayed
         if keep < 1.0:
             n = (1.0 - keep**n) / (1.0 - keep)
         k = int(_uniform(random) * max(n, np.float64(size)))
