@@ -131,7 +131,9 @@ class Reservoir:
         used = int(lengths.sum())
         arena_of = np.zeros(3 * used + 2 * entries, np.int32)
         arena = np.zeros(len(arena_of), self.arena.dtype)
-        place = _runs(self.slots[:size, 0], lengths)
+        # they are close together as long as none has replaced another
+        close = used == self.use[1] and np.array_equal(self.slots[:size, 0], ends - lengths)
+        place = slice(used) if close else _runs(self.slots[:size, 0], lengths)
         arena_of[:used], arena[:used] = self.arena_of[place], self.arena[place]
         self.arena_of, self.arena = arena_of, arena
         self.slots[:size, 0], self.slots[:size, 3] = ends - lengths, lengths
@@ -442,6 +444,9 @@ class DiagonalRLS:
         origin, about = (np.zeros(0), 0) if self.origin is None else (self.origin, longest)
         centred = np.zeros(about, self.W.dtype)
         work = np.zeros(c), np.zeros(c), np.zeros(longest), origin, centred
+        new = min(n, len(self.reservoir) - self.reservoir.used)  # which will all be held
+        room = int(lengths[:new].sum() + starts[new] - starts[0])
+        self.reservoir.make_room(min(3 * room // 2, _PRODUCTS))
         sums = np.zeros((0, 0)) if self.sums is None else self.sums
         first = np.zeros((2, 0)) if self.first is None else self.first
         model = self.W, self.b, self.Q, self.N, self.clock, sums, first

@@ -54,15 +54,10 @@ def rls_steps(
             for again in range(2):
                 here, x = where[start:end], values[start:end]
                 if len(origin):
-                    for k in range(len(x)):
-                        centred[k] = x[k] - origin[_ROW(here[k])]
-                    x = centred[: len(x)]
+                    x = _centre(here, x, origin, centred)
                 if not again:
-                    xx = 0.0
-                    for k in range(len(x)):
-                        xx += np.float64(x[k]) * x[k]
                     clock[at.WEIGHT] += w
-                    clock[at.S2] += w * (xx - clock[at.S2]) / clock[at.WEIGHT]
+                    clock[at.S2] += w * (_square(x) - clock[at.S2]) / clock[at.WEIGHT]
                 best = _rls_step(
                     here, x, first_name, last_name, names, w, mass,
                     rule, W, b, Q, N, clock, moments, o, e, p,
@@ -152,6 +147,23 @@ def _decay(
             moments[1, k] *= clock[at.FACTOR]
         clock[at.QB] *= clock[at.FACTOR]
         clock[at.FACTOR] = 1.0
+
+
+@inlined
+def _centre(indices: Array, data: Array, origin: Array, centred: Array) -> Array:
+    """Return a sample about the origin."""
+    for k in range(len(data)):
+        centred[k] = data[k] - origin[_ROW(indices[k])]
+    return centred[: len(data)]
+
+
+@inlined
+def _square(x: Array) -> float:
+    """Return |x|^2."""
+    xx = 0.0
+    for k in range(len(x)):
+        xx += np.float64(x[k]) * x[k]
+    return xx
 
 
 @inlined
