@@ -16,10 +16,11 @@ from narrows.solve.iterations import Rule as RuleOfIteration
 from narrows.solve.iterations import Span
 from narrows.solve.paired import METRICS, Outcome, difference, gradient, metric_of, score
 from narrows.solve.products import _cores as cores
-from narrows.solve.regression import FACTOR, HITS, QB, REPLAYS, S2, DiagonalRLS
+from narrows.solve.regression import DiagonalRLS
 from narrows.solve.regression import Rule as RuleOfRegression
 from narrows.solve.regression_read import Reading, held_samples, is_odd, resolved
 from narrows.solve.regression_read import _left_by_steps as left_by_steps
+from narrows.solve.regression_rule import FACTOR, HITS, QB, REPLAYS, S2
 
 __all__ = [
     "FACTOR",

@@ -19,7 +19,7 @@ from narrows.solve.eigen import (
 )
 from narrows.solve.products import Products, each
 from narrows.solve.scatter import Answer, Scatter, leading, of_samples
-from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, with_values
+from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, row_squares, with_values
 
 _ROUNDING = 1e-15
 LARGEST = 1e40  # entries that are larger, or all below its inverse, are rescaled
@@ -119,17 +119,8 @@ class Centred(LinearOperator):
             self.m = mean - origin
         self.mean = origin + self.m
         self.length = float(np.linalg.norm(self.X.data if self.is_sparse else self.X))
-        self.squares = self._squares()
+        self.squares = float(self.root**2 @ row_squares(self.X))
         self._start(origin, weight.max(initial=0.0))
-
-    def _squares(self) -> float:
-        """Return sum_i w_i |x_i|^2."""
-        if self.is_sparse:
-            sums = np.add.reduceat(np.append(self.X.data**2, 0.0), self.X.indptr[:-1])
-            squares = np.where(np.diff(self.X.indptr) > 0, sums, 0.0)
-        else:
-            squares = np.einsum("ij,ij->i", self.X, self.X)
-        return float(self.root**2 @ squares)
 
     def _start(self, origin: np.ndarray, heaviest: float) -> None:
         """Initialise the operator, and bound the rounding."""

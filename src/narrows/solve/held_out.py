@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -137,6 +138,25 @@ def without(
     return Scatter(C, H, n, S.noise, S.m), left, m
 
 
+def _by_the_others(
+    S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], by: Callable[..., Any]
+) -> tuple[list[Any], np.ndarray, np.ndarray]:
+    """Return by(scatter, counts, samples) for each part, by all samples but those of the part.
+
+    And the classes and weights of the samples, without those whose class no other sample has;
+    parts of such samples alone are left out.
+    """
+    found, codes, weights = [], [np.empty(0, np.intp)], [_NONE]
+    for part in held:
+        rest, left, m = without(S, counts, part)
+        known = left[part.code] > 0
+        if known.any():
+            found.append(by(rest, left, part.Z[known] - m))
+            codes.append(part.code[known])
+            weights.append(part.weight[known])
+    return found, np.concatenate(codes), np.concatenate(weights)
+
+
 # -- the ridge, and the temperature ----------------------------------------------------------------
 
 
@@ -169,27 +189,17 @@ def curve(
     -----
     **Cost**: a Cholesky factorisation for each part and ridge.
     """
-    by = by or classifier
-    posteriors, codes, weights = [], [], []
-    for part in held:
-        rest, left, m = without(S, counts, part)
-        known = left[part.code] > 0
-        Z, code = (part.Z if known.all() else part.Z[known]) - m, part.code[known]
-        codes.append(code)
-        weights.append(part.weight[known])
-        posteriors.append(by(rest, left, Z))
-    code, weight = np.concatenate(codes), np.concatenate(weights)
-    if not weight.sum():  # no other sample of their classes
+    posteriors, code, weight = _by_the_others(S, counts, held, by or classifier)
+    if not posteriors:
         same = np.zeros(len(alphas))
-        return Curve(alphas, same, same, same + 1, np.zeros((len(alphas), 0)), weight[:0])
-    found, single, start = [], [], 1.0
+        return Curve(alphas, same, same, same + 1, np.zeros((len(alphas), 0)), weight)
+    found, start = [], 1.0
     for alpha in alphas:  # one at a time, since there may be many classes
         every = np.concatenate([posterior(float(alpha)) for posterior in posteriors])
         found.append(calibrated(every, code, weight, timid, start))
         start = found[-1][2]
-        single.append(likelihoods(every, code, start))
-    scores, errors, temperatures = (np.array(each) for each in zip(*found, strict=True))
-    return Curve(alphas, scores, errors, temperatures, np.array(single), weight)
+    scores, errors, temperatures, each = (np.array(values) for values in zip(*found, strict=True))
+    return Curve(alphas, scores, errors, temperatures, each, weight)
 
 
 def temperature(S: Scatter, counts: np.ndarray, held: Sequence[HeldOut], alpha: float) -> float:
@@ -241,19 +251,12 @@ def _solved(within: np.ndarray, ridge: np.ndarray, noise: float, B: np.ndarray) 
     return found
 
 
-def likelihoods(posterior: np.ndarray, code: np.ndarray, temperature: float) -> np.ndarray:
-    """Return the log-likelihood of each sample, by log posteriors but for a term of the sample."""
-    scaled = (posterior - posterior.max(axis=1, keepdims=True)) / temperature
-    true = scaled[np.arange(len(code)), code]
-    found: np.ndarray = true - np.log(np.exp(scaled).sum(axis=1))
-    return found
-
-
 def calibrated(
     posterior: np.ndarray, code: np.ndarray, weight: np.ndarray, timid: float, start: float
-) -> tuple[float, float, float]:
-    """Return the mean log-likelihood at the best temperature, its standard error, and T.
+) -> tuple[float, float, float, np.ndarray]:
+    """Return the mean log-likelihood at the best temperature T, its standard error, T, and each.
 
+    By log posteriors but for a term of the sample; `each` has the log-likelihood of each sample.
     log T is the root of the derivative, since a minimum is known to half as many digits only: by
     Newton's method from log `start`, and between the ends of `_RANGE` where that fails.
     """
@@ -287,9 +290,9 @@ def calibrated(
     else:
         log_t = brentq(slope, low, high, xtol=near)
     t = np.exp(log_t)
-    each = likelihoods(posterior, code, t)
+    each = true / t - np.log(np.exp(posterior / t).sum(axis=1))
     mean = float(weight @ each) / n
-    return mean, float(np.sqrt(weight @ (each - mean) ** 2)) / n, float(t)
+    return mean, float(np.sqrt(weight @ (each - mean) ** 2)) / n, float(t), each
 
 
 # -- eps of the margin -----------------------------------------------------------------------------
@@ -359,17 +362,9 @@ def by_components(
     -----
     **Cost**: for each part that of `discriminants`, and O(n_held n_classes n_components).
     """
-    codes, weights, terms = [], [], []
-    for part in held:
-        rest, left, m = without(S, counts, part)
-        known = left[part.code] > 0
-        if known.any():
-            codes.append(part.code[known])
-            weights.append(part.weight[known])
-            terms.append(_Posteriors(rest, left, part.Z[known] - m, alpha))
-    if not codes:
-        return np.empty((0, 0)), np.empty(0)
-    code, weight = np.concatenate(codes), np.concatenate(weights)
+    terms, code, weight = _by_the_others(S, counts, held, partial(_Posteriors, alpha=alpha))
+    if not terms:
+        return np.empty((0, 0)), weight
     found, temperature = [], 1.0
     for p in range(max(each.count for each in terms)):
         posterior = np.concatenate([each.plus(p) for each in terms])
@@ -507,8 +502,7 @@ class Kept(NamedTuple):
         found = np.zeros(len(block))
         if predicted.any():
             posterior, code, weight = posterior[predicted], code[predicted], weight[predicted]
-            temperature = calibrated(posterior, code, weight, TIMID, 1.0)[2]
-            found[predicted] = likelihoods(posterior, code, temperature)
+            found[predicted] = calibrated(posterior, code, weight, TIMID, 1.0)[3]
         return found
 
 

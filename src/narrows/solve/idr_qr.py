@@ -29,16 +29,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import RangeError
 from narrows.solve.eigen import DROPPED, best_ratios, orthogonal_part
-from narrows.solve.iterations import DenseBlock, SparseBlock, restorer, touched
+from narrows.solve.iterations import DenseBlock, SparseBlock, restorer
 from narrows.solve.schema import FINITE, WHOLE, Field, checked
-from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums
+from narrows.solve.sums import BLOCK, add_sparse, blocks, dense_sums, too_large
 
 _RENEWED = 4096  # samples after which S'S is computed from S again; a multiple of the next
 _BLOCK_ROWS = 64  # dense samples whose products with S are one matrix product
 _DEPENDENT = 1e-10  # of its length: a centroid with less outside the span of the others depends
 _LARGEST = 1e120  # the largest square, whose own square has to be finite
+_EXPECTED = f"sums of classes whose squares are below {_LARGEST:g}"
 _EPS = np.finfo(np.float64).eps
 _NONE = 1e-12  # of the length of the mean: a class mean closer to it equals it
 
@@ -108,7 +108,7 @@ class CentroidQR:
 
     def restorer(self, X: Any) -> Callable[[], None]:
         """Return a function that restores everything, if only samples of X were learned since."""
-        return restorer(self, "S", touched(X))
+        return restorer(self, "S", X)
 
     # -- all samples at once ----------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class CentroidQR:
                 work, transport, block.coefficients,
             )  # fmt: skip
             if asked == TOO_LARGE:
-                raise _too_large(f" up to sample {done + more - 1}")
+                raise too_large(_EXPECTED, None, f"larger ones up to sample {done + more - 1}")
             block.add_to_basis()
             done += more
             if asked == EXPLICIT:
@@ -207,7 +207,7 @@ class CentroidQR:
         for rows in blocks(self.n_features, max(1, BLOCK // max(1, c))):
             SS += self.S[rows].T @ self.S[rows]
         if not np.trace(SS) < _LARGEST:
-            raise _too_large("")
+            raise too_large(_EXPECTED, None, "larger ones")
         self.SS = SS
 
     # -- reading ----------------------------------------------------------------------------
@@ -261,13 +261,3 @@ class CentroidQR:
         rest = rest @ Vt[s > _NONE * np.linalg.norm(rest)].T
         eigenvalues = np.append(eigenvalues[separating], np.zeros(rest.shape[1]))
         return eigenvalues, Q @ np.hstack([M[:, separating], rest])
-
-
-def _too_large(where: str) -> RangeError:
-    """Return the error of sums whose squares overflow."""
-    return RangeError(
-        f"sums of classes whose squares are below {_LARGEST:g}",
-        f"larger ones{where}",
-        None,
-        "Scale the data down.",
-    )

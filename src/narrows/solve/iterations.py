@@ -17,8 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from narrows.errors import RangeError, warn
+from narrows.solve.eigen import orthonormal as orthonormalised
 from narrows.solve.schema import COUNT, FINITE, WHOLE, Check, Field, checked
-from narrows.solve.sums import BLOCK, blocks, weighted
+from narrows.solve.sums import BLOCK, blocks, too_large, weighted
 
 _SPARSE_BLOCK = 4096  # sparse samples from one return to Python to the next
 _DENSE_BLOCK = 64  # dense samples whose products with Q are one matrix product
@@ -121,13 +122,12 @@ _RULES = (
 )
 
 
-def touched(X: Any) -> Any:
-    """Return an index of the rows of Q that change when the samples of X are learned."""
-    return X.indices if sparse.issparse(X) and X.nnz < X.shape[1] else slice(None)
+def restorer(core: Any, large: str, X: Any) -> Callable[[], None]:
+    """Return a function that restores a solver after learning X, with one large array.
 
-
-def restorer(core: Any, large: str, rows: Any) -> Callable[[], None]:
-    """Return a function that restores a solver of which only `rows` of one array are large."""
+    Of that it holds the rows of the features in X, where these are few.
+    """
+    rows = X.indices if sparse.issparse(X) and X.nnz < X.shape[1] else slice(None)
     array, small = vars(core)[large], {k: v for k, v in vars(core).items() if k != large}
     small, before = deepcopy(small), array[rows].copy()
 
@@ -183,13 +183,9 @@ class SparseBlock:
     def add_to_basis(self) -> None:
         """Add to Q what has not been added yet: nothing."""
 
-    def keep(self, t: int) -> Any:
-        """Return what `restore` needs to undo learning sample t."""
-        return self.Q[self._entries(t)[0]]
-
-    def restore(self, t: int, held: Any) -> None:
-        """Undo learning sample t."""
-        self.Q[self._entries(t)[0]] = held
+    def changing(self, t: int) -> tuple[np.ndarray, Any]:
+        """Return an array, and an index of what learning sample t changes in it."""
+        return self.Q, self._entries(t)[0]
 
 
 class DenseBlock:
@@ -225,11 +221,8 @@ class DenseBlock:
     def add_to_basis(self) -> None:
         self.Q += self.rows.T @ self.coefficients
 
-    def keep(self, t: int) -> Any:
-        return self.coefficients.copy()
-
-    def restore(self, t: int, held: Any) -> None:
-        self.coefficients[:] = held
+    def changing(self, t: int) -> tuple[np.ndarray, Any]:
+        return self.coefficients, slice(None)
 
 
 Block = SparseBlock | DenseBlock
@@ -289,7 +282,7 @@ class Span:
     def restorer(self, X: Any) -> Callable[[], None]:
         """Return a function that restores everything, if only samples of X were learned since."""
         self._lent = True
-        return restorer(self, "Q", touched(X) if self.shift is None else slice(None))
+        return restorer(self, "Q", X if self.shift is None else None)  # None: all features
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -338,8 +331,7 @@ class Span:
         W = np.divide(V, length, out=V, where=length > 0)
         if orthonormal:
             live = np.flatnonzero(length)
-            W[:, live], R = np.linalg.qr(W[:, live])
-            W[:, live] *= np.where(np.diag(R) < 0, -1.0, 1.0)
+            W[:, live] = orthonormalised(W[:, live])
         return W
 
     def vectors(self) -> np.ndarray:
@@ -424,7 +416,10 @@ class Span:
             self._become_raw()
         if dense and not self.n and len(labels):
             self.shift = X[0].astype(np.float64)
-        work, done = _work(self.p, len(self.state.N)), 0
+        p, s = self.state.B.shape
+        f = s + 2  # vectors in F: Phi of each sum, u, m
+        shapes = (p + s, s, (f, p + f), (f, p), (p, f), (p, p), p, p, p + f, p + f, f, p + s)
+        work, done = tuple(np.zeros(shape) for shape in shapes), 0  # the kernel names the arrays
         while done < len(labels) and not (rule.stop and self.still):
             size = _DENSE_BLOCK - self.n % _DENSE_BLOCK if dense else _SPARSE_BLOCK
             left = self._due - self.n if self._due > self.n else 1
@@ -471,8 +466,10 @@ class Span:
             checked = rule.eta is None and self.n < 2 * self.p + _EARLY
             # while a component waits, each sample may start it
             stop = t + 1 if checked or active < self.p else len(labels)
-            before = State(*(array.copy() for array in self.state)) if checked else None
-            undone = block.keep(t) if checked else None
+            if checked:
+                before = State(*(array.copy() for array in self.state))
+                array, rows = block.changing(t)
+                undone = array[rows].copy()
             more, asked = iteration_steps(
                 *block.arrays, t, labels[t:stop], self.Q, active, rule, rule.eta,
                 self.state, work, block.coefficients, reduced,
@@ -486,9 +483,8 @@ class Span:
                     Qx = block.products(t, raw=True)
                     project.py_func(t, Qx, rule.orthonormal, A, B, L, C, reduced)
             t += more
-            if before is not None and left < _LOST and asked != TOO_LARGE:
-                self.state, asked = before, _AGAIN
-                block.restore(t - 1, undone)
+            if checked and left < _LOST and asked != TOO_LARGE:
+                self.state, asked, array[rows] = before, _AGAIN, undone
         if asked != TOO_LARGE:
             block.add_to_basis()
         return t, asked
@@ -656,12 +652,8 @@ class Span:
         from narrows.solve.kernels import LARGEST, TOO_LARGE
 
         if asked == TOO_LARGE:
-            raise RangeError(
-                f"samples whose squares sum to less than {LARGEST:g}",
-                f"a larger sum up to sample {self.n} of all",
-                None,
-                "Scale the data down.",
-            )
+            expected = f"samples whose squares sum to less than {LARGEST:g}"
+            raise too_large(expected, None, f"a larger sum up to sample {self.n} of all")
         if asked == REBASE:
             self.rebase()
         elif self.n >= self._due:
@@ -672,10 +664,3 @@ class Span:
                     f"after {self.n} samples. Scale the features to one size, or use an exact "
                     "method."
                 )
-
-
-def _work(p: int, s: int) -> tuple[np.ndarray, ...]:
-    """Return room for one step with p components and s sums; the kernel names the arrays."""
-    f = s + 2  # vectors in F: Phi of each sum, u, m
-    shapes = (p + s, s, (f, p + f), (f, p), (p, f), (p, p), p, p, p + f, p + f, f, p + s)
-    return tuple(np.zeros(shape) for shape in shapes)

@@ -73,12 +73,20 @@ def iteration_steps(
             t, label, q, xx, active, with_u, A, B, L, SV, N, WW, clock[0], share,
             w, kap, low, a, per_nu, y, r, coefficients,
         )  # fmt: skip
-        add_to_basis(t, indptr, indices, data, coefficients, Q)
+        g = coefficients[t]
+        if indptr is not None:  # Q += x g'
+            for e in range(indptr[t], indptr[t + 1]):
+                row, v = Q[indices[e]], data[e]
+                for k in range(len(g)):
+                    row[k] += v * g[k]
         asked = verdict(asked, moved, xx, active, rule, A, B, L, SS, N, WW, clock)
-        if reduced is not None:
-            reduce_sample(
-                t, q, xx, QX, XX, coefficients, shift, rule.orthonormal, A, B, L, low, reduced
-            )
+        if reduced is not None:  # by Q'x after the step, with Q less the shift if dense
+            for k in range(len(q)):
+                q[k] += xx * g[k]
+                if QX is not None:
+                    shift[k] += XX[t, -1] * g[k]
+                    q[k] += shift[k]
+            project(t, q, rule.orthonormal, A, B, L, low, reduced)
         if asked != GO_ON:
             return i + 1, asked
     return len(labels), GO_ON
@@ -399,19 +407,6 @@ def update_coordinates(
 
 
 @inlined
-def add_to_basis(
-    t: int, indptr: Maybe, indices: Maybe, data: Maybe, coefficients: Array, Q: Array
-) -> None:
-    """Add x g' to Q for row x of CSR parts, with g row t of `coefficients`; nothing for a block."""
-    if indptr is not None:
-        g = coefficients[t]
-        for e in range(indptr[t], indptr[t + 1]):
-            x, v = Q[indices[e]], data[e]
-            for k in range(len(g)):
-                x[k] += v * g[k]
-
-
-@inlined
 def verdict(
     asked: int, moved: float, xx: float, active: int, rule: Any, A: Array, B: Array, L: Array,
     SS: Array, N: Array, WW: Array, clock: Array,
@@ -445,21 +440,6 @@ def verdict(
     if not (xx < LARGEST and clock[1] < LARGEST):
         asked = TOO_LARGE
     return asked
-
-
-@inlined
-def reduce_sample(
-    t: int, q: Array, xx: float, QX: Maybe, XX: Maybe, coefficients: Array, shift: Array,
-    orthonormal: bool, A: Array, B: Array, L: Array, C: Array, reduced: Array,
-) -> None:  # fmt: skip
-    """Project sample t after its step, from q = Q'x before it, with Q less the shift if dense."""
-    for k in range(len(q)):
-        q[k] += xx * coefficients[t, k]
-    if QX is not None:
-        for k in range(len(q)):
-            shift[k] += XX[t, -1] * coefficients[t, k]
-            q[k] += shift[k]
-    project(t, q, orthonormal, A, B, L, C, reduced)
 
 
 @inlined

@@ -10,9 +10,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import event, types
-from numba.extending import intrinsic
+from numba.core import event
 from tqdm import tqdm
 
 Array = np.ndarray
@@ -62,23 +60,6 @@ def inlined(function: Any) -> Any:
     """
     return numba.njit(**_INNER)(function)
 
-
-def _prefetch(typing: Any, array: Any, place: Any) -> Any:
-    """Load the cache line of number `place` of an array, in the order of memory."""
-
-    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, values[0]).data
-        i32 = ir.IntType(32)
-        address = builder.bitcast(builder.gep(data, [values[1]]), ir.IntType(8).as_pointer())
-        kinds = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
-        function = builder.module.declare_intrinsic("llvm.prefetch", (address.type,), kinds)
-        builder.call(function, [address, i32(0), i32(3), i32(1)])  # to read, all caches, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), code
-
-
-prefetch: Any = intrinsic(_prefetch)
 
 GO_ON, TOO_LARGE = 0, 1  # what any step may ask of its caller
 LARGEST = 1e120  # the largest |x|^2, whose square has to be finite

@@ -10,21 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from narrows.solve import regression_rule as at
 from narrows.solve.arrays import wider
-from narrows.solve.regression_rule import (
-    AGREE,
-    FACTOR,
-    HITS,
-    LAST,
-    QB,
-    RECENT,
-    REPLAYS,
-    S2,
-    SEEN,
-    SOFT,
-    WEIGHT,
-    Rule,
-)
+from narrows.solve.regression_rule import SOFT, Rule
 from narrows.solve.schema import FINITE, NOT_NEGATIVE, WHOLE, Check, Field, between, checked
 from narrows.solve.sums import BLOCK, blocks
 
@@ -182,30 +170,26 @@ class Reservoir:
 
 
 def balanced(
-    samples: Sequence[Samples],
-    columns: Sequence[np.ndarray],
-    n_classes: int,
-    reservoirs: Sequence[Reservoir],
-    several: bool,
+    parts: Sequence[DiagonalRLS], columns: Sequence[np.ndarray], n_classes: int, several: bool
 ) -> tuple[sparse.csr_array, sparse.csr_array, np.ndarray]:
-    """Return of all samples as many as one reservoir holds, the same number of each class.
+    """Return of all samples held as many as one reservoir holds, the same number of each class.
 
     Those with the smallest hashes, in the order of these: the result does not depend on the order
     or the grouping of the reservoirs.
 
     Parameters
     ----------
-    samples : sequence of Samples
-        Those of each reservoir.
+    parts : sequence of DiagonalRLS
+        With reservoirs of one size.
     columns : sequence of ndarray
-        The class in the result of each class of a reservoir.
+        The class in the result of each class of a part.
     n_classes : int
         Number of classes in the result.
-    reservoirs : sequence of Reservoir
-        Of one size.
     several : bool
         Whether samples have several labels; they are not balanced then.
     """
+    reservoirs = [part.reservoir for part in parts]
+    samples = [part.reservoir.samples(part.n_features, part.clock[at.FACTOR]) for part in parts]
     X = sparse.vstack([X for X, _, _ in samples], format="csr")
     labels = [
         sparse.csr_array((Y.data, column[Y.indices], Y.indptr), shape=(Y.shape[0], n_classes))
@@ -248,7 +232,7 @@ _SCHEMA = {
     "N": Field("f8", (2, "c"), NOT_NEGATIVE),
     "clock": Field("f8", (10,), FINITE),
     "window": Field("u1", (WINDOW,), between(0, 1)),
-    # 0.1.0 had none of these
+    # none for 0, and no sums without a reservoir
     "origin": Field("f8", ("d",), between(-1e100, 1e100), optional=True),
     "first": Field("f8", (2, "d"), FINITE, optional=True),
     "sums": Field("f8", ("d", "c"), FINITE, optional=True),
@@ -258,8 +242,9 @@ _SCHEMA = {
 
 def _clock_fits(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> bool:
     clock = arrays["clock"]
-    whole = WHOLE.holds(clock[[HITS, SEEN, REPLAYS, RECENT]], sizes)
-    return whole and 0 < clock[FACTOR] <= 1 and min(clock[QB], clock[WEIGHT], clock[S2]) >= 0
+    whole = WHOLE.holds(clock[[at.HITS, at.SEEN, at.REPLAYS, at.RECENT]], sizes)
+    weights = clock[[at.QB, at.WEIGHT, at.S2]]
+    return whole and 0 < clock[at.FACTOR] <= 1 and bool((weights >= 0).all())
 
 
 _RULES = (
@@ -308,7 +293,7 @@ class DiagonalRLS:
         samples predicted since the window started.
     sums : ndarray of shape (n_features, n_classes) or None
         The sum of w x of each class, to be multiplied by ``clock[FACTOR]``; a sample counts for
-        each of its labels. None without a reservoir, and from a file of version 0.1.0.
+        each of its labels. None without a reservoir, and where 0.1.0 began to learn.
     origin : ndarray of shape (n_features,) or None
         What is subtracted from samples; Q, b, s2 and all sums are about it. None for 0.
     first : ndarray of shape (2, n_features) or None
@@ -323,7 +308,7 @@ class DiagonalRLS:
         self.Q = np.zeros(n_features)
         self.b, self.N = np.zeros(0), np.zeros((2, 0))
         self.clock = np.zeros(10)
-        self.clock[FACTOR], self.clock[LAST] = 1.0, -1.0
+        self.clock[at.FACTOR], self.clock[at.LAST] = 1.0, -1.0
         self.window = np.zeros(WINDOW, np.uint8)
         self.sums = np.zeros((n_features, 0)) if reservoir else None
         self.origin: np.ndarray | None = None
@@ -355,7 +340,7 @@ class DiagonalRLS:
     @property
     def energy(self) -> np.ndarray:
         """The decayed Q, of shape (n_features,)."""
-        return self.clock[FACTOR] * self.Q
+        return self.clock[at.FACTOR] * self.Q
 
     def add_classes(self, more: int) -> None:
         """Append classes, whose targets and outputs so far were 0."""
@@ -374,10 +359,8 @@ class DiagonalRLS:
         if self.sums is not None:
             self.sums = np.pad(self.sums, ((0, more), (0, 0)))
         if self.origin is not None and self.first is not None:
-            self.origin, self.first = (
-                np.pad(self.origin, (0, more)),
-                np.pad(self.first, ((0, 0), (0, more))),
-            )
+            self.origin = np.pad(self.origin, (0, more))
+            self.first = np.pad(self.first, ((0, 0), (0, more)))
 
     def promote(self, dtype: Any) -> None:
         """Hold numbers in this type from now on."""
@@ -387,12 +370,13 @@ class DiagonalRLS:
     @property
     def score(self) -> float:
         """The share of samples whose class was predicted before they were learned."""
-        return float(self.clock[HITS] / self.clock[SEEN]) if self.clock[SEEN] else float("nan")
+        hits, seen = self.clock[[at.HITS, at.SEEN]].tolist()
+        return hits / seen if seen else float("nan")
 
     @property
     def score_of_window(self) -> float:
         """The same over the last samples."""
-        window = self.window[: int(self.clock[RECENT])]
+        window = self.window[: int(self.clock[at.RECENT])]
         return float(window.mean()) if len(window) else float("nan")
 
     # -- learning ---------------------------------------------------------------------------
@@ -449,24 +433,25 @@ class DiagonalRLS:
         """Learn samples about the present origin."""
         from narrows.solve.regression_steps import rls_steps
 
-        starts, labels, weight = targets
+        (starts, labels, weight), c = targets, len(self.b)
         # few types, those of the reservoir, so that little is compiled
         starts, labels = starts.astype(np.int64, copy=False), labels.astype(np.int32, copy=False)
         dense = isinstance(X, np.ndarray) or self.origin is not None
-        lengths = np.full(len(weight), X.shape[1]) if dense else np.diff(X.indptr)
-        entries = int(lengths.max(initial=0))
-        longest = max(self.reservoir.longest, entries)
+        n, d = X.shape
+        lengths = np.full(n, d) if dense else np.diff(X.indptr)
+        longest = max(self.reservoir.longest, int(lengths.max(initial=0)))
+        most = min(BLOCK, _PRODUCTS // max(1, c)) // max(1, int(lengths.sum()) // max(1, n))
         origin, about = (np.zeros(0), 0) if self.origin is None else (self.origin, longest)
-        c, centred = len(self.b), np.zeros(about, self.W.dtype)
+        centred = np.zeros(about, self.W.dtype)
         work = np.zeros(c), np.zeros(c), np.zeros(longest), origin, centred
-        new = min(len(weight), len(self.reservoir) - self.reservoir.used)  # which will all be held
+        new = min(n, len(self.reservoir) - self.reservoir.used)  # which will all be held
         room = int(lengths[:new].sum() + starts[new] - starts[0])
         self.reservoir.make_room(min(3 * room // 2, _PRODUCTS))
         sums = np.zeros((0, 0)) if self.sums is None else self.sums
         first = np.zeros((2, 0)) if self.first is None else self.first
         model = self.W, self.b, self.Q, self.N, self.clock, sums, first
         all_rows = None if dense else self._arrays(X)
-        for part in self._parts(X):
+        for part in blocks(n, max(1, most)):  # dense samples are made sparse part by part
             ends = slice(part.start, part.stop + 1)
             if all_rows is None:
                 rows = self._arrays(self._whole(X[part]))
@@ -503,18 +488,11 @@ class DiagonalRLS:
             X.data.astype(self.W.dtype, copy=False),
         )
 
-    def _parts(self, X: Any) -> list[slice]:
-        """Return samples to learn in one call; dense ones are made sparse part by part."""
-        n, is_dense = X.shape[0], isinstance(X, np.ndarray) or self.origin is not None
-        entries = (X.shape[1] if is_dense else X.nnz / max(1, n)) or 1
-        size = int(min(BLOCK, _PRODUCTS // max(1, len(self.b))) // entries)
-        return list(blocks(n, max(1, size)))
-
     # -- reading ----------------------------------------------------------------------------
 
     def samples(self) -> Samples:
         """Return the samples held, about the origin, their indicators, and decayed weights."""
-        X, Y, weight = self.reservoir.samples(self.n_features, float(self.clock[FACTOR]))
+        X, Y, weight = self.reservoir.samples(self.n_features, float(self.clock[at.FACTOR]))
         if self.origin is not None:
             X = sparse.csr_array(self._whole(X.toarray() - self.origin))
         return X, Y, weight
@@ -526,7 +504,7 @@ class DiagonalRLS:
         """The decayed mean of all samples, of shape (n_features,), where there is an origin."""
         assert self.origin is not None
         assert self.first is not None
-        return self.origin + self.clock[FACTOR] * self.first[1] / self.clock[WEIGHT]
+        return self.origin + self.clock[at.FACTOR] * self.first[1] / self.clock[at.WEIGHT]
 
     def move(self, origin: np.ndarray | None) -> None:
         """Measure samples from another origin; outputs stay the same.
@@ -537,13 +515,13 @@ class DiagonalRLS:
             return
         new = np.zeros_like(self.Q) if origin is None else origin
         delta, clock, first = new - self.origin, self.clock.copy(), self.first
-        factor, qb, weight = clock[FACTOR], clock[QB], clock[WEIGHT] / clock[FACTOR]
+        factor, qb, weight = clock[at.FACTOR], clock[at.QB], clock[at.WEIGHT] / clock[at.FACTOR]
         assert first is not None
         # not by BLAS, whose last digits depend on where arrays are in memory
         self.b = self.b + (delta[:, None] * self.W).sum(axis=0)
         self.Q = np.maximum(self.Q + delta * (qb * delta - 2 * first[0]), 0)
         if weight > 0:
-            clock[S2] = max(clock[S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
+            clock[at.S2] = max(clock[at.S2] + (delta * (delta - 2 * first[1] / weight)).sum(), 0)
         if self.sums is not None:
             self.sums = self.sums - delta[:, None] * (self.N[0] / factor)
         self.first = None if origin is None else first - np.array([[qb], [weight]]) * delta
@@ -551,7 +529,7 @@ class DiagonalRLS:
 
     def place(self, X: Any, weight: np.ndarray) -> None:
         """Take the first sample for the origin, if it is dense or has few features."""
-        if self.clock[SEEN] or not weight.any():
+        if self.clock[at.SEEN] or not weight.any():
             return
         if isinstance(X, np.ndarray) or X.shape[1] <= FEW:
             sample = X[[int((weight > 0).argmax())]]
@@ -563,18 +541,16 @@ class DiagonalRLS:
 
         It moves after 1, 2, 4, 8, ... samples; with a half-life, after so many again and again.
         """
-        number = int(self.clock[SEEN]) + np.cumsum(weight > 0)
-        if self.origin is None:
-            yield slice(0, len(weight)), False
-            return
-        at = number & (number - 1) == 0
-        if rule.keep < 1:
-            at |= number % max(_OFTEN, int(np.ceil(np.log(0.5) / np.log(rule.keep) - 1e-6))) == 0
-        ends = np.flatnonzero(at & (weight > 0)) + 1
         done = 0
-        for end in ends.tolist():
-            yield slice(done, end), True
-            done = end
+        if self.origin is not None:
+            number = int(self.clock[at.SEEN]) + np.cumsum(weight > 0)
+            moves = number & (number - 1) == 0
+            if rule.keep < 1:
+                half_life = np.log(0.5) / np.log(rule.keep)
+                moves |= number % max(_OFTEN, int(np.ceil(half_life - 1e-6))) == 0
+            for end in (np.flatnonzero(moves & (weight > 0)) + 1).tolist():
+                yield slice(done, end), True
+                done = end
         if done < len(weight):
             yield slice(done, len(weight)), False
 
@@ -602,44 +578,37 @@ def merged(
     parts, origin = _about_means(parts)
     dtype = np.result_type(*(part.W.dtype for part in parts))
     clocks = np.array([part.clock for part in parts])
-    n = clocks[:, WEIGHT].sum()
-    seen = clocks[:, [HITS, SEEN, REPLAYS]].sum(axis=0)
+    n = clocks[:, at.WEIGHT].sum()
+    seen = clocks[:, [at.HITS, at.SEEN, at.REPLAYS]].sum(axis=0)
     new = DiagonalRLS(first.n_features, len(first.reservoir), int(seen[1]), dtype)
     new.add_classes(n_classes)
-    share = clocks[:, WEIGHT] / n if n else np.zeros(len(parts))
+    share = clocks[:, at.WEIGHT] / n if n else np.zeros(len(parts))
     clock = new.clock
-    clock[QB] = clocks[:, FACTOR] @ clocks[:, QB]
-    clock[[WEIGHT, S2, AGREE]] = n, share @ clocks[:, S2], share @ clocks[:, AGREE]
-    clock[[HITS, SEEN, REPLAYS]] = seen
+    clock[at.QB] = clocks[:, at.FACTOR] @ clocks[:, at.QB]
+    clock[[at.WEIGHT, at.S2, at.AGREE]] = n, share @ clocks[:, at.S2], share @ clocks[:, at.AGREE]
+    clock[[at.HITS, at.SEEN, at.REPLAYS]] = seen
     Q = np.sum([part.energy for part in parts], axis=0)
     W = np.zeros((len(Q), n_classes))
-    for part, column in zip(parts, columns, strict=True):
-        own = least * part.clock[S2] + part.energy
-        W[:, column] += own[:, None] * part.W
-        new.b[column] += (least + part.clock[FACTOR] * part.clock[QB]) * part.b
-        new.N[:, column] += part.N
-    energy = least * clock[S2] + Q
-    np.divide(W, energy[:, None], out=W, where=energy[:, None] > 0)
-    new.b /= least + clock[QB]
-    new.W, new.Q = W.astype(dtype), Q
-    new.sums = None
+    new.sums = np.zeros(W.shape) if all(part.sums is not None for part in parts) else None
     if origin is not None:
         new.origin, new.first = origin, np.zeros((2, len(Q)))
-        for part in parts:
-            if part.first is not None:
-                new.first += part.clock[FACTOR] * part.first
-    if all(part.sums is not None for part in parts):
-        new.sums = np.zeros(W.shape)
-        for part, column in zip(parts, columns, strict=True):
-            new.sums[:, column] += part.clock[FACTOR] * part.sums
+    for part, column in zip(parts, columns, strict=True):
+        own, factor = least * part.clock[at.S2] + part.energy, part.clock[at.FACTOR]
+        W[:, column] += own[:, None] * part.W
+        new.b[column] += (least + factor * part.clock[at.QB]) * part.b
+        new.N[:, column] += part.N
+        if new.first is not None and part.first is not None:
+            new.first += factor * part.first
+        if new.sums is not None and part.sums is not None:
+            new.sums[:, column] += factor * part.sums
             if origin is not None and part.origin is not None:
                 new.sums[:, column] += (part.origin - origin)[:, None] * part.N[0]
+    energy = least * clock[at.S2] + Q
+    np.divide(W, energy[:, None], out=W, where=energy[:, None] > 0)
+    new.b /= least + clock[at.QB]
+    new.W, new.Q = W.astype(dtype), Q
     if len(first.reservoir):
-        stores = [part.reservoir for part in parts]
-        samples = [
-            part.reservoir.samples(first.n_features, float(part.clock[FACTOR])) for part in parts
-        ]
-        new.reservoir.fill(*balanced(samples, columns, n_classes, stores, rule.several))
+        new.reservoir.fill(*balanced(parts, columns, n_classes, rule.several))
     return new
 
 
@@ -649,12 +618,12 @@ def _about_means(parts: Sequence[DiagonalRLS]) -> tuple[list[DiagonalRLS], np.nd
     All are about 0, and the mean is None, where one of them is.
     """
     parts = [copy(part) for part in parts]
-    seen = [part for part in parts if part.clock[SEEN]]
+    seen = [part for part in parts if part.clock[at.SEEN]]
     together = bool(seen) and all(part.origin is not None for part in seen)
     for part in seen:
         part.move(part.mean if together else None)
     if not together:
         return parts, None
-    share = np.array([part.clock[WEIGHT] for part in seen])
+    share = np.array([part.clock[at.WEIGHT] for part in seen])
     means = np.array([part.origin for part in seen])
     return parts, (share[:, None] / share.sum() * means).sum(axis=0)

@@ -10,20 +10,10 @@ from scipy import linalg, sparse
 from scipy.linalg import lapack
 from scipy.special import softmax
 
+from narrows.solve import regression_rule as at
 from narrows.solve.held_out import SURE, calibrated
 from narrows.solve.regression import DiagonalRLS
-from narrows.solve.regression_rule import (
-    FACTOR,
-    MEMORY,
-    QB,
-    RECENT,
-    REPLAYS,
-    S2,
-    SEEN,
-    SOFT,
-    SUSPICIOUS,
-    WEIGHT,
-)
+from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
 from narrows.solve.sums import blocks
 
 UNIT = 0.1  # the temperature of the outputs of squared loss, if there is nothing to judge by
@@ -70,7 +60,8 @@ class Held(NamedTuple):
 
 def n_held(core: DiagonalRLS) -> int:
     """Return the number of samples held that have weight; others decayed to nothing."""
-    return int(np.count_nonzero(core.reservoir.kept[1, : core.reservoir.used] * core.clock[FACTOR]))
+    kept = core.reservoir.kept[1, : core.reservoir.used]
+    return int(np.count_nonzero(kept * core.clock[at.FACTOR]))
 
 
 def held_samples(core: DiagonalRLS, several: bool = False) -> Held:
@@ -82,7 +73,7 @@ def held_samples(core: DiagonalRLS, several: bool = False) -> Held:
     if X.nnz > _FULL * X.shape[0] * X.shape[1]:
         X = X.toarray()
     if several:
-        stands = weight * (core.clock[WEIGHT] / weight.sum())
+        stands = weight * (core.clock[at.WEIGHT] / weight.sum())
     else:
         held = np.bincount(Y.indices, weight, len(core.b))
         stands = weight * (core.N[0] / np.where(held > 0, held, 1.0))[Y.indices]
@@ -130,7 +121,7 @@ class Reading:
     ):
         self.core, self.several, self.softmax = core, several, softmax
         held = n_held(core)
-        self.polish = polish and not softmax and held >= _ENOUGH and core.clock[S2] > 0
+        self.polish = polish and not softmax and held >= _ENOUGH and core.clock[at.S2] > 0
         self._W, self._b = core.W, core.b
         self._shift: np.ndarray | float = 0.0
         if polish and not (several or softmax) and is_odd(core):
@@ -150,7 +141,7 @@ class Reading:
     def model(self) -> Model:
         """The classifier."""
         core, unit = self.core, 1.0 if self.softmax else UNIT
-        if not n_held(core) or not core.clock[S2] > 0:
+        if not n_held(core) or not core.clock[at.S2] > 0:
             return Model(self._W, self._b, unit)
         held = held_samples(core, self.several)
         outputs = held.X @ self._W + self._b
@@ -178,10 +169,10 @@ def is_odd(core: DiagonalRLS) -> bool:
     as good as merged.
     """
     clock = core.clock
-    seen, odd = clock[SEEN], clock[REPLAYS]
+    seen, odd = clock[at.SEEN], clock[at.REPLAYS]
     if core.n_features > 2 * _DIRECTIONS:
-        odd += clock[SEEN] - clock[RECENT]
-    if core.sums is None or not n_held(core) or not clock[S2] > 0:
+        odd += clock[at.SEEN] - clock[at.RECENT]
+    if core.sums is None or not n_held(core) or not clock[at.S2] > 0:
         return False
     share = core.N[1] / max(core.N[1].sum(), 1e-300)
     chance = float(share @ share)
@@ -222,8 +213,8 @@ def resolved(core: DiagonalRLS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     X = held.X.tocsc() if sparse.issparse(held.X) else held.X
     N = core.N[0]
     n, live = float(N.sum()), np.flatnonzero(N > 0)
-    unit = float(np.sqrt(core.clock[S2]))  # of length, so that no power of it overflows
-    factor, X = float(core.clock[FACTOR]) / unit, X * (1 / unit)
+    unit = float(np.sqrt(core.clock[at.S2]))  # of length, so that no power of it overflows
+    factor, X = float(core.clock[at.FACTOR]) / unit, X * (1 / unit)
 
     def means(those: np.ndarray) -> np.ndarray:
         return factor * sums[those][:, live] / N[live]
@@ -335,8 +326,8 @@ def _left_by_steps(core: DiagonalRLS, held: Held, least: float, stands: np.ndarr
     `stands` weighs the samples, and `least` the prior. Of a sample that stands for others, the
     others are not left out. So its diagonal entry is 1 / (1 + w a), a = x'(L + C)^-1 x without it.
     """
-    L = least * core.clock[S2] + core.energy
-    L_b = least + core.clock[FACTOR] * core.clock[QB]
+    L = least * core.clock[at.S2] + core.energy
+    L_b = least + core.clock[at.FACTOR] * core.clock[at.QB]
     left = _inverse(_inner(held.X, L, L_b, np.sqrt(stands)), 1.0)
     alone = held.weight / held.stands
     diagonal = 1 / (1 + alone * (1 / left.diagonal() - 1))
@@ -366,9 +357,9 @@ def _without_each(core: DiagonalRLS, held: Held, outputs: np.ndarray) -> np.ndar
 
 def _prior(core: DiagonalRLS, held: Held) -> tuple[np.ndarray, float]:
     """Return L = s2 + (1 - share) Q, and that of the bias."""
-    rest = 1 - min(1.0, held.weight.sum() / core.clock[WEIGHT])
-    L = core.clock[S2] + rest * core.energy
-    return L, float(1 + rest * core.clock[FACTOR] * core.clock[QB])
+    rest = 1 - min(1.0, held.weight.sum() / core.clock[at.WEIGHT])
+    L = core.clock[at.S2] + rest * core.energy
+    return L, float(1 + rest * core.clock[at.FACTOR] * core.clock[at.QB])
 
 
 def fitted_once_more(core: DiagonalRLS, held: Held) -> np.ndarray:

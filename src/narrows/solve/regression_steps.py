@@ -6,30 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from narrows.solve.kernels import Array, compiled, inlined, prefetch
-from narrows.solve.regression_rule import (
-    AGREE,
-    FACTOR,
-    HITS,
-    LAST,
-    MEMORY,
-    QB,
-    RECENT,
-    REPLAYS,
-    S2,
-    SEEN,
-    SOFT,
-    SUSPICIOUS,
-    WEIGHT,
-)
+from narrows.solve import regression_rule as at
+from narrows.solve.kernels import Array, compiled, inlined
+from narrows.solve.regression_rule import MEMORY, SOFT, SUSPICIOUS
 
 SMALLEST_FACTOR = 1e-30  # the smallest lazy factor: it is then applied to all numbers
 _FAINT = 1e-300  # the smallest weight of a class
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ROW = np.uintp  # the type of indices: signed ones are checked for being negative
-_CACHE = 1 << 22  # bytes; a state that is larger is fetched ahead of its use
-_LINE = 64  # bytes of a line of the cache
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
@@ -51,8 +36,6 @@ def rls_steps(
     arena_of, arena, slots, kept, use, random = reservoir
     o, e, p, origin, centred = work
     size, c = len(slots), len(b)
-    bytes_a_feature = c * W.itemsize + 8 + 8 * sums.shape[1]
-    ahead = len(Q) * bytes_a_feature > _CACHE
     for i in range(first, len(weight)):
         w = weight[i]
         lo, hi = indptr[i], indptr[i + 1]
@@ -61,9 +44,6 @@ def rls_steps(
             return i
         if len(hits):
             hits[i] = 0
-        if ahead and i + 1 < len(weight) and 4 * (indptr[i + 2] - hi) < len(Q):
-            _fetch(hi, indptr[i + 2], indices, label_ptr[i + 1], label_ptr[i + 2], label_of,
-                       W, Q, sums)  # fmt: skip
         if w > 0.0:
             if rule.keep < 1.0:
                 _decay(rule.keep, Q, N, kept, clock, sums, moments)
@@ -76,8 +56,8 @@ def rls_steps(
                 if len(origin):
                     x = _centre(here, x, origin, centred)
                 if not again:
-                    clock[WEIGHT] += w
-                    clock[S2] += w * (_square(x) - clock[S2]) / clock[WEIGHT]
+                    clock[at.WEIGHT] += w
+                    clock[at.S2] += w * (_square(x) - clock[at.S2]) / clock[at.WEIGHT]
                 best = _rls_step(
                     here, x, first_name, last_name, names, w, mass,
                     rule, W, b, Q, N, clock, moments, o, e, p,
@@ -86,7 +66,7 @@ def rls_steps(
                     break
                 if len(sums):
                     _add_to_classes(indices[lo:hi], data[lo:hi], origin, first_label, last_label,
-                                    label_of, w / clock[FACTOR], sums)  # fmt: skip
+                                    label_of, w / clock[at.FACTOR], sums)  # fmt: skip
                 hit = 0
                 for k in range(first_label, last_label):
                     label = label_of[k]
@@ -96,19 +76,19 @@ def rls_steps(
                         hit = 1
                 if len(hits):
                     hits[i] = hit
-                window[int(clock[RECENT]) % len(window)] = hit
-                clock[HITS] += hit
-                clock[SEEN] += 1.0
-                clock[RECENT] += 1.0
+                window[int(clock[at.RECENT]) % len(window)] = hit
+                clock[at.HITS] += hit
+                clock[at.SEEN] += 1.0
+                clock[at.RECENT] += 1.0
                 if not size:
                     if not rule.several:
-                        clock[LAST] = label_of[first_label]
+                        clock[at.LAST] = label_of[first_label]
                     break
                 slot = _slot(label_of[first_label] if not rule.several else -1, rule.keep, slots,
                              kept, use, N, clock, random)  # fmt: skip
                 if slot >= 0:
                     _put(slot, lo, hi, indices, data, first_label, last_label, label_of, w,
-                         clock[FACTOR], arena_of, arena, slots, kept, use)  # fmt: skip
+                         clock[at.FACTOR], arena_of, arena, slots, kept, use)  # fmt: skip
                 if rule.several:
                     break
                 kappa = _kappa(label_of[first_label], N, clock)
@@ -119,34 +99,13 @@ def rls_steps(
                 start, first_name = slots[k, 0], slots[k, 0] + slots[k, 1]
                 end, last_name = first_name, first_name + slots[k, 2]
                 w, mass = kept[0, k], 0.0
-                clock[REPLAYS] += 1.0
+                clock[at.REPLAYS] += 1.0
         if len(reduced):
             for k in range(lo, hi):
                 row, value = _ROW(indices[k]), np.float64(data[k])
                 for j in range(c):
                     reduced[i, j] += value * W[row, j]
     return len(weight)
-
-
-@inlined
-def _fetch(
-    lo: int, hi: int, indices: Array, first_label: int, last_label: int, label_of: Array, W: Array,
-    Q: Array, sums: Array,
-) -> None:  # fmt: skip
-    """Ask for what the step of the next sample needs, while that of this one is computed."""
-    c, classes = W.shape[1], sums.shape[1]
-    numbers = _LINE // W.itemsize
-    for k in range(lo, hi):
-        row = np.intp(indices[k])
-        place, end = row * c, row * c + c - 1
-        while place < end:
-            prefetch(W, place)
-            place += numbers
-        prefetch(W, end)
-        prefetch(Q, row)
-        if classes:
-            for m in range(first_label, last_label):
-                prefetch(sums, row * classes + label_of[m])
 
 
 @inlined
@@ -169,25 +128,25 @@ def _decay(
     keep: float, Q: Array, N: Array, kept: Array, clock: Array, sums: Array, moments: Array
 ) -> None:
     """Decay all weights: those with a lazy factor by that, which they share."""
-    clock[FACTOR] *= keep
-    clock[WEIGHT] *= keep
+    clock[at.FACTOR] *= keep
+    clock[at.WEIGHT] *= keep
     for j in range(N.shape[1]):
         for k in range(2):
             if N[k, j] > 0.0:
                 N[k, j] = max(N[k, j] * keep, _FAINT)  # a class that has come does not vanish
-    if clock[FACTOR] < SMALLEST_FACTOR:
+    if clock[at.FACTOR] < SMALLEST_FACTOR:
         for k in range(len(Q)):
-            Q[k] *= clock[FACTOR]
+            Q[k] *= clock[at.FACTOR]
         for k in range(kept.shape[1]):
-            kept[1, k] *= clock[FACTOR]
+            kept[1, k] *= clock[at.FACTOR]
         for k in range(len(sums)):
             for j in range(sums.shape[1]):
-                sums[k, j] *= clock[FACTOR]
+                sums[k, j] *= clock[at.FACTOR]
         for k in range(moments.shape[1]):
-            moments[0, k] *= clock[FACTOR]
-            moments[1, k] *= clock[FACTOR]
-        clock[QB] *= clock[FACTOR]
-        clock[FACTOR] = 1.0
+            moments[0, k] *= clock[at.FACTOR]
+            moments[1, k] *= clock[at.FACTOR]
+        clock[at.QB] *= clock[at.FACTOR]
+        clock[at.FACTOR] = 1.0
 
 
 @inlined
@@ -217,9 +176,9 @@ def _rls_step(
 
     `mass` is what the sample adds to the energies: its weight, or 0 where it is repeated.
     """
-    c, g = len(b), clock[FACTOR]
+    c, g = len(b), clock[at.FACTOR]
     least = SOFT if rule.softmax else 1.0
-    prior, bias = least * clock[S2], 1.0 / (least + g * clock[QB])
+    prior, bias = least * clock[at.S2], 1.0 / (least + g * clock[at.QB])
     for j in range(c):
         o[j] = b[j]
     xp = 0.0
@@ -264,7 +223,7 @@ def _rls_step(
             W[row, j] += step * e[j]
         x = np.float64(data[k])
         Q[row] += scale * x * x
-    clock[QB] += scale
+    clock[at.QB] += scale
     if moments.shape[1] and mass > 0.0:
         for k in range(len(data)):
             row, x = _ROW(indices[k]), np.float64(data[k])
@@ -295,16 +254,16 @@ def _add_outputs(indices: Array, data: Array, W: Array, o: Array) -> None:
 @inlined
 def _kappa(label: int, N: Array, clock: Array) -> float:
     """Return how much more often a label repeats the previous one than by chance (kappa)."""
-    if clock[LAST] >= 0.0:
-        same = 1.0 if clock[LAST] == label else 0.0
-        clock[AGREE] += (same - clock[AGREE]) / min(clock[SEEN], MEMORY)
-    clock[LAST] = label
+    if clock[at.LAST] >= 0.0:
+        same = 1.0 if clock[at.LAST] == label else 0.0
+        clock[at.AGREE] += (same - clock[at.AGREE]) / min(clock[at.SEEN], MEMORY)
+    clock[at.LAST] = label
     rows, chance = 0.0, 0.0
     for j in range(N.shape[1]):
         rows += N[1, j]
     for j in range(N.shape[1]):
         chance += (N[1, j] / rows) ** 2
-    return (clock[AGREE] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
+    return (clock[at.AGREE] - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
 @inlined
@@ -317,7 +276,7 @@ def _slot(
     if use[0] < size:
         return use[0]
     if label < 0:
-        n = clock[SEEN]  # of samples, decayed
+        n = clock[at.SEEN]  # of samples, decayed
         if keep < 1.0:
             n = (1.0 - keep**n) / (1.0 - keep)
         k = int(_uniform(random) * max(n, np.float64(size)))

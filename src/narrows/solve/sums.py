@@ -48,8 +48,9 @@ def dense_sums(
         `squares` has as many rows as `square_row` says, or none.
     """
     add = _add_many if are_many(X) else _add_blocks
+    row = np.empty(0, np.intp) if square_row is None else square_row
     with np.errstate(over="ignore", invalid="ignore"):  # checked next
-        sums, squares = add(X, Y, square_row, presence, origin)
+        sums, squares = add(X, Y, row, int(row.max(initial=-1)) + 1, presence, origin)
     check_sums(sums)
     check_sums(squares, of=" of squares")
     if square_row is not None and not presence and squares.max(initial=0.0) < TINY:
@@ -78,7 +79,7 @@ def is_absorbed(*added: np.ndarray) -> bool:
     return bool(sum(map(sum_of_squares, added)) < _ABSORBED)
 
 
-def too_large(expected: str, feature: int, got: str = "infinity") -> RangeError:
+def too_large(expected: str, feature: int | None, got: str = "infinity") -> RangeError:
     """Return the error of a sum that overflows."""
     return RangeError(expected, got, feature, "Scale the data down.")
 
@@ -136,12 +137,7 @@ def check_lengths(X: Any) -> None:
     for rows in blocks(X.shape[0], max(1, BLOCK // max(1, X.shape[1]))):
         part = X[rows]
         with np.errstate(over="ignore", under="ignore"):
-            if sparse.issparse(X):
-                part = part.astype(np.float64)
-                square = part.power(2).sum(axis=1)
-            else:
-                part = part.astype(np.float64, copy=False)
-                square = np.einsum("ij,ij->i", part, part)
+            square = row_squares(part)
         for i in np.flatnonzero(~((_SHORT**2 < square) & (square < _LONG**2))):
             x = np.abs(part[[i]].toarray()[0] if sparse.issparse(X) else part[i])
             k = int(x.argmax())
@@ -151,6 +147,14 @@ def check_lengths(X: Any) -> None:
                     f"{x[k]:.1e} in sample {rows.start + i}",
                     k,
                 )
+
+
+def row_squares(X: Any) -> np.ndarray:
+    """Return |x|^2 for each row x of X, in double precision."""
+    values = (X.data if sparse.issparse(X) else X).astype(np.float64, copy=False)
+    if sparse.issparse(X):
+        return np.asarray(with_values(X, values**2).sum(axis=1))
+    return np.asarray(np.einsum("ij,ij->i", values, values))
 
 
 def check_largest(X: Any, least: float, most: float) -> None:
@@ -185,12 +189,13 @@ def are_many(X: Any) -> bool:
 
 
 def _add_blocks(
-    X: np.ndarray, Y: sparse.csr_array, square_row: Any, presence: bool, origin: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums by class, and those of squares."""
+    X: np.ndarray, Y: sparse.csr_array, square_row: np.ndarray, m: int, presence: bool,
+    origin: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return the sums by class, and those of squares in m rows."""
     k, d = Y.shape[1], X.shape[1]
-    Z = _by_row(Y, square_row)
-    sums, squares = np.zeros((k, d)), np.zeros((Z.shape[1], d))
+    sums, squares = np.zeros((k, d)), np.zeros((m, d))
+    Z = with_labels(Y, square_row[Y.indices], m) if 0 < m < k else Y
     # at least as many rows as classes in a block: Y'B costs k d for each block
     size = max(1, BLOCK // max(1, d), k)
     room = np.empty((min(len(X), size), d))  # one array for all blocks, which stays in the cache
@@ -203,27 +208,26 @@ def _add_blocks(
         if origin is not None:
             B -= origin
         sums += Y[rows].T @ B
-        if Z.shape[1]:
+        if m:
             squares += Z[rows].T @ (B * B)
     return sums, squares
 
 
 def _add_many(
-    X: np.ndarray, Y: sparse.csr_array, square_row: Any, presence: bool, origin: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+    X: np.ndarray, Y: sparse.csr_array, square_row: np.ndarray, m: int, presence: bool,
+    origin: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return what `_add_blocks` does, by a compiled loop."""
     from narrows.solve.kernels import add_dense_rows
 
-    n, d = X.shape
-    k, m = Y.shape[1], _n_rows(square_row)
+    (n, d), k = X.shape, Y.shape[1]
     origin = np.zeros(d) if origin is None else origin
-    of_squares = np.zeros(k, np.intp) if square_row is None else square_row
 
     def add(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         sums, squares = np.zeros((k, d)), np.zeros((m, d))
         ends = Y.indptr[rows.start : rows.stop + 1]
         add_dense_rows(
-            X[rows], ends, Y.indices, Y.data, origin, presence, sums, squares, of_squares
+            X[rows], ends, Y.indices, Y.data, origin, presence, sums, squares, square_row
         )
         return sums, squares
 
@@ -233,19 +237,6 @@ def _add_many(
         for other in others:
             mine += other
     return every[0]
-
-
-def _n_rows(square_row: np.ndarray | None) -> int:
-    """Return the number of rows of sums of squares."""
-    return 0 if square_row is None else int(square_row.max(initial=-1)) + 1
-
-
-def _by_row(Y: sparse.csr_array, row: np.ndarray | None) -> sparse.csr_array:
-    """Return Y with column j in the place row[j]."""
-    m = _n_rows(row)
-    if row is None:
-        return sparse.csr_array((Y.shape[0], 0))
-    return Y if m == Y.shape[1] else with_labels(Y, row[Y.indices], m)
 
 
 def near(X: np.ndarray) -> np.ndarray:
@@ -368,14 +359,9 @@ def add_sparse(
         X = canonical(X)
     if squares is None or square_row is None:
         squares, square_row = np.empty((0, sums.shape[1])), np.empty(0, np.intp)
-    for part in _parts(X):
+    for part in blocks(X.shape[0], max(1, _ENTRIES * X.shape[0] // max(1, X.nnz))):
         ends = slice(part.start, part.stop + 1)
         add_class_rows(
             X.indptr[ends], X.indices, X.data, Y.indptr[ends], Y.indices, Y.data, presence, sums,
             squares, square_row,
         )  # fmt: skip
-
-
-def _parts(X: sparse.csr_array) -> Iterator[slice]:
-    """Yield the rows to add in one call."""
-    return blocks(X.shape[0], max(1, _ENTRIES * X.shape[0] // max(1, X.nnz)))
