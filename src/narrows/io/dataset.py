@@ -12,10 +12,9 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import streams
-from narrows.io.chunk import Chunk, Options, Position, check_finite
+from narrows.io.chunk import NUMBERS, Chunk, Options, Position, as_asked, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
-from narrows.io.labels import NUMBERS, as_asked
 from narrows.io.parts import FilePart, Range, n_lines_before
 from narrows.io.source import Source, remembered
 from narrows.io.streams import StandardInput, display_name

@@ -17,15 +17,16 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
 from narrows.io.chunk import (
+    NUMBERS,
     TEXT,
     Chunk,
+    Labels,
     Options,
     check_columns,
     feature_columns,
     label_column,
 )
 from narrows.io.formats.base import Format, column_names, label_name, whole
-from narrows.io.labels import NUMBERS, Labels
 from narrows.io.parts import by_rows
 from narrows.io.streams import Lines, weight
 from narrows.state.written import is_integer

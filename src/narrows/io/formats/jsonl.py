@@ -9,9 +9,8 @@ from typing import IO, Any
 
 from narrows.errors import DataError
 from narrows.io import kinds
-from narrows.io.chunk import TEXT, Chunk, Options
+from narrows.io.chunk import TEXT, Chunk, Labels, Options
 from narrows.io.formats.base import Format
-from narrows.io.labels import Labels
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
 
