@@ -31,7 +31,7 @@ from narrows.io.chunk import (
     row_of,
 )
 from narrows.io.extras import needing
-from narrows.io.formats.base import Format, as_int32, column_names, label_name
+from narrows.io.formats.base import Format, Writer, as_int32, column_names, label_name
 from narrows.io.parts import FilePart, between
 
 INDICES, VALUES = "indices", "values"
@@ -74,9 +74,8 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             raise DataError(name, f"{problem} Write the file again.")
         options = options.replace(width=options.width or int(width) or None)
         stop = options.get("stop") or file.metadata.num_rows
-        batches = _all(batches, stop - skipped, name)
-        if source is not stream:
-            batches = _followed(batches, file.metadata.num_rows, skipped, stream)
+        followed = None if source is stream else stream
+        batches = _counted(batches, skipped, stop, file.metadata.num_rows, followed, name)
         yield from _chunks(batches, file.schema_arrow, name, options, skipped)
 
 
@@ -104,13 +103,22 @@ def _native(stream: IO[bytes]) -> Iterator[Any]:
         yield file
 
 
-def _followed(batches: Iterable[Any], rows: int, done: int, stream: IO[bytes]) -> Iterator[Any]:
-    """Yield the batches; the position of `stream` shows which share of the rows has been read."""
-    size = stream.seek(0, 2)
+def _counted(
+    batches: Iterable[Any], first: int, stop: int, rows: int, stream: IO[bytes] | None, name: str
+) -> Iterator[Any]:
+    """Yield the batches; DataError where they do not end at row `stop`, which no library checks.
+
+    The position of `stream`, if any, shows which share of all rows has been read.
+    """
+    done, size = first, stream.seek(0, 2) if stream else 0
     for batch in batches:
         done += batch.num_rows
-        stream.seek(size * done // rows)
+        if stream:
+            stream.seek(size * done // rows)
         yield batch
+    if done != stop:
+        problem = f"expected {stop - first:,} rows, got {done - first:,}. Write the file again."
+        raise DataError(name, problem)
 
 
 def _opened(stream: Any) -> Any:
@@ -154,17 +162,6 @@ def _length(file: Any, column: str | None) -> int:
     return 0
 
 
-def _all(batches: Iterable[Any], rows: int, name: str) -> Iterator[Any]:
-    """Yield the batches; DataError where they have fewer rows, which no library checks."""
-    missing = rows
-    for batch in batches:
-        missing -= batch.num_rows
-        yield batch
-    if missing:
-        problem = f"expected {rows:,} rows, got {rows - missing:,}. Write the file again."
-        raise DataError(name, problem)
-
-
 def _chunks(
     batches: Iterable[Any], schema: Any, name: str, options: Options, skipped: int
 ) -> Iterator[Chunk]:
@@ -175,7 +172,10 @@ def _chunks(
     samples, columns = _samples_of(schema, label, name, options)
     rows = _within_memory(options, len(columns or ())).chunk_rows
     width, labels = options.width or 0, 0  # features, and columns of an indicator
-    for table, lines in _numbered(batches, rows, options.after, skipped):
+    after = options.after
+    for table in _tables(batches, rows, after - skipped):
+        lines = range(after + 1, after + 1 + table.num_rows)
+        after = lines.stop - 1
         y: Any = None
         with np.errstate(invalid="ignore"):  # a NaN, which is refused later, may signal
             X = samples(table, width, name, lines)
@@ -243,16 +243,6 @@ def _columns_read(header: Sequence[str], name: str, options: Options) -> list[st
     label = label_column(header, options, name)
     samples = options.text or [options.vector]
     return [column for column in (*samples, label) if column is not None]
-
-
-def _numbered(
-    batches: Iterable[Any], rows: int, after: int, skipped: int
-) -> Iterator[tuple[Any, range]]:
-    """Yield tables and the numbers of their rows, of which the first comes after row `after`."""
-    for table in _tables(batches, rows, after - skipped):
-        lines = range(after + 1, after + 1 + table.num_rows)
-        after = lines.stop - 1
-        yield table, lines
 
 
 def _tables(batches: Iterable[Any], rows: int, skipped: int) -> Iterator[Any]:
@@ -535,10 +525,8 @@ def spark_vectors(array: Any, column: str, width: int, name: str, lines: range) 
     outside = (columns < 0) | (columns >= width)
     if outside.any():
         k = int(np.argmax(outside))
-        row = int(np.searchsorted(ends, k, side="right")) - 1
-        raise DataError(
-            name, f"{what} indices from 0 to {width - 1}, got {columns[k]}.", lines[row]
-        )
+        problem = f"{what} indices from 0 to {width - 1}, got {columns[k]}."
+        raise DataError(name, problem, lines[row_of(k, ends)])
     # a copy, since the arrays of Arrow cannot be written to, as SciPy does to sort a row
     samples = sparse.csr_array((numbers.copy(), columns.copy(), ends), (len(array), width))
     samples.eliminate_zeros()
@@ -554,7 +542,7 @@ def _numbers(array: Any, null: int) -> np.ndarray:
 # -- writing -------------------------------------------------------------------------------------
 
 
-class _Writer:
+class _Writer(Writer):
     """Writes `label`, and the lists `indices` and `values` of sparse samples, or their features.
 
     LZ4, and entries that the schema declares never null, take 0.7 of the default's decoding time.
@@ -563,7 +551,7 @@ class _Writer:
     typed = True
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
-        self.names, self.width = names, 0
+        super().__init__(stream, names)
         self.file: Any = None
         # not Python's file: a signal may raise an error in it, and it is closed before this one
         self.sink = pyarrow().OSFile(stream.name, "wb")

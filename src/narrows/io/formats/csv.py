@@ -26,7 +26,7 @@ from narrows.io.chunk import (
     feature_columns,
     label_column,
 )
-from narrows.io.formats.base import Format, column_names, label_name, whole
+from narrows.io.formats.base import Format, Writer, column_names, label_name, whole
 from narrows.io.parts import by_rows
 from narrows.io.streams import Lines, weight
 from narrows.state.written import is_integer
@@ -205,15 +205,13 @@ class _Ends:
         self.text.write(line.removesuffix("\r\n") + "\n")
 
 
-class _Writer:
+class _Writer(Writer):
     """Writes a header, and the label in the last column where there is one."""
 
-    typed = False
-
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None, csv_safe: bool = False):
+        super().__init__(stream, names)
         self.text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
         self.rows = csv.writer(_Ends(self.text), lineterminator="\r\n")
-        self.names, self.width = names, 0
         self.words: Callable[[str], str] = _no_formula if csv_safe else str
 
     def write(self, X: Any, y: Any) -> None:
@@ -225,10 +223,7 @@ class _Writer:
             header = list(map(self.words, names))
             self.rows.writerow(header if y is None else [*header, label_name(header)])
             self.width = len(names)
-        if X.shape[1] != self.width:
-            before = f"CSV files: expected {self.width} columns, as in the rows before, got"
-            advice = "Set width (--width), or write to .parquet."
-            raise ParameterError(f"{before} {X.shape[1]}. {advice}")
+        self.check_width(X, "CSV", ".parquet")
         labels = [] if y is None else whole(y)
         labels = [[self.words(label) if isinstance(label, str) else label] for label in labels]
         labels = labels or [[]] * X.shape[0]

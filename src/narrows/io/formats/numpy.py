@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import tempfile
 import zipfile
@@ -20,7 +19,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import kinds
 from narrows.io.chunk import CLASSES, Chunk, Options, check_numbers, check_text, check_whole
-from narrows.io.formats.base import Format, as_int32
+from narrows.io.formats.base import Format, Writer, as_int32
 from narrows.solve.sums import blocks
 
 _NAME = kinds.NPY.name
@@ -146,30 +145,24 @@ class _Stored:
         return np.frombuffer(found, self.dtype)
 
 
-class _ArrayWriter:
+class _ArrayWriter(Writer):
     """Writes dense samples, without labels; the header is written again when all are counted."""
 
     typed = True
-
-    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
-        self.stream = stream
-        self.rows, self.width, self.dtype = 0, 0, np.dtype(np.float64)
-        self.has_header = self.has_labels = False
+    rows, dtype = 0, np.dtype(np.float64)
+    has_header = has_labels = False
 
     def write(self, X: Any, y: Any) -> None:
         if not self.has_header:
             self.width, self.dtype, self.has_header = X.shape[1], X.dtype, True
-            self.stream.write(self._header())
+            _write_header(self.stream, self.dtype, (0, self.width))
         if y is not None and not self.has_labels:
             self.has_labels = True
             warn(
                 f"{_NAME} files: expected samples without labels, got some with labels, which are "
                 "left out. Write to .npz to keep them."
             )
-        if X.shape[1] != self.width:
-            before = f"{_NAME} files: expected {self.width} columns, as in the rows before, got"
-            advice = "Set width (--width), or write to .npz."
-            raise ParameterError(f"{before} {X.shape[1]}. {advice}")
+        self.check_width(X, _NAME, ".npz")
         for rows in blocks(X.shape[0], max(1, _CELLS // max(1, self.width))):
             part = X[rows].toarray() if sparse.issparse(X) else X[rows]
             self.stream.write(np.ascontiguousarray(part).data)
@@ -177,20 +170,14 @@ class _ArrayWriter:
 
     def finish(self) -> None:
         self.stream.seek(0)
-        self.stream.write(self._header())
+        _write_header(self.stream, self.dtype, (self.rows, self.width))
 
-    def _header(self) -> bytes:
-        """Return the header; NumPy pads it to the same length for any number of rows."""
-        header = io.BytesIO()
-        np.lib.format.write_array_header_1_0(
-            header,
-            {
-                "descr": np.lib.format.dtype_to_descr(self.dtype),
-                "fortran_order": False,
-                "shape": (self.rows, self.width),
-            },
-        )
-        return header.getvalue()
+
+def _write_header(stream: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> None:
+    """Write the header of an array; NumPy pads it to the same length for any number of rows."""
+    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, header)
 
 
 def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
@@ -264,7 +251,7 @@ def _numbers(X: Any) -> Any:
     return X.astype(np.float32 if is_single else np.float64, copy=False)
 
 
-class _ArchiveWriter:
+class _ArchiveWriter(Writer):
     """Writes `X` dense, or `data, indices, indptr, shape` of CSR; and `y`, or the parts of its CSR.
 
     The pieces of each array wait in a temporary file, because an archive holds them together.
@@ -273,9 +260,9 @@ class _ArchiveWriter:
     typed = True
 
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
-        self.stream = stream
+        super().__init__(stream, names)
         self.parts: dict[str, _Growing] = {}
-        self.rows = self.width = self.labels = 0
+        self.rows = self.labels = 0
 
     def write(self, X: Any, y: Any) -> None:
         self.rows, self.width = self.rows + X.shape[0], max(self.width, X.shape[1])
@@ -335,12 +322,7 @@ class _Growing:
         if self.text:
             np.lib.format.write_array(entry, np.concatenate(self.text))
             return
-        header = {
-            "descr": np.lib.format.dtype_to_descr(np.dtype(dtype)),
-            "fortran_order": False,
-            "shape": (self.rows, *self.shape),
-        }
-        np.lib.format.write_array_header_2_0(entry, header)
+        _write_header(entry, dtype, (self.rows, *self.shape))
         self.file.seek(0)
         while block := self.file.read(_BLOCK):
             entry.write(np.frombuffer(block, self.dtype).astype(dtype, copy=False).tobytes())
