@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from narrows.io.chunk import Options, check_finite, names_of_texts
+from narrows.io.chunk import Options, names_of_texts
 from narrows.io.dataset import Dataset
 from narrows.io.formats import arrow
 from narrows.io.source import Source
@@ -131,7 +131,6 @@ def iter_chunks(
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__
         for chunk in arrow.read_table(inputs, name, options):
-            check_finite(chunk, name)
             yield chunk.X, chunk.y
         return
     if isinstance(inputs, str | os.PathLike):

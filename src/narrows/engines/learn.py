@@ -364,8 +364,6 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
         chunks = read_table(data, name, options)
     tfidf = None if source is None else source.tfidf
     for chunk in chunks:
-        if not is_file:  # a data set has looked
-            check_finite(chunk, name)
         X = chunk.X if tfidf is None else tfidf.transform(chunk.X)
         yield X, chunk.y, chunk.columns, chunk.weight
 

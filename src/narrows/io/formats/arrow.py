@@ -23,6 +23,7 @@ from narrows.io.chunk import (
     Options,
     as_asked,
     check_columns,
+    check_finite,
     check_text,
     check_whole,
     feature_columns,
@@ -31,7 +32,7 @@ from narrows.io.chunk import (
     row_of,
 )
 from narrows.io.extras import needing
-from narrows.io.formats.base import Format, Writer, as_int32, column_names, label_name
+from narrows.io.formats.base import Format, Writer, as_int32, column_names, damage_named, label_name
 from narrows.io.parts import FilePart, between
 
 INDICES, VALUES = "indices", "values"
@@ -141,6 +142,7 @@ def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
             kind = schema.field(options.vector).type
             options = _within_memory(options, getattr(kind, "list_size", options.width or 0))
         for chunk in _chunks(reader, schema, name, options, 0):
+            check_finite(chunk, name)
             yield chunk._replace(y=as_asked(chunk.y, options, name, chunk.lines))
 
 
@@ -274,16 +276,6 @@ def pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     return pyarrow
-
-
-@contextmanager
-def damage_named(name: str, problem: str) -> Iterator[None]:
-    """Raise a DataError about the file instead of an error of the library."""
-    try:
-        yield
-    except (pyarrow().ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
-        first_line = str(error).partition("\n")[0]
-        raise DataError(name, f"{problem}: {first_line}") from None
 
 
 def sparse_samples(table: Any, width: int, name: str, lines: range) -> sparse.csr_array:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 import numpy as np
 
-from narrows.errors import ParameterError
+from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import LABELS, Chunk, Options
 from narrows.io.kinds import Kind
 from narrows.io.parts import FilePart
@@ -125,6 +126,18 @@ class Format:
             for name, over in self.surveyed.items()
             if all(name in facts for facts in found)
         }
+
+
+@contextmanager
+def damage_named(name: str, problem: str) -> Iterator[None]:
+    """Raise a DataError about the file instead of any error of the library that reads it."""
+    try:
+        yield
+    except (DataError, ParameterError, ImportError, Warning):
+        raise
+    except Exception as error:  # damaged files raise what the parts of a library raise
+        first_line = str(error).partition("\n")[0]
+        raise DataError(name, f"{problem}: {first_line}") from None
 
 
 def column_names(names: Sequence[str] | None, width: int) -> list[str]:

@@ -8,13 +8,12 @@ Nothing that a file says of itself is trusted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError, ParameterError, warn
+from narrows.errors import DataError, warn
 from narrows.io import kinds
 from narrows.io.chunk import (
     Chunk,
@@ -25,16 +24,13 @@ from narrows.io.chunk import (
     label_column,
 )
 from narrows.io.extras import needing
-from narrows.io.formats.base import Format
+from narrows.io.formats.base import Format, damage_named
 from narrows.solve.sums import blocks
 
 _CELLS = 4_000_000  # numbers in a chunk, at most, unless a sample has more
 _GATHERED = 1 << 24  # entries of a matrix stored by columns that a pass gathers, at most
 _LARGEST = np.iinfo(np.int32).max
-_DAMAGE = (
-    OSError, KeyError, ValueError, TypeError, IndexError, AttributeError, RuntimeError,
-    OverflowError, MemoryError,
-)  # fmt: skip
+_DAMAGED = "expected an .h5ad file, got another file, or a damaged one"
 
 
 def libraries() -> tuple[Any, Any]:
@@ -51,7 +47,7 @@ def libraries() -> tuple[Any, Any]:
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of cells, in the order of the file."""
     h5py, _ = libraries()
-    with _damage_named(name), h5py.File(stream, "r") as file:
+    with damage_named(name, _DAMAGED), h5py.File(stream, "r") as file:
         X = _matrix(file, name)
         (n, d), names = X.shape, _names(file, name)
         if len(names) != d:
@@ -69,20 +65,6 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             y = None if labels is None else labels[start:stop]
             yield Chunk(rows if at is None else rows[:, at], y, lines, tuple(columns))
             start = stop
-
-
-@contextmanager
-def _damage_named(name: str) -> Iterator[None]:
-    try:
-        yield
-    except (DataError, ParameterError, ImportError):
-        raise
-    except Exception as error:
-        if not isinstance(error, _DAMAGE) and not type(error).__module__.startswith("anndata"):
-            raise
-        reason = str(error).partition("\n")[0]
-        problem = f"expected an .h5ad file, got another file, or a damaged one: {reason}"
-        raise DataError(name, problem) from None
 
 
 # -- the matrix ----------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import IO, Any
@@ -19,7 +18,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import kinds
 from narrows.io.chunk import CLASSES, Chunk, Options, check_numbers, check_text, check_whole
-from narrows.io.formats.base import Format, Writer, as_int32
+from narrows.io.formats.base import Format, Writer, as_int32, damage_named
 from narrows.solve.sums import blocks
 
 _NAME = kinds.NPY.name
@@ -30,11 +29,6 @@ _HEADERS = {
 }
 _EXPECTED = {"samples": "numbers", "labels": "text or integers"}
 _BLOCK = 1 << 20  # bytes that are copied at a time
-_DAMAGE = (
-    ValueError, TypeError, IndexError, AttributeError, OverflowError, EOFError, OSError,
-    RuntimeError, MemoryError,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 
 
 def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
@@ -106,15 +100,11 @@ class _Stored:
 
     def __init__(self, stream: IO[bytes], name: str, what: str, kinds: str):
         self.stream, self.name = stream, name
-        try:
+        with damage_named(name, f"expected a {_NAME} file, got another file, or a damaged one"):
             version = np.lib.format.read_magic(stream)
             if version not in _HEADERS:
                 raise ValueError(f"version {version}")
             self.shape, self.by_column, self.dtype = _HEADERS[version](stream)
-        except Exception as error:  # the parser raises what Python's tokenizer does, and others
-            problem = f"expected a {_NAME} file, got another file, or a damaged one"
-            first_line = str(error).partition("\n")[0]
-            raise DataError(name, f"{problem}: {first_line}") from None
         if self.dtype.kind not in kinds or self.dtype.itemsize == 0:
             got = "Python objects" if self.dtype.hasobject else f"{self.dtype}"
             raise DataError(name, f"expected {what} that are {_EXPECTED[what]}, got {got}.")
@@ -185,22 +175,21 @@ def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chu
     if stream.read(4) != b"PK\x03\x04":
         raise DataError(name, "expected a NumPy archive, got another file.")
     stream.seek(0)
-    try:
+    with damage_named(name, "expected an archive of samples, got another, or a damaged one"):
         with np.load(stream, allow_pickle=False) as archive:
             arrays = dict(archive)
+        parts = () if {"X", "format"} & set(arrays) else ("data", "indices", "indptr", "shape")
+        missing = next((part for part in parts if part not in arrays), None)
+        if missing is not None:
+            problem = (
+                "expected an array X, or data, indices, indptr and shape of a CSR matrix, and y "
+                f"for labels, got no array {missing!r} among {', '.join(arrays) or 'none'}."
+            )
+            raise DataError(name, problem)
         with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
             X, y = _rows(arrays, stream), _labels(arrays, options.label)
             if y is not None and y.ndim == 1 and y.dtype.kind == "f":
                 check_numbers(y, name, range(1, len(y) + 1))
-    except DataError:
-        raise
-    except KeyError as error:
-        parts = "an array X, or data, indices, indptr and shape of a CSR matrix, and y for labels"
-        got = f"no array {error} among {', '.join(arrays) or 'none'}"
-        raise DataError(name, f"expected {parts}, got {got}.") from None
-    except _DAMAGE as error:
-        problem = f"expected an archive of samples, got another, or a damaged one: {error}"
-        raise DataError(name, problem) from None
     if y is not None and y.shape[0] != X.shape[0]:
         raise DataError(name, f"expected {X.shape[0]} labels, got {y.shape[0]}.")
     if y is None and options.labels_required:
