@@ -15,9 +15,9 @@ from narrows.io import streams
 from narrows.io.chunk import NUMBERS, Chunk, Options, Position, as_asked, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
-from narrows.io.parts import FilePart, Range, n_lines_before
+from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, remembered
-from narrows.io.streams import StandardInput, display_name
+from narrows.io.streams import Section, StandardInput, display_name
 from narrows.text import Vectoriser
 
 
@@ -238,8 +238,11 @@ class Dataset:
             return
         compressed = format_of(path)[1]
         with open(path, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
-            part = None if self.format.kind.is_binary else self._part
-            yield stream if part is None else io.BufferedReader(Range(raw, part)), raw
+            part = self._part
+            if part is not None and not self.format.kind.is_binary:
+                raw.seek(part.first)
+                stream = io.BufferedReader(Section(raw, most=part.last - part.first))
+            yield stream, raw
 
     def _options_of(self, part: FilePart) -> Options:
         """Return options with what the reader has to know to read a part of a file."""

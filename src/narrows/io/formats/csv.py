@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import dropwhile, islice
+from operator import itemgetter
 from threading import Lock
 from typing import IO, Any
 
@@ -53,12 +54,15 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             check_columns(header, columns, TEXT, name, 1)
         places = {column: k for k, column in enumerate(header)}
         at = [places[column] for column in columns]
+        pick: Callable[[list[str]], Sequence[str]] = (
+            itemgetter(*at) if len(at) > 1 else lambda cells: [cells[at[0]]]
+        )
         label_at = None if label is None else places[label]
 
         def picked() -> Iterator[tuple[int, Any, str]]:
             for line, cells in rows:
                 _check_length(cells, header, name, line)
-                found = [cells[k] for k in at]
+                found = pick(cells)
                 cell = "" if label_at is None else cells[label_at]
                 yield line, "\n".join(found) if texts else found, cell
 
@@ -149,7 +153,7 @@ def _check_length(cells: list[str], header: list[str], name: str, line: int) -> 
 
 
 def _as_numbers(
-    rows: list[list[str]], lines: list[int], features: Sequence[str], name: str
+    rows: list[Sequence[str]], lines: list[int], features: Sequence[str], name: str
 ) -> np.ndarray:
     table = np.array(rows, dtype=object)
     try:
