@@ -48,7 +48,10 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of cells, in the order of the file."""
     h5py, _ = libraries()
     with damage_named(name, _DAMAGED), h5py.File(stream, "r") as file:
-        X = _matrix(file, name)
+        if "X" not in file:
+            got = ", ".join(file) or "an empty file"
+            raise DataError(name, f"expected a matrix X, got only {got}.")
+        X = stored_matrix(file["X"], name)
         (n, d), names = X.shape, _names(file, name)
         if len(names) != d:
             raise DataError(name, f"expected {d} names in var, got {len(names)}.")
@@ -59,24 +62,20 @@ def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
             places = {column: k for k, column in enumerate(names)}
             at = np.array([places[column] for column in columns])
         start = options.after
+        rows: Any
         for rows in X.chunks(start, options.chunk_rows):
             stop = start + rows.shape[0]
             lines = range(start + 1, stop + 1)
             y = None if labels is None else labels[start:stop]
-            yield Chunk(rows if at is None else rows[:, at], y, lines, tuple(columns))
+            if at is not None:
+                rows = rows[:, at]
+                if sparse.issparse(rows):
+                    rows.sort_indices()
+            yield Chunk(rows, y, lines, tuple(columns))
             start = stop
 
 
 # -- the matrix ----------------------------------------------------------------------------------
-
-
-def _matrix(file: Any, name: str) -> _Dense | _Rows:
-    """Return what reads `X`, by how it is stored."""
-    if "X" not in file:
-        raise DataError(
-            name, f"expected a matrix X, got only {', '.join(file) or 'an empty file'}."
-        )
-    return stored_matrix(file["X"], name)
 
 
 def stored_matrix(X: Any, name: str) -> _Dense | _Rows:
