@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from narrows.io.chunk import Options, check_finite, names_of_texts
+from narrows.io.chunk import Options, names_of_texts
 from narrows.io.dataset import Dataset
-from narrows.io.formats import parquet
+from narrows.io.formats import arrow
 from narrows.io.source import Source
 from narrows.io.streams import MAX_LINE_MB
 from narrows.methods.base import Estimator
@@ -130,8 +130,7 @@ def iter_chunks(
     )
     if hasattr(inputs, "__arrow_c_stream__"):
         name = type(inputs).__name__
-        for chunk in parquet.read_table(inputs, name, options):
-            check_finite(chunk, name)
+        for chunk in arrow.read_table(inputs, name, options):
             yield chunk.X, chunk.y
         return
     if isinstance(inputs, str | os.PathLike):

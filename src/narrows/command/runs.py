@@ -14,9 +14,8 @@ from narrows.command.labels import for_update
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, RangeError, WidthError
 from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
-from narrows.io.chunk import Chunk, Options, Position
+from narrows.io.chunk import NUMBERS, Chunk, Options, Position
 from narrows.io.dataset import Dataset
-from narrows.io.labels import NUMBERS
 from narrows.io.source import check_terms
 from narrows.io.streams import display_name, prefetch
 from narrows.methods.routes import Data, check_adds_up, most_passes, route_of

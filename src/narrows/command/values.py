@@ -15,9 +15,8 @@ from narrows.command import types
 from narrows.command.clusters import ADDRESSES, Cluster
 from narrows.command.types import int_or_float
 from narrows.errors import DataError, ParameterError, did_you_mean
-from narrows.io.chunk import Options
+from narrows.io.chunk import Options, as_in_model
 from narrows.io.kinds import SUFFIXES
-from narrows.io.labels import as_in_model
 from narrows.io.models import is_checkpoint
 from narrows.methods.methods import METHODS
 from narrows.text import HashedTfidf, Tfidf, Vectoriser

@@ -20,8 +20,8 @@ from sklearn.base import clone
 from narrows.errors import DataError, ParameterError, errors_named_after
 from narrows.io.chunk import Chunk, Options, check_finite
 from narrows.io.dataset import Dataset
-from narrows.io.formats.parquet import FORMAT as TABLE
-from narrows.io.formats.parquet import read_table
+from narrows.io.formats.arrow import FORMAT as TABLE
+from narrows.io.formats.arrow import read_table
 from narrows.io.parts import FilePart
 from narrows.io.source import Source, remembered
 from narrows.io.write import writer
@@ -364,8 +364,6 @@ def _read(part: Part, reading: Reading) -> Iterator[tuple[Any, Any, Any, Any]]:
         chunks = read_table(data, name, options)
     tfidf = None if source is None else source.tfidf
     for chunk in chunks:
-        if not is_file:  # a data set has looked
-            check_finite(chunk, name)
         X = chunk.X if tfidf is None else tfidf.transform(chunk.X)
         yield X, chunk.y, chunk.columns, chunk.weight
 

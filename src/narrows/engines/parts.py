@@ -20,12 +20,11 @@ from narrows.engines.engine import Engine, Function
 from narrows.engines.learn import Features, PartialState, add_partial
 from narrows.engines.remote import RemoteSamples
 from narrows.errors import DataError, ParameterError, warn
-from narrows.io.chunk import LABELS, Options
+from narrows.io.chunk import LABELS, NUMBERS, Options, as_in_model
 from narrows.io.formats import common_format, format_of, parts_of
+from narrows.io.formats.arrow import FORMAT as TABLE
 from narrows.io.formats.arrow import INDICES, VALUES
-from narrows.io.formats.parquet import FORMAT as TABLE
 from narrows.io.kinds import SUFFIXES
-from narrows.io.labels import NUMBERS, as_in_model
 from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,6 @@ from narrows.methods.routes import route_of_state
 from narrows.solve.schema import SchemaError, check_plain
 
 _HEAD_BYTES = 4096  # the beginning of an input, which must not change between two runs
-_HEAD_ENTRIES = 2, 3  # size, checksum, time of change; 0.1.0 did not store the time
 _PROGRESS = {
     "base": (str, None), "inputs": [str], "heads": [([int], None)], "options": dict,
     "passes": int, "at": [int], "header": ([str], None), "several_labels": bool,
@@ -83,8 +82,8 @@ class Checkpoint:
     ):
         self.path, self.every, self.estimator = path, every, estimator
         self.in_place = in_place
-        base_crc32: int | None = None
         self._last_run: dict[str, Any] | None = None
+        base_crc32: int | None = None
         if base is not None:
             base_crc32, self._last_run = identity(base)
         all_options = {**asdict(options), "text": plain_texts(options.text)}
@@ -96,30 +95,23 @@ class Checkpoint:
             "heads": [_head(path) for path in inputs],
             "options": {name: all_options[name] for name in (*_OPTIONS, *more)},
         }
-        self._rows = 0
-        self._write: Callable[[], None] = lambda: None
+        self._rows = 0  # since the file was written
+        self._last: tuple[Any, Any, dict[str, Any]] | None = None
 
     def record(self, state: Any, source: Any, passes: int, chunk: Chunk, header: Any) -> None:
         """Note the state after a chunk, and write it where `every` rows have been learned."""
-
-        def write() -> None:
-            progress = {
-                **self.run,
-                "passes": passes,
-                "at": list(chunk.at),
-                "header": header,
-                "several_labels": bool(sparse.issparse(chunk.y)),
-            }
-            save_checkpoint(self.estimator, state, source, self.path, progress)
-
-        self._write = write
+        several = bool(sparse.issparse(chunk.y))
+        at = {"passes": passes, "at": chunk.at, "header": header, "several_labels": several}
+        self._last = state, source, at
         self._rows += len(chunk.lines)
         if self._rows >= self.every:
             self.save()
 
     def save(self) -> None:
         """Write the state that was recorded last."""
-        self._write()
+        if self._last is not None:
+            state, source, at = self._last
+            save_checkpoint(self.estimator, state, source, self.path, {**self.run, **at})
         self._rows = 0
 
     def remove(self) -> None:
@@ -138,15 +130,10 @@ class Checkpoint:
         self._check_run(estimator, progress)
         self._check_inputs(progress["heads"])
         self._check_position(estimator, state, progress)
-        header = progress["header"]
-        return ResumePoint(
-            estimator,
-            state,
-            progress["passes"],
-            Position(*progress["at"]),
-            None if header is None else tuple(header),
-            progress["several_labels"],
-        )
+        header, at = progress["header"], Position(*progress["at"])
+        header = None if header is None else tuple(header)
+        several = progress["several_labels"]
+        return ResumePoint(estimator, state, progress["passes"], at, header, several)
 
     def is_finished(self) -> bool:
         """Whether the model to be updated is already the result of this run.
@@ -207,12 +194,10 @@ class Checkpoint:
     def _check_inputs(self, heads: list[Any]) -> None:
         """Raise DataError where an input is no longer the file that was read."""
         inputs = self.run["inputs"]
-        if len(heads) != len(inputs) or any(
-            head is not None and (len(head) not in _HEAD_ENTRIES or min(head) < 0) for head in heads
-        ):
-            raise DataError(
-                self.path, f"progress: expected heads of all inputs, got others. {_START_OVER}"
-            )
+        known = [head is None or (len(head) == 3 and min(head) >= 0) for head in heads]
+        if len(known) != len(inputs) or not all(known):
+            problem = f"progress: expected heads of all inputs, got others. {_START_OVER}"
+            raise DataError(self.path, problem)
         for path, was in zip(inputs, heads, strict=True):
             now = _head(path, None if was is None else was[0])
             if was is not None and (now is None or now[0] < was[0] or now[1] != was[1]):

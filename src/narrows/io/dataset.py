@@ -12,13 +12,12 @@ from scipy import sparse
 
 from narrows.errors import DataError, ParameterError, warn
 from narrows.io import streams
-from narrows.io.chunk import Chunk, Options, Position, check_finite
+from narrows.io.chunk import NUMBERS, Chunk, Options, Position, as_asked, check_finite
 from narrows.io.formats import OPTIONS, common_format, format_of, format_of_row
 from narrows.io.formats.base import Format
-from narrows.io.labels import NUMBERS, as_asked
-from narrows.io.parts import FilePart, Range, n_lines_before
+from narrows.io.parts import FilePart, n_lines_before
 from narrows.io.source import Source, remembered
-from narrows.io.streams import StandardInput, display_name
+from narrows.io.streams import Section, StandardInput, display_name
 from narrows.text import Vectoriser
 
 
@@ -115,10 +114,6 @@ class Dataset:
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield all chunks, their values finite and their widths equal, or growing if sparse."""
-        with self._lines_of_file():
-            yield from self._chunks()
-
-    def _chunks(self) -> Iterator[Chunk]:
         (first, after, rows), self._start = self._start, Position()
         done = self.position = width = classes = 0
         options = self.options
@@ -211,7 +206,7 @@ class Dataset:
             return {}
         found = []
         for path in self.paths:
-            with self._lines_of_file(), self._open(path) as (stream, _):
+            with self._open(path) as (stream, _):
                 found.append(format.survey(stream, path, options))
         return format.combine(found)
 
@@ -232,15 +227,28 @@ class Dataset:
 
     @contextmanager
     def _open(self, path: str) -> Iterator[tuple[Any, IO[bytes]]]:
-        """Give the stream to read from, and the raw file under it, which knows its position."""
+        """Give the stream to read from, and the raw file under it, which knows its position.
+
+        Errors in the block count lines from the beginning of the file, also where a part is read.
+        """
         if path == "-":
             stream = self._stdin.open()
             yield stream, stream
             return
         compressed = format_of(path)[1]
         with open(path, "rb") as raw, streams.decompressed(raw, path, compressed) as stream:
-            part = None if self.format.kind.is_binary else self._part
-            yield stream if part is None else io.BufferedReader(Range(raw, part)), raw
+            part = self._part
+            if part is None or self.format.kind.is_binary:
+                yield stream, raw
+                return
+            raw.seek(part.first)
+            try:
+                yield io.BufferedReader(Section(raw, most=part.last - part.first)), raw
+            except DataError as error:
+                if error.line is None:
+                    raise
+                line = error.line + n_lines_before(part)
+                raise DataError(error.path, error.problem, line) from None
 
     def _options_of(self, part: FilePart) -> Options:
         """Return options with what the reader has to know to read a part of a file."""
@@ -252,15 +260,3 @@ class Dataset:
         with open(part.path, "rb") as stream:  # errors of the header are found here
             first = next(format.read(stream, part.path, options.replace(chunk_rows=1)))
         return options.with_found({"header": first.header})
-
-    @contextmanager
-    def _lines_of_file(self) -> Iterator[None]:
-        """Count the lines of errors from the beginning of the file, also where a part is read."""
-        try:
-            yield
-        except DataError as error:
-            part = self._part
-            if part is None or not part.first or error.line is None or self.format.kind.is_binary:
-                raise
-            line = error.line + n_lines_before(part)
-            raise DataError(error.path, error.problem, line) from None

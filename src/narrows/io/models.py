@@ -171,12 +171,6 @@ def _plain(estimator: Any, name: str, value: Any) -> Any:
 # -- reading -------------------------------------------------------------------------------------
 
 
-def is_known(name: Any, in_steps: bool) -> bool:
-    """Whether this version has an estimator, or a step, of this name."""
-    known = (*METHODS, _PASSES, *_VECTORISERS) if in_steps else tuple(METHODS)
-    return isinstance(name, str) and name in known
-
-
 def of_steps(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     """Return the pipeline, or the vectoriser, of a header and arrays; else SchemaError."""
     steps: list[tuple[str, Any]] = []
@@ -565,9 +559,10 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         _crc(arrays[name]) != checksums[name] for name in arrays
     ):
         raise DataError(path, "expected contents that match their checksums, got damaged ones.")
+    known = {*METHODS, _PASSES, *_VECTORISERS} if "steps" in header else set(METHODS)
     for each in header.get("steps", [header]):
         name = each.get("estimator") if isinstance(each, dict) else None
-        if not is_known(name, "steps" in header):
+        if not isinstance(name, str) or name not in known:
             problem = f"expected a method of this version, got {name!r:.100}. Update narrows."
             raise DataError(path, problem)
     try:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import os
 from itertools import pairwise
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,22 +111,3 @@ def n_lines_before(part: FilePart) -> int:
             count += block.count(b"\n")
             left -= len(block)
     return count
-
-
-class Range(io.RawIOBase):
-    """Some bytes of a file that is open."""
-
-    def __init__(self, raw: IO[bytes], part: FilePart):
-        self.raw, self.left = raw, part.last - part.first
-        raw.seek(part.first)
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Read into a buffer."""
-        piece = self.raw.read(min(self.left, len(buffer)))
-        self.left -= len(piece)
-        buffer[: len(piece)] = piece
-        return len(piece)

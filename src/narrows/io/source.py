@@ -100,16 +100,11 @@ class Source:
         if settings["text"] == []:
             raise SchemaError("source.text: expected a name, got none.")
         checked(arrays, {"columns": Field("O", ("d",), optional=True)})
-        tfidf = {
-            key.removeprefix("tfidf."): value
-            for key, value in arrays.items()
-            if key.startswith("tfidf.")
-        }
-        return cls(
-            **settings,
-            columns=tuple(arrays["columns"]) if "columns" in arrays else None,
-            tfidf=vectoriser_of(tfidf) if tfidf else None,
-        )
+        columns = tuple(arrays["columns"]) if "columns" in arrays else None
+        start = "tfidf."
+        names = [name for name in arrays if name.startswith(start)]
+        tfidf = vectoriser_of({n.removeprefix(start): arrays[n] for n in names}) if names else None
+        return cls(**settings, columns=columns, tfidf=tfidf)
 
 
 def remembered(source: Source, options: Options, format: Format) -> dict[str, Any]:

@@ -226,7 +226,7 @@ class StandardInput:
                     "(--max-line-mb) to read more.",
                     len(head),
                 )
-        self._stream = io.BufferedReader(_Prefixed(b"".join(head), self._stream))
+        self._stream = io.BufferedReader(Section(self._stream, b"".join(head)))
         return row.strip() if row.split(b"#")[0].strip() else b""
 
     @cached_property
@@ -240,18 +240,21 @@ class StandardInput:
             return sys.stdin.buffer
 
 
-class _Prefixed(io.RawIOBase):
-    """A stream after bytes that have been read of it already."""
+class Section(io.RawIOBase):
+    """So many bytes of a stream at most, after `head`, which has been read of it already."""
 
-    def __init__(self, head: bytes, stream: Any):
-        self.head, self.stream = head, stream
+    def __init__(self, stream: Any, head: bytes = b"", most: int = sys.maxsize):
+        self.stream, self.head, self.left = stream, head, most
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        piece = self.head[: len(buffer)] or self.stream.read1(len(buffer))
-        self.head = self.head[len(piece) :]
+        """Read into a buffer; of a pipe the data so far, without waiting for more."""
+        most = min(self.left, len(buffer))
+        piece = self.head[:most] or self.stream.read1(most)
+        self.head, self.left = self.head[len(piece) :], self.left - len(piece)
         buffer[: len(piece)] = piece
         return len(piece)
 

@@ -20,8 +20,7 @@ from narrows.engines.spark import NAME, Spark, stream_of
 from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import Options
 from narrows.io.extras import needing
-from narrows.io.formats.arrow import INDICES, VALUES, pyarrow
-from narrows.io.formats.spark_vectors import DENSE, FIELDS, SPARSE
+from narrows.io.formats.arrow import DENSE, FIELDS, INDICES, SPARSE, VALUES, pyarrow
 from narrows.io.source import is_of_texts
 from narrows.methods.base import Estimator
 from narrows.methods.discriminant import Decision

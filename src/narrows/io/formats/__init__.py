@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from narrows.errors import DataError, ParameterError
 from narrows.io import streams
-from narrows.io.formats import csv, h5ad, jsonl, npy, npz, parquet, svmlight
+from narrows.io.formats import arrow, csv, h5ad, jsonl, numpy, svmlight
 from narrows.io.formats.base import Format
 from narrows.io.kinds import Kind, kind_of
 from narrows.io.parts import FilePart
 
 # standard input has the first format whose `first_row` matches: vague patterns come last
 FORMATS = (
-    svmlight.FORMAT, parquet.FORMAT, npz.FORMAT, npy.FORMAT, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT,
+    svmlight.FORMAT, arrow.FORMAT, numpy.NPZ, numpy.NPY, h5ad.FORMAT, jsonl.FORMAT, csv.FORMAT,
 )  # fmt: skip
 OPTIONS = sorted({name for format in FORMATS for name in format.options})  # not those of all
 

@@ -1,21 +1,273 @@
-"""Columns of Arrow tables as arrays and lists, without nulls."""
+"""Parquet files, and the tables of any library that exports them as an Arrow stream.
+
+A sample is its lists `indices` and `values`, or one number in each column, or what the columns hold
+that options name: texts, or a list of floats. `label` or `class` holds text, an integer, or a list
+of the numbers of its classes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
 
 from narrows.errors import DataError
-from narrows.io.chunk import CLASSES, check_text, check_whole, indicator, row_of
+from narrows.io import kinds
+from narrows.io.chunk import (
+    CLASSES,
+    TEXT,
+    Chunk,
+    Options,
+    as_asked,
+    check_columns,
+    check_finite,
+    check_text,
+    check_whole,
+    feature_columns,
+    indicator,
+    label_column,
+    row_of,
+)
 from narrows.io.extras import needing
-from narrows.io.formats.spark_vectors import is_spark_vector, spark_vectors
+from narrows.io.formats.base import Format, Writer, as_int32, column_names, damage_named, label_name
+from narrows.io.parts import FilePart, between
 
 INDICES, VALUES = "indices", "values"
 LARGEST = np.iinfo(np.int32).max  # n_features of sparse samples
+WIDTH = b"narrows.width"  # in the metadata of a file: n_features of sparse samples
+_CELLS = 4_000_000  # of dense samples in a chunk, at most
+_BUFFER = 1 << 20  # bytes of a column that are read at a time
+_BUFFERS = 64  # at most
+FIELDS = ("type", "size", "indices", "values")
+SPARSE, DENSE = (
+    0,
+    1,
+)  # what `type` of a vector of Spark holds; a dense vector has neither size nor indices
+
+
+def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
+    """Yield chunks of a Parquet file, whatever its row groups are."""
+    with (
+        damage_named(name, "expected a Parquet file, got another file, or a damaged one"),
+        _native(stream) as source,
+    ):
+        file = _opened(source)
+        groups, skipped = list(range(file.num_row_groups)), 0
+        rows = [file.metadata.row_group(group).num_rows for group in groups]
+        while groups and skipped + rows[groups[0]] <= options.after:
+            skipped += rows[groups.pop(0)]
+        while groups and options.get("stop") and sum(rows[: groups[-1]]) >= options.get("stop"):
+            groups.pop()
+        options = _within_memory(options, _length(file, options.vector))
+        # one group after the other: of several, pyarrow keeps those that it has read
+        size, columns = options.chunk_rows, _columns_read(file.schema_arrow.names, name, options)
+        batches: Iterator[Any] = (
+            batch
+            for group in groups
+            for batch in file.iter_batches(size, row_groups=[group], columns=columns)
+        )
+        width = (file.metadata.metadata or {}).get(WIDTH, b"0")
+        if not width.isdigit() or int(width) > LARGEST:
+            problem = f"expected a number of features, got {width!r}."
+            raise DataError(name, f"{problem} Write the file again.")
+        options = options.replace(width=options.width or int(width) or None)
+        stop = options.get("stop") or file.metadata.num_rows
+        followed = None if source is stream else stream
+        batches = _counted(batches, skipped, stop, file.metadata.num_rows, followed, name)
+        yield from _chunks(batches, file.schema_arrow, name, options, skipped)
+
+
+def cut(path: str, size: int) -> list[FilePart]:
+    """Cut a file at the borders of row groups, into ranges of rows."""
+    with damage_named(path, "expected a Parquet file, got another file, or a damaged one"):
+        metadata = pyarrow().parquet.read_metadata(path)
+        groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+        cuts, row, held = [metadata.num_rows], 0, 0
+        for group in groups[:-1]:
+            row, held = row + group.num_rows, held + group.total_byte_size
+            if held >= size:
+                cuts, held = [*cuts, row], 0
+    return between(path, cuts)
+
+
+@contextmanager
+def _native(stream: IO[bytes]) -> Iterator[Any]:
+    """Give a file that pyarrow reads by itself, while another thread holds the interpreter."""
+    path = getattr(stream, "name", None)
+    if not isinstance(path, str):
+        yield stream
+        return
+    with pyarrow().OSFile(path) as file:
+        yield file
+
+
+def _counted(
+    batches: Iterable[Any], first: int, stop: int, rows: int, stream: IO[bytes] | None, name: str
+) -> Iterator[Any]:
+    """Yield the batches; DataError where they do not end at row `stop`, which no library checks.
+
+    The position of `stream`, if any, shows which share of all rows has been read.
+    """
+    done, size = first, stream.seek(0, 2) if stream else 0
+    for batch in batches:
+        done += batch.num_rows
+        if stream:
+            stream.seek(size * done // rows)
+        yield batch
+    if done != stop:
+        problem = f"expected {stop - first:,} rows, got {done - first:,}. Write the file again."
+        raise DataError(name, problem)
+
+
+def _opened(stream: Any) -> Any:
+    """Return a file; of few columns, it does not read a whole row group into memory at once."""
+    parquet_file = pyarrow().parquet.ParquetFile
+    metadata = parquet_file(stream, page_checksum_verification=True).metadata
+    buffered = {"buffer_size": _BUFFER, "pre_buffer": False}
+    more = buffered if metadata.num_columns <= _BUFFERS else {}
+    return parquet_file(stream, metadata=metadata, page_checksum_verification=True, **more)
+
+
+def read_table(table: Any, name: str, options: Options) -> Iterator[Chunk]:
+    """Yield chunks of a table that has `__arrow_c_stream__`."""
+    with (
+        damage_named(name, "expected a table that Arrow can read, got another one"),
+        pyarrow().RecordBatchReader.from_stream(table) as reader,
+    ):
+        schema = reader.schema
+        if options.vector in schema.names:
+            kind = schema.field(options.vector).type
+            options = _within_memory(options, getattr(kind, "list_size", options.width or 0))
+        for chunk in _chunks(reader, schema, name, options, 0):
+            check_finite(chunk, name)
+            yield chunk._replace(y=as_asked(chunk.y, options, name, chunk.lines))
+
+
+def _within_memory(options: Options, width: int) -> Options:
+    """Return options by which a chunk of so many features is not too large; 0 is unknown."""
+    most = max(1, _CELLS // max(1, width))
+    return options if options.chunk_rows <= most else options.replace(chunk_rows=most)
+
+
+def _length(file: Any, column: str | None) -> int:
+    """Return the mean length of the lists in a column of a file, 0 where there is no column."""
+    if column is None or not file.num_row_groups:
+        return 0
+    group = file.metadata.row_group(0)
+    for k in range(group.num_columns):
+        leaf = group.column(k)
+        if leaf.path_in_schema.startswith(f"{column}."):
+            return int(leaf.num_values // max(1, group.num_rows))
+    return 0
+
+
+def _chunks(
+    batches: Iterable[Any], schema: Any, name: str, options: Options, skipped: int
+) -> Iterator[Chunk]:
+    """Yield chunks of record batches, the first of which starts after row `skipped`."""
+    label = label_column(schema.names, options, name)
+    if options.weight is not None:
+        check_columns(schema.names, [options.weight], "weight", name)
+    samples, columns = _samples_of(schema, label, name, options)
+    rows = _within_memory(options, len(columns or ())).chunk_rows
+    width, labels = options.width or 0, 0  # features, and columns of an indicator
+    after = options.after
+    for table in _tables(batches, rows, after - skipped):
+        lines = range(after + 1, after + 1 + table.num_rows)
+        after = lines.stop - 1
+        y: Any = None
+        with np.errstate(invalid="ignore"):  # a NaN, which is refused later, may signal
+            X = samples(table, width, name, lines)
+            if label is not None:
+                y = labels_of(table, label, labels, name, lines)
+            weight = None
+            if options.weight is not None:
+                weight = numbers(table, options.weight, name, lines)
+        if not isinstance(X, list):
+            width = X.shape[1]
+        if sparse.issparse(y):
+            labels = y.shape[1]
+        del table  # the chunk may wait for long
+        yield Chunk(X, y, lines, columns, weight=weight)
+
+
+def _samples_of(
+    schema: Any, label: str | None, name: str, options: Options
+) -> tuple[Callable[..., Any], tuple[str, ...] | None]:
+    """Return what makes samples of (table, width, name, lines), and the names of the features."""
+    header, texts = schema.names, options.text
+    if texts is not None:
+        check_columns(header, texts, TEXT, name)
+        return lambda table, width, *where: texts_of(table, texts, *where), None
+    if options.vector is not None:
+        vector = options.vector
+        check_columns(header, [vector], "vector", name)
+        return lambda table, width, *where: vectors(table, vector, width, *where), None
+    if {INDICES, VALUES} <= set(header) and any(
+        pyarrow().types.is_nested(schema.field(column).type) for column in (INDICES, VALUES)
+    ):
+        return sparse_samples, None
+    index = _index_of(schema)
+    present = [column for column in header if column not in index]
+    _refuse_vectors(schema, present, label, name)
+    columns = tuple(feature_columns(present, label, options, name))
+    return lambda table, width, *where: np.column_stack(
+        [numbers(table, column, *where) for column in columns]
+    ), columns
+
+
+def _refuse_vectors(schema: Any, features: list[str], label: str | None, name: str) -> None:
+    """Raise where the features would be lists of floats."""
+    for column in features:
+        kind = schema.field(column).type
+        if column != label and is_vector(kind):
+            problem = f"column {column!r}: expected numbers, got {shown(kind)}."
+            advice = f"Set vector (--vector) to {column!r} to read each list as a sample."
+            raise DataError(name, f"{problem} {advice}")
+
+
+def _index_of(schema: Any) -> set[str]:
+    """Return the columns that pandas made of an index, which are no features."""
+    try:
+        columns = (schema.pandas_metadata or {}).get("index_columns", ())
+        return {column for column in columns if isinstance(column, str)}
+    except (ValueError, TypeError, AttributeError):  # no metadata of pandas
+        return set()
+
+
+def _columns_read(header: Sequence[str], name: str, options: Options) -> list[str] | None:
+    """Return the columns to read of a file; None for all of them."""
+    if options.text is None and options.vector is None:
+        return None
+    label = label_column(header, options, name)
+    samples = options.text or [options.vector]
+    return [column for column in (*samples, label) if column is not None]
+
+
+def _tables(batches: Iterable[Any], rows: int, skipped: int) -> Iterator[Any]:
+    """Yield tables of so many rows each, the last one of the rest, without the first `skipped`."""
+    held: list[Any] = []
+    have = 0
+    for batch in batches:
+        skip = min(skipped, batch.num_rows)
+        skipped, batch = skipped - skip, batch.slice(skip)
+        while batch is not None and batch.num_rows:
+            held.append(batch.slice(0, rows - have))
+            have += held[-1].num_rows
+            is_all = held[-1].num_rows == batch.num_rows
+            batch = None if is_all else batch.slice(held[-1].num_rows)  # None holds no memory
+            if have == rows:
+                ready = [pyarrow().Table.from_batches(held)]
+                held, have = [], 0
+                yield ready.pop()
+    if held:
+        yield pyarrow().Table.from_batches(held)
+
+
+# -- columns -------------------------------------------------------------------------------------
 
 
 def pyarrow() -> Any:
@@ -24,16 +276,6 @@ def pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     return pyarrow
-
-
-@contextmanager
-def damage_named(name: str, problem: str) -> Iterator[None]:
-    """Raise a DataError about the file instead of an error of the library."""
-    try:
-        yield
-    except (pyarrow().ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
-        first_line = str(error).partition("\n")[0]
-        raise DataError(name, f"{problem}: {first_line}") from None
 
 
 def sparse_samples(table: Any, width: int, name: str, lines: range) -> sparse.csr_array:
@@ -223,3 +465,138 @@ def labels_of(table: Any, label: str, width: int, name: str, lines: range) -> An
             check_text(text, name, line)
         return np.array(texts)
     raise DataError(name, f"{label!r}: expected text or integers, got {shown(kind)}.")
+
+
+# -- vectors as MLlib of Spark stores them: each one sparse, or dense ----------------------------
+
+
+def is_spark_vector(kind: Any) -> bool:
+    """Whether a type of Arrow is that of a column of vectors of Spark."""
+    n = getattr(kind, "num_fields", 0)
+    return n == len(FIELDS) and tuple(kind.field(k).name for k in range(n)) == FIELDS
+
+
+def spark_vectors(array: Any, column: str, width: int, name: str, lines: range) -> Any:
+    """Return vectors without nulls as samples, of `width` features unless it is 0.
+
+    Dense ones give a dense array; a sparse one among them, a CSR array.
+    """
+    kinds, sizes, indices, values = (array.field(k) for k in range(len(FIELDS)))
+    what = f"column {column!r}: expected"
+
+    def refuse(wrong: np.ndarray, expected: str, *got: np.ndarray) -> None:
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            shown = " and ".join(str(each[k]) for each in got) or "a null"
+            raise DataError(name, f"{what} {expected}, got {shown}.", lines[k])
+
+    kind = _numbers(kinds, -1)
+    refuse((kind != SPARSE) & (kind != DENSE), "vectors of type 0 or 1", kind)
+    dense = kind == DENSE
+    counts, listed = _numbers(values.value_lengths(), 0), _numbers(indices.value_lengths(), 0)
+    found = np.where(dense, counts, _numbers(sizes, -1))
+    width = width or int(found[0])
+    refuse(found != width, f"vectors of {width} numbers", found)
+    refuse(~dense & (listed != counts), "as many indices as values", listed, counts)
+    ends = np.append(0, np.cumsum(counts))
+    for lists in (values, indices):
+        flat = lists.flatten()
+        if flat.null_count:
+            rows = np.repeat(np.arange(len(array)), _numbers(lists.value_lengths(), 0))
+            without = np.isin(np.arange(len(array)), rows[flat.is_null().to_numpy(False)])
+            refuse(without, "vectors without nulls")
+    numbers = values.flatten().to_numpy(zero_copy_only=False)
+    if dense.all():
+        return numbers.reshape(len(array), width)
+    columns = indices.flatten().to_numpy(zero_copy_only=False)
+    if dense.any():
+        full, of_dense = columns, np.repeat(dense, counts)
+        columns = np.empty(len(numbers), dtype=np.int32)
+        columns[of_dense] = np.tile(np.arange(width, dtype=np.int32), int(dense.sum()))
+        columns[~of_dense] = full
+    outside = (columns < 0) | (columns >= width)
+    if outside.any():
+        k = int(np.argmax(outside))
+        problem = f"{what} indices from 0 to {width - 1}, got {columns[k]}."
+        raise DataError(name, problem, lines[row_of(k, ends)])
+    # a copy, since the arrays of Arrow cannot be written to, as SciPy does to sort a row
+    samples = sparse.csr_array((numbers.copy(), columns.copy(), ends), (len(array), width))
+    samples.eliminate_zeros()
+    return samples
+
+
+def _numbers(array: Any, null: int) -> np.ndarray:
+    """Return integers, with a number for each null."""
+    found: np.ndarray = array.fill_null(null).to_numpy(zero_copy_only=False)
+    return found.astype(np.int64)
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+class _Writer(Writer):
+    """Writes `label`, and the lists `indices` and `values` of sparse samples, or their features.
+
+    LZ4, and entries that the schema declares never null, take 0.7 of the default's decoding time.
+    """
+
+    typed = True
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        super().__init__(stream, names)
+        self.file: Any = None
+        # not Python's file: a signal may raise an error in it, and it is closed before this one
+        self.sink = pyarrow().OSFile(stream.name, "wb")
+
+    def write(self, X: Any, y: Any) -> None:
+        pa = pyarrow()
+        columns: dict[str, Any] = {}
+        if sparse.issparse(X):
+            X = sparse.csr_array(X)
+            ends = X.indptr.astype(np.int32)
+            indices = as_int32(X.indices)
+            for name, entries in ((INDICES, indices), (VALUES, X.data)):
+                entry = pa.field("element", pa.from_numpy_dtype(entries.dtype), nullable=False)
+                columns[name] = pa.ListArray.from_arrays(ends, entries, type=pa.list_(entry))
+            self.width = max(self.width, X.shape[1])
+            features: list[str] = []
+        else:
+            features = column_names(self.names, X.shape[1])
+            columns |= {name: X[:, k] for k, name in enumerate(features)}
+        if y is not None:
+            label = label_name(features)
+            if sparse.issparse(y):
+                y = sparse.csr_array(y)
+                columns[label] = pa.ListArray.from_arrays(
+                    y.indptr.astype(np.int32), y.indices.astype(np.int64)
+                )
+            else:
+                columns[label] = pa.array(y)
+        table = pa.table(columns)
+        if self.file is None:
+            self.file = pa.parquet.ParquetWriter(self.sink, table.schema, compression="lz4")
+        with self._failing_once():
+            self.file.write_table(table)
+
+    def finish(self) -> None:
+        if self.file is not None:
+            if self.width:
+                self.file.add_key_value_metadata({WIDTH: str(self.width).encode()})
+            with self._failing_once():
+                self.file.close()
+        self.sink.close()
+
+    @contextmanager
+    def _failing_once(self) -> Iterator[None]:
+        """Keep pyarrow from writing again, when it frees the file, what could not be written."""
+        try:
+            yield
+        except BaseException:
+            self.file.is_open = False
+            raise
+
+
+FORMAT = Format(
+    kinds.PARQUET, read, _Writer, options=("label", "text", "vector"),
+    cut=cut, may_widen=True,
+)  # fmt: skip

@@ -4,31 +4,48 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 
-from narrows.errors import ParameterError
+from narrows.errors import DataError, ParameterError
 from narrows.io.chunk import LABELS, Chunk, Options
 from narrows.io.kinds import Kind
 from narrows.io.parts import FilePart
 
 
-class Writer(Protocol):
-    """Writes chunks of one type and kind, each as wide as those before, or wider if sparse."""
+class Writer:
+    """Writes chunks of one type and kind, each as wide as those before, or wider if sparse.
 
-    typed: bool  # whether files of the format store the type of numbers
+    Parameters
+    ----------
+    stream : binary stream
+        Where to write.
+    names : sequence of str, optional
+        The names of the features.
+    """
+
+    typed = False  # whether files of the format store the type of numbers
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        self.stream, self.names, self.width = stream, names, 0
 
     def write(self, X: Any, y: Any) -> None:
         """Add samples, or texts; y may be None."""
+        raise ParameterError("expected a format that is written, got one that is only read.")
 
     def finish(self) -> None:
         """Write the end of the file."""
 
-
-def _none(stream: IO[bytes], names: Sequence[str] | None) -> Writer:
-    raise ParameterError("expected a format that is written, got one that is only read.")
+    def check_width(self, X: Any, format: str, other: str) -> None:
+        """Raise where samples have another width than those before, which the format needs."""
+        if X.shape[1] != self.width:
+            raise ParameterError(
+                f"{format} files: expected {self.width} columns, as in the rows before, got "
+                f"{X.shape[1]}. Set width (--width), or write to {other}."
+            )
 
 
 @dataclass(frozen=True)
@@ -74,7 +91,7 @@ class Format:
 
     kind: Kind
     read: Callable[[IO[bytes], str, Options], Iterator[Chunk]]
-    writer: Callable[..., Writer] = _none
+    writer: Callable[..., Writer] = Writer
     options: Sequence[str] = ()
     survey: Callable[[IO[bytes], str, Options], dict[str, bool]] | None = None
     surveyed: Mapping[str, Callable[[Iterable[bool]], bool]] = field(default_factory=dict)
@@ -109,6 +126,18 @@ class Format:
             for name, over in self.surveyed.items()
             if all(name in facts for facts in found)
         }
+
+
+@contextmanager
+def damage_named(name: str, problem: str) -> Iterator[None]:
+    """Raise a DataError about the file instead of any error of the library that reads it."""
+    try:
+        yield
+    except (DataError, ParameterError, ImportError, Warning):
+        raise
+    except Exception as error:  # damaged files raise what the parts of a library raise
+        first_line = str(error).partition("\n")[0]
+        raise DataError(name, f"{problem}: {first_line}") from None
 
 
 def column_names(names: Sequence[str] | None, width: int) -> list[str]:

@@ -6,8 +6,9 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import dropwhile, islice
+from operator import itemgetter
 from threading import Lock
 from typing import IO, Any
 
@@ -17,15 +18,16 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
 from narrows.io.chunk import (
+    NUMBERS,
     TEXT,
     Chunk,
+    Labels,
     Options,
     check_columns,
     feature_columns,
     label_column,
 )
-from narrows.io.formats.base import Format, column_names, label_name, whole
-from narrows.io.labels import NUMBERS, Labels
+from narrows.io.formats.base import Format, Writer, column_names, label_name, whole
 from narrows.io.parts import by_rows
 from narrows.io.streams import Lines, weight
 from narrows.state.labels import is_integer
@@ -35,55 +37,42 @@ _SHOWN = 40  # characters of a cell in a message
 
 
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
-    """Yield chunks of texts, or dense samples with features in the order of `options.columns`."""
-    if options.text is not None:
-        yield from _read_texts(stream, name, options, options.text)
-        return
-    lines_in = Lines(stream, name, options.max_line_mb)
-    rows, header, label = _open(lines_in, name, options)
-    features = feature_columns(header, label, options, name, 1)
-    places = {column: k for k, column in enumerate(header)}
-    at = np.array([places[column] for column in features])
-    labels = Labels(name, options, f"{label!r}")
-    # a cell takes fifteen times as much room as text as it does as a number
-    size = max(1, min(options.chunk_rows, _CELLS // len(header)))
-    while block := list(islice(rows, size)):
-        lines = [line for line, _ in block]
-        for line, cells in block:
-            _check_length(cells, header, name, line)
-        table = np.array([cells for _, cells in block], dtype=object)
-        y = None
-        if label is not None:
-            y = labels.of_cells(table[:, header.index(label)].tolist(), lines)
-        X = _as_numbers(table[:, at], lines, features, name)
-        yield Chunk(X, y, lines, tuple(features), tuple(header), lines_in.is_truncated)
+    """Yield chunks of dense samples with features in the order of `options.columns`.
 
-
-def _read_texts(
-    stream: IO[bytes], name: str, options: Options, columns: tuple[str, ...]
-) -> Iterator[Chunk]:
-    """Yield chunks whose X is a list of texts: those of each row, joined by a newline."""
+    Where options name columns of texts, X is a list of those of each row, joined by a newline.
+    """
     lines_in = Lines(stream, name, options.max_line_mb)
-    with _cells_up_to(lines_in.longest):
+    texts = options.text
+    with nullcontext() if texts is None else _cells_up_to(lines_in.longest):
         rows, header, label = _open(lines_in, name, options)
-        check_columns(header, columns, TEXT, name, 1)
-        at = [header.index(column) for column in columns]
-        label_at = None if label is None else header.index(label)
-        labels = Labels(name, options, f"{label!r}")
-        while True:
-            texts: list[str] = []
-            cells: list[str] = []
-            lines: list[int] = []
-            for line, row in islice(rows, options.chunk_rows):
-                _check_length(row, header, name, line)
-                texts.append("\n".join([row[k] for k in at]))
-                if label_at is not None:
-                    cells.append(row[label_at])
-                lines.append(line)
-            if not lines:
-                return
+        columns, size = texts, options.chunk_rows
+        if columns is None:
+            columns = tuple(feature_columns(header, label, options, name, 1))
+            # a cell takes fifteen times as much room as text as it does as a number
+            size = max(1, min(size, _CELLS // len(header)))
+        else:
+            check_columns(header, columns, TEXT, name, 1)
+        places = {column: k for k, column in enumerate(header)}
+        at = [places[column] for column in columns]
+        pick: Callable[[list[str]], Sequence[str]] = (
+            itemgetter(*at) if len(at) > 1 else lambda cells: [cells[at[0]]]
+        )
+        label_at = None if label is None else places[label]
+
+        def picked() -> Iterator[tuple[int, Any, str]]:
+            for line, cells in rows:
+                _check_length(cells, header, name, line)
+                found = pick(cells)
+                cell = "" if label_at is None else cells[label_at]
+                yield line, "\n".join(found) if texts else found, cell
+
+        labels, each = Labels(name, options, f"{label!r}"), picked()
+        while block := list(islice(each, size)):
+            lines, samples, cells = map(list, zip(*block, strict=True))
             y = None if label is None else labels.of_cells(cells, lines)
-            yield Chunk(texts, y, lines, None, tuple(header), lines_in.is_truncated)
+            X = samples if texts else _as_numbers(samples, lines, columns, name)
+            names = None if texts else columns
+            yield Chunk(X, y, lines, names, tuple(header), lines_in.is_truncated)
 
 
 def survey(stream: IO[bytes], name: str, options: Options) -> dict[str, bool]:
@@ -163,7 +152,10 @@ def _check_length(cells: list[str], header: list[str], name: str, line: int) -> 
         raise DataError(name, problem + quoted * (len(cells) > len(header)), line)
 
 
-def _as_numbers(table: np.ndarray, lines: list[int], features: list[str], name: str) -> np.ndarray:
+def _as_numbers(
+    rows: list[Sequence[str]], lines: list[int], features: Sequence[str], name: str
+) -> np.ndarray:
+    table = np.array(rows, dtype=object)
     try:
         if not any("_" in cell for cell in table.flat):  # Python takes 1_000, too
             return table.astype(np.float64)
@@ -204,15 +196,13 @@ class _Ends:
         self.text.write(line.removesuffix("\r\n") + "\n")
 
 
-class _Writer:
+class _Writer(Writer):
     """Writes a header, and the label in the last column where there is one."""
 
-    typed = False
-
     def __init__(self, stream: IO[bytes], names: Sequence[str] | None, csv_safe: bool = False):
+        super().__init__(stream, names)
         self.text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
         self.rows = csv.writer(_Ends(self.text), lineterminator="\r\n")
-        self.names, self.width = names, 0
         self.words: Callable[[str], str] = _no_formula if csv_safe else str
 
     def write(self, X: Any, y: Any) -> None:
@@ -224,10 +214,7 @@ class _Writer:
             header = list(map(self.words, names))
             self.rows.writerow(header if y is None else [*header, label_name(header)])
             self.width = len(names)
-        if X.shape[1] != self.width:
-            before = f"CSV files: expected {self.width} columns, as in the rows before, got"
-            advice = "Set width (--width), or write to .parquet."
-            raise ParameterError(f"{before} {X.shape[1]}. {advice}")
+        self.check_width(X, "CSV", ".parquet")
         labels = [] if y is None else whole(y)
         labels = [[self.words(label) if isinstance(label, str) else label] for label in labels]
         labels = labels or [[]] * X.shape[0]

@@ -8,13 +8,12 @@ Nothing that a file says of itself is trusted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
 
-from narrows.errors import DataError, ParameterError, warn
+from narrows.errors import DataError, warn
 from narrows.io import kinds
 from narrows.io.chunk import (
     Chunk,
@@ -25,16 +24,13 @@ from narrows.io.chunk import (
     label_column,
 )
 from narrows.io.extras import needing
-from narrows.io.formats.base import Format
+from narrows.io.formats.base import Format, damage_named
 from narrows.solve.sums import blocks
 
 _CELLS = 4_000_000  # numbers in a chunk, at most, unless a sample has more
 _GATHERED = 1 << 24  # entries of a matrix stored by columns that a pass gathers, at most
 _LARGEST = np.iinfo(np.int32).max
-_DAMAGE = (
-    OSError, KeyError, ValueError, TypeError, IndexError, AttributeError, RuntimeError,
-    OverflowError, MemoryError,
-)  # fmt: skip
+_DAMAGED = "expected an .h5ad file, got another file, or a damaged one"
 
 
 def libraries() -> tuple[Any, Any]:
@@ -51,64 +47,35 @@ def libraries() -> tuple[Any, Any]:
 def read(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
     """Yield chunks of cells, in the order of the file."""
     h5py, _ = libraries()
-    with _damage_named(name), h5py.File(stream, "r") as file:
-        X = _matrix(file, name)
+    with damage_named(name, _DAMAGED), h5py.File(stream, "r") as file:
+        if "X" not in file:
+            got = ", ".join(file) or "an empty file"
+            raise DataError(name, f"expected a matrix X, got only {got}.")
+        X = stored_matrix(file["X"], name)
         (n, d), names = X.shape, _names(file, name)
         if len(names) != d:
             raise DataError(name, f"expected {d} names in var, got {len(names)}.")
         labels = _labels(file, n, name, options)
         columns = feature_columns(names, None, options, name)
-        place = None
+        at = None
         if columns != names:
-            to = {column: k for k, column in enumerate(columns)}
-            place = np.array([to[column] for column in names])
+            places = {column: k for k, column in enumerate(names)}
+            at = np.array([places[column] for column in columns])
         start = options.after
+        rows: Any
         for rows in X.chunks(start, options.chunk_rows):
             stop = start + rows.shape[0]
             lines = range(start + 1, stop + 1)
             y = None if labels is None else labels[start:stop]
-            yield Chunk(_placed(rows, place), y, lines, tuple(columns))
+            if at is not None:
+                rows = rows[:, at]
+                if sparse.issparse(rows):
+                    rows.sort_indices()
+            yield Chunk(rows, y, lines, tuple(columns))
             start = stop
 
 
-@contextmanager
-def _damage_named(name: str) -> Iterator[None]:
-    try:
-        yield
-    except (DataError, ParameterError, ImportError):
-        raise
-    except Exception as error:
-        if not isinstance(error, _DAMAGE) and not type(error).__module__.startswith("anndata"):
-            raise
-        reason = str(error).partition("\n")[0]
-        problem = f"expected an .h5ad file, got another file, or a damaged one: {reason}"
-        raise DataError(name, problem) from None
-
-
-def _placed(rows: Any, place: np.ndarray | None) -> Any:
-    """Return samples with feature k in the column place[k]."""
-    if place is None:
-        return rows
-    if not sparse.issparse(rows):
-        ordered = np.empty_like(rows)
-        ordered[:, place] = rows
-        return ordered
-    indices = place[rows.indices].astype(rows.indices.dtype)
-    ordered = sparse.csr_array((rows.data, indices, rows.indptr), shape=rows.shape)
-    ordered.sort_indices()
-    return ordered
-
-
 # -- the matrix ----------------------------------------------------------------------------------
-
-
-def _matrix(file: Any, name: str) -> _Dense | _Rows:
-    """Return what reads `X`, by how it is stored."""
-    if "X" not in file:
-        raise DataError(
-            name, f"expected a matrix X, got only {', '.join(file) or 'an empty file'}."
-        )
-    return stored_matrix(file["X"], name)
 
 
 def stored_matrix(X: Any, name: str) -> _Dense | _Rows:
@@ -283,6 +250,8 @@ def _names(file: Any, name: str) -> list[str]:
 
 def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None:
     """Return the labels of all cells; None without a column, or where some cells have none."""
+    import pandas
+
     _, read_elem = libraries()
     obs, index = _table(file, "obs", name)
     columns = [column for column in obs if column not in (index, "__categories")]
@@ -292,7 +261,7 @@ def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None
     # anndata 0.7 wrote numbers that refer to categories elsewhere in obs
     refers = "categories" in obs[label].attrs
     column = read_elem(obs)[label] if refers else read_elem(obs[label])
-    code, found = _codes(column)
+    code, found = map(np.asarray, pandas.factorize(column))  # -1 where a label is missing
     if len(code) != n:
         raise DataError(name, f"column {label!r} of obs: expected {n} labels, got {len(code)}.")
     missing = np.flatnonzero(code < 0)
@@ -305,7 +274,8 @@ def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None
             "labels of all cells are left out."
         )
         return None
-    first = _first_lines(code, len(found))
+    # each label that `factorize` numbers occurs in some cell, a category only if it is used
+    first = (np.unique(code, return_index=True)[1] + 1).tolist()
     if found.dtype.kind == "O" and all(isinstance(each, str) for each in found):
         for text, line in zip(found, first, strict=True):
             check_text(text, name, line)
@@ -316,21 +286,6 @@ def _labels(file: Any, n: int, name: str, options: Options) -> np.ndarray | None
     if found.dtype.kind == "f":
         check_whole(found, name, first)
     return found[code]
-
-
-def _codes(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each cell's label, -1 where it is missing, and the distinct labels."""
-    import pandas
-
-    code, found = pandas.factorize(column)
-    return np.asarray(code), np.asarray(found)
-
-
-def _first_lines(code: np.ndarray, n: int) -> list[int]:
-    """Return the first row of each of n labels, counted from 1."""
-    first = np.zeros(n, dtype=np.int64)
-    first[code[::-1]] = np.arange(len(code), 0, -1)
-    return first.tolist()
 
 
 FORMAT = Format(kinds.H5AD, read, options=("label",))

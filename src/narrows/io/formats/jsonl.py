@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import IO, Any
 
 from narrows.errors import DataError
 from narrows.io import kinds
-from narrows.io.chunk import TEXT, Chunk, Options
-from narrows.io.formats.base import Format
-from narrows.io.labels import Labels
+from narrows.io.chunk import TEXT, Chunk, Labels, Options
+from narrows.io.formats.base import Format, Writer
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
 
@@ -79,13 +78,8 @@ def _kind(value: Any) -> str:
     return names.get(type(value), f"{value!r}")
 
 
-class _Writer:
+class _Writer(Writer):
     """Writes texts: `label` where there is one, and `text`."""
-
-    typed = False
-
-    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
-        self.stream = stream
 
     def write(self, X: Any, y: Any) -> None:
         labels = [None] * len(X) if y is None else y.tolist()
@@ -94,9 +88,6 @@ class _Writer:
             line = json.dumps(row, ensure_ascii=False)
             # half a pair of surrogates is written as the escape that it was read from
             self.stream.write(line.encode(errors="backslashreplace") + b"\n")
-
-    def finish(self) -> None:
-        pass
 
 
 FORMAT = Format(

@@ -7,7 +7,7 @@ scikit-learn's `load_svmlight_file`, to the last bit, or is an error; both ignor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io import kinds
 from narrows.io.chunk import CLASSES, Chunk, Options, indicator, row_of
-from narrows.io.formats.base import Format, whole
+from narrows.io.formats.base import Format, Writer, whole
 from narrows.io.parts import by_lines
 from narrows.io.streams import Lines
 from narrows.state.labels import integer_of
@@ -201,13 +201,8 @@ def _refuse(wrong: np.ndarray, rows: _Rows, name: str, expected: str) -> None:
         raise DataError(name, problem, int(rows.lines[row]))
 
 
-class _Writer:
+class _Writer(Writer):
     """Writes columns that count from 1; without labels every sample gets the label 0."""
-
-    typed = False
-
-    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
-        self.stream = stream
 
     def write(self, X: Any, y: Any) -> None:
         y = np.zeros(X.shape[0], dtype=np.int64) if y is None else y
@@ -232,9 +227,6 @@ class _Writer:
         for head, row in zip(heads, _by_row(X, entries), strict=True):
             line = " ".join([head, *row]) or " 1:0"  # where an empty line would be no row
             self.stream.write(line.encode() + b"\n")
-
-    def finish(self) -> None:
-        pass
 
 
 def _by_row(rows: sparse.csr_array, entries: list) -> Iterator[list]:

@@ -1,0 +1,321 @@
+"""NumPy's files: `.npy` with an array of samples, and `.npz` with a dense `X` or the parts of CSR.
+
+`label` of a `.npy` file names another one, with the label of each sample; an archive has `y`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from narrows.errors import DataError, ParameterError, warn
+from narrows.io import kinds
+from narrows.io.chunk import CLASSES, Chunk, Options, check_numbers, check_text, check_whole
+from narrows.io.formats.base import Format, Writer, as_int32, damage_named
+from narrows.solve.sums import blocks
+
+_NAME = kinds.NPY.name
+_CELLS = 4_000_000  # in a chunk, at most
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+_EXPECTED = {"samples": "numbers", "labels": "text or integers"}
+_BLOCK = 1 << 20  # bytes that are copied at a time
+
+
+def read_array(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
+    """Yield chunks of dense samples, each read from the file when it is due."""
+    X = _Stored(stream, name, "samples", "biuf")
+    if len(X.shape) != 2 or not X.shape[1]:
+        shape = "expected samples of shape (n_samples, n_features)"
+        raise DataError(name, f"{shape}, got {X.shape}.")
+    n, d = X.shape
+    dtype = np.float32 if X.dtype.kind == "f" and X.dtype.itemsize <= 4 else np.float64
+    with ExitStack() as files:
+        y = None if options.label is None else _labels_of(options.label, n, files)
+        if y is None and options.labels_required:
+            advice = "Set label (--label) to a .npy file of labels."
+            raise DataError(name, f"expected labels, got none. {advice}")
+        size = max(1, min(options.chunk_rows, _CELLS // d))
+        for start in range(options.after, n, size):
+            stop = min(n, start + size)
+            with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
+                rows = X.read(start, stop).astype(dtype, copy=False)
+            labels = None if y is None else _checked(y.read(start, stop).reshape(-1), start, y.name)
+            yield Chunk(rows, labels, range(start + 1, stop + 1))
+
+
+def _labels_of(path: str, n: int, files: ExitStack) -> _Stored:
+    """Return the labels in a file, which stays open."""
+    if not path.endswith(kinds.NPY.suffixes):
+        problem = f"label (--label): expected a {_NAME} file of labels, got {path!r}."
+        raise ParameterError(f"{problem} Name the file beside that of the samples.")
+    if not os.path.isfile(path):
+        raise FileNotFoundError(2, "no such file", path)
+    file = files.enter_context(open(path, "rb"))  # noqa: SIM115 - the stack closes it
+    y = _Stored(file, path, "labels", "biufU")
+    if y.shape not in ((n,), (n, 1)):
+        raise DataError(path, f"expected {n} labels, got an array of shape {y.shape}.")
+    return y
+
+
+def _checked(labels: np.ndarray, start: int, name: str) -> np.ndarray:
+    """Return labels; DataError with the row of one that is neither text nor an integer."""
+    lines = range(start + 1, start + 1 + len(labels))
+    if labels.dtype.kind == "f":
+        check_whole(labels, name, lines)
+        return labels.astype(np.float64, copy=False)
+    if labels.dtype.kind == "U":
+        try:
+            distinct, first = np.unique(labels, return_index=True)
+            for label, k in zip(distinct.tolist(), first.tolist(), strict=True):
+                check_text(label, name, lines[k])
+        except ValueError as error:  # a character beyond those of Unicode
+            raise DataError(name, f"expected labels in Unicode, got others: {error}") from None
+    return labels
+
+
+class _Stored:
+    """An array in a file, of which any rows can be read.
+
+    Parameters
+    ----------
+    stream : binary stream
+        The file.
+    name : str
+        The file, for errors.
+    what : str
+        What the array holds.
+    kinds : str
+        The kinds of types that it may have.
+    """
+
+    def __init__(self, stream: IO[bytes], name: str, what: str, kinds: str):
+        self.stream, self.name = stream, name
+        with damage_named(name, f"expected a {_NAME} file, got another file, or a damaged one"):
+            version = np.lib.format.read_magic(stream)
+            if version not in _HEADERS:
+                raise ValueError(f"version {version}")
+            self.shape, self.by_column, self.dtype = _HEADERS[version](stream)
+        if self.dtype.kind not in kinds or self.dtype.itemsize == 0:
+            got = "Python objects" if self.dtype.hasobject else f"{self.dtype}"
+            raise DataError(name, f"expected {what} that are {_EXPECTED[what]}, got {got}.")
+        self.start = stream.tell()
+        self.width = int(np.prod(self.shape[1:], dtype=object))
+        have, need = stream.seek(0, 2) - self.start, self.dtype.itemsize * self.width
+        if min(self.shape, default=-1) < 0 or have < need * self.shape[0]:
+            problem = f"expected an array of shape {self.shape}, got only {have:,} bytes of it."
+            raise DataError(name, f"{problem} Write the file again.")
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return some rows, in the byte order of this machine."""
+        n, d = self.shape[0], self.width
+        if self.by_column:
+            columns = [self._numbers(k * n + start, stop - start) for k in range(d)]
+            rows = np.stack(columns, axis=1)
+        else:
+            rows = self._numbers(start * d, (stop - start) * d).reshape(stop - start, d)
+        return rows.astype(self.dtype.newbyteorder("="), copy=False)
+
+    def _numbers(self, first: int, count: int) -> np.ndarray:
+        """Return numbers that follow each other in the file."""
+        size = self.dtype.itemsize
+        self.stream.seek(self.start + first * size)
+        found = self.stream.read(count * size)
+        if len(found) < count * size:
+            raise DataError(self.name, "expected the whole file, got less. Write the file again.")
+        return np.frombuffer(found, self.dtype)
+
+
+class _ArrayWriter(Writer):
+    """Writes dense samples, without labels; the header is written again when all are counted."""
+
+    typed = True
+    rows, dtype = 0, np.dtype(np.float64)
+    has_header = has_labels = False
+
+    def write(self, X: Any, y: Any) -> None:
+        if not self.has_header:
+            self.width, self.dtype, self.has_header = X.shape[1], X.dtype, True
+            _write_header(self.stream, self.dtype, (0, self.width))
+        if y is not None and not self.has_labels:
+            self.has_labels = True
+            warn(
+                f"{_NAME} files: expected samples without labels, got some with labels, which are "
+                "left out. Write to .npz to keep them."
+            )
+        self.check_width(X, _NAME, ".npz")
+        for rows in blocks(X.shape[0], max(1, _CELLS // max(1, self.width))):
+            part = X[rows].toarray() if sparse.issparse(X) else X[rows]
+            self.stream.write(np.ascontiguousarray(part).data)
+        self.rows += X.shape[0]
+
+    def finish(self) -> None:
+        self.stream.seek(0)
+        _write_header(self.stream, self.dtype, (self.rows, self.width))
+
+
+def _write_header(stream: IO[bytes], dtype: Any, shape: tuple[int, ...]) -> None:
+    """Write the header of an array; NumPy pads it to the same length for any number of rows."""
+    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+
+
+def read_archive(stream: IO[bytes], name: str, options: Options) -> Iterator[Chunk]:
+    """Yield chunks of samples; the whole archive is in memory meanwhile."""
+    if stream.read(4) != b"PK\x03\x04":
+        raise DataError(name, "expected a NumPy archive, got another file.")
+    stream.seek(0)
+    with damage_named(name, "expected an archive of samples, got another, or a damaged one"):
+        with np.load(stream, allow_pickle=False) as archive:
+            arrays = dict(archive)
+        parts = () if {"X", "format"} & set(arrays) else ("data", "indices", "indptr", "shape")
+        missing = next((part for part in parts if part not in arrays), None)
+        if missing is not None:
+            problem = (
+                "expected an array X, or data, indices, indptr and shape of a CSR matrix, and y "
+                f"for labels, got no array {missing!r} among {', '.join(arrays) or 'none'}."
+            )
+            raise DataError(name, problem)
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
+            X, y = _rows(arrays, stream), _labels(arrays, options.label)
+            if y is not None and y.ndim == 1 and y.dtype.kind == "f":
+                check_numbers(y, name, range(1, len(y) + 1))
+    if y is not None and y.shape[0] != X.shape[0]:
+        raise DataError(name, f"expected {X.shape[0]} labels, got {y.shape[0]}.")
+    if y is None and options.labels_required:
+        raise DataError(name, f"expected labels, got no array {options.label or 'y'!r}.")
+    for rows in blocks(X.shape[0], options.chunk_rows):
+        if rows.start >= options.after:
+            lines = range(rows.start + 1, rows.stop + 1)
+            yield Chunk(X[rows], None if y is None else y[rows], lines)
+
+
+def _rows(arrays: Mapping[str, np.ndarray], stream: IO[bytes]) -> Any:
+    if "X" in arrays:
+        return _numbers(arrays["X"])
+    if "format" in arrays:  # scipy's save_npz
+        stream.seek(0)
+        return _numbers(sparse.csr_array(sparse.load_npz(stream)))
+    return _numbers(_csr(arrays, "data", "indices", "indptr", "shape"))
+
+
+def _labels(arrays: Mapping[str, np.ndarray], label: str | None) -> Any:
+    if label is None and "yindptr" in arrays:
+        ones = np.ones(len(arrays["yindices"]))
+        y = _csr({**arrays, "ones": ones}, "ones", "yindices", "yindptr", "yshape")
+        if y.shape[1] > CLASSES:
+            raise ValueError(f"expected labels up to {CLASSES - 1}, got yshape {y.shape}.")
+        return y
+    y = arrays.get(label or "y")
+    if y is not None and y.dtype.kind not in "biufU":
+        raise ValueError(f"expected labels that are text or integers, got {y.dtype}.")
+    if y is None or y.ndim == 1:
+        return y
+    return y.ravel() if y.shape[1:] == (1,) else sparse.csr_array(y)  # several labels per sample
+
+
+def _csr(arrays: Mapping[str, np.ndarray], *parts: str) -> sparse.csr_array:
+    data, indices, indptr, shape = (arrays[part] for part in parts)
+    X = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+    X.check_format(full_check=True)
+    return X
+
+
+def _numbers(X: Any) -> Any:
+    if X.ndim != 2:
+        raise ValueError(f"expected X of shape (n_samples, n_features), got {X.shape}.")
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"expected values that are numbers, got {X.dtype}.")
+    is_single = X.dtype.kind == "f" and X.dtype.itemsize == 4
+    return X.astype(np.float32 if is_single else np.float64, copy=False)
+
+
+class _ArchiveWriter(Writer):
+    """Writes `X` dense, or `data, indices, indptr, shape` of CSR; and `y`, or the parts of its CSR.
+
+    The pieces of each array wait in a temporary file, because an archive holds them together.
+    """
+
+    typed = True
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str] | None):
+        super().__init__(stream, names)
+        self.parts: dict[str, _Growing] = {}
+        self.rows = self.labels = 0
+
+    def write(self, X: Any, y: Any) -> None:
+        self.rows, self.width = self.rows + X.shape[0], max(self.width, X.shape[1])
+        if sparse.issparse(X):
+            self._csr(X, "data", "indices", "indptr")
+        else:
+            self._add("X", X)
+        if sparse.issparse(y):
+            self.labels = max(self.labels, y.shape[1])
+            self._csr(y, "yones", "yindices", "yindptr")
+        elif y is not None:
+            self._add("y", y)
+
+    def finish(self) -> None:
+        self.parts.pop("yones", None)
+        with zipfile.ZipFile(self.stream, "w", allowZip64=True) as archive:
+            for name, part in self.parts.items():
+                is_small = name.endswith("indptr") and part.last < 2**31
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    part.copy_to(entry, np.int32 if is_small else part.dtype)
+            for name, width in (("shape", self.width), ("yshape", self.labels)):
+                if name.replace("shape", "indptr") in self.parts:
+                    with archive.open(f"{name}.npy", "w") as entry:
+                        np.lib.format.write_array(entry, np.array([self.rows, width]))
+
+    def _csr(self, X: Any, data: str, indices: str, indptr: str) -> None:
+        X = sparse.csr_array(X)
+        started = self.parts[indices].rows if indices in self.parts else 0
+        self._add(data, X.data)
+        self._add(indices, as_int32(X.indices))
+        ends = started + X.indptr.astype(np.int64)
+        self._add(indptr, ends if indptr not in self.parts else ends[1:])
+
+    def _add(self, name: str, array: np.ndarray) -> None:
+        self.parts.setdefault(name, _Growing()).add(array)
+
+
+class _Growing:
+    """An array that grows at its end, in a temporary file."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the array
+        self.rows, self.shape, self.dtype = 0, (), np.dtype(np.float64)
+        self.text: list[np.ndarray] = []  # as wide as the longest
+        self.last: Any = None
+
+    def add(self, array: np.ndarray) -> None:
+        if array.ndim == 1 and len(array):
+            self.last = array[-1]
+        self.rows, self.shape, self.dtype = self.rows + len(array), array.shape[1:], array.dtype
+        if array.dtype.kind == "U":
+            self.text.append(array)
+        else:
+            self.file.write(np.ascontiguousarray(array).data)
+
+    def copy_to(self, entry: IO[bytes], dtype: Any) -> None:
+        if self.text:
+            np.lib.format.write_array(entry, np.concatenate(self.text))
+            return
+        _write_header(entry, dtype, (self.rows, *self.shape))
+        self.file.seek(0)
+        while block := self.file.read(_BLOCK):
+            entry.write(np.frombuffer(block, self.dtype).astype(dtype, copy=False).tobytes())
+
+
+NPY = Format(kinds.NPY, read_array, _ArrayWriter, options=("label",), labels_apart=True)
+NPZ = Format(kinds.NPZ, read_archive, _ArchiveWriter, options=("label",))
