@@ -32,8 +32,8 @@ from narrows.errors import (
 from narrows.methods import COLLECTIONS
 from narrows.methods.parameters import (
     HALF_LIFE,
+    PRIORS,
     Constraint,
-    Priors,
     check_constraints,
     copied,
     same,
@@ -320,8 +320,14 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     @property
     def _state(self) -> Any:
+        """The state; raises where its last update was interrupted."""
         check_is_fitted(self)
-        return self._fitted.state
+        state = self._fitted.state
+        learned = vars(state).get("stats", state)  # behind a map
+        if not vars(learned):
+            with errors_named_after(self):
+                _ = learned.classes  # raises
+        return state
 
     @property
     def _solution(self) -> Any:
@@ -515,7 +521,7 @@ class Additive(Estimator):
     _state_type: ClassVar[Any] = ClassStats
     _only_route: ClassVar[Any] = Sums
     _presence: ClassVar[bool] = False
-    _constraints: ClassVar[dict[str, Constraint]] = {"priors": Priors(), "half_life": HALF_LIFE}
+    _constraints: ClassVar[dict[str, Constraint]] = {"priors": PRIORS, "half_life": HALF_LIFE}
     half_life: float | None
     priors: Any
 

@@ -13,10 +13,11 @@ from narrows.methods.parameters import (
     FOLDS,
     NONE,
     Constraint,
-    Whole,
     check_filled,
     check_folds,
     is_cv,
+    parameters,
+    whole,
 )
 from narrows.methods.projector import (
     HELD_OUT_ERRORS,
@@ -31,21 +32,17 @@ from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
 
+@parameters
 class _OrthogonalCentroid(ExactProjector):
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        priors: Any = "empirical",
-        half_life: float | None = None,
-    ):
-        self.n_components = n_components
-        self.priors = priors
-        self.half_life = half_life
+    n_components: int | str | None = None
+    priors: Any = "empirical"
+    half_life: float | None = None
 
     def _criterion(self) -> Criterion:
         return BETWEEN
 
 
+@parameters
 class OC(Certified, _OrthogonalCentroid):
     """Orthogonal centroid projection.
 
@@ -147,22 +144,15 @@ class OC(Certified, _OrthogonalCentroid):
     (150, 2)
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": Whole(1) | CV | NONE}
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | CV | NONE}
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
 
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        priors: Any = "empirical",
-        half_life: float | None = None,
-        tolerance: float | None = None,
-        confidence: float = 0.95,
-        random_state: Any = None,
-    ):
-        _OrthogonalCentroid.__init__(self, n_components, priors, half_life)
-        self.tolerance = tolerance
-        self.confidence = confidence
-        self.random_state = random_state
+    n_components: int | str | None = None
+    priors: Any = "empirical"
+    half_life: float | None = None
+    tolerance: float | None = None
+    confidence: float = 0.95
+    random_state: Any = None
 
     def _folds(self) -> int | None:
         return super()._folds() or (FOLDS if is_cv(self.n_components) else None)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive
-from narrows.methods.parameters import NONE, Constraint, Real, Seed, check_parts, is_cv
+from narrows.methods.parameters import NONE, Constraint, check_parts, is_cv, parameters, real, seed
 from narrows.methods.routes import Sums
 from narrows.methods.selector import PerClassSelector, Selector
 from narrows.solve import columns
@@ -86,9 +86,9 @@ class Certified(Additive):
     _only_route = UntilSure
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "tolerance": (NONE | Real(0, 1)).said("None, or a number from 0 to less than 1"),
-        "confidence": Real(0, 1, above=True).said("a number between 0 and 1"),
-        "random_state": Seed(),
+        "tolerance": (NONE | real(0, 1)).said("None, or a number from 0 to less than 1"),
+        "confidence": real(0, 1, above=True).said("a number between 0 and 1"),
+        "random_state": seed(),
     }
     tolerance: float | None
     confidence: float
@@ -241,22 +241,16 @@ def _regret(
     return unit * regret
 
 
+@parameters
 class CertifiedPerClassSelector(CertifiedSelector, PerClassSelector):
     """One whose score combines one for each class."""
 
-    def __init__(
-        self,
-        n_features: int | float | str | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        per_class: int | None = None,
-        half_life: float | None = None,
-        tolerance: float | None = None,
-        confidence: float = 0.95,
-        random_state: Any = None,
-    ):
-        PerClassSelector.__init__(self, n_features, energy, threshold, priors, per_class, half_life)
-        self.tolerance = tolerance
-        self.confidence = confidence
-        self.random_state = random_state
+    n_features: int | float | str | None = None
+    energy: float | None = None
+    threshold: float | None = None
+    priors: Any = "empirical"
+    per_class: int | None = None
+    half_life: float | None = None
+    tolerance: float | None = None
+    confidence: float = 0.95
+    random_state: Any = None

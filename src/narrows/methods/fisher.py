@@ -8,7 +8,7 @@ import numpy as np
 
 from narrows.criteria import BETWEEN, HALFWAY, TOTAL, Criterion, held_out_gain
 from narrows.errors import ParameterError
-from narrows.methods.parameters import Constraint, Real, Word, is_cv
+from narrows.methods.parameters import Constraint, is_cv, parameters, real, word
 from narrows.methods.selector import HeldOutSelector, Scores
 from narrows.methods.streams import OnlineProjector, Stream
 from narrows.solve import columns
@@ -20,6 +20,7 @@ from narrows.state.labels import second_for
 _ROUNDING = 1e-12  # relative to the variance of a feature: a smaller scatter within is 0
 
 
+@parameters
 class FisherFS(HeldOutSelector):
     """Fisher score feature selection.
 
@@ -115,20 +116,14 @@ class FisherFS(HeldOutSelector):
     [2, 3]
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"optimum": Word("score", "trace_ratio")}
+    _constraints: ClassVar[dict[str, Constraint]] = {"optimum": word("score", "trace_ratio")}
 
-    def __init__(
-        self,
-        n_features: int | float | str | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        optimum: str = "score",
-        half_life: float | None = None,
-    ):
-        super().__init__(n_features, energy, threshold, half_life)
-        self.priors = priors
-        self.optimum = optimum
+    n_features: int | float | str | None = None
+    energy: float | None = None
+    threshold: float | None = None
+    priors: Any = "empirical"
+    optimum: str = "score"
+    half_life: float | None = None
 
     def _second(self) -> Second:
         return second_for(self.priors)
@@ -174,6 +169,7 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.divide(a, b, out=np.where(a > 0, np.inf, 0.0), where=(a > 0) & (b > 0))
 
 
+@parameters
 class ILDA(OnlineProjector):
     """Incremental linear discriminant analysis by a Sanger-type rule.
 
@@ -252,27 +248,19 @@ class ILDA(OnlineProjector):
     [9.0, 4.0]
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"eta": Word("auto") | Real(0, above=True)}
+    _constraints: ClassVar[dict[str, Constraint]] = {"eta": word("auto") | real(0, above=True)}
     _start = "unit"
     _instead = "LDA for exact directions, FisherFS to select features, which supports merge"
 
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        eta: float | str = "auto",
-        tol: float | None = None,
-        patience: int = 100,
-        early_stopping: bool = False,
-        orthonormalize: bool = False,
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ):
-        super().__init__(
-            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
-            random_state,
-        )  # fmt: skip
-        self.eta = eta
+    n_components: int | None = 2
+    eta: float | str = "auto"
+    tol: float | None = None
+    patience: int = 100
+    early_stopping: bool = False
+    orthonormalize: bool = False
+    passes: int = 1
+    shuffle: bool = False
+    random_state: Any = None
 
     def _criterion(self) -> Criterion:
         return BETWEEN  # the rule itself contributes u u'

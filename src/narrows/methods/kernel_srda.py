@@ -12,7 +12,7 @@ from narrows.errors import WidthError, errors_named_after
 from narrows.methods.base import Fitted
 from narrows.methods.cross import emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import Constraint, Real, Seed, Whole, Word, is_integer
+from narrows.methods.parameters import Constraint, is_integer, parameters, real, seed, whole, word
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
@@ -40,6 +40,7 @@ class BehindKernel(InBands):
         return isinstance(state, Mapped if number else ClassStats)
 
 
+@parameters
 class KernelSRDA(Discriminant):
     """Kernel spectral regression discriminant analysis with random features.
 
@@ -171,12 +172,12 @@ class KernelSRDA(Discriminant):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_hidden": Whole(1, MOST_HIDDEN),
-        "kernel": Word(*KERNELS),
-        "gamma": Word("auto") | Real(0, above=True),
-        "alpha": Word("cv", "scale") | Real(0),
-        "folds": Whole(2),
-        "random_state": Seed(2**64),
+        "n_hidden": whole(1, MOST_HIDDEN),
+        "kernel": word(*KERNELS),
+        "gamma": word("auto") | real(0, above=True),
+        "alpha": word("cv", "scale") | real(0),
+        "folds": whole(2),
+        "random_state": seed(2**64),
     }
     _only_route = BehindKernel
     _of_map = "has learned samples"
@@ -186,25 +187,14 @@ class KernelSRDA(Discriminant):
     alphas_, alpha_scores_, alpha_errors_ = of_curve("alphas_", "ridges")
     emptied = emptied
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        n_hidden: int = 1500,
-        kernel: str = "rbf",
-        gamma: float | str = "auto",
-        alpha: float | str = "cv",
-        folds: int = 5,
-        half_life: float | None = None,
-        random_state: Any = 0,
-    ):
-        self.n_components = n_components
-        self.n_hidden = n_hidden
-        self.kernel = kernel
-        self.gamma = gamma
-        self.alpha = alpha
-        self.folds = folds
-        self.half_life = half_life
-        self.random_state = random_state
+    n_components: int | None = None
+    n_hidden: int = 1500
+    kernel: str = "rbf"
+    gamma: float | str = "auto"
+    alpha: float | str = "cv"
+    folds: int = 5
+    half_life: float | None = None
+    random_state: Any = 0
 
     @property
     def uses_hidden_(self) -> bool:

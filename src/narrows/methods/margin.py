@@ -9,7 +9,17 @@ import numpy as np
 from narrows.criteria import Criterion
 from narrows.errors import warn
 from narrows.methods.cross import BANDS, KEPT, Choice, CriterionCrossProjector, emptied
-from narrows.methods.parameters import CV, LARGEST, Constraint, Flag, Real, Word, check, is_cv
+from narrows.methods.parameters import (
+    CV,
+    FLAG,
+    LARGEST,
+    Constraint,
+    check,
+    is_cv,
+    parameters,
+    real,
+    word,
+)
 from narrows.methods.projector import of_curve
 from narrows.methods.selector import CriterionSelector, Selection
 from narrows.methods.streams import OnlineProjector, Stream
@@ -19,7 +29,7 @@ from narrows.solve.scatter import Answer, Scatter, leading
 from narrows.state.class_stats import Second
 from narrows.state.labels import second_for
 
-EPS = Real(0, LARGEST).said("a finite number >= 0")
+EPS = real(0, LARGEST).said("a finite number >= 0")
 _NO_GAIN = 2e-14  # relative to the largest eigenvalue: smaller ones are rounding
 
 
@@ -40,6 +50,7 @@ def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True)
     warn(f"{who}: {found} margin at eps={eps:g} (eigenvalues_ > 0). Use {fewer}a smaller eps.")
 
 
+@parameters
 class MMCFS(CriterionSelector):
     """Maximum margin criterion feature selection.
 
@@ -137,21 +148,12 @@ class MMCFS(CriterionSelector):
 
     _constraints: ClassVar[dict[str, Constraint]] = {"eps": EPS}
 
-    def __init__(
-        self,
-        n_features: int | float | str | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        eps: float = 1.0,
-        half_life: float | None = None,
-    ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
-        self.priors = priors
-        self.eps = eps
-        self.half_life = half_life
+    n_features: int | float | str | None = None
+    energy: float | None = None
+    threshold: float | None = None
+    priors: Any = "empirical"
+    eps: float = 1.0
+    half_life: float | None = None
 
     def _second(self) -> Second:
         return second_for(self.priors)
@@ -168,6 +170,7 @@ class MMCFS(CriterionSelector):
         )
 
 
+@parameters
 class MMC(CriterionCrossProjector):
     """Maximum margin criterion projection.
 
@@ -290,25 +293,16 @@ class MMC(CriterionCrossProjector):
     emptied = emptied
     _constraints: ClassVar[dict[str, Constraint]] = {
         "eps": EPS | CV,
-        "solver": Word("auto", "cross", "bands"),
+        "solver": word("auto", "cross", "bands"),
         **BANDS,
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        eps: float | str = 1.0,
-        half_life: float | None = None,
-        solver: str = "auto",
-        head: int = 3000,
-        bands: int | str = "auto",
-    ):
-        self.n_components = n_components
-        self.eps = eps
-        self.half_life = half_life
-        self.solver = solver
-        self.head = head
-        self.bands = bands
+    n_components: int | None = None
+    eps: float | str = 1.0
+    half_life: float | None = None
+    solver: str = "auto"
+    head: int = 3000
+    bands: int | str = "auto"
 
     @property
     def n_positive_(self) -> int:
@@ -351,6 +345,7 @@ class MMC(CriterionCrossProjector):
 _MARGIN = 0.05  # the automatic shift adds this share of the mean variance of a feature
 
 
+@parameters
 class IMMC(OnlineProjector):
     """Incremental maximum margin criterion with an automatic shift, one update per sample.
 
@@ -451,31 +446,21 @@ class IMMC(OnlineProjector):
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "eps": EPS,
-        "deflate_shift": Word("auto") | Flag(),
+        "deflate_shift": word("auto") | FLAG,
     }
     _instead = "MMC for exact directions, MMCFS to select features, which supports merge"
 
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        eps: float = 1.0,
-        theta: Any = "auto",
-        deflate_shift: bool | str = "auto",
-        tol: float | None = None,
-        patience: int = 100,
-        early_stopping: bool = False,
-        orthonormalize: bool = False,
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ):
-        super().__init__(
-            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
-            random_state,
-        )  # fmt: skip
-        self.eps = eps
-        self.theta = theta
-        self.deflate_shift = deflate_shift
+    n_components: int | None = 2
+    eps: float = 1.0
+    theta: Any = "auto"
+    deflate_shift: bool | str = "auto"
+    tol: float | None = None
+    patience: int = 100
+    early_stopping: bool = False
+    orthonormalize: bool = False
+    passes: int = 1
+    shuffle: bool = False
+    random_state: Any = None
 
     def _criterion(self) -> Criterion:
         return margin(float(self.eps))

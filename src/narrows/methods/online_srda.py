@@ -21,7 +21,15 @@ from narrows.methods.base import (
     merge_into,
 )
 from narrows.methods.discriminant import Classifier, Decision
-from narrows.methods.parameters import HALF_LIFE, Constraint, Flag, Whole, Word, check_parts
+from narrows.methods.parameters import (
+    FLAG,
+    HALF_LIFE,
+    Constraint,
+    check_parts,
+    parameters,
+    whole,
+    word,
+)
 from narrows.methods.projector import Directions
 from narrows.methods.routes import InOrder
 from narrows.methods.streams import Arrivals, Sequential
@@ -407,6 +415,7 @@ class Parallel(InOrder):
         return self.estimator._add_states(parts.sum(self.estimator))
 
 
+@parameters
 class OnlineSRDA(Classifier, Sequential):
     """Online spectral regression discriminant analysis: SRDA in a single pass.
 
@@ -530,9 +539,9 @@ class OnlineSRDA(Classifier, Sequential):
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "half_life": HALF_LIFE,
-        "reservoir": Whole(0),
-        "polish": Flag(),
-        "loss": Word(*LOSSES),
+        "reservoir": whole(0),
+        "polish": FLAG,
+        "loss": word(*LOSSES),
     }
     _state_type = Regression
     _only_route = Parallel
@@ -543,23 +552,13 @@ class OnlineSRDA(Classifier, Sequential):
         "directions in the order of their eigenvalues.",
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        half_life: float | None = None,
-        reservoir: int = 2000,
-        polish: bool = True,
-        loss: str = "squared",
-        shuffle: bool = True,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.half_life = half_life
-        self.reservoir = reservoir
-        self.polish = polish
-        self.loss = loss
-        self.shuffle = shuffle
-        self.random_state = random_state
+    n_components: int | None = None
+    half_life: float | None = None
+    reservoir: int = 2000
+    polish: bool = True
+    loss: str = "squared"
+    shuffle: bool = True
+    random_state: Any = None
 
     # -- fitting --------------------------------------------------------------------------------
 

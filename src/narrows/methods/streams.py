@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.methods.base import Fitted, accepts_collections, atomic
-from narrows.methods.parameters import NONE, Constraint, Flag, Real, Seed, Whole
+from narrows.methods.parameters import FLAG, NONE, Constraint, parameters, real, seed, whole
 from narrows.methods.projector import EIGENVALUES, Directions, Projector
 from narrows.methods.routes import InOrder
 from narrows.solve.eigen import set_signs
@@ -219,7 +219,7 @@ class Sequential(Projector):
     Subclasses give `_new_stream` and `_how`; `_encode` where labels may be several per sample.
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"random_state": Seed(), "shuffle": Flag()}
+    _constraints: ClassVar[dict[str, Constraint]] = {"random_state": seed(), "shuffle": FLAG}
     _only_route = InOrder
     _unsupported: ClassVar[dict[str, str]] = {
         "merge": "its result depends on the order of all samples",
@@ -352,6 +352,7 @@ random_state : int, RandomState instance or None, default=None
     Seed of the shuffling."""
 
 
+@parameters
 class OnlineProjector(Sequential):
     """One step of an iteration per sample. Subclasses give `_criterion`.
 
@@ -361,36 +362,25 @@ class OnlineProjector(Sequential):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "tol": Real(0, above=True) | NONE,
-        "patience": Whole(1),
-        "early_stopping": Flag(),
-        "orthonormalize": Flag(),
-        "passes": Whole(1),
+        "tol": real(0, above=True) | NONE,
+        "patience": whole(1),
+        "early_stopping": FLAG,
+        "orthonormalize": FLAG,
+        "passes": whole(1),
     }
     _state_type = Stream
     eigenvalues_ = EIGENVALUES
     _by_class: ClassVar[bool] = True  # False for a criterion that uses no classes
     _start: ClassVar[Start] = "centred"
 
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        tol: float | None = None,
-        patience: int = 100,
-        early_stopping: bool = False,
-        orthonormalize: bool = False,
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.tol = tol
-        self.patience = patience
-        self.early_stopping = early_stopping
-        self.orthonormalize = orthonormalize
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
+    n_components: int | None = 2
+    tol: float | None = None
+    patience: int = 100
+    early_stopping: bool = False
+    orthonormalize: bool = False
+    passes: int = 1
+    shuffle: bool = False
+    random_state: Any = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

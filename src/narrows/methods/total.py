@@ -9,7 +9,7 @@ import numpy as np
 from narrows.criteria import TOTAL, Criterion
 from narrows.errors import ParameterError
 from narrows.methods.cross import CriterionCrossProjector
-from narrows.methods.parameters import NOT_NEGATIVE, Constraint
+from narrows.methods.parameters import NOT_NEGATIVE, Constraint, parameters
 from narrows.methods.projector import EXPLAINED
 from narrows.methods.routes import check_adds_up
 from narrows.methods.selector import CriterionSelector
@@ -101,6 +101,7 @@ class VarianceFS(CriterionSelector):
         return TOTAL
 
 
+@parameters
 class PCA(CriterionCrossProjector):
     """Exact principal component analysis, also on a stream.
 
@@ -179,9 +180,8 @@ class PCA(CriterionCrossProjector):
     _instead = "CCIPCA"
     explained_variance_ratio_ = EXPLAINED
 
-    def __init__(self, n_components: int | None = None, half_life: float | None = None):
-        self.n_components = n_components
-        self.half_life = half_life
+    n_components: int | None = None
+    half_life: float | None = None
 
     @property
     def mean_(self) -> np.ndarray:
@@ -211,6 +211,7 @@ class PCA(CriterionCrossProjector):
         return rank
 
 
+@parameters
 class CCIPCA(OnlineProjector):
     """Candid covariance-free incremental principal component analysis.
 
@@ -292,23 +293,15 @@ class CCIPCA(OnlineProjector):
     _by_class = False
     _instead = "scikit-learn's PCA or TruncatedSVD, or VarianceFS to select features and to merge"
 
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        amnesic: float = 0.0,
-        tol: float | None = None,
-        patience: int = 100,
-        early_stopping: bool = False,
-        orthonormalize: bool = False,
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ):
-        super().__init__(
-            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
-            random_state,
-        )  # fmt: skip
-        self.amnesic = amnesic
+    n_components: int | None = 2
+    amnesic: float = 0.0
+    tol: float | None = None
+    patience: int = 100
+    early_stopping: bool = False
+    orthonormalize: bool = False
+    passes: int = 1
+    shuffle: bool = False
+    random_state: Any = None
 
     def _criterion(self) -> Criterion:
         return TOTAL
