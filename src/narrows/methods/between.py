@@ -8,14 +8,14 @@ import numpy as np
 
 from narrows.criteria import BETWEEN, HALFWAY, Criterion, held_out_gain
 from narrows.methods.centroid import OC
-from narrows.methods.certified import CertifiedPerClassSelector
+from narrows.methods.certified import CertifiedSelector
 from narrows.methods.selector import CriterionSelector, HeldOutSelector
 from narrows.methods.streams import OnlineProjector
 from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
 
-class OCFS(CertifiedPerClassSelector, HeldOutSelector, CriterionSelector):
+class OCFS(CertifiedSelector, HeldOutSelector, CriterionSelector):
     """Orthogonal centroid feature selection.
 
     ::

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import rel_entr
 
-from narrows.methods.certified import CertifiedPerClassSelector
+from narrows.methods.certified import CertifiedSelector
 from narrows.methods.selector import HeldOutSelector, PerClassSelector, Scores, Selector
 from narrows.solve.products import each
 from narrows.solve.sums import weighted
@@ -71,7 +71,7 @@ class HeldOutInformation(HeldOutSelector, _Contingency):
         return gain
 
 
-class IG(CertifiedPerClassSelector, HeldOutInformation):
+class IG(CertifiedSelector, HeldOutInformation):
     """Information gain feature selection.
 
     ::
@@ -307,7 +307,7 @@ def _bits(part: np.ndarray, chance: np.ndarray) -> np.ndarray:
 _ROUNDING_CHI_SQUARED = 1e-13  # relative: smaller differences are rounding
 
 
-class CHI(CertifiedPerClassSelector, HeldOutInformation):
+class CHI(CertifiedSelector, HeldOutInformation):
     """Chi-squared feature selection.
 
     ::

@@ -212,9 +212,9 @@ class CrossProjector(Projector, Additive):
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         """Return at least n_components directions, or all there are."""
 
-    @abstractmethod
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
-        """Return the same from all samples, where there are no sums."""
+        """Return the same from all samples, for methods that can be `AllAtOnce`."""
+        raise NotImplementedError
 
     def _ridge(self, mean_square: float) -> float:
         """Return the ridge for samples of this mean squared length."""

@@ -357,6 +357,3 @@ class KernelSRDA(Discriminant):
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, "mean")
-
-    def _from_samples(self, A: Any, alpha: float) -> Answer:
-        raise NotImplementedError

@@ -59,7 +59,6 @@ _SCHEMA = {
     "column": Field("i8", ("c",), NUMBERING),
     "n_samples": Field("i8", (), COUNT),
     "several": Field("i8", (), between(-1, 1)),
-    # 0.1.0 did not store these
     "registered": Field("b1", ("c",), optional=True),
     "leads": Field("f8", (2,), NOT_NEGATIVE, optional=True),
     "softmax": Field("b1", (), optional=True),
