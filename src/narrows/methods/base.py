@@ -39,6 +39,7 @@ from narrows.methods.parameters import (
     same,
 )
 from narrows.methods.routes import Data, Gathered, Sums, can_add, check_adds_up, route_of
+from narrows.methods.texts import with_shared_texts
 from narrows.solve.arrays import checked_samples
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
@@ -166,6 +167,10 @@ class Estimator(TransformerMixin, BaseEstimator):
     _only_route: ClassVar[Any] = None  # a Route; None: `route_of` chooses by the samples
     _fitted: Fitted
     n_features_in_: int
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__doc__ = with_shared_texts(cls.__doc__)
 
     def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
         """Say which parameter is meant by one that the class does not take."""

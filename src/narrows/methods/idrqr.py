@@ -130,8 +130,7 @@ class IDRQR(Sequential):
         The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_samples_seen_}
 
     Raises
     ------

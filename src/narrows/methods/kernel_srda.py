@@ -83,9 +83,7 @@ class KernelSRDA(Discriminant):
         held-out samples, as `SRDA` does.
     folds : int, default=5
         The number of blocks of successive samples in the test for drift; see Notes.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
     random_state : int, RandomState instance or None, default=0
         Seed of the random functions.
 
@@ -111,10 +109,8 @@ class KernelSRDA(Discriminant):
     stats_ : object
         The state. If a and b have the same map (see `emptied`), ``fit_stats(a.stats_ - b.stats_)``
         fits to the samples of a without those of b.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------

@@ -79,9 +79,7 @@ class LDA(Discriminant):
         The number of leading principal components of X - m that "pca" uses. By default "pca" uses
         all components of X - m_y instead, the samples minus their class means (n - c components for
         d >= n in general position): with as many components of X - m, S_w is nearly singular.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
 
     Attributes
     ----------
@@ -101,10 +99,8 @@ class LDA(Discriminant):
     held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
         With ``n_components="cv"``: entry p - 1 is 1 minus the Brier score of held-out samples by
         the first p directions, and its standard error; else empty.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------

@@ -76,32 +76,23 @@ class MMCFS(CriterionSelector):
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features` nor `threshold` is given.
-    threshold : float, optional
-        Select the features with a score of at least `threshold`.
-    priors : str, dict or array-like of shape (n_classes,), default="empirical"
-        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`, a dict by class.
+    {threshold}
+    {priors}
     eps : float, default=1.0
         The weight of the scatter within the classes, >= 0.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         The margins s_bk - eps s_wk, in the squared units of X.
-    energy_ : ndarray of shape (n_features,)
-        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
+    {energy_}
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_features_}
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -197,9 +188,7 @@ class MMC(CriterionCrossProjector):
     eps : float or "cv", default=1.0
         The weight of the scatter within the classes, >= 0. "cv" chooses the weight with held-out
         samples: see Notes.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
     solver : {"auto", "cross", "bands"}, default="auto"
         "cross" solves the eigenproblem from cross products. "bands" reads the samples twice, in
         constant memory, and computes the best W in the span of a map with few columns: see `SRDA`.
@@ -224,10 +213,8 @@ class MMC(CriterionCrossProjector):
     eps_values_, eps_scores_, eps_errors_ : ndarray of shape (n_values,)
         The weights that "cv" compares, the mean log-likelihood of held-out samples with each, and
         its standard error; empty if eps was given.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -377,8 +364,7 @@ class IMMC(OnlineProjector):
 
     Parameters
     ----------
-    n_components : int, default=2
-        p, the number of directions, at most n_features.
+    {n_components}
     eps : float, default=1.0
         The weight of the scatter within the classes, >= 0.
     theta : "auto", float, or array-like of shape (n_components,), default="auto"
@@ -390,14 +376,11 @@ class IMMC(OnlineProjector):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; components that have not started yet are zero.
+    {components_}
     eigenvalues_ : ndarray of shape (n_components,)
         `|v_j|` minus the mean of theta_j(n), with the same weights as in v_j. Converges to the
         eigenvalue of S_b - eps S_w (normalised by 1/n).
-    n_samples_still_ : int or None
-        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    {n_samples_still_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int

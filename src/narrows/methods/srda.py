@@ -77,9 +77,7 @@ class SRDA(Discriminant):
         The number of single features in the map of "bands"; at most n_features are used.
     bands : int or "auto", default="auto"
         The number of bands of the other features.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
     scale : {"mean", "within"}, default="mean"
         The length of the directions. With "within", W'(S_w + alpha/n I) W = I, with the scatter S_w
         within the classes. With "mean" these are multiplied by one number, so that the mean of
@@ -105,10 +103,8 @@ class SRDA(Discriminant):
         the first p directions, and its standard error; else empty.
     n_iter_ : int
         The number of LSQR steps of the slowest response; 1 where no steps are needed.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------

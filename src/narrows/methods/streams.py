@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -331,34 +330,12 @@ def _in_order(arrays: tuple[Any, ...], random: Any) -> Iterator[Any]:
         yield [array[order[part]] for array in arrays]
 
 
-_ITERATION = """\
-tol : float, optional
-    Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
-    components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
-    movement does not indicate convergence.
-patience : int, default=100
-    Number of consecutive samples with a movement below `tol`, counted once p samples (and, if
-    labels are used, two classes) have been seen.
-early_stopping : bool, default=False
-    Ignore further samples once the movement was below `tol` for `patience` samples.
-orthonormalize : bool, default=False
-    Orthonormalise `components_`, starting with the first one. The iterates themselves are
-    orthonormal only in the limit.
-passes : int, default=1
-    Number of passes of `fit` over the samples.
-shuffle : bool, default=False
-    Whether `fit` shuffles the samples before each pass.
-random_state : int, RandomState instance or None, default=None
-    Seed of the shuffling."""
-
-
 @parameters
 class OnlineProjector(Sequential):
     """One step of an iteration per sample. Subclasses give `_criterion`.
 
     The iterates are those of the papers' tables, in the order of the samples, and do not depend
-    on the batches. ``{iteration}`` in the docstring of a subclass stands for the parameters that
-    all of them have.
+    on the batches.
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
@@ -381,11 +358,6 @@ class OnlineProjector(Sequential):
     passes: int = 1
     shuffle: bool = False
     random_state: Any = None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if cls.__doc__:
-            cls.__doc__ = cleandoc(cls.__doc__).replace("{iteration}", _ITERATION)
 
     # -- fitting --------------------------------------------------------------------------------
 

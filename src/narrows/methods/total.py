@@ -38,27 +38,21 @@ class VarianceFS(CriterionSelector):
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features` nor `threshold` is given.
-    threshold : float, optional
-        Select the features with a score of at least `threshold`.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {threshold}
+    {half_life}
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         The variance of each feature (normalised by 1/n), in the squared units of X.
-    energy_ : ndarray of shape (n_features,)
-        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
+    {energy_}
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
+    {n_features_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class; the single label 0 if y was None.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_samples_seen_}
 
     Raises
     ------
@@ -120,9 +114,7 @@ class PCA(CriterionCrossProjector):
     n_components : int, optional
         p, the number of directions. By default the rank of C. An explicit number holds from the
         first batch of a stream on; directions that are not available yet are zero.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
 
     Attributes
     ----------
@@ -136,8 +128,7 @@ class PCA(CriterionCrossProjector):
     mean_ : ndarray of shape (n_features,)
         The mean of the samples; available after `partial_fit`, and after `fit` with at most 8,192
         features.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_samples_seen_}
 
     Raises
     ------
@@ -232,8 +223,7 @@ class CCIPCA(OnlineProjector):
 
     Parameters
     ----------
-    n_components : int, default=2
-        p, the number of directions, at most n_features.
+    {n_components}
     amnesic : float, default=0.0
         The additional weight a >= 0 of new samples, with which old samples decay; 2 to 4 if the
         first samples are not typical. It applies for n > 1 + a, so that the weight of earlier
@@ -242,13 +232,10 @@ class CCIPCA(OnlineProjector):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; components that have not started yet are zero.
+    {components_}
     eigenvalues_ : ndarray of shape (n_components,)
         `|v_j|`, which converges to the variance along the direction (normalised by 1/n).
-    n_samples_still_ : int or None
-        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    {n_samples_still_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class; the single label 0 if y
         was None.
