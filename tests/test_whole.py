@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import signal
 import threading
 import time
@@ -11,7 +12,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import CCIPCA, IOC, MMC, OC, OCFS, ClassStats, FisherFS, OnlineSRDA, Window, load, save
+from narrows import (
+    CCIPCA,
+    IOC,
+    MMC,
+    OC,
+    OCFS,
+    ClassStats,
+    FisherFS,
+    OnlineSRDA,
+    Window,
+    load,
+    save,
+)
 from narrows.river import OneByOne
 from tests.cases import STREAMED, arrays_of, assert_same
 from tests.conftest import EVERYTHING
@@ -104,6 +117,30 @@ def test_an_exception_at_any_line_leaves_all_of_a_batch_or_nothing_or_ends_all_u
             assert left in (before, after), number
             if left == before:
                 assert everything(estimator.partial_fit(X, y)) == after_reading
+
+
+@pytest.mark.parametrize("estimator", [OCFS(), IOC(), OnlineSRDA()])
+def test_an_interrupted_estimator_names_itself(estimator, tmp_path):
+    X, y = batches("sparse")[0]
+    estimator.fit(X, y)
+    done = copy.deepcopy(estimator)
+    lines = run_traced(lambda: done.partial_fit(X, y))
+    for number in range(lines - 1, max(0, lines - 200), -1):  # the last lines change the state
+        one = copy.deepcopy(estimator)
+        with pytest.raises(TimeoutError):
+            run_traced(lambda one=one: one.partial_fit(X, y), number)
+        if refuses(lambda one=one: everything(one)):
+            break
+    for use in (
+        lambda: one.classes_,
+        lambda: one.n_samples_seen_,
+        lambda: save(one, tmp_path / "m.narrows"),
+        lambda: one.transform(X),
+        lambda: one.partial_fit(X, y),
+    ):
+        with pytest.raises(ValueError, match=f"^{type(one).__name__}: {INTERRUPTED}"):
+            use()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.more

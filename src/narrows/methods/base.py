@@ -32,13 +32,14 @@ from narrows.errors import (
 from narrows.methods import COLLECTIONS
 from narrows.methods.parameters import (
     HALF_LIFE,
+    PRIORS,
     Constraint,
-    Priors,
     check_constraints,
     copied,
     same,
 )
 from narrows.methods.routes import Data, Gathered, Sums, can_add, check_adds_up, route_of
+from narrows.methods.texts import with_shared_texts
 from narrows.solve.arrays import checked_samples
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
@@ -166,6 +167,10 @@ class Estimator(TransformerMixin, BaseEstimator):
     _only_route: ClassVar[Any] = None  # a Route; None: `route_of` chooses by the samples
     _fitted: Fitted
     n_features_in_: int
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__doc__ = with_shared_texts(cls.__doc__)
 
     def __new__(cls, /, *args: Any, **parameters: Any) -> Self:
         """Say which parameter is meant by one that the class does not take."""
@@ -320,8 +325,14 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     @property
     def _state(self) -> Any:
+        """The state; raises where its last update was interrupted."""
         check_is_fitted(self)
-        return self._fitted.state
+        state = self._fitted.state
+        learned = vars(state).get("stats", state)  # behind a map
+        if not vars(learned):
+            with errors_named_after(self):
+                _ = learned.classes  # raises
+        return state
 
     @property
     def _solution(self) -> Any:
@@ -515,7 +526,7 @@ class Additive(Estimator):
     _state_type: ClassVar[Any] = ClassStats
     _only_route: ClassVar[Any] = Sums
     _presence: ClassVar[bool] = False
-    _constraints: ClassVar[dict[str, Constraint]] = {"priors": Priors(), "half_life": HALF_LIFE}
+    _constraints: ClassVar[dict[str, Constraint]] = {"priors": PRIORS, "half_life": HALF_LIFE}
     half_life: float | None
     priors: Any
 

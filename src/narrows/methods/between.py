@@ -8,14 +8,14 @@ import numpy as np
 
 from narrows.criteria import BETWEEN, HALFWAY, Criterion, held_out_gain
 from narrows.methods.centroid import OC
-from narrows.methods.certified import CertifiedPerClassSelector
+from narrows.methods.certified import CertifiedSelector
 from narrows.methods.selector import CriterionSelector, HeldOutSelector
 from narrows.methods.streams import OnlineProjector
 from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
 
-class OCFS(CertifiedPerClassSelector, HeldOutSelector, CriterionSelector):
+class OCFS(CertifiedSelector, HeldOutSelector, CriterionSelector):
     """Orthogonal centroid feature selection.
 
     ::
@@ -29,32 +29,23 @@ class OCFS(CertifiedPerClassSelector, HeldOutSelector, CriterionSelector):
 
     Parameters
     ----------
-    n_features : int, float or "cv", optional
-        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-        "cv" chooses the smallest number whose held-out score is within one standard error of the
-        best. One pass computes five folds; the state is five times as large.
+    {n_features}
     energy : float, optional
         Select the fewest features that hold this share of the sum of scores, in (0, 1]. By default
         0.8 if neither `n_features`, `threshold` nor `per_class` is given.
-    threshold : float, optional
-        Select the features with a score of at least `threshold`.
+    {threshold}
     priors : str, dict or array-like of shape (n_classes,), default="empirical"
         The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
         to 1; an array gives them in the order of `classes_`, a dict by class. "sqrt" and "balanced"
         give rare classes more weight.
-    per_class : int, optional
-        Select the union of the `per_class` best features of each class by `class_scores_`.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {per_class}
+    {half_life}
     tolerance : float, optional
         Read the samples in random order, and stop when the selection has at least 1 - tolerance of
         the best possible score, with probability `confidence`. 0 reads all samples and keeps the
         ten folds that `certificate_` needs. Requires priors="empirical".
-    confidence : float, default=0.95
-        The probability with which the bounds of `certificate_` hold.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the order of the samples, used with `tolerance`.
+    {confidence}
+    {random_state}
 
     Attributes
     ----------
@@ -72,15 +63,10 @@ class OCFS(CertifiedPerClassSelector, HeldOutSelector, CriterionSelector):
         features, and its standard error; else empty. The score of a feature is the decrease in the
         mean squared error of a held-out fold if its values are predicted by the point halfway
         between the mean and the class mean of the other folds, instead of by the mean.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
-    certificate_ : Certificate
-        With `tolerance` or other folds: `n_samples`, `share`, `lower`, `upper` and `confidence`.
-        The selection has at least `share` of the best possible score.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_features_}
+    {certificate_}
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -192,19 +178,15 @@ class IOC(_OnlineCentroid):
 
     Parameters
     ----------
-    n_components : int, default=2
-        p, the number of directions, at most n_features.
+    {n_components}
     {iteration}
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; components that have not started yet are zero.
+    {components_}
     eigenvalues_ : ndarray of shape (n_components,)
         `|v_j|`, which converges to the eigenvalue of S_b (normalised by 1/n).
-    n_samples_still_ : int or None
-        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    {n_samples_still_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int
@@ -268,19 +250,15 @@ class IIS(_OnlineCentroid):
 
     Parameters
     ----------
-    n_components : int, default=2
-        p, the number of directions, at most n_features.
+    {n_components}
     {iteration}
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; components that have not started yet are zero.
+    {components_}
     eigenvalues_ : ndarray of shape (n_components,)
         `|v_j|`, which converges to the eigenvalue of S_b (normalised by 1/n).
-    n_samples_still_ : int or None
-        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    {n_samples_still_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int

@@ -13,10 +13,11 @@ from narrows.methods.parameters import (
     FOLDS,
     NONE,
     Constraint,
-    Whole,
     check_filled,
     check_folds,
     is_cv,
+    parameters,
+    whole,
 )
 from narrows.methods.projector import (
     HELD_OUT_ERRORS,
@@ -31,21 +32,17 @@ from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
 
+@parameters
 class _OrthogonalCentroid(ExactProjector):
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        priors: Any = "empirical",
-        half_life: float | None = None,
-    ):
-        self.n_components = n_components
-        self.priors = priors
-        self.half_life = half_life
+    n_components: int | str | None = None
+    priors: Any = "empirical"
+    half_life: float | None = None
 
     def _criterion(self) -> Criterion:
         return BETWEEN
 
 
+@parameters
 class OC(Certified, _OrthogonalCentroid):
     """Orthogonal centroid projection.
 
@@ -65,20 +62,14 @@ class OC(Certified, _OrthogonalCentroid):
         explicit number holds from the first batch of a stream on; directions that are not available
         yet are zero. "cv" chooses the smallest number whose held-out score is within one standard
         error of the best: see Notes.
-    priors : str, dict or array-like of shape (n_classes,), default="empirical"
-        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`, a dict by class.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {priors}
+    {half_life}
     tolerance : float, optional
         Read the samples in random order, and stop when the directions have at least 1 - tolerance
         of the largest sum of eigenvalues, with probability `confidence`. 0 reads all samples and
         keeps the ten folds that `certificate_` needs. Requires priors="empirical".
-    confidence : float, default=0.95
-        The probability with which the bounds of `certificate_` hold.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the order of the samples, used with `tolerance`.
+    {confidence}
+    {random_state}
 
     Attributes
     ----------
@@ -96,10 +87,8 @@ class OC(Certified, _OrthogonalCentroid):
     certificate_ : Certificate
         With `tolerance`: `n_samples`, `share`, `lower`, `upper` and `confidence`. The directions
         have at least `share` of the largest possible sum of eigenvalues.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -147,22 +136,15 @@ class OC(Certified, _OrthogonalCentroid):
     (150, 2)
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": Whole(1) | CV | NONE}
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | CV | NONE}
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
 
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        priors: Any = "empirical",
-        half_life: float | None = None,
-        tolerance: float | None = None,
-        confidence: float = 0.95,
-        random_state: Any = None,
-    ):
-        _OrthogonalCentroid.__init__(self, n_components, priors, half_life)
-        self.tolerance = tolerance
-        self.confidence = confidence
-        self.random_state = random_state
+    n_components: int | str | None = None
+    priors: Any = "empirical"
+    half_life: float | None = None
+    tolerance: float | None = None
+    confidence: float = 0.95
+    random_state: Any = None
 
     def _folds(self) -> int | None:
         return super()._folds() or (FOLDS if is_cv(self.n_components) else None)
@@ -265,12 +247,8 @@ class OCM(_OrthogonalCentroid):
         p, the number of directions. By default n_classes (fewer if the rank is lower). An explicit
         number holds from the first batch of a stream on; directions that are not available yet are
         zero.
-    priors : str, dict or array-like of shape (n_classes,), default="empirical"
-        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`, a dict by class.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {priors}
+    {half_life}
 
     Attributes
     ----------
@@ -282,10 +260,8 @@ class OCM(_OrthogonalCentroid):
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The eigenvalues, divided by the trace of S_b: the share of the scatter of the class means
         that each direction explains.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------

@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive
-from narrows.methods.parameters import NONE, Constraint, Real, Seed, check_parts, is_cv
+from narrows.methods.parameters import NONE, Constraint, check_parts, is_cv, parameters, real, seed
 from narrows.methods.routes import Sums
-from narrows.methods.selector import PerClassSelector, Selector
+from narrows.methods.selector import PerClassSelector
 from narrows.solve import columns
 from narrows.solve.certificate import (
     FIRST,
@@ -86,9 +86,9 @@ class Certified(Additive):
     _only_route = UntilSure
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "tolerance": (NONE | Real(0, 1)).said("None, or a number from 0 to less than 1"),
-        "confidence": Real(0, 1, above=True).said("a number between 0 and 1"),
-        "random_state": Seed(),
+        "tolerance": (NONE | real(0, 1)).said("None, or a number from 0 to less than 1"),
+        "confidence": real(0, 1, above=True).said("a number between 0 and 1"),
+        "random_state": seed(),
     }
     tolerance: float | None
     confidence: float
@@ -181,8 +181,19 @@ class Certified(Additive):
             )
 
 
-class CertifiedSelector(Certified, Selector):
+@parameters
+class CertifiedSelector(Certified, PerClassSelector):
     """A selector by scores that samples of a fold can be asked for. Subclasses give `_gain`."""
+
+    n_features: int | float | str | None = None
+    energy: float | None = None
+    threshold: float | None = None
+    priors: Any = "empirical"
+    per_class: int | None = None
+    half_life: float | None = None
+    tolerance: float | None = None
+    confidence: float = 0.95
+    random_state: Any = None
 
     @abstractmethod
     def _gain(self, halves: Halves) -> np.ndarray:
@@ -212,7 +223,7 @@ class CertifiedSelector(Certified, Selector):
         return 0.0
 
     def _uncertain(self) -> str:
-        if getattr(self, "per_class", None) is not None:
+        if self.per_class is not None:
             return "per_class=None, since a certificate is of the features of largest score"
         return super()._uncertain()
 
@@ -239,24 +250,3 @@ def _regret(
         top = np.partition(top, -size)[-size:] if len(top) > size else top
         regret[i] = top.sum() + (size - len(top)) * least - other[mask].sum()
     return unit * regret
-
-
-class CertifiedPerClassSelector(CertifiedSelector, PerClassSelector):
-    """One whose score combines one for each class."""
-
-    def __init__(
-        self,
-        n_features: int | float | str | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        per_class: int | None = None,
-        half_life: float | None = None,
-        tolerance: float | None = None,
-        confidence: float = 0.95,
-        random_state: Any = None,
-    ):
-        PerClassSelector.__init__(self, n_features, energy, threshold, priors, per_class, half_life)
-        self.tolerance = tolerance
-        self.confidence = confidence
-        self.random_state = random_state

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import rel_entr
 
-from narrows.methods.certified import CertifiedPerClassSelector
+from narrows.methods.certified import CertifiedSelector
 from narrows.methods.selector import HeldOutSelector, PerClassSelector, Scores, Selector
 from narrows.solve.products import each
 from narrows.solve.sums import weighted
@@ -71,7 +71,7 @@ class HeldOutInformation(HeldOutSelector, _Contingency):
         return gain
 
 
-class IG(CertifiedPerClassSelector, HeldOutInformation):
+class IG(CertifiedSelector, HeldOutInformation):
     """Information gain feature selection.
 
     ::
@@ -85,31 +85,19 @@ class IG(CertifiedPerClassSelector, HeldOutInformation):
 
     Parameters
     ----------
-    n_features : int, float or "cv", optional
-        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-        "cv" chooses the smallest number whose held-out score is within one standard error of the
-        best. One pass computes five folds; the state is five times as large.
-    energy : float, optional
-        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
-        default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
+    {n_features}
+    {energy}
     threshold : float, optional
         Select the features with a score of at least `threshold`, in bits.
-    priors : str, dict or array-like of shape (n_classes,), default="empirical"
-        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`, a dict by class.
-    per_class : int, optional
-        Select the union of the `per_class` best features of each class by `class_scores_`.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {priors}
+    {per_class}
+    {half_life}
     tolerance : float, optional
         Read the samples in random order, and stop when the selection has at least 1 - tolerance of
         the best possible score, with probability `confidence`. 0 reads all samples. Requires
         priors="empirical".
-    confidence : float, default=0.95
-        The probability with which the bounds of `certificate_` hold.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the order of the samples, used with `tolerance`.
+    {confidence}
+    {random_state}
 
     Attributes
     ----------
@@ -117,23 +105,15 @@ class IG(CertifiedPerClassSelector, HeldOutInformation):
         The information gain in bits, from 0 to the entropy of the classes.
     class_scores_ : ndarray of shape (n_classes, n_features)
         The information gain in bits of each class against all others; its sum is not `scores_`.
-    energy_ : ndarray of shape (n_features,)
-        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
-    ranking_ : ndarray of shape (n_features,)
-        Feature indices, best first. Ties go to the lower index; features that are present in no
-        sample or in all come last.
+    {energy_}
+    {ranking_}
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
         With ``n_features="cv"``: entry p - 1 is the sum of the information of the p best features
         on held-out folds in bits, and its standard error; else empty.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
-    certificate_ : Certificate
-        With `tolerance` or other folds: `n_samples`, `share`, `lower`, `upper` and `confidence`.
-        The selection has at least `share` of the best possible score.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_features_}
+    {certificate_}
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -211,19 +191,12 @@ class MI(_Contingency):
     ----------
     n_features : int or float, optional
         Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-    energy : float, optional
-        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
-        default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
+    {energy}
     threshold : float, optional
         Select the features with a score of at least `threshold`, in bits.
-    priors : str, dict or array-like of shape (n_classes,), default="empirical"
-        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`, a dict by class.
-    per_class : int, optional
-        Select the union of the `per_class` best features of each class by `class_scores_`.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {priors}
+    {per_class}
+    {half_life}
 
     Attributes
     ----------
@@ -231,17 +204,11 @@ class MI(_Contingency):
         The mean of the class scores with weights p_j, in bits; may be negative.
     class_scores_ : ndarray of shape (n_classes, n_features)
         log2(P(t, c_j) / (P(t) P(c_j))), in bits; 0 if no sample of the class has the feature.
-    energy_ : ndarray of shape (n_features,)
-        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
-    ranking_ : ndarray of shape (n_features,)
-        Feature indices, best first. Ties go to the lower index; features that are present in no
-        sample or in all come last.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {energy_}
+    {ranking_}
+    {n_features_}
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -307,7 +274,7 @@ def _bits(part: np.ndarray, chance: np.ndarray) -> np.ndarray:
 _ROUNDING_CHI_SQUARED = 1e-13  # relative: smaller differences are rounding
 
 
-class CHI(CertifiedPerClassSelector, HeldOutInformation):
+class CHI(CertifiedSelector, HeldOutInformation):
     """Chi-squared feature selection.
 
     ::
@@ -323,31 +290,18 @@ class CHI(CertifiedPerClassSelector, HeldOutInformation):
 
     Parameters
     ----------
-    n_features : int, float or "cv", optional
-        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-        "cv" chooses the smallest number whose held-out score is within one standard error of the
-        best. One pass computes five folds; the state is five times as large.
-    energy : float, optional
-        Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
-        default 0.8 if neither `n_features`, `threshold` nor `per_class` is given.
-    threshold : float, optional
-        Select the features with a score of at least `threshold`.
-    priors : str, dict or array-like of shape (n_classes,), default="empirical"
-        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`, a dict by class.
-    per_class : int, optional
-        Select the union of the `per_class` best features of each class by `class_scores_`.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {n_features}
+    {energy}
+    {threshold}
+    {priors}
+    {per_class}
+    {half_life}
     tolerance : float, optional
         Read the samples in random order, and stop when the selection has at least 1 - tolerance of
         the best possible score, with probability `confidence`. 0 reads all samples. Requires
         priors="empirical".
-    confidence : float, default=0.95
-        The probability with which the bounds of `certificate_` hold.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the order of the samples, used with `tolerance`.
+    {confidence}
+    {random_state}
 
     Attributes
     ----------
@@ -355,23 +309,15 @@ class CHI(CertifiedPerClassSelector, HeldOutInformation):
         The mean of the statistics of the classes with weights p_j, without unit, from 0 to n.
     class_scores_ : ndarray of shape (n_classes, n_features)
         The statistics chi2(t, c_j).
-    energy_ : ndarray of shape (n_features,)
-        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
-    ranking_ : ndarray of shape (n_features,)
-        Feature indices, best first. Ties go to the lower index; features that are present in no
-        sample or in all come last.
+    {energy_}
+    {ranking_}
     held_out_scores_, held_out_errors_ : ndarray of shape (n_features,)
         With ``n_features="cv"``: entry p - 1 is the sum of the information of the p best features
         on held-out folds in bits, as for `IG`, and its standard error; else empty.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
-    certificate_ : Certificate
-        With `tolerance` or other folds: `n_samples`, `share`, `lower`, `upper` and `confidence`.
-        The selection has at least `share` of the best possible score.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_features_}
+    {certificate_}
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -465,9 +411,7 @@ class DF(Selector):
         0.8 if neither `n_features` nor `threshold` is given.
     threshold : float, optional
         Select the features that are present in at least `threshold` samples.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
 
     Attributes
     ----------
@@ -475,15 +419,11 @@ class DF(Selector):
         The number of samples (the sum of their weights) in which the feature is not 0.
     energy_ : ndarray of shape (n_features,)
         Entry p - 1 is the share of the p best scores in the sum of the scores.
-    ranking_ : ndarray of shape (n_features,)
-        Feature indices, best first. Ties go to the lower index; features that are present in no
-        sample or in all come last.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
+    {ranking_}
+    {n_features_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class; the single label 0 if y was None.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_samples_seen_}
 
     Raises
     ------

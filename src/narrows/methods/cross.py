@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError, warn
 from narrows.methods.base import Additive, Fitted, lock_of
-from narrows.methods.parameters import Constraint, Whole, Word, is_cv
+from narrows.methods.parameters import Constraint, is_cv, whole, word
 from narrows.methods.projector import EIGENVALUES, Directions, Found, Projector
 from narrows.methods.routes import (
     Data,
@@ -41,8 +41,8 @@ from narrows.state.maps import Bands
 COMPARED = 1000  # kept samples that numbers such as ridges are compared by
 KEPT = 2000  # samples
 BANDS: dict[str, Constraint] = {  # parameters of the two passes
-    "head": Whole(1),
-    "bands": Word("auto") | Whole(0),
+    "head": whole(1),
+    "bands": word("auto") | whole(0),
 }
 
 
@@ -212,9 +212,9 @@ class CrossProjector(Projector, Additive):
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         """Return at least n_components directions, or all there are."""
 
-    @abstractmethod
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
-        """Return the same from all samples, where there are no sums."""
+        """Return the same from all samples, for methods that can be `AllAtOnce`."""
+        raise NotImplementedError
 
     def _ridge(self, mean_square: float) -> float:
         """Return the ridge for samples of this mean squared length."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from narrows.criteria import BETWEEN, HALFWAY, TOTAL, Criterion, held_out_gain
 from narrows.errors import ParameterError
-from narrows.methods.parameters import Constraint, Real, Word, is_cv
+from narrows.methods.parameters import Constraint, is_cv, parameters, real, word
 from narrows.methods.selector import HeldOutSelector, Scores
 from narrows.methods.streams import OnlineProjector, Stream
 from narrows.solve import columns
@@ -20,6 +20,7 @@ from narrows.state.labels import second_for
 _ROUNDING = 1e-12  # relative to the variance of a feature: a smaller scatter within is 0
 
 
+@parameters
 class FisherFS(HeldOutSelector):
     """Fisher score feature selection.
 
@@ -38,23 +39,15 @@ class FisherFS(HeldOutSelector):
 
     Parameters
     ----------
-    n_features : int, float or "cv", optional
-        Number of features to select, or a fraction of them in (0, 1] (rounded down, at least 1).
-        "cv" chooses the smallest number whose held-out score is within one standard error of the
-        best. One pass computes five folds; the state is five times as large.
+    {n_features}
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features` nor `threshold` is given.
-    threshold : float, optional
-        Select the features with a score of at least `threshold`.
-    priors : str, dict or array-like of shape (n_classes,), default="empirical"
-        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`, a dict by class.
+    {threshold}
+    {priors}
     optimum : {"score", "trace_ratio"}, default="score"
         The criterion; "trace_ratio" requires n_features.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
 
     Attributes
     ----------
@@ -72,12 +65,9 @@ class FisherFS(HeldOutSelector):
         With ``n_features="cv"``: entry p - 1 is the sum of the held-out scores of the p best
         features, and its standard error; else empty. The scores are those of `OCFS`, divided by the
         variance of the feature.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_features_}
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -115,20 +105,14 @@ class FisherFS(HeldOutSelector):
     [2, 3]
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"optimum": Word("score", "trace_ratio")}
+    _constraints: ClassVar[dict[str, Constraint]] = {"optimum": word("score", "trace_ratio")}
 
-    def __init__(
-        self,
-        n_features: int | float | str | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        optimum: str = "score",
-        half_life: float | None = None,
-    ):
-        super().__init__(n_features, energy, threshold, half_life)
-        self.priors = priors
-        self.optimum = optimum
+    n_features: int | float | str | None = None
+    energy: float | None = None
+    threshold: float | None = None
+    priors: Any = "empirical"
+    optimum: str = "score"
+    half_life: float | None = None
 
     def _second(self) -> Second:
         return second_for(self.priors)
@@ -174,6 +158,7 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.divide(a, b, out=np.where(a > 0, np.inf, 0.0), where=(a > 0) & (b > 0))
 
 
+@parameters
 class ILDA(OnlineProjector):
     """Incremental linear discriminant analysis by a Sanger-type rule.
 
@@ -195,8 +180,7 @@ class ILDA(OnlineProjector):
 
     Parameters
     ----------
-    n_components : int, default=2
-        p, the number of directions, at most n_features.
+    {n_components}
     eta : "auto" or float, default="auto"
         The gain, > 0. "auto" is 5/(n + 20). Both are limited to `0.5/(|UT|_F |u|^2)`, which keeps
         the iteration stable.
@@ -204,13 +188,10 @@ class ILDA(OnlineProjector):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; components that have not started yet are zero.
+    {components_}
     eigenvalues_ : ndarray of shape (n_components,)
         v_j'S_b v_j before v_j is normalised, which converges to the eigenvalue of S_w^-1 S_b.
-    n_samples_still_ : int or None
-        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    {n_samples_still_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int
@@ -252,27 +233,19 @@ class ILDA(OnlineProjector):
     [9.0, 4.0]
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"eta": Word("auto") | Real(0, above=True)}
+    _constraints: ClassVar[dict[str, Constraint]] = {"eta": word("auto") | real(0, above=True)}
     _start = "unit"
     _instead = "LDA for exact directions, FisherFS to select features, which supports merge"
 
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        eta: float | str = "auto",
-        tol: float | None = None,
-        patience: int = 100,
-        early_stopping: bool = False,
-        orthonormalize: bool = False,
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ):
-        super().__init__(
-            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
-            random_state,
-        )  # fmt: skip
-        self.eta = eta
+    n_components: int | None = 2
+    eta: float | str = "auto"
+    tol: float | None = None
+    patience: int = 100
+    early_stopping: bool = False
+    orthonormalize: bool = False
+    passes: int = 1
+    shuffle: bool = False
+    random_state: Any = None
 
     def _criterion(self) -> Criterion:
         return BETWEEN  # the rule itself contributes u u'

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.methods.base import Fitted, accepts_collections, atomic
-from narrows.methods.parameters import NOT_NEGATIVE, Constraint, Word
+from narrows.methods.parameters import NOT_NEGATIVE, Constraint, parameters, word
 from narrows.methods.projector import EIGENVALUES, EXPLAINED, Directions
 from narrows.methods.routes import InOrder
 from narrows.methods.streams import Sequential, Stream
@@ -81,6 +81,7 @@ class MeansThenScatter(InOrder):
         return state
 
 
+@parameters
 class IDRQR(Sequential):
     """Incremental dimension reduction via QR decomposition (IDR/QR).
 
@@ -129,8 +130,7 @@ class IDRQR(Sequential):
         The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_samples_seen_}
 
     Raises
     ------
@@ -171,17 +171,16 @@ class IDRQR(Sequential):
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "mu": NOT_NEGATIVE,
-        "update": Word("paper", "transport"),
+        "update": word("paper", "transport"),
     }
     _state_type = CentroidStream
     _only_route = MeansThenScatter
     eigenvalues_, explained_variance_ratio_ = EIGENVALUES, EXPLAINED
     _instead = "OCM, which has the same span, is exact on a stream and supports merge"
 
-    def __init__(self, n_components: int | None = None, mu: float = 0.5, update: str = "paper"):
-        self.n_components = n_components
-        self.mu = mu
-        self.update = update
+    n_components: int | None = None
+    mu: float = 0.5
+    update: str = "paper"
 
     @accepts_collections
     @atomic

@@ -12,7 +12,7 @@ from narrows.errors import WidthError, errors_named_after
 from narrows.methods.base import Fitted
 from narrows.methods.cross import emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import Constraint, Real, Seed, Whole, Word, is_integer
+from narrows.methods.parameters import Constraint, is_integer, parameters, real, seed, whole, word
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
@@ -40,6 +40,7 @@ class BehindKernel(InBands):
         return isinstance(state, Mapped if number else ClassStats)
 
 
+@parameters
 class KernelSRDA(Discriminant):
     """Kernel spectral regression discriminant analysis with random features.
 
@@ -82,9 +83,7 @@ class KernelSRDA(Discriminant):
         held-out samples, as `SRDA` does.
     folds : int, default=5
         The number of blocks of successive samples in the test for drift; see Notes.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
     random_state : int, RandomState instance or None, default=0
         Seed of the random functions.
 
@@ -110,10 +109,8 @@ class KernelSRDA(Discriminant):
     stats_ : object
         The state. If a and b have the same map (see `emptied`), ``fit_stats(a.stats_ - b.stats_)``
         fits to the samples of a without those of b.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -171,12 +168,12 @@ class KernelSRDA(Discriminant):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_hidden": Whole(1, MOST_HIDDEN),
-        "kernel": Word(*KERNELS),
-        "gamma": Word("auto") | Real(0, above=True),
-        "alpha": Word("cv", "scale") | Real(0),
-        "folds": Whole(2),
-        "random_state": Seed(2**64),
+        "n_hidden": whole(1, MOST_HIDDEN),
+        "kernel": word(*KERNELS),
+        "gamma": word("auto") | real(0, above=True),
+        "alpha": word("cv", "scale") | real(0),
+        "folds": whole(2),
+        "random_state": seed(2**64),
     }
     _only_route = BehindKernel
     _of_map = "has learned samples"
@@ -186,25 +183,14 @@ class KernelSRDA(Discriminant):
     alphas_, alpha_scores_, alpha_errors_ = of_curve("alphas_", "ridges")
     emptied = emptied
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        n_hidden: int = 1500,
-        kernel: str = "rbf",
-        gamma: float | str = "auto",
-        alpha: float | str = "cv",
-        folds: int = 5,
-        half_life: float | None = None,
-        random_state: Any = 0,
-    ):
-        self.n_components = n_components
-        self.n_hidden = n_hidden
-        self.kernel = kernel
-        self.gamma = gamma
-        self.alpha = alpha
-        self.folds = folds
-        self.half_life = half_life
-        self.random_state = random_state
+    n_components: int | None = None
+    n_hidden: int = 1500
+    kernel: str = "rbf"
+    gamma: float | str = "auto"
+    alpha: float | str = "cv"
+    folds: int = 5
+    half_life: float | None = None
+    random_state: Any = 0
 
     @property
     def uses_hidden_(self) -> bool:
@@ -367,6 +353,3 @@ class KernelSRDA(Discriminant):
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, "mean")
-
-    def _from_samples(self, A: Any, alpha: float) -> Answer:
-        raise NotImplementedError

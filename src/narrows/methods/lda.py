@@ -10,7 +10,16 @@ from scipy import sparse
 from narrows.errors import ParameterError, RangeError
 from narrows.methods.cross import Choice
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import CV, NONE, NOT_NEGATIVE, Constraint, Whole, Word, is_cv
+from narrows.methods.parameters import (
+    CV,
+    NONE,
+    NOT_NEGATIVE,
+    Constraint,
+    is_cv,
+    parameters,
+    whole,
+    word,
+)
 from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve
 from narrows.solve.eigen import DROPPED, best_ratios, rank_tolerance, row_basis
 from narrows.solve.exact import Centred, total_space, with_rule
@@ -29,6 +38,7 @@ _ROUNDING = 1e-12  # relative: smaller differences of the class means are roundi
 _ACCURATE = 1e-11  # of the sum of squares: with a smaller mu the SVD has more digits
 
 
+@parameters
 class LDA(Discriminant):
     """Linear discriminant analysis of dense data, also with more features than samples.
 
@@ -69,9 +79,7 @@ class LDA(Discriminant):
         The number of leading principal components of X - m that "pca" uses. By default "pca" uses
         all components of X - m_y instead, the samples minus their class means (n - c components for
         d >= n in general position): with as many components of X - m, S_w is nearly singular.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
 
     Attributes
     ----------
@@ -91,10 +99,8 @@ class LDA(Discriminant):
     held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
         With ``n_components="cv"``: entry p - 1 is 1 minus the Brier score of held-out samples by
         the first p directions, and its standard error; else empty.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -154,25 +160,17 @@ class LDA(Discriminant):
     _choice = Choice("mu", choose)
     mus_, mu_scores_, mu_errors_ = of_curve("mus_", "values of mu")
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_components": Whole(1) | CV | NONE,
-        "solver": Word("regularized", "pca", "gsvd"),
+        "n_components": whole(1) | CV | NONE,
+        "solver": word("regularized", "pca", "gsvd"),
         "mu": NOT_NEGATIVE | CV,
-        "pca_components": Whole(1) | NONE,
+        "pca_components": whole(1) | NONE,
     }
 
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        solver: str = "regularized",
-        mu: float | str = 0.5,
-        pca_components: int | None = None,
-        half_life: float | None = None,
-    ):
-        self.n_components = n_components
-        self.solver = solver
-        self.mu = mu
-        self.pca_components = pca_components
-        self.half_life = half_life
+    n_components: int | str | None = None
+    solver: str = "regularized"
+    mu: float | str = 0.5
+    pca_components: int | None = None
+    half_life: float | None = None
 
     @property
     def mu_(self) -> float:

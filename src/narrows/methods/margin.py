@@ -9,7 +9,17 @@ import numpy as np
 from narrows.criteria import Criterion
 from narrows.errors import warn
 from narrows.methods.cross import BANDS, KEPT, Choice, CriterionCrossProjector, emptied
-from narrows.methods.parameters import CV, LARGEST, Constraint, Flag, Real, Word, check, is_cv
+from narrows.methods.parameters import (
+    CV,
+    FLAG,
+    LARGEST,
+    Constraint,
+    check,
+    is_cv,
+    parameters,
+    real,
+    word,
+)
 from narrows.methods.projector import of_curve
 from narrows.methods.selector import CriterionSelector, Selection
 from narrows.methods.streams import OnlineProjector, Stream
@@ -19,7 +29,7 @@ from narrows.solve.scatter import Answer, Scatter, leading
 from narrows.state.class_stats import Second
 from narrows.state.labels import second_for
 
-EPS = Real(0, LARGEST).said("a finite number >= 0")
+EPS = real(0, LARGEST).said("a finite number >= 0")
 _NO_GAIN = 2e-14  # relative to the largest eigenvalue: smaller ones are rounding
 
 
@@ -40,6 +50,7 @@ def warn_of_few(who: str, positive: int, of: int, eps: float, sure: bool = True)
     warn(f"{who}: {found} margin at eps={eps:g} (eigenvalues_ > 0). Use {fewer}a smaller eps.")
 
 
+@parameters
 class MMCFS(CriterionSelector):
     """Maximum margin criterion feature selection.
 
@@ -65,32 +76,23 @@ class MMCFS(CriterionSelector):
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features` nor `threshold` is given.
-    threshold : float, optional
-        Select the features with a score of at least `threshold`.
-    priors : str, dict or array-like of shape (n_classes,), default="empirical"
-        The class weights p_j: "empirical" is proportional to N_j, "sqrt" to N_j^(1/2), "balanced"
-        to 1; an array gives them in the order of `classes_`, a dict by class.
+    {threshold}
+    {priors}
     eps : float, default=1.0
         The weight of the scatter within the classes, >= 0.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         The margins s_bk - eps s_wk, in the squared units of X.
-    energy_ : ndarray of shape (n_features,)
-        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
+    {energy_}
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_features_}
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -137,21 +139,12 @@ class MMCFS(CriterionSelector):
 
     _constraints: ClassVar[dict[str, Constraint]] = {"eps": EPS}
 
-    def __init__(
-        self,
-        n_features: int | float | str | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        eps: float = 1.0,
-        half_life: float | None = None,
-    ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
-        self.priors = priors
-        self.eps = eps
-        self.half_life = half_life
+    n_features: int | float | str | None = None
+    energy: float | None = None
+    threshold: float | None = None
+    priors: Any = "empirical"
+    eps: float = 1.0
+    half_life: float | None = None
 
     def _second(self) -> Second:
         return second_for(self.priors)
@@ -168,6 +161,7 @@ class MMCFS(CriterionSelector):
         )
 
 
+@parameters
 class MMC(CriterionCrossProjector):
     """Maximum margin criterion projection.
 
@@ -194,9 +188,7 @@ class MMC(CriterionCrossProjector):
     eps : float or "cv", default=1.0
         The weight of the scatter within the classes, >= 0. "cv" chooses the weight with held-out
         samples: see Notes.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
     solver : {"auto", "cross", "bands"}, default="auto"
         "cross" solves the eigenproblem from cross products. "bands" reads the samples twice, in
         constant memory, and computes the best W in the span of a map with few columns: see `SRDA`.
@@ -221,10 +213,8 @@ class MMC(CriterionCrossProjector):
     eps_values_, eps_scores_, eps_errors_ : ndarray of shape (n_values,)
         The weights that "cv" compares, the mean log-likelihood of held-out samples with each, and
         its standard error; empty if eps was given.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -290,25 +280,16 @@ class MMC(CriterionCrossProjector):
     emptied = emptied
     _constraints: ClassVar[dict[str, Constraint]] = {
         "eps": EPS | CV,
-        "solver": Word("auto", "cross", "bands"),
+        "solver": word("auto", "cross", "bands"),
         **BANDS,
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        eps: float | str = 1.0,
-        half_life: float | None = None,
-        solver: str = "auto",
-        head: int = 3000,
-        bands: int | str = "auto",
-    ):
-        self.n_components = n_components
-        self.eps = eps
-        self.half_life = half_life
-        self.solver = solver
-        self.head = head
-        self.bands = bands
+    n_components: int | None = None
+    eps: float | str = 1.0
+    half_life: float | None = None
+    solver: str = "auto"
+    head: int = 3000
+    bands: int | str = "auto"
 
     @property
     def n_positive_(self) -> int:
@@ -351,6 +332,7 @@ class MMC(CriterionCrossProjector):
 _MARGIN = 0.05  # the automatic shift adds this share of the mean variance of a feature
 
 
+@parameters
 class IMMC(OnlineProjector):
     """Incremental maximum margin criterion with an automatic shift, one update per sample.
 
@@ -382,8 +364,7 @@ class IMMC(OnlineProjector):
 
     Parameters
     ----------
-    n_components : int, default=2
-        p, the number of directions, at most n_features.
+    {n_components}
     eps : float, default=1.0
         The weight of the scatter within the classes, >= 0.
     theta : "auto", float, or array-like of shape (n_components,), default="auto"
@@ -395,14 +376,11 @@ class IMMC(OnlineProjector):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; components that have not started yet are zero.
+    {components_}
     eigenvalues_ : ndarray of shape (n_components,)
         `|v_j|` minus the mean of theta_j(n), with the same weights as in v_j. Converges to the
         eigenvalue of S_b - eps S_w (normalised by 1/n).
-    n_samples_still_ : int or None
-        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    {n_samples_still_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class.
     n_samples_seen_, n_features_in_ : int
@@ -451,31 +429,21 @@ class IMMC(OnlineProjector):
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "eps": EPS,
-        "deflate_shift": Word("auto") | Flag(),
+        "deflate_shift": word("auto") | FLAG,
     }
     _instead = "MMC for exact directions, MMCFS to select features, which supports merge"
 
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        eps: float = 1.0,
-        theta: Any = "auto",
-        deflate_shift: bool | str = "auto",
-        tol: float | None = None,
-        patience: int = 100,
-        early_stopping: bool = False,
-        orthonormalize: bool = False,
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ):
-        super().__init__(
-            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
-            random_state,
-        )  # fmt: skip
-        self.eps = eps
-        self.theta = theta
-        self.deflate_shift = deflate_shift
+    n_components: int | None = 2
+    eps: float = 1.0
+    theta: Any = "auto"
+    deflate_shift: bool | str = "auto"
+    tol: float | None = None
+    patience: int = 100
+    early_stopping: bool = False
+    orthonormalize: bool = False
+    passes: int = 1
+    shuffle: bool = False
+    random_state: Any = None
 
     def _criterion(self) -> Criterion:
         return margin(float(self.eps))

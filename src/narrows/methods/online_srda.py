@@ -21,7 +21,15 @@ from narrows.methods.base import (
     merge_into,
 )
 from narrows.methods.discriminant import Classifier, Decision
-from narrows.methods.parameters import HALF_LIFE, Constraint, Flag, Whole, Word, check_parts
+from narrows.methods.parameters import (
+    FLAG,
+    HALF_LIFE,
+    Constraint,
+    check_parts,
+    parameters,
+    whole,
+    word,
+)
 from narrows.methods.projector import Directions
 from narrows.methods.routes import InOrder
 from narrows.methods.streams import Arrivals, Sequential
@@ -51,7 +59,6 @@ _SCHEMA = {
     "column": Field("i8", ("c",), NUMBERING),
     "n_samples": Field("i8", (), COUNT),
     "several": Field("i8", (), between(-1, 1)),
-    # 0.1.0 did not store these
     "registered": Field("b1", ("c",), optional=True),
     "leads": Field("f8", (2,), NOT_NEGATIVE, optional=True),
     "softmax": Field("b1", (), optional=True),
@@ -407,6 +414,7 @@ class Parallel(InOrder):
         return self.estimator._add_states(parts.sum(self.estimator))
 
 
+@parameters
 class OnlineSRDA(Classifier, Sequential):
     """Online spectral regression discriminant analysis: SRDA in a single pass.
 
@@ -530,9 +538,9 @@ class OnlineSRDA(Classifier, Sequential):
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "half_life": HALF_LIFE,
-        "reservoir": Whole(0),
-        "polish": Flag(),
-        "loss": Word(*LOSSES),
+        "reservoir": whole(0),
+        "polish": FLAG,
+        "loss": word(*LOSSES),
     }
     _state_type = Regression
     _only_route = Parallel
@@ -543,23 +551,13 @@ class OnlineSRDA(Classifier, Sequential):
         "directions in the order of their eigenvalues.",
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        half_life: float | None = None,
-        reservoir: int = 2000,
-        polish: bool = True,
-        loss: str = "squared",
-        shuffle: bool = True,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.half_life = half_life
-        self.reservoir = reservoir
-        self.polish = polish
-        self.loss = loss
-        self.shuffle = shuffle
-        self.random_state = random_state
+    n_components: int | None = None
+    half_life: float | None = None
+    reservoir: int = 2000
+    polish: bool = True
+    loss: str = "squared"
+    shuffle: bool = True
+    random_state: Any = None
 
     # -- fitting --------------------------------------------------------------------------------
 

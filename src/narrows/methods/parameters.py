@@ -2,7 +2,7 @@
 
 A class declares `_constraints`, and inherits those of its bases: ::
 
-    _constraints = {"alpha": Word("auto", "scale", "cv") | Real(0, 1e100), "head": Whole(1)}
+    _constraints = {"alpha": Word("auto", "scale", "cv") | real(0, 1e100), "head": whole(1)}
 
 The command line can make its options of them: `constraints_of` says of each parameter of a class
 which words, numbers and bounds it has.
@@ -10,12 +10,12 @@ which words, numbers and bounds it has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import cache
 from inspect import signature
-from numbers import Integral
-from numbers import Real as RealNumber
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from narrows.errors import ParameterError, named
 from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class, check_word
 
+T = TypeVar("T")
 LARGEST = 1e100  # of parameters beside which the data would be rounding
 
 
@@ -39,7 +40,7 @@ def copied(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return parameters with copies of the arrays, lists and mappings, which may change later."""
     copies = dict(parameters)
     for name, value in parameters.items():
-        if not (value is None or isinstance(value, str | RealNumber)):
+        if not (value is None or isinstance(value, str | Real)):
             given = by_class(value)
             copies[name] = (
                 dict(given) if given is not None else np.array(value) if np.ndim(value) else value
@@ -47,162 +48,58 @@ def copied(parameters: dict[str, Any]) -> dict[str, Any]:
     return copies
 
 
+def is_number(value: Any) -> bool:
+    """Whether a parameter is a real number."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def is_integer(value: Any, low: int) -> bool:
     """Whether a parameter is an integer >= low."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low
 
 
+@dataclass_transform(eq_default=False)
+def parameters(kind: type[T]) -> type[T]:
+    """Give a class the constructor that takes its annotated attributes, and leave only that.
+
+    The class is no dataclass otherwise: other libraries compare and hash those by their fields, and
+    what an estimator has learned is not among its parameters.
+    """
+    made: Any = dataclass(eq=False, repr=False, match_args=False)(kind)
+    defaults = [field.name for field in fields(made)]
+    for name in (*defaults, "__dataclass_fields__", "__dataclass_params__", "__replace__"):
+        if name in vars(kind):
+            delattr(kind, name)
+    return kind
+
+
 # -- what a parameter may be -----------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class Constraint:
     """What a parameter may be; `a | b` allows what one of them allows."""
 
-    def allows(self, value: Any) -> bool:
-        """Whether a value is allowed."""
-        raise NotImplementedError
+    allows: Callable[[Any], bool]
+    expected: tuple[str, ...]  # alternatives, for messages
+    otherwise: str = ""  # what is expected instead of a value that is no number
 
-    def expected(self, value: Any) -> list[str]:
-        """Return what is expected instead of a value, as alternatives."""
-        raise NotImplementedError
+    def __or__(self, other: Constraint) -> Constraint:
+        return Constraint(
+            lambda value: self.allows(value) or other.allows(value), self.expected + other.expected
+        )
 
-    def __or__(self, other: Constraint) -> OneOf:
-        return OneOf((self, other))
-
-    def said(self, text: str, otherwise: str = "") -> Said:
+    def said(self, text: str, otherwise: str = "") -> Constraint:
         """Return the same constraint with another text, and one for what is no number."""
-        return Said((self,), text, otherwise)
+        return Constraint(self.allows, (text,), otherwise)
 
     def check(self, who: str, name: str, value: Any) -> None:
         """Raise ParameterError where the value of a parameter is not allowed."""
         if not self.allows(value):
-            *others, last = self.expected(value)
-            check(who, name, value, False, f"{', '.join(others)} or {last}" if others else last)
-
-
-@dataclass(frozen=True)
-class OneOf(Constraint):
-    """What one of several constraints allows."""
-
-    of: tuple[Constraint, ...]
-
-    def allows(self, value: Any) -> bool:
-        """Whether a value is allowed."""
-        return any(each.allows(value) for each in self.of)
-
-    def expected(self, value: Any) -> list[str]:
-        """Return what is expected, as alternatives."""
-        return [text for each in self.of for text in each.expected(value)]
-
-
-@dataclass(frozen=True)
-class Said(OneOf):
-    """A constraint with a text of its own."""
-
-    text: str
-    otherwise: str
-
-    def expected(self, value: Any) -> list[str]:
-        """Return what is expected."""
-        is_real = isinstance(value, RealNumber) and not isinstance(value, bool)
-        return [self.text if is_real or not self.otherwise else self.otherwise]
-
-
-@dataclass(frozen=True)
-class Real(Constraint):
-    """A finite number >= low, or > low if `above`; and < high, or <= high if `closed`."""
-
-    low: float = -np.inf
-    high: float = np.inf
-    above: bool = False
-    closed: bool = False
-
-    def allows(self, value: Any) -> bool:
-        """Whether a value is allowed."""
-        if isinstance(value, bool) or not isinstance(value, RealNumber):
-            return False
-        number = float(value)
-        enough = number > self.low if self.above else number >= self.low
-        return enough and (number <= self.high if self.closed else number < self.high)
-
-    def expected(self, value: Any) -> list[str]:
-        """Return what is expected."""
-        less = f" and < {self.high:g}" if self.high < np.inf else ""
-        return [f"a number {'>' if self.above else '>='} {self.low:g}{less}"]
-
-
-@dataclass(frozen=True)
-class Whole(Constraint):
-    """An integer from `low` to `high`."""
-
-    low: int
-    high: int | None = None
-
-    def allows(self, value: Any) -> bool:
-        """Whether a value is allowed."""
-        return is_integer(value, self.low) and (self.high is None or int(value) <= self.high)
-
-    def expected(self, value: Any) -> list[str]:
-        """Return what is expected."""
-        bounds = f">= {self.low}" if self.high is None else f"from {self.low} to {self.high:,}"
-        return [f"an integer {bounds}"]
-
-
-class Word(Constraint):
-    """One of some words."""
-
-    def __init__(self, *words: str):
-        self.words = words
-
-    def allows(self, value: Any) -> bool:
-        """Whether a value is allowed."""
-        return isinstance(value, str) and value in self.words
-
-    def expected(self, value: Any) -> list[str]:
-        """Return what is expected, as alternatives."""
-        return [f'"{word}"' for word in self.words]
-
-
-class Flag(Constraint):
-    """True or False."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether a value is allowed."""
-        return isinstance(value, bool | np.bool_)
-
-    def expected(self, value: Any) -> list[str]:
-        """Return what is expected, as alternatives."""
-        return ["True", "False"]
-
-
-class Nothing(Constraint):
-    """None."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether a value is allowed."""
-        return value is None
-
-    def expected(self, value: Any) -> list[str]:
-        """Return what is expected."""
-        return ["None"]
-
-
-@dataclass(frozen=True)
-class Seed(Constraint):
-    """None, a RandomState, or an integer from 0 to less than `high`."""
-
-    high: int = 2**32
-
-    def allows(self, value: Any) -> bool:
-        """Whether a value is allowed."""
-        if value is None or value is np.random or isinstance(value, np.random.RandomState):
-            return True
-        return is_integer(value, 0) and int(value) < self.high
-
-    def expected(self, value: Any) -> list[str]:
-        """Return what is expected."""
-        power = int(self.high).bit_length() - 1
-        return [f"None, a RandomState, or an integer from 0 to 2**{power} - 1"]
+            *others, last = self.expected
+            expected = f"{', '.join(others)} or {last}" if others else last
+            odd = self.otherwise and not is_number(value)
+            check(who, name, value, False, self.otherwise if odd else expected)
 
 
 class Priors(Constraint):
@@ -217,9 +114,57 @@ class Priors(Constraint):
                 raise ParameterError(named(str(error), who)) from None
 
 
-NONE, CV = Nothing(), Word("cv")
-NOT_NEGATIVE = Real(0).said("a finite number >= 0")
-HALF_LIFE = Real(0, above=True).said("a number of samples > 0") | NONE
+def real(
+    low: float = -np.inf, high: float = np.inf, above: bool = False, closed: bool = False
+) -> Constraint:
+    """Return the finite numbers >= low, or > low if `above`; and < high, or <= high if `closed`."""
+
+    def allows(value: Any) -> bool:
+        if not is_number(value):
+            return False
+        number = float(value)
+        enough = number > low if above else number >= low
+        return enough and (number <= high if closed else number < high)
+
+    less = f" and < {high:g}" if high < np.inf else ""
+    return Constraint(allows, (f"a number {'>' if above else '>='} {low:g}{less}",))
+
+
+def whole(low: int, high: int | None = None) -> Constraint:
+    """Return the integers from `low` to `high`."""
+    bounds = f">= {low}" if high is None else f"from {low} to {high:,}"
+    return Constraint(
+        lambda value: is_integer(value, low) and (high is None or int(value) <= high),
+        (f"an integer {bounds}",),
+    )
+
+
+def word(*words: str) -> Constraint:
+    """Return some words."""
+    return Constraint(
+        lambda value: isinstance(value, str) and value in words,
+        tuple(f'"{each}"' for each in words),
+    )
+
+
+def seed(high: int = 2**32) -> Constraint:
+    """Return None, a RandomState, and the integers from 0 to less than `high`."""
+    return Constraint(
+        lambda value: (
+            value is None
+            or value is np.random
+            or isinstance(value, np.random.RandomState)
+            or (is_integer(value, 0) and int(value) < high)
+        ),
+        (f"None, a RandomState, or an integer from 0 to 2**{high.bit_length() - 1} - 1",),
+    )
+
+
+NONE, CV = Constraint(lambda value: value is None, ("None",)), word("cv")
+FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
+PRIORS = Priors(lambda value: True, ())
+NOT_NEGATIVE = real(0).said("a finite number >= 0")
+HALF_LIFE = real(0, above=True).said("a number of samples > 0") | NONE
 
 
 @cache
@@ -247,7 +192,7 @@ def check(who: str, name: str, value: Any, valid: bool, expected: str) -> None:
 
 def check_whole(who: str, name: str, value: Any) -> None:
     """Raise ParameterError where an argument is not an integer >= 1."""
-    Whole(1).check(who, name, value)
+    whole(1).check(who, name, value)
 
 
 def check_parts(who: str, half_life: Any) -> None:

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.methods.base import Additive, Estimator, accepts_collections, read_only
-from narrows.methods.parameters import NONE, Constraint, Whole, is_cv
+from narrows.methods.parameters import NONE, Constraint, is_cv, whole
 from narrows.solve.eigen import set_signs
 from narrows.solve.held_out import NO_CURVE, Curve
 from narrows.solve.products import product
@@ -160,7 +160,7 @@ HELD_OUT_ERRORS = of_solution(
 class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     """Projects onto a few directions: W is real. The solution is `Directions`."""
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": Whole(1) | NONE}
+    _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | NONE}
     n_components: Any
 
     @property

@@ -253,7 +253,7 @@ def refuse_more(estimator: Any, n_features: int) -> NoReturn:
         )
     raise ParameterError(
         f"{type(estimator).__name__}: expected sums for partial_fit and merge, got a model that "
-        "narrows 0.1 or another solver made of all samples at once. Call fit again."
+        "another solver made of all samples at once. Call fit again."
     )
 
 
@@ -274,11 +274,10 @@ _SCHEMA = {
     "W": Field("f8", ("d", "k"), FINITE),
     "eigenvalues": Field("f8", ("k",), FINITE),
     "more": Field("i8", (), COUNT),
-    # 0.1.0 did not store these
-    "alpha": Field("f8", (), NOT_NEGATIVE, optional=True),
+    "alpha": Field("f8", (), NOT_NEGATIVE),
     "coef": Field("f8", ("k", "c"), FINITE, optional=True),
     "intercept": Field("f8", ("c",), FINITE, optional=True),
-    "mean_square": Field("f8", (), NOT_NEGATIVE, optional=True),
+    "mean_square": Field("f8", (), NOT_NEGATIVE),
 }
 _RULES = (
     Check(

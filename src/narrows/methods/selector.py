@@ -21,12 +21,13 @@ from narrows.methods.parameters import (
     FOLDS,
     NONE,
     Constraint,
-    Real,
-    Whole,
     check_filled,
     check_folds,
     is_cv,
     is_integer,
+    parameters,
+    real,
+    whole,
 )
 from narrows.solve import columns
 from narrows.solve.held_out import NO_CURVE, Curve
@@ -34,7 +35,7 @@ from narrows.state.class_stats import ClassStats
 from narrows.state.halves import Halves
 
 _SIZES = ("n_features", "energy", "threshold", "per_class")
-SHARE = Real(0, 1, above=True, closed=True)
+SHARE = real(0, 1, above=True, closed=True)
 _NUMBER = "an integer >= 1, or a fraction in (0, 1] of the features"
 
 
@@ -113,28 +114,22 @@ class Selection:
         return int(self.mask.sum())
 
 
+@parameters
 class Selector(SelectorMixin, Additive):
     """Picks features by score. Subclasses give `_score`, and `_class_scores` for `per_class`."""
 
-    _class_scores: Callable[[ClassStats], np.ndarray]
+    _class_scores: ClassVar[Callable[..., np.ndarray]]
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_features": (NONE | Whole(1) | SHARE | CV).said(_NUMBER, "a number"),
+        "n_features": (NONE | whole(1) | SHARE | CV).said(_NUMBER, "a number"),
         "energy": (NONE | SHARE).said("in (0, 1]", "a number"),
-        "threshold": (NONE | Real()).said("finite", "a number"),
-        "per_class": (NONE | Whole(1)).said("an integer >= 1"),
+        "threshold": (NONE | real()).said("finite", "a number"),
+        "per_class": (NONE | whole(1)).said("an integer >= 1"),
     }
 
-    def __init__(
-        self,
-        n_features: int | float | str | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        half_life: float | None = None,
-    ):
-        self.n_features = n_features
-        self.energy = energy
-        self.threshold = threshold
-        self.half_life = half_life
+    n_features: int | float | str | None = None
+    energy: float | None = None
+    threshold: float | None = None
+    half_life: float | None = None
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; a new size, such as `energy`, replaces the previous one.
@@ -326,21 +321,16 @@ class CriterionSelector(Selector):
         return Scores.of_spread(scores, stats.varying(stats.priors(priors)))
 
 
+@parameters
 class PerClassSelector(Selector):
     """A selector whose score combines one for each class. Subclasses give `_class_blocks`."""
 
-    def __init__(
-        self,
-        n_features: int | float | str | None = None,
-        energy: float | None = None,
-        threshold: float | None = None,
-        priors: Any = "empirical",
-        per_class: int | None = None,
-        half_life: float | None = None,
-    ):
-        super().__init__(n_features, energy, threshold, half_life)
-        self.priors = priors
-        self.per_class = per_class
+    n_features: int | float | str | None = None
+    energy: float | None = None
+    threshold: float | None = None
+    priors: Any = "empirical"
+    per_class: int | None = None
+    half_life: float | None = None
 
     @abstractmethod
     def _class_blocks(self, stats: ClassStats, p: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
@@ -368,7 +358,7 @@ class HeldOutSelector(Selector):
     """A selector for which n_features may be "cv". Subclasses give `_held_out`."""
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_features": (NONE | Whole(1) | SHARE | CV).said(_NUMBER, 'a number or "cv"')
+        "n_features": (NONE | whole(1) | SHARE | CV).said(_NUMBER, 'a number or "cv"')
     }
 
     @abstractmethod

@@ -8,7 +8,7 @@ import numpy as np
 
 from narrows.methods.cross import BANDS, Choice, emptied
 from narrows.methods.discriminant import Discriminant
-from narrows.methods.parameters import CV, LARGEST, NONE, Constraint, Real, Whole, Word
+from narrows.methods.parameters import CV, LARGEST, NONE, Constraint, parameters, real, whole, word
 from narrows.methods.projector import HELD_OUT_ERRORS, HELD_OUT_SCORES, of_curve, of_solution
 from narrows.solve.exact import Centred, by_discriminant_power, lsqr_regressions
 from narrows.solve.held_out import choose
@@ -17,6 +17,7 @@ from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 
 
+@parameters
 class SRDA(Discriminant):
     """Spectral regression discriminant analysis for sparse and dense data.
 
@@ -76,9 +77,7 @@ class SRDA(Discriminant):
         The number of single features in the map of "bands"; at most n_features are used.
     bands : int or "auto", default="auto"
         The number of bands of the other features.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
     scale : {"mean", "within"}, default="mean"
         The length of the directions. With "within", W'(S_w + alpha/n I) W = I, with the scatter S_w
         within the classes. With "mean" these are multiplied by one number, so that the mean of
@@ -104,10 +103,8 @@ class SRDA(Discriminant):
         the first p directions, and its standard error; else empty.
     n_iter_ : int
         The number of LSQR steps of the slowest response; 1 where no steps are needed.
-    classes_, class_count_ : ndarray of shape (n_classes,)
-        The sorted class labels, and the weight N_j of each class.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {classes_}
+    {n_samples_seen_}
 
     Raises
     ------
@@ -172,13 +169,13 @@ class SRDA(Discriminant):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_components": Whole(1) | CV | NONE,
-        "alpha": Word("auto", "scale", "cv") | Real(0, LARGEST),
-        "solver": Word("auto", "cross", "lsqr", "bands"),
+        "n_components": whole(1) | CV | NONE,
+        "alpha": word("auto", "scale", "cv") | real(0, LARGEST),
+        "solver": word("auto", "cross", "lsqr", "bands"),
         **BANDS,
-        "max_iter": Whole(1),
-        "tol": Real(0, LARGEST),
-        "scale": Word("mean", "within"),
+        "max_iter": whole(1),
+        "tol": real(0, LARGEST),
+        "scale": word("mean", "within"),
     }
     held_out_scores_, held_out_errors_ = HELD_OUT_SCORES, HELD_OUT_ERRORS
     _choice = Choice("alpha", choose, required=False)
@@ -189,27 +186,15 @@ class SRDA(Discriminant):
     emptied = emptied
     _instead = "OnlineSRDA, or OC, which is exact on a stream"
 
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        alpha: float | str = "auto",
-        solver: str = "auto",
-        max_iter: int = 20,
-        tol: float = 1e-8,
-        head: int = 3000,
-        bands: int | str = "auto",
-        half_life: float | None = None,
-        scale: str = "mean",
-    ):
-        self.n_components = n_components
-        self.alpha = alpha
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.head = head
-        self.bands = bands
-        self.half_life = half_life
-        self.scale = scale
+    n_components: int | str | None = None
+    alpha: float | str = "auto"
+    solver: str = "auto"
+    max_iter: int = 20
+    tol: float = 1e-8
+    head: int = 3000
+    bands: int | str = "auto"
+    half_life: float | None = None
+    scale: str = "mean"
 
     @property
     def n_iter_(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.utils import check_random_state
 from narrows.criteria import Criterion
 from narrows.errors import ParameterError
 from narrows.methods.base import Fitted, accepts_collections, atomic
-from narrows.methods.parameters import NONE, Constraint, Flag, Real, Seed, Whole
+from narrows.methods.parameters import FLAG, NONE, Constraint, parameters, real, seed, whole
 from narrows.methods.projector import EIGENVALUES, Directions, Projector
 from narrows.methods.routes import InOrder
 from narrows.solve.eigen import set_signs
@@ -219,7 +218,7 @@ class Sequential(Projector):
     Subclasses give `_new_stream` and `_how`; `_encode` where labels may be several per sample.
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"random_state": Seed(), "shuffle": Flag()}
+    _constraints: ClassVar[dict[str, Constraint]] = {"random_state": seed(), "shuffle": FLAG}
     _only_route = InOrder
     _unsupported: ClassVar[dict[str, str]] = {
         "merge": "its result depends on the order of all samples",
@@ -331,71 +330,34 @@ def _in_order(arrays: tuple[Any, ...], random: Any) -> Iterator[Any]:
         yield [array[order[part]] for array in arrays]
 
 
-_ITERATION = """\
-tol : float, optional
-    Bound on the movement of the directions, the sum of `|u_j(n) - u_j(n-1)|` over all
-    components j, with `u = v/|v|`. The papers use 0.06. Steps shrink like 1/n, so that a small
-    movement does not indicate convergence.
-patience : int, default=100
-    Number of consecutive samples with a movement below `tol`, counted once p samples (and, if
-    labels are used, two classes) have been seen.
-early_stopping : bool, default=False
-    Ignore further samples once the movement was below `tol` for `patience` samples.
-orthonormalize : bool, default=False
-    Orthonormalise `components_`, starting with the first one. The iterates themselves are
-    orthonormal only in the limit.
-passes : int, default=1
-    Number of passes of `fit` over the samples.
-shuffle : bool, default=False
-    Whether `fit` shuffles the samples before each pass.
-random_state : int, RandomState instance or None, default=None
-    Seed of the shuffling."""
-
-
+@parameters
 class OnlineProjector(Sequential):
     """One step of an iteration per sample. Subclasses give `_criterion`.
 
     The iterates are those of the papers' tables, in the order of the samples, and do not depend
-    on the batches. ``{iteration}`` in the docstring of a subclass stands for the parameters that
-    all of them have.
+    on the batches.
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "tol": Real(0, above=True) | NONE,
-        "patience": Whole(1),
-        "early_stopping": Flag(),
-        "orthonormalize": Flag(),
-        "passes": Whole(1),
+        "tol": real(0, above=True) | NONE,
+        "patience": whole(1),
+        "early_stopping": FLAG,
+        "orthonormalize": FLAG,
+        "passes": whole(1),
     }
     _state_type = Stream
     eigenvalues_ = EIGENVALUES
     _by_class: ClassVar[bool] = True  # False for a criterion that uses no classes
     _start: ClassVar[Start] = "centred"
 
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        tol: float | None = None,
-        patience: int = 100,
-        early_stopping: bool = False,
-        orthonormalize: bool = False,
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.tol = tol
-        self.patience = patience
-        self.early_stopping = early_stopping
-        self.orthonormalize = orthonormalize
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if cls.__doc__:
-            cls.__doc__ = cleandoc(cls.__doc__).replace("{iteration}", _ITERATION)
+    n_components: int | None = 2
+    tol: float | None = None
+    patience: int = 100
+    early_stopping: bool = False
+    orthonormalize: bool = False
+    passes: int = 1
+    shuffle: bool = False
+    random_state: Any = None
 
     # -- fitting --------------------------------------------------------------------------------
 

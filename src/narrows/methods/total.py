@@ -9,7 +9,7 @@ import numpy as np
 from narrows.criteria import TOTAL, Criterion
 from narrows.errors import ParameterError
 from narrows.methods.cross import CriterionCrossProjector
-from narrows.methods.parameters import NOT_NEGATIVE, Constraint
+from narrows.methods.parameters import NOT_NEGATIVE, Constraint, parameters
 from narrows.methods.projector import EXPLAINED
 from narrows.methods.routes import check_adds_up
 from narrows.methods.selector import CriterionSelector
@@ -38,27 +38,21 @@ class VarianceFS(CriterionSelector):
     energy : float, optional
         Select the fewest features that hold this share of the sum of positive scores, in (0, 1]. By
         default 0.8 if neither `n_features` nor `threshold` is given.
-    threshold : float, optional
-        Select the features with a score of at least `threshold`.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {threshold}
+    {half_life}
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         The variance of each feature (normalised by 1/n), in the squared units of X.
-    energy_ : ndarray of shape (n_features,)
-        Entry p - 1 is the share of the p best scores in the sum of max(score, 0).
+    {energy_}
     ranking_ : ndarray of shape (n_features,)
         Feature indices, best first. Ties go to the lower index; constant features come last,
         whatever their score.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
+    {n_features_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the weight N_j of each class; the single label 0 if y was None.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_samples_seen_}
 
     Raises
     ------
@@ -101,6 +95,7 @@ class VarianceFS(CriterionSelector):
         return TOTAL
 
 
+@parameters
 class PCA(CriterionCrossProjector):
     """Exact principal component analysis, also on a stream.
 
@@ -119,9 +114,7 @@ class PCA(CriterionCrossProjector):
     n_components : int, optional
         p, the number of directions. By default the rank of C. An explicit number holds from the
         first batch of a stream on; directions that are not available yet are zero.
-    half_life : float, optional
-        The number of samples after which the weight of a sample is halved: a sample followed by k
-        others has weight 0.5^(k / half_life). By default weights do not decay.
+    {half_life}
 
     Attributes
     ----------
@@ -135,8 +128,7 @@ class PCA(CriterionCrossProjector):
     mean_ : ndarray of shape (n_features,)
         The mean of the samples; available after `partial_fit`, and after `fit` with at most 8,192
         features.
-    n_samples_seen_, n_features_in_ : int
-        Number of samples learned from, and of features.
+    {n_samples_seen_}
 
     Raises
     ------
@@ -179,9 +171,8 @@ class PCA(CriterionCrossProjector):
     _instead = "CCIPCA"
     explained_variance_ratio_ = EXPLAINED
 
-    def __init__(self, n_components: int | None = None, half_life: float | None = None):
-        self.n_components = n_components
-        self.half_life = half_life
+    n_components: int | None = None
+    half_life: float | None = None
 
     @property
     def mean_(self) -> np.ndarray:
@@ -211,6 +202,7 @@ class PCA(CriterionCrossProjector):
         return rank
 
 
+@parameters
 class CCIPCA(OnlineProjector):
     """Candid covariance-free incremental principal component analysis.
 
@@ -231,8 +223,7 @@ class CCIPCA(OnlineProjector):
 
     Parameters
     ----------
-    n_components : int, default=2
-        p, the number of directions, at most n_features.
+    {n_components}
     amnesic : float, default=0.0
         The additional weight a >= 0 of new samples, with which old samples decay; 2 to 4 if the
         first samples are not typical. It applies for n > 1 + a, so that the weight of earlier
@@ -241,13 +232,10 @@ class CCIPCA(OnlineProjector):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        The directions `v_j/|v_j|` for j = 1, ..., p. The entry of largest magnitude in each
-        direction is positive; components that have not started yet are zero.
+    {components_}
     eigenvalues_ : ndarray of shape (n_components,)
         `|v_j|`, which converges to the variance along the direction (normalised by 1/n).
-    n_samples_still_ : int or None
-        The first n at which the movement was below `tol` for `patience` consecutive samples.
+    {n_samples_still_}
     classes_, class_count_ : ndarray of shape (n_classes,)
         The sorted class labels, and the number of samples of each class; the single label 0 if y
         was None.
@@ -292,23 +280,15 @@ class CCIPCA(OnlineProjector):
     _by_class = False
     _instead = "scikit-learn's PCA or TruncatedSVD, or VarianceFS to select features and to merge"
 
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        amnesic: float = 0.0,
-        tol: float | None = None,
-        patience: int = 100,
-        early_stopping: bool = False,
-        orthonormalize: bool = False,
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-    ):
-        super().__init__(
-            n_components, tol, patience, early_stopping, orthonormalize, passes, shuffle,
-            random_state,
-        )  # fmt: skip
-        self.amnesic = amnesic
+    n_components: int | None = 2
+    amnesic: float = 0.0
+    tol: float | None = None
+    patience: int = 100
+    early_stopping: bool = False
+    orthonormalize: bool = False
+    passes: int = 1
+    shuffle: bool = False
+    random_state: Any = None
 
     def _criterion(self) -> Criterion:
         return TOTAL
