@@ -75,7 +75,7 @@ NAMES = {
     "Halves": "state.halves.Halves",  # of `narrows.criteria.held_out_gain`
     "Line": "evaluate.lines.Line",  # of a `narrows.evaluate.Comparison`
     "prefetch": "io.streams.prefetch",
-    "interrupt_between": "command.interrupts.interrupt_between",
+    "interrupt_between": "command.runs.interrupt_between",
     "Bands": "state.maps.Bands",  # the map of a fit that would take minutes
     "RandomFeatures": "state.maps.RandomFeatures",  # with any centre
 }
@@ -97,16 +97,16 @@ def pretend(patch, situation, size=None):
 
 def before_chunk(patch, call):
     """Let commands call ``call(number, n_samples)`` before each chunk that they learn."""
-    from narrows.command.runs import Run
+    from narrows.command.runs import Samples
 
-    samples, seen = Run.samples, []
+    of, seen = Samples.of, []
 
-    def called(run, chunk):
+    def called(samples, chunk):
         seen.append(None)
         call(len(seen), len(chunk.lines))
-        return samples(run, chunk)
+        return of(samples, chunk)
 
-    patch.setattr(Run, "samples", called)
+    patch.setattr(Samples, "of", called)
 
 
 def write_otherwise(patch, path, write):

@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.studies import corpora
 from benchmarks.tables import Table
 from narrows import OC, SRDA, OnlineSRDA
-from narrows.state.bands import Bands
 from narrows.state.class_stats import ClassStats
 from narrows.state.mapped import Mapped
+from narrows.state.maps import Bands
 from narrows.text import HashedTfidf
 
 HEADS = (1000, 2000, 3000, 4000)

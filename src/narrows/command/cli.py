@@ -12,7 +12,7 @@ import warnings
 import click
 
 from narrows.command.console import say, show_warning
-from narrows.command.types import INSTEAD
+from narrows.command.options import INSTEAD
 from narrows.command.verbs import VERBS
 from narrows.errors import Asked, ParameterError
 from narrows.io.kinds import SUFFIXES

@@ -6,26 +6,28 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sklearn.utils import get_tags
 
 from narrows.command import values
 from narrows.command.console import report, say
-from narrows.command.labels import for_merge
-from narrows.command.runs import Run
+from narrows.command.labels import for_merge, for_update
+from narrows.command.runs import Samples
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError, WidthError
 from narrows.evaluate.describe import certified, n_classes, summary
 from narrows.io.atomic import room
-from narrows.io.checkpoint import Checkpoint
-from narrows.io.chunk import Options
+from narrows.io.checkpoint import Checkpoint, ResumePoint, another_run
+from narrows.io.chunk import NUMBERS, Options
 from narrows.io.models import load_model, save, save_finished
 from narrows.io.source import check_kind, is_of_texts
-from narrows.io.streams import expand_patterns
-from narrows.text import Vectoriser
+from narrows.io.streams import display_name, expand_patterns
+from narrows.methods.routes import Data, check_adds_up, most_passes, route_of
+from narrows.state.cross import MOST
+from narrows.state.labels import are_text
+from narrows.text import Tfidf, Vectoriser
 
 
 def fit(
@@ -37,23 +39,23 @@ def fit(
     reading = values.read_options(given, get_tags(kind()).target_tags.required)
     values.check_checkpoint_options(given)
     vectoriser = values.make_vectoriser(given)
-    cluster = values.cluster_of(given, "checkpoint", "idf_sample")
+    fit_parts = values.on_cluster(given, "fit", "checkpoint", "idf_sample")
     estimator = values.make_estimator(kind, given, params)
     files = expand_patterns(inputs)
     values.check_output(output, *files)
-    fit_parts = None if cluster is None else cluster.fit
-    if cluster is None and getattr(estimator, "tolerance", None):
+    if fit_parts is None and getattr(estimator, "tolerance", None):
         values.refuse(given, ("checkpoint", "idf_sample"), "no --tolerance", "one")
-        fit_parts = partial(local.fit_files, progress=sys.stderr.isatty())
+        fit_parts = local.fit_files
     if fit_parts is not None:
-        fit_parts(estimator, files, values.read_arguments(reading), vectoriser)
+        how = {"vectoriser": vectoriser, "progress": sys.stderr.isatty()}
+        fit_parts(estimator, files, **how, **values.read_arguments(reading))
         _save(estimator, output)
         _report_model(estimator, output, as_json)
         return 0
     checkpoint = _checkpoint(estimator, files, reading, given, output)
-    run = _run(estimator, files, reading, given, checkpoint, vectoriser, given["idf_sample"])
-    values.check_text_options(given, run.dataset.is_text, files[0])
-    return _learn(run, run.fit, output, as_json)
+    run = Run(estimator, files, reading, given, checkpoint, vectoriser)
+    values.check_text_options(given, run.samples.dataset.is_text, files[0])
+    return run.finish(run.fit, output, as_json)
 
 
 def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **given: Any) -> int:
@@ -70,10 +72,9 @@ def update(model: str, inputs: tuple[str, ...], output: str, as_json: bool, **gi
         say(f"already finished: {model} has learned these inputs; nothing to do.")
         _report_model(estimator, output, as_json)
         return 0
-    run = _run(estimator, files, reading, given, checkpoint)
-    run.model = model
-    check_kind(files[0], run.dataset.is_text, is_of_texts(estimator._source), model)
-    return _learn(run, run.update, output, as_json)
+    run = Run(estimator, files, reading, given, checkpoint, model=model)
+    check_kind(files[0], run.samples.dataset.is_text, is_of_texts(estimator._source), model)
+    return run.finish(run.update, output, as_json)
 
 
 def merge(models: tuple[str, ...], output: str, labels: str | None, as_json: bool) -> None:
@@ -117,56 +118,193 @@ def _checkpoint(
     return Checkpoint(path, every, estimator, files, reading, model, in_place)
 
 
-def _run(
-    estimator: Any, files: Sequence[str], reading: Options, given: dict[str, Any],
-    checkpoint: Checkpoint | None, vectoriser: Vectoriser | None = None, sample: int | None = None,
-) -> Run:  # fmt: skip
-    """Return a run, which resumes from the checkpoint if it is to and there is one."""
-    place = None
-    if checkpoint is not None and given["resume"]:
-        place = checkpoint.resume()
-        if place is None:
-            say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
+class Run:
+    """A fit or an update of an estimator, which resumes from its checkpoint if it is asked to.
+
+    Parameters
+    ----------
+    estimator : narrows estimator
+        Unfitted for a fit; fitted for an update, which continues from its state.
+    files : sequence of str
+        Files of one format, or "-".
+    reading : Options
+        How to read them.
+    given : dict
+        The options of checkpoints, and of texts.
+    checkpoint : Checkpoint, optional
+        Where progress is saved.
+    vectoriser : Vectoriser, optional
+        Counts the terms of texts; a fitted estimator has its own.
+    model : str
+        The file of the estimator of an update.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        files: Sequence[str],
+        reading: Options,
+        given: dict[str, Any],
+        checkpoint: Checkpoint | None,
+        vectoriser: Vectoriser | None = None,
+        model: str = "",
+    ):
+        self.estimator, self.checkpoint, self.model = estimator, checkpoint, model
+        self._resumed: ResumePoint | None = None
+        self._from_position = given["from_position"]
+        source = estimator._source if model else None
+        if checkpoint is not None and given["resume"]:
+            self._resumed = checkpoint.resume()
+            if self._resumed is None:
+                say(f"no checkpoint {checkpoint.path} yet; starting from the beginning.")
+            else:
+                at, source = self._resumed.at, self._resumed.estimator._source
+                say(f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}.")
+                reading = _as_before(self._resumed, reading, self._from_position, bool(model))
+                if not model and source is not None and source.tfidf is not None:
+                    _check_same_settings(source.tfidf, vectoriser or Tfidf(), checkpoint.path)
+        self.samples = Samples(files, reading, source, vectoriser, given.get("idf_sample"))
+        if self._resumed is not None:
+            self.samples.dataset.resume_from(self._resumed.at, self._from_position)
+
+    def finish(self, learn: Callable[[], Any], output: str, as_json: bool) -> int:
+        """Learn, save the model, remove the checkpoint; return the exit status."""
+        checkpoint = self.checkpoint
+        try:
+            with self.samples.named_in_errors():
+                estimator = learn()
+        except KeyboardInterrupt:
+            self._report_interrupt()
+            return 130
+        if checkpoint is not None and checkpoint.in_place:
+            save_finished(estimator, output, checkpoint.run)
         else:
-            at = place.at
-            say(f"resuming after {at.rows:,} rows, line {at.line:,} of {files[at.file]}.")
-    return Run(
-        estimator, files, reading, checkpoint, place, given["from_position"], vectoriser, sample
-    )
+            _save(estimator, output)
+        if checkpoint is not None:
+            checkpoint.remove()
+        _report_model(estimator, output, as_json)
+        return 0
 
+    def fit(self) -> Any:
+        """Fit the estimator, from the beginning or from where it was stopped, and return it."""
+        estimator, samples, resumed = self.estimator, self.samples, self._resumed
+        passes = most_passes(estimator, 1) - (0 if resumed is None else resumed.passes)
+        if passes > 1 and resumed is not None and self._from_position:
+            raise ParameterError(
+                f"--from-position: expected a run that has to read its input once more, got "
+                f"{type(estimator).__name__} before its last pass, which needs all rows again. "
+                "Leave it out, and repeat the input from the beginning."
+            )
+        again = "-" in samples.inputs and self._may_read_again()
+        if passes > 1 or samples.counts_first or again:
+            samples.dataset.store_stdin()
+        if samples.counts_first:
+            samples.count_terms()
+        start = None if resumed is None else (resumed.state, resumed.passes)
+        local.fit(estimator, samples, start, self._record, self._start_over)
+        return estimator._remember(samples.source())
 
-def _learn(run: Run, learn: Callable[[], Any], output: str, as_json: bool) -> int:
-    """Learn, save the model, remove the checkpoint; return the exit status."""
-    checkpoint = run.checkpoint
-    try:
-        estimator = learn()
-    except KeyboardInterrupt:
-        _report_interrupt(run)
-        return 130
-    if checkpoint is not None and checkpoint.in_place:
-        save_finished(estimator, output, checkpoint.run)
-    else:
-        _save(estimator, output)
-    if checkpoint is not None:
-        checkpoint.remove()
-    _report_model(estimator, output, as_json)
-    return 0
-
-
-def _report_interrupt(run: Run) -> None:
-    """Save what was learned to the checkpoint, and say what is saved and how to continue."""
-    if run.checkpoint is not None and run.at.rows:
-        run.checkpoint.save()
-        say(
-            f"interrupted after {run.at.rows:,} rows, which are saved in {run.checkpoint.path}. "
-            "Run the same command with --resume to continue."
+    def update(self) -> Any:
+        """Update the estimator with the samples, and return it."""
+        if self._resumed is not None:
+            self.estimator = self._resumed.estimator
+        estimator = self.estimator
+        return local.update(
+            estimator, self._labelled_alike(), lambda: self._record(estimator._fitted.state, 0)
         )
-    elif run.checkpoint is not None:
-        say("interrupted before any rows were learned; no file was changed.")
-    else:
-        resumable = hasattr(run.estimator, "partial_fit")
-        hint = " Use --checkpoint FILE to save progress and resume." if resumable else ""
-        say(f"interrupted; no file was changed.{hint}")
+
+    def _labelled_alike(self) -> Iterator[tuple[Any, Any]]:
+        """Yield chunks whose labels have the type of the classes of the estimator."""
+        for X, y in self.samples:
+            path = display_name(self.samples.inputs[self.samples.at.file])
+            asked = self.samples.dataset.options.labels
+            if not self.estimator._needs_y:  # it may ignore them
+                y = self.estimator._labels(X, y)
+            yield X, for_update(self.estimator, y, asked, self.model, path)
+
+    def _may_read_again(self) -> bool:
+        """Whether samples may have more features than products can be summed for."""
+        dataset = self.samples.dataset
+        in_bands, width = most_passes(self.estimator) > 1, dataset.options.width
+        if width is not None:
+            return in_bands and width > MOST
+        if self.checkpoint is not None and not in_bands:
+            return False
+        may_be_wide = dataset.format.may_widen or dataset.is_text
+        state = route_of(self.estimator, Data(1, True), "chunks").empty(1)
+        return may_be_wide and getattr(state, "second", None) == "cross"
+
+    def _start_over(self, n_features: int) -> None:
+        """Prepare the inputs to be read again, by a fit in bands or of all samples."""
+        if self.checkpoint is not None:
+            if most_passes(self.estimator) == 1:
+                raise self._too_wide(n_features)
+            if self._resumed is not None:
+                raise ParameterError(
+                    f"--resume: expected at most {MOST:,} columns as before the stop, got "
+                    f"{n_features:,}. Leave it out, or set --width {n_features} or more."
+                )
+        try:
+            self.samples.dataset.store_stdin()
+        except ParameterError as error:  # a named pipe
+            raise ParameterError(f"{error} Or set --width {n_features} or more.") from None
+
+    def _too_wide(self, n_features: int) -> ParameterError:
+        return ParameterError(
+            f"--checkpoint: expected at most {MOST:,} columns for "
+            f"{type(self.estimator).__name__.lower()}, got {n_features:,}. Leave it out, or use "
+            f"{self.estimator._instead}."
+        )
+
+    def _record(self, state: Any, passes: int) -> None:
+        """Give the checkpoint the state after a chunk."""
+        chunk = self.samples.chunk
+        if self.checkpoint is None or chunk is None:
+            return
+        try:
+            check_adds_up(self.estimator, state)
+        except WidthError as error:
+            raise self._too_wide(error.n_features) from None
+        source = self.estimator._source if self.model else self.samples.source()
+        header = chunk.header or (None if self._resumed is None else self._resumed.header)
+        self.checkpoint.record(state, source, passes, chunk, header)
+
+    def _report_interrupt(self) -> None:
+        """Save what was learned to the checkpoint, and say what is saved and how to continue."""
+        checkpoint, rows = self.checkpoint, self.samples.at.rows
+        if checkpoint is not None and rows:
+            checkpoint.save()
+            say(
+                f"interrupted after {rows:,} rows, which are saved in {checkpoint.path}. "
+                "Run the same command with --resume to continue."
+            )
+        elif checkpoint is not None:
+            say("interrupted before any rows were learned; no file was changed.")
+        else:
+            resumable = hasattr(self.estimator, "partial_fit")
+            hint = " Use --checkpoint FILE to save progress and resume." if resumable else ""
+            say(f"interrupted; no file was changed.{hint}")
+
+
+def _check_same_settings(before: Vectoriser, now: Vectoriser, path: str) -> None:
+    try:
+        before._check_settings(now)
+    except ValueError as error:
+        raise another_run(path, str(error)) from None
+
+
+def _as_before(
+    resumed: ResumePoint, options: Options, from_position: bool, is_update: bool
+) -> Options:
+    """Return options by which samples are read as they were before the stop."""
+    source, classes = resumed.estimator._source, resumed.state.classes
+    found = {
+        "header": resumed.header if from_position else None,
+        "several_labels": resumed.several_labels,
+        NUMBERS: not are_text(classes) if len(classes) and not is_update else None,
+    }
+    columns = options.columns or (None if source is None else source.columns)
+    return options.replace(columns=columns).with_found(found)
 
 
 def _widen_to_widest(estimators: list[Any]) -> None:

@@ -1,30 +1,50 @@
-"""The arguments and options of the verbs, in tables that verbs share."""
+"""The arguments and options of the verbs, in tables that verbs share, and the types of these."""
 
 from __future__ import annotations
 
+import glob
 import inspect
+import os
 from collections.abc import Callable
+from contextlib import suppress
+from errno import ENOENT
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from narrows.command.types import (
-    METHODS,
-    Input,
-    Method,
-    float_or_cv,
-    integer_or_cv,
-    number_or_cv,
-    numbers,
-)
-from narrows.io.kinds import LABEL_TYPES, SUFFIXES
+from narrows.errors import did_you_mean
+from narrows.io.kinds import LABEL_TYPES, SUFFIXES, kind_of
 from narrows.io.streams import MAX_LINE_MB
+from narrows.methods import MODULES
 
 _MOST_COLUMNS = 2**31 - 1
+RIVALS = (
+    "truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
+    "lineardiscriminantanalysis",
+)  # fmt: skip
+_SIZE = "Use --n-components for directions, --n-features for columns."
+_RANDOM = "Use --param random_state=SEED, where the method has it."
+_SEVERAL = "Use --dims, which takes several."
+# by verb, what is typed for an option that it does not have, and what to use
+INSTEAD = {
+    "fit": {
+        "--dims": _SIZE, "--dim": _SIZE, "--methods": "Use --method, for one.",
+        "--seed": _RANDOM, "--random-state": _RANDOM,
+    },
+    "compare": {
+        "--method": "Use --methods, which takes several.",
+        "--n-components": _SEVERAL, "--n-features": _SEVERAL, "--dim": _SEVERAL,
+    },
+}  # fmt: skip
+Work = Callable[..., Any]
+METHODS = {name.lower(): name for name in sorted(MODULES, key=str.lower)}
 
 
 def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
-    """Return a decorator that makes a function a command, with options and --json.
+    """Return a decorator that makes a command, with options and --json, of a function.
+
+    The function has the help as its docstring, and returns the function that does the work.
 
     Parameters
     ----------
@@ -34,16 +54,96 @@ def verb(*tables: Any, short_help: str | None = None) -> Callable[[Any], Any]:
         For the list of commands; by default the first sentence of the docstring, in which names
         of `narrows.io.kinds.SUFFIXES` in braces stand for these.
     """
-    options = [*tables, _JSON]
 
-    def add(function: Any) -> Any:
-        for table in reversed(options):
+    def add(described: Any) -> click.Command:
+        def run(**given: Any) -> Any:
+            _check_existing(given)
+            return described()(**given)
+
+        command: Any = run
+        for table in reversed([*tables, _JSON]):
             for option in reversed(table if isinstance(table, tuple) else (table,)):
-                function = option(function)
-        text = inspect.cleandoc(function.__doc__).format(**SUFFIXES)
-        return click.command(short_help=short_help, help=text)(function)
+                command = option(command)
+        text = inspect.cleandoc(described.__doc__).format(**SUFFIXES)
+        return click.command(described.__name__, short_help=short_help, help=text)(command)
 
     return add
+
+
+def _check_existing(given: dict[str, Any]) -> None:
+    """Raise FileNotFoundError for the first file that is not here; a cluster may have others."""
+    models = *given.get("models", ()), given.get("model")
+    inputs = *given.get("inputs", ()), given.get("input"), given.get("test")
+    is_here = given.get("engine", "local") == "local"
+    for path in models + inputs if is_here else models:
+        if path not in (None, "-") and not os.path.exists(path) and not glob.glob(path):
+            raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)
+
+
+class Method(click.ParamType):
+    """The name of a method, in any case."""
+
+    name = "method"
+
+    def convert(self, value: str, param: Any, ctx: Any) -> str:
+        """Return the name in lower case."""
+        if value.lower() not in METHODS:
+            hint = did_you_mean(value.lower(), METHODS)
+            if value.lower() in RIVALS:
+                hint = "That is a method of scikit-learn, for compare alone. " + hint
+            raise click.BadParameter(f"expected a method, got {value!r}. {hint}")
+        return value.lower()
+
+    def get_missing_message(self, param: Any, ctx: Any = None) -> str:
+        """Return what to begin with."""
+        return "Start with ocfs, oc, srda or onlinesrda"
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        """Return the names that begin like this."""
+        return [CompletionItem(name) for name in METHODS if name.startswith(incomplete.lower())]
+
+
+class Input(click.Path):
+    """A data file whose suffix is supported, a pattern, or ``-``."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Return the path; ParameterError names the suffixes."""
+        is_pattern = glob.has_magic(value) and not os.path.exists(value)
+        if value != "-" and not is_pattern and not os.path.isdir(value):
+            kind_of(value)
+        return str(value)
+
+
+def int_or_float(digits: str) -> int | float:
+    """Return an integer, as a float where NumPy has no integer of this size."""
+    return int(digits) if len(digits) < 20 else float(digits)
+
+
+def number(text: str) -> int | float:
+    """Return an integer, or else a fraction."""
+    for kind in (int_or_float, float):
+        with suppress(ValueError):
+            return kind(text)
+    raise click.BadParameter(f"expected a number, got {text!r}.")
+
+
+def _or_cv(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a type that takes the word cv, too."""
+    return lambda text: text if text == "cv" else kind(text)
+
+
+def numbers(text: str) -> Any:
+    """Return a word, a number, or a list of numbers separated by commas."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        if "," in text:
+            raise click.BadParameter(f"expected a list of numbers, got {text!r}.") from None
+        return text
+    return found if "," in text else found[0]
+
+
+# -- the tables ------------------------------------------------------------------------------------
 
 
 def _option(flag: str, metavar: str | None, kind: Any, help: str, **more: Any) -> Any:
@@ -68,38 +168,45 @@ METHOD = click.option(
     "--method", required=True, type=Method(), metavar="NAME",
     help=f"One of {', '.join(METHODS)}. Start with ocfs, oc, srda or onlinesrda.",
 )  # fmt: skip
-PARAMETERS = (
-    _option(
-        "--n-features", "P", number_or_cv, "Features to select: a number, a fraction, or cv."
-    ),
-    _option(
-        "--energy", "SHARE", float,
+# parameters of methods: what they take, and the help
+PARAMETERS: dict[str, tuple[str, Any, str]] = {
+    "n_features": ("P", _or_cv(number), "Features to select: a number, a fraction, or cv."),
+    "energy": (
+        "SHARE",
+        float,
         "Select the fewest features with this share of the total score; 0.8 if no size is given.",
     ),
-    _option("--threshold", "SCORE", float, "Select the features with at least this score."),
-    _option(
-        "--n-components", "P", integer_or_cv,
+    "threshold": ("SCORE", float, "Select the features with at least this score."),
+    "n_components": (
+        "P",
+        _or_cv(click.INT),
         "Number of components, or cv (oc, srda, lda); by default c - 1, c, 2 or the rank, "
         "depending on the method.",
     ),
-    _option("--priors", "PRIORS", numbers, "Class priors: empirical, sqrt, balanced or p1,p2,…"),
-    _option(
-        "--eps", "EPS", float_or_cv,
+    "priors": ("PRIORS", numbers, "Class priors: empirical, sqrt, balanced or p1,p2,…"),
+    "eps": (
+        "EPS",
+        _or_cv(click.FLOAT),
         "Weight of the within-class scatter (mmcfs, mmc, immc), or cv (mmc).",
     ),
-    _option("--theta", "THETA", numbers, "Shift of immc: auto, a number or t1,t2,…"),
-    _option(
-        "--mu", "MU", float_or_cv,
+    "theta": ("THETA", numbers, "Shift of immc: auto, a number or t1,t2,…"),
+    "mu": (
+        "MU",
+        _or_cv(click.FLOAT),
         "Regularisation of the within-class scatter (lda, idrqr), or cv (lda).",
     ),
-    _option("--alpha", "ALPHA", numbers, "Ridge of srda: auto, scale, cv or a number."),
-    _option("--half-life", "ROWS", float, "Rows after which the weight of a row is halved."),
-    _option(
-        "--tolerance", "SHARE", float,
+    "alpha": ("ALPHA", numbers, "Ridge of srda: auto, scale, cv or a number."),
+    "half_life": ("ROWS", float, "Rows after which the weight of a row is halved."),
+    "tolerance": (
+        "SHARE",
+        float,
         "Read parts of the files at random, and stop when the result has at least 1 - SHARE of "
         "the best possible score, with probability --confidence (ocfs, ig, chi, oc).",
     ),
-    _option("--confidence", "P", float, "Probability for --tolerance.  [default: 0.95]"),
+    "confidence": ("P", float, "Probability for --tolerance.  [default: 0.95]"),
+}
+METHOD_PARAMETERS = (
+    *(_option("--" + name.replace("_", "-"), *given) for name, given in PARAMETERS.items()),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE",
         help="Any other parameter of the method; may be given several times.",

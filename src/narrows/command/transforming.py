@@ -1,4 +1,4 @@
-"""The verbs that write data: transform, predict and convert."""
+"""The verbs that write data and other files: transform, predict, convert and export."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 from scipy import sparse
+from sklearn.pipeline import Pipeline
 
 from narrows.command import values
-from narrows.command.clusters import Cluster
 from narrows.command.console import report, say
 from narrows.command.labels import Agreement
-from narrows.command.runs import Run, progress
+from narrows.command.runs import Samples, progress
 from narrows.errors import DataError, ParameterError, printable
+from narrows.io.atomic import replacing
 from narrows.io.chunk import Options
 from narrows.io.dataset import Dataset
-from narrows.io.models import load_model
+from narrows.io.models import load, load_model
 from narrows.io.source import check_kind, is_of_texts
 from narrows.io.streams import expand_patterns
 from narrows.io.write import count_rows, output_format, writer
@@ -27,16 +28,25 @@ from narrows.io.write import count_rows, output_format, writer
 def transform(model: str, input: str, output: str, as_json: bool, **given: Any) -> int:
     """Reduce the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
-    cluster = values.cluster_of(given, "csv_safe")
-    if cluster is not None:
-        return _transform_on_cluster(model, inputs, output, cluster, reading, as_json)
-    run = _run(model, inputs, output, reading)
-    names = [printable(name) for name in run.estimator.get_feature_names_out()]
+    transform_parts = values.on_cluster(given, "transform", "csv_safe")
+    if transform_parts is not None:
+        if output == "-" or (os.path.exists(output) and not os.path.isdir(output)):
+            got = "standard output" if output == "-" else "a file"
+            expected = f"expected a folder with --engine {given['engine']}"
+            raise ParameterError(f"{output}: {expected}, got {got}.")
+        estimator = load_model(model)
+        reading = values.options_of_model(estimator, model, reading)
+        files = transform_parts(estimator, inputs, output, **values.read_arguments(reading))
+        text = f"{len(files):,} files written to {output}"
+        report({"output": output, "files": len(files)}, text, as_json)
+        return 0
+    estimator, samples = _opened(model, inputs, output, reading)
+    names = [printable(name) for name in estimator.get_feature_names_out()]
 
     def reduced(X: Any, y: Any) -> tuple[Any, Any]:
-        return run.estimator.transform(X), y
+        return estimator.transform(X), y
 
-    rows, stopped = _write(run, output, names, reduced, "reducing", given["csv_safe"])
+    rows, stopped = _write(samples, output, names, reduced, "reducing", given["csv_safe"])
     found = {"output": output, "rows": rows, "dimensions": len(names)}
     text = f"{rows:,} rows x {len(names):,} columns written to {output}"
     report(found, text, as_json, err=output == "-")
@@ -46,8 +56,7 @@ def transform(model: str, input: str, output: str, as_json: bool, **given: Any) 
 def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **given: Any) -> int:
     """Predict the classes of the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
-    run = _run(model, inputs, output, reading)
-    estimator = run.estimator
+    estimator, samples = _opened(model, inputs, output, reading)
     if not hasattr(estimator, "predict"):
         raise ParameterError(
             f"{model}: expected a model that predicts ({values.predicting()}), got one of "
@@ -67,7 +76,7 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
         return probabilities if proba else probabilities.max(axis=1, keepdims=True), labels
 
     names = classes if proba or several else ["probability"]
-    rows, stopped = _write(run, output, names, predicted, "predicting", given["csv_safe"])
+    rows, stopped = _write(samples, output, names, predicted, "predicting", given["csv_safe"])
     equal, n, accuracy = agreement.equal, agreement.n, agreement.share
     found = {"output": output, "rows": rows, "accuracy": accuracy}
     text = f"{rows:,} predictions written to {output}"
@@ -78,18 +87,19 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
     return 130 if stopped else 0
 
 
-def _run(model: str, inputs: list[str], output: str, reading: Options) -> Run:
-    """Return the run of a saved model over inputs whose rows become an output."""
+def _opened(model: str, inputs: list[str], output: str, reading: Options) -> tuple[Any, Samples]:
+    """Return a saved model, and the samples of inputs whose rows become an output."""
     values.check_output(output, model, *inputs)
     output_format(output)
     estimator = load_model(model)
-    run = Run(estimator, inputs, values.options_of_model(estimator, model, reading))
-    check_kind(inputs[0], run.dataset.is_text, is_of_texts(estimator._source), model)
-    return run
+    reading = values.options_of_model(estimator, model, reading)
+    samples = Samples(inputs, reading, estimator._source)
+    check_kind(inputs[0], samples.dataset.is_text, is_of_texts(estimator._source), model)
+    return estimator, samples
 
 
 def _write(
-    run: Run,
+    samples: Samples,
     output: str,
     names: list[str],
     of_samples: Callable[[Any, Any], tuple[Any, Any]],
@@ -105,9 +115,9 @@ def _write(
         # the reader has put the columns into the order of the fit
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         try:
-            for chunk in progress(run.dataset, description):
-                X, y = of_samples(run.samples(chunk), chunk.y)
-                out.write(X, y, run.inputs[chunk.at.file], chunk.lines)
+            for chunk in progress(samples.dataset, description):
+                X, y = of_samples(samples.of(chunk), chunk.y)
+                out.write(X, y, samples.inputs[chunk.at.file], chunk.lines)
                 rows += X.shape[0]
         except KeyboardInterrupt:  # between two chunks
             if not rows:
@@ -116,24 +126,6 @@ def _write(
     if stopped:
         say(f"interrupted; {output} holds the first {rows:,} rows.")
     return rows, stopped
-
-
-def _transform_on_cluster(
-    model: str, inputs: list[str], output: str, cluster: Cluster, reading: Options,
-    as_json: bool,
-) -> int:  # fmt: skip
-    """Reduce the parts of inputs on a cluster, and write each to a file in a folder."""
-    if output == "-" or (os.path.exists(output) and not os.path.isdir(output)):
-        got = "standard output" if output == "-" else "a file"
-        raise ParameterError(
-            f"{output}: expected a folder with --engine {cluster.name}, got {got}."
-        )
-    estimator = load_model(model)
-    arguments = values.read_arguments(values.options_of_model(estimator, model, reading))
-    written = cluster.transform(estimator, inputs, output, arguments)
-    found = {"output": output, "files": len(written)}
-    report(found, f"{len(written):,} files written to {output}", as_json)
-    return 0
 
 
 def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
@@ -155,3 +147,28 @@ def convert(input: str, output: str, as_json: bool, **given: Any) -> None:
             rows += len(chunk.lines)
     found = {"output": output, "rows": rows}
     report(found, f"{rows:,} rows written to {output}", as_json, err=output == "-")
+
+
+def export(model: str, output: str, as_json: bool) -> None:
+    """Export a saved model to ONNX, for programs without Python."""
+    from narrows.export import of_texts, steps_of, to_onnx
+
+    if not output.lower().endswith(".onnx"):
+        raise ParameterError(
+            f"{output}: expected a file that ends in .onnx, got another suffix. Change it."
+        )
+    values.check_output(output, model)
+    estimator = load(model)
+    found = to_onnx(estimator)
+    with replacing(output) as new, open(new, "wb") as file:
+        file.write(found.SerializeToString())
+    outputs = [each.name for each in found.graph.output]
+    width = steps_of(estimator, "export")[0].n_features_in_
+    text = f"{width:,} columns -> {', '.join(outputs)}; exported to {output}"
+    if of_texts(estimator):
+        loaded = f"narrows.load({model!r})"
+        is_pipeline = isinstance(estimator, Pipeline)
+        maker = f"{loaded}[0]" if is_pipeline else f"narrows.read.source_of({loaded}).tfidf"
+        text += f"\nX holds vectors of {width:,} terms, not texts; {maker} makes them"
+    result = {"output": output, "features": width, "outputs": outputs}
+    report(result, text, as_json)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from narrows.command import types
-from narrows.command.clusters import ADDRESSES, Cluster
-from narrows.command.types import int_or_float
+from narrows.command.options import METHODS as NAMES
+from narrows.command.options import PARAMETERS, int_or_float
 from narrows.errors import DataError, ParameterError, did_you_mean
 from narrows.io.chunk import Options, as_in_model
 from narrows.io.kinds import SUFFIXES
@@ -21,16 +21,13 @@ from narrows.io.models import is_checkpoint
 from narrows.methods.methods import METHODS
 from narrows.text import HashedTfidf, Tfidf, Vectoriser
 
-_PARAMETERS = (
-    "n_features", "energy", "threshold", "n_components", "priors", "eps", "theta", "mu", "alpha",
-    "half_life", "tolerance", "confidence",
-)  # fmt: skip
 _SIZES = {"n_components": "n_features", "n_features": "n_components"}
 _READING = (
     "label", "labels", "text", "vector", "split", "width", "zero_based", "chunk_rows",
     "max_line_mb",
 )  # fmt: skip
 _OF_TEXTS = ("vectorizer", "hash_columns", "stop_words", "min_df", "idf_sample")
+_ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine that each is for
 _MAX_STOP_WORDS = 16_000_000  # characters
 
 
@@ -48,19 +45,19 @@ def integers(flag: str, value: str) -> list[int]:
 
 def class_of(method: str) -> Any:
     """Return the class of a method as it is named at the command line."""
-    return METHODS[types.METHODS[method]]
+    return METHODS[NAMES[method]]
 
 
 def predicting() -> str:
     """Return the names of the methods that predict."""
-    return ", ".join(name for name in types.METHODS if hasattr(class_of(name), "predict"))
+    return ", ".join(name for name in NAMES if hasattr(class_of(name), "predict"))
 
 
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:
     """Return an estimator with the parameters among the options, and those of NAME=VALUE pairs."""
     _require(given, "confidence", given["tolerance"] is not None, "--tolerance")
     estimator = method()
-    chosen = {key: given[key] for key in _PARAMETERS if given[key] is not None}
+    chosen = {key: given[key] for key in PARAMETERS if given[key] is not None}
     for pair in params:
         key, equals, value = pair.partition("=")
         if not equals:
@@ -79,7 +76,7 @@ def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) 
     for key in [key for key in chosen if key not in known]:
         near = _SIZES[key] if _SIZES.get(key) in known else key
         hint = did_you_mean(near, known, _shown)
-        others = [name for name in types.METHODS if key in class_of(name)().get_params()]
+        others = [name for name in NAMES if key in class_of(name)().get_params()]
         if others and near == key:
             hint = f"Methods with {_shown(key)}: {', '.join(others)}."
         raise ParameterError(f"{method.__name__}: expected a parameter of it, got {key!r}. {hint}")
@@ -218,18 +215,24 @@ def check_checkpoint_path(path: str, output: str, *inputs: str) -> None:
         )
 
 
-def cluster_of(given: dict[str, Any], *local_only: str) -> Cluster | None:
-    """Return what fits and transforms on a cluster, and its address; None is this machine.
+def on_cluster(given: dict[str, Any], verb: str, *local_only: str) -> Callable[..., Any] | None:
+    """Return the function that does the work of a verb on a cluster; None is this machine.
 
     `local_only` names options that are not available on a cluster.
     """
     engine = given["engine"]
-    for name, of in ADDRESSES.items():
-        _require(given, name, engine == of, f"--engine {of}")
+    for option, of in _ADDRESSES.items():
+        _require(given, option, engine == of, f"--engine {of}")
     if engine == "local":
         return None
     refuse(given, local_only, "--engine local", f"--engine {engine}")
-    return Cluster(engine, given["scheduler"] or given["master"])
+    if engine == "dask":
+        from narrows.engines.dask import fit, transform
+
+        return partial(fit if verb == "fit" else transform, client=given["scheduler"])
+    from narrows.spark import fit_files, transform_files
+
+    return partial(fit_files if verb == "fit" else transform_files, session=given["master"])
 
 
 def refuse(given: dict[str, Any], names: Iterable[str], expected: str, got: str) -> None:
@@ -247,7 +250,7 @@ def as_typed() -> str:
 
 def to_fit(input: str, method: str, dimensions: int) -> str | None:
     """Return the command that fits a compared method to a whole file; None for other methods."""
-    if method not in types.METHODS:
+    if method not in NAMES:
         return None
     chooses = class_of(method)().get_params()
     size = "n_components" if "n_components" in chooses else "n_features"
@@ -278,7 +281,7 @@ def _require(given: dict[str, Any], name: str, holds: bool, required: str) -> No
 
 
 def _shown(name: str) -> str:
-    return _flag(name) if name in _PARAMETERS else name
+    return _flag(name) if name in PARAMETERS else name
 
 
 def _flag(name: str) -> str:

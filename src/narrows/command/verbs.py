@@ -5,12 +5,10 @@ So help, wrong usage and completion need neither NumPy nor scikit-learn.
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from narrows.command import options
-from narrows.command.types import Input, existing
+from narrows.command.options import Work
 from narrows.io.kinds import FOR_ROWS, SUFFIXES
 
 OUTPUT = click.option(
@@ -20,10 +18,10 @@ OUTPUT = click.option(
 
 
 @options.verb(
-    options.INPUTS, options.METHOD, options.MODEL_OUTPUT, options.PARAMETERS, options.READING,
-    options.TEXTS, options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
+    options.INPUTS, options.METHOD, options.MODEL_OUTPUT, options.METHOD_PARAMETERS,
+    options.READING, options.TEXTS, options.IDF_SAMPLE, options.CHECKPOINTS, options.ENGINES,
 )  # fmt: skip
-def fit(inputs: tuple[str, ...], **given: Any) -> int:
+def fit() -> Work:
     """Fit a method to labelled data and save the model.
 
     \b
@@ -36,16 +34,15 @@ def fit(inputs: tuple[str, ...], **given: Any) -> int:
     narrows fit 'shards/*.parquet' --method oc -o m.narrows --engine dask
     narrows fit big.svm --method ocfs --tolerance 0.05 -o model.narrows
     """  # noqa: D301 - click reads the character
-    existing(inputs, given["engine"])
-    from narrows.command import learning
+    from narrows.command.learning import fit
 
-    return learning.fit(inputs, **given)
+    return fit
 
 
 @options.verb(
     options.MODEL, options.INPUTS, options.MODEL_OUTPUT, options.READING, options.CHECKPOINTS
 )
-def update(model: str, inputs: tuple[str, ...], **given: Any) -> int:
+def update() -> Work:
     """Update a saved model with more rows.
 
     \b
@@ -55,17 +52,16 @@ def update(model: str, inputs: tuple[str, ...], **given: Any) -> int:
     Exact methods give the same model as a fit to all rows at once. Texts are weighted by the terms
     and frequencies that were counted when the model was fitted.
     """  # noqa: D301 - click reads the character
-    existing([model, *inputs])
-    from narrows.command import learning
+    from narrows.command.learning import update
 
-    return learning.update(model, inputs, **given)
+    return update
 
 
 @options.verb(
     options.MODELS, options.MODEL_OUTPUT, options.LABELS,
     short_help="Merge models that were fitted to different rows.",
 )  # fmt: skip
-def merge(models: tuple[str, ...], **given: Any) -> None:
+def merge() -> Work:
     """Merge models of the same method that were fitted to different rows.
 
     \b
@@ -73,16 +69,15 @@ def merge(models: tuple[str, ...], **given: Any) -> None:
 
     The merge is exact, except for onlinesrda.
     """  # noqa: D301 - click reads the character
-    existing(models)
-    from narrows.command import learning
+    from narrows.command.learning import merge
 
-    learning.merge(models, **given)
+    return merge
 
 
 @options.verb(
     options.MODEL, options.INPUT, OUTPUT, options.READING, options.WRITING, options.ENGINES,
 )  # fmt: skip
-def transform(model: str, input: str, **given: Any) -> int:
+def transform() -> Work:
     """Reduce the rows of a file with a saved model.
 
     \b
@@ -92,11 +87,9 @@ def transform(model: str, input: str, **given: Any) -> int:
 
     On a cluster, the output is a folder of Parquet files in the order of the rows.
     """  # noqa: D301 - click reads the character
-    existing([model])
-    existing([input], given["engine"])
-    from narrows.command import transforming
+    from narrows.command.transforming import transform
 
-    return transforming.transform(model, input, **given)
+    return transform
 
 
 @options.verb(
@@ -107,7 +100,7 @@ def transform(model: str, input: str, **given: Any) -> int:
     ),
     options.READING, options.WRITING, short_help="Predict the classes of the rows of a file.",
 )  # fmt: skip
-def predict(model: str, input: str, **given: Any) -> int:
+def predict() -> Work:
     """Predict the classes of the rows of a file with a saved model.
 
     \b
@@ -117,17 +110,16 @@ def predict(model: str, input: str, **given: Any) -> int:
     The output has a row for each row of the input: `probability`, and the predicted class as
     `label`. If the input has labels, the accuracy is printed.
     """  # noqa: D301 - click reads the character
-    existing([model, input])
-    from narrows.command import transforming
+    from narrows.command.transforming import predict
 
-    return transforming.predict(model, input, **given)
+    return predict
 
 
 @options.verb(
     options.INPUT, click.argument("output", metavar="OUTPUT"), options.READING, options.WRITING,
     short_help="Convert a data file to another format.",
 )  # fmt: skip
-def convert(input: str, **given: Any) -> None:
+def convert() -> Work:
     """Convert a data file to another format, with the same columns and labels.
 
     \b
@@ -137,10 +129,9 @@ def convert(input: str, **given: Any) -> None:
     Files of numbers can be converted to {numbers}; files of texts to {texts}. The output is read
     again, and its rows are counted.
     """  # noqa: D301 - click reads the character
-    existing([input])
-    from narrows.command import transforming
+    from narrows.command.transforming import convert
 
-    transforming.convert(input, **given)
+    return convert
 
 
 @options.verb(
@@ -152,22 +143,21 @@ def convert(input: str, **given: Any) -> None:
     click.option("--per-class", is_flag=True, help="Show the best columns of each class."),
     short_help="Show what a saved model has learned.",
 )  # fmt: skip
-def info(model: str, **given: Any) -> None:
+def info() -> Work:
     """Show what a saved model has learned: its rows, classes, and best columns by name.
 
     \b
     narrows info model.narrows --top 20 --per-class
     """  # noqa: D301 - click reads the character
-    existing([model])
-    from narrows.command import reporting
+    from narrows.command.reporting import info
 
-    reporting.info(model, **given)
+    return info
 
 
 @options.verb(
     options.INPUT,
     click.option(
-        "--test", type=Input(), metavar="INPUT",
+        "--test", type=options.Input(), metavar="INPUT",
         help="Test data; by default fifths of the rows, or the JSON lines whose `split` is test.",
     ),
     click.option(
@@ -205,7 +195,7 @@ def info(model: str, **given: Any) -> None:
     options.READING, options.TEXTS,
     short_help="Compare methods by the accuracy of a classifier.",
 )  # fmt: skip
-def compare(input: str, **given: Any) -> int:
+def compare() -> Work:
     """Compare methods by the accuracy of a classifier on the reduced data.
 
     \b
@@ -217,10 +207,9 @@ def compare(input: str, **given: Any) -> int:
     Methods are those of fit, and these of scikit-learn: truncatedsvd, sklearn-pca,
     sparserandomprojection, chi2, f_classif, lineardiscriminantanalysis.
     """  # noqa: D301 - click reads the character
-    existing([input, given["test"] or input])
-    from narrows.command import reporting
+    from narrows.command.reporting import compare
 
-    return reporting.compare(input, **given)
+    return compare
 
 
 @options.verb(
@@ -229,7 +218,7 @@ def compare(input: str, **given: Any) -> int:
         metavar="FILE", help="File for the picture.",
     ),
 )  # fmt: skip
-def demo(**given: Any) -> None:
+def demo() -> Work:
     """Run an example on handwritten digits: a table and a picture.
 
     \b
@@ -237,9 +226,9 @@ def demo(**given: Any) -> None:
 
     The digits come with scikit-learn; the picture needs matplotlib.
     """  # noqa: D301 - click reads the character
-    from narrows.command import reporting
+    from narrows.command.reporting import demo
 
-    reporting.demo(**given)
+    return demo
 
 
 @options.verb(
@@ -250,7 +239,7 @@ def demo(**given: Any) -> None:
     ),
     short_help="Export a saved model to ONNX.",
 )  # fmt: skip
-def export(model: str, **given: Any) -> None:
+def export() -> Work:
     """Export a saved model to ONNX, for programs without Python.
 
     \b
@@ -260,10 +249,9 @@ def export(model: str, **given: Any) -> None:
     `transformed`, and for methods that predict, `label` and `probabilities`. Texts must be
     vectorised before. Requires the extra onnx.
     """  # noqa: D301 - click reads the character
-    existing([model])
-    from narrows.command import exporting
+    from narrows.command.transforming import export
 
-    exporting.export(model, **given)
+    return export
 
 
 VERBS = fit, update, merge, transform, predict, convert, info, compare, demo, export

@@ -66,8 +66,12 @@ def learn(
     chunks: Iterable[tuple[Any, ...]],
     start: tuple[Any, int] | None = None,
     after: Callable[[Any, int], None] = lambda state, number: None,
+    once: bool = False,
 ) -> Any:
     """Return the state of samples that come in chunks; None if there are none.
+
+    Sparse chunks may have fewer or more features than those before them; what is missing is 0.
+    Dense ones may not.
 
     Parameters
     ----------
@@ -79,46 +83,33 @@ def learn(
         A state to resume from, and the number of the pass in which it was left.
     after : callable, optional
         Called with the state and the number of the pass after each chunk.
+    once : bool
+        Whether to return the state of the first pass, whatever follows it.
     """
     estimator._check_parameters_alone()
     state, number = start or (None, 0)
     while True:
-        state = learn_once(estimator, chunks, state, number, after)
-        if state is None:
-            return None
+        for X, *labels in chunks:  # y, and weights where there are any
+            with errors_named_after(estimator):
+                if state is None:
+                    state = route_of(estimator, Data.of(X), "chunks").empty(X.shape[1])
+                elif not Features.of(X).follow(state.n_features):
+                    raise ValueError(
+                        f"{type(estimator).__name__}: expected dense samples of "
+                        f"{state.n_features} features as before, got {X.shape[1]}. Give all "
+                        "samples the same features."
+                    )
+                elif X.shape[1] > state.n_features:
+                    state = state.widen(X.shape[1])
+                estimator._update_state(state, widened(X, state.n_features), *labels)
+            after(state, number)
+        if state is None or once:
+            return state
         with errors_named_after(estimator):
             again = route_of_state(estimator, state).next(state, number)
         if again is None:
             return state
         state, number = again, number + 1
-
-
-def learn_once(
-    estimator: Any,
-    chunks: Iterable[tuple[Any, ...]],
-    state: Any = None,
-    number: int = 0,
-    after: Callable[[Any, int], None] = lambda state, number: None,
-) -> Any:
-    """Return a state, or a new one, with one pass over samples that come in chunks.
-
-    Sparse chunks may have fewer or more features than those before them; what is missing is 0.
-    Dense ones may not.
-    """
-    for X, *labels in chunks:  # y, and weights where there are any
-        with errors_named_after(estimator):
-            if state is None:
-                state = route_of(estimator, Data.of(X), "chunks").empty(X.shape[1])
-            elif not Features.of(X).follow(state.n_features):
-                raise ValueError(
-                    f"{type(estimator).__name__}: expected dense samples of {state.n_features} "
-                    f"features as before, got {X.shape[1]}. Give all samples the same features."
-                )
-            elif X.shape[1] > state.n_features:
-                state = state.widen(X.shape[1])
-            estimator._update_state(state, widened(X, state.n_features), *labels)
-        after(state, number)
-    return state
 
 
 # -- states ----------------------------------------------------------------------------------------
@@ -174,7 +165,7 @@ def learn_part(part: Part, reading: Reading, estimator: Any, empty: Any = None) 
     with _located(part):
         chunks = _Chunks(part, reading)
         if empty is not None:
-            state = learn_once(estimator, chunks, empty.emptied())
+            state = learn(estimator, chunks, (empty.emptied(), 0), once=True)
             state = state.stats if isinstance(state, Mapped) else state
         else:
             state = learn(estimator, chunks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from scipy import sparse
@@ -86,9 +86,9 @@ def update(
 def fit_files(
     estimator: Any,
     files: Any,
-    reading: Mapping[str, Any],
     vectoriser: Vectoriser | None = None,
     progress: bool = False,
+    **reading: Any,
 ) -> Any:
     """Fit an estimator to parts of files in any order, of which a `tolerance` may need a few."""
     data, options = parts.files_to_fit(estimator, files, reading)
