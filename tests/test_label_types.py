@@ -125,10 +125,15 @@ def files(run, tmp_path, request):
 
 
 def every_pair():
-    """Yield all ordered pairs of formats of numbers, and all of formats of texts."""
+    """Yield all ordered pairs of formats of numbers, and all of formats of texts.
+
+    Those of a format with CSV are fast, and run in `make test`; the others are slow.
+    """
     for of_texts, forms in ((False, OF_NUMBERS), (True, OF_TEXTS)):
         for source, target in itertools.product(forms, forms):
-            yield pytest.param(of_texts, source, target, id=f"{source}, {target}, {of_texts}")
+            marks = [] if "csv" in (source, target) else [pytest.mark.slow]
+            name = f"{source}, {target}, {of_texts}"
+            yield pytest.param(of_texts, source, target, id=name, marks=marks)
 
 
 pairs = pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from narrows.errors import ParameterError
 from narrows.evaluate import Comparison, compare
 from narrows.text import Tfidf
 from tests.cases import METHODS, labelled
+from tests.conftest import slow
 from tests.inside import Line
 from tests.solvers import Outcome
 
@@ -149,7 +150,10 @@ def to_csv(X, y):
     return "\n".join([",".join(names), *rows]) + "\n"
 
 
-@pytest.mark.parametrize("case", CASES)
+FAST = ("noise", "a class of 1 %", "reduction hurts", "two features")
+
+
+@pytest.mark.parametrize("case", [case if case in FAST else slow(case) for case in CASES])
 def test_the_sentence_is_true_and_the_command_runs(case, run, tmp_path):
     data, flags, verdict, sentence, metric = CASES[case]
     X, y = data(return_X_y=True) if data is load_digits else data()
