@@ -181,7 +181,7 @@ class Stream(Arrivals):
             "presence": np.array(False),
         }
         if self.core.shift is not None:
-            arrays["origin"] = self.core.shift
+            arrays |= {"origin": self.core.shift, "placed": self.counts.sum()}
         return ClassStats.from_arrays(arrays)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
