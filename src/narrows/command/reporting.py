@@ -28,10 +28,10 @@ def compare(
     repeats: int | None, metric: str, seed: int, report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     """Compare methods: how well a classifier does on the reduced data, by number of dimensions."""
+    from narrows.evaluate import comparison as runs
     from narrows.evaluate import report as page
-    from narrows.evaluate import runs
-    from narrows.evaluate.folds import read_folds
     from narrows.evaluate.results import averaged
+    from narrows.evaluate.splits import read_folds
     from narrows.solve.paired import metric_of
 
     splitting = {"--test": test, "--cv": cv, "--repeats": repeats}
@@ -85,7 +85,7 @@ def compare(
 def demo(output: str, as_json: bool) -> None:
     """Run an example on handwritten digits: a table and a picture."""
     from narrows.evaluate import demo as digits
-    from narrows.evaluate.figure import PICTURES
+    from narrows.evaluate.displays import PICTURES
 
     values.check_output(output)
     if not output.lower().endswith(PICTURES):

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
-from narrows.evaluate.figure import COLOURS, new_figure
+from narrows.evaluate.displays import COLOURS, new_figure
 from narrows.methods.centroid import OC
 from narrows.methods.streams import OnlineProjector
 from narrows.state.class_stats import checked_rows

@@ -17,12 +17,16 @@ from scipy import sparse
 
 from narrows.errors import ParameterError, escaped, printable
 from narrows.evaluate.describe import details, ends, summary
-from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay
-from narrows.evaluate.figure import as_inline_svg, as_svg, new_figure
-from narrows.evaluate.lines import ALL, FIELDS, Line, title
+from narrows.evaluate.displays import (
+    ComparisonDisplay,
+    EnergyDisplay,
+    ScatterDisplay,
+    as_inline_svg,
+    as_svg,
+    new_figure,
+)
 from narrows.evaluate.methods import Ours, Rival
-from narrows.evaluate.results import Results
-from narrows.evaluate.scatter import ScatterDisplay
+from narrows.evaluate.results import ALL, FIELDS, Line, Results, title
 from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
