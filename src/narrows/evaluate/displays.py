@@ -179,34 +179,23 @@ class EnergyDisplay:
         self.ax_.plot(p, share, "--", color=COLOURS[5], lw=1.4, label="score / best score")
         curve = self.energy
         if self.held_out is not None and self.held_out.max() > 0:
-            curve = self._plot_held_out(p, self.held_out)
+            best, colour = float(self.held_out.max()), COLOURS[1]
+            curve = self.held_out / best
+            self.ax_.plot(p, curve, "-.", color=colour, lw=1.8, label="held-out score / best")
+            if self.errors is not None:
+                low, high = curve - self.errors / best, curve + self.errors / best
+                self.ax_.fill_between(p, low, high, color=colour, alpha=0.2, lw=0)
         height = float(curve[self.chosen - 1])
         self.ax_.plot([self.chosen], [height], "o", color="black")
         self.ax_.axvline(self.chosen, color="black", lw=0.8, ls=":")
+        offset, side = ((6, -14), "left") if self.chosen < len(p) ** 0.6 else ((-6, 8), "right")
+        kept = f"{self.chosen:,} kept, {height:.0%}"
         self.ax_.annotate(
-            f"{self.chosen:,} kept, {height:.0%}",
-            (self.chosen, height),
-            xytext=(6, -14) if self.chosen < len(p) ** 0.6 else (-6, 8),
-            textcoords="offset points",
-            ha="left" if self.chosen < len(p) ** 0.6 else "right",
-            fontsize=9,
+            kept, (self.chosen, height), offset, textcoords="offset points", ha=side, fontsize=9
         )
-        self.ax_.set_xscale("log")
-        self.ax_.set_ylim(0, 1.03)
-        self.ax_.set_xlabel("features, best first")
-        self.ax_.grid(alpha=0.25)
-        _legend(self.ax_, legend)
+        self.ax_.set(xscale="log", ylim=(0, 1.03), xlabel="features, best first")
+        _grid_and_legend(self.ax_, legend)
         return self
-
-    def _plot_held_out(self, p: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Plot the held-out scores as a share of the best; return that share."""
-        best, colour = float(scores.max()), COLOURS[1]
-        share: np.ndarray = scores / best
-        self.ax_.plot(p, share, "-.", color=colour, lw=1.8, label="held-out score / best")
-        if self.errors is not None:
-            error = self.errors / best
-            self.ax_.fill_between(p, share - error, share + error, color=colour, alpha=0.2, lw=0)
-        return share
 
 
 class ComparisonDisplay:
@@ -287,24 +276,20 @@ class ComparisonDisplay:
                 label=printed(title(method)),
             )
         every = [line for line in mine if line.method == ALL]
-        if every and what not in ("learn", "transform"):
+        of_reduction = what in ("learn", "transform")
+        if every and not of_reduction:
             value = getattr(every[0], what)
             label = f"all {every[0].dimensions:,} features"
             self.ax_.axhline(value, color="black", lw=1, ls=":", label=label)
         sizes = sorted({line.dimensions for line in mine if line.method != ALL})
-        self.ax_.set_xscale("log")
+        scale = "log" if what in ("learn", "transform", "train") else "linear"
+        words = _WORDS[what] + ("" if of_reduction else f", {judge}")
+        self.ax_.set(xscale="log", yscale=scale, xlabel="dimensions", ylabel=words)
         after = [*sizes[1:], 10 * max(sizes, default=1)]
         sizes = [p for p, next_ in zip(sizes, after, strict=True) if next_ > 1.2 * p]  # apart
         self.ax_.set_xticks(sizes, [f"{p:,}" for p in sizes])
         self.ax_.set_xticks([], minor=True)
-        if what in ("learn", "transform", "train"):
-            self.ax_.set_yscale("log")
-        self.ax_.set_xlabel("dimensions")
-        self.ax_.set_ylabel(
-            _WORDS[what] + (f", {judge}" if what not in ("learn", "transform") else "")
-        )
-        self.ax_.grid(alpha=0.25)
-        _legend(self.ax_, legend)
+        _grid_and_legend(self.ax_, legend)
         return self
 
 
@@ -315,13 +300,14 @@ def _error(line: Line, what: str) -> float:
     return (line.spread or {}).get(what, 0.0)
 
 
-def _legend(ax: Any, where: Place, **more: Any) -> None:
-    """Put the legend outside the axes."""
+def _grid_and_legend(ax: Any, where: Place) -> None:
+    """Draw a grid, and put the legend outside the axes."""
+    ax.grid(alpha=0.25)
     places: dict[Place, dict[str, Any]] = {
         "right": {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)},
         "below": {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2},
     }
-    ax.legend(fontsize=8, frameon=False, **places[where], **more)
+    ax.legend(fontsize=8, frameon=False, **places[where])
 
 
 class ScatterDisplay:
@@ -404,7 +390,9 @@ class ScatterDisplay:
         classes have their own colour, marker and name; the other classes are grey.
         """
         self.ax_, self.figure_ = axes_of(ax, (7, 5.4))
-        self.named_, rest = self._largest()
+        classes, counts = np.unique(self.y, return_counts=True)
+        self.named_ = classes[np.sort(np.argsort(-counts, kind="stable")[:_NAMED])]
+        rest = ~np.isin(self.y, self.named_)
         size = float(np.clip(6000 / max(1, len(self.y)), 6, 30))
         if rest.any():
             self.ax_.scatter(*self.Z[rest].T, s=size, color="0.85", linewidths=0, gid="points-rest")
@@ -419,18 +407,11 @@ class ScatterDisplay:
                 gid=f"points-{number}",
             )
         self._name_classes()
-        self.ax_.set_xlabel(printed(self.names[0]))
-        self.ax_.set_ylabel(printed(self.names[1]))
-        if rest.any():
-            others = len(np.unique(self.y[rest]))
+        self.ax_.set(xlabel=printed(self.names[0]), ylabel=printed(self.names[1]))
+        others = len(classes) - len(self.named_)
+        if others:
             self.ax_.set_title(f"grey: {others} other classes", fontsize=9, loc="right")
         return self
-
-    def _largest(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the classes that are named, and which samples are of others."""
-        classes, counts = np.unique(self.y, return_counts=True)
-        named = classes[np.sort(np.argsort(-counts, kind="stable")[:_NAMED])]
-        return named, ~np.isin(self.y, named)
 
     def _name_classes(self) -> None:
         """Write the name of each class at its median, apart from other names."""

@@ -264,13 +264,14 @@ def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
 
 def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[str, Any] | None:
     """Draw the held-out samples in two dimensions of the best method for that."""
-    makers = {m.name: m for m in _fitted(methods) if _has_two_directions(m)}
+    projectors = [m for m in _fitted(methods) if not isinstance(m.fitted, Selector)]
+    makers = {m.name: m for m in projectors if len(m.fitted.components_) >= 2}
     mine = [line for line in lines if line.method in makers and not line.skipped]
     if not mine:
         return None
     fewest = min((line.dimensions for line in mine if line.dimensions > 1), default=1)
     of_these = [line for line in mine if line.dimensions == fewest]
-    best = max(of_these, key=lambda line: _score(line, lines))
+    best = max(of_these, key=lines.score)
     method = makers[best.method]
     _, _, X_test, y_test = data[method.fold]
     texts = data.texts(method.fold)
@@ -293,17 +294,12 @@ def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[
     return {
         "method": title(best.method),
         "dimensions": best.dimensions,
-        "score": _score(best, lines),
+        "score": lines.score(best),
         "drawn": len(few),
         "of": len(y_test),
         "confusions": _confusions(best)[:_NAMED],
         "svg": as_inline_svg(display.figure_, titles),
     }
-
-
-def _score(line: Line, lines: Results) -> float:
-    value: float = getattr(line, FIELDS[lines.metric])
-    return value
 
 
 def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str, str]]:
@@ -339,7 +335,3 @@ def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str,
             lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
         )
     return pictures
-
-
-def _has_two_directions(method: Ours) -> bool:
-    return not isinstance(method.fitted, Selector) and len(method.fitted.components_) >= 2

@@ -27,6 +27,7 @@ _RIVALS = {
 _NAMES = {name.lower(): name for name in MODULES} | _RIVALS
 _NAN = float("nan")
 ALWAYS = "always answering "
+_ROW = "{}  {:>10}  {}{:>17}  {:>17}  {:>8}  {:>9}  {:>8}  {:>8}  {:>8}"  # of the table
 _CLEAR = 2  # standard errors that a result must be better than the largest class
 # A constant prediction has a lower macro-F1 than random ones, but not a lower balanced accuracy
 _AGAINST_CONSTANT = {"macro_f1": "balanced_accuracy"}
@@ -334,8 +335,8 @@ class Results(list[Line]):
         reductions = [line for line in done if line.is_reduction]
         if not reductions:
             return None
-        every = max((line for line in done if line.method == ALL), key=self._score, default=None)
-        best = max(reductions, key=lambda line: (self._score(line), -line.dimensions))
+        every = max((line for line in done if line.method == ALL), key=self.score, default=None)
+        best = max(reductions, key=lambda line: (self.score(line), -line.dimensions))
         line, near = self._choose(reductions, every)
         mine = [line for line in reductions if not line.is_rival]
         equal = [each.method for each in near if each.dimensions == line.dimensions]
@@ -349,7 +350,7 @@ class Results(list[Line]):
         against = FIELDS[_AGAINST_CONSTANT.get(self.metric, self.metric)]
         return Recommendation(
             line,
-            max(done, key=lambda line: (self._score(line), -line.dimensions)),
+            max(done, key=lambda line: (self.score(line), -line.dimensions)),
             ties,
             next((x for x in done if (x.method, x.classifier) == (ALL, line.classifier)), None),
             self.metric,
@@ -363,7 +364,7 @@ class Results(list[Line]):
 
     def _choose(self, lines: list[Line], every: Line | None) -> tuple[Line, list[Line]]:
         """Return which of some reductions to use, and all that are good enough."""
-        best = max(lines, key=lambda line: (self._score(line), -line.dimensions))
+        best = max(lines, key=lambda line: (self.score(line), -line.dimensions))
         near = [line for line in lines if not self._is_worse(line, best)]
         near = self._beat_largest(near) or near
         if every is not None:
@@ -372,9 +373,10 @@ class Results(list[Line]):
 
     def _order(self, line: Line) -> tuple[float, ...]:
         """Return what is smaller for the reduction to prefer of those that are good enough."""
-        return line.dimensions, line.is_rival, line.learn + line.transform, -self._score(line)
+        return line.dimensions, line.is_rival, line.learn + line.transform, -self.score(line)
 
-    def _score(self, line: Line) -> float:
+    def score(self, line: Line) -> float:
+        """Return the score of a line by which results are compared."""
         value: float = getattr(line, FIELDS[self.metric])
         return value
 
@@ -397,7 +399,7 @@ class Results(list[Line]):
         for line in self:
             if not line.skipped:
                 first = best.setdefault(line.classifier, line)
-                best[line.classifier] = max(first, line, key=self._score)
+                best[line.classifier] = max(first, line, key=self.score)
         return best
 
     def differences(self) -> list[Difference | None]:
@@ -446,11 +448,10 @@ class Results(list[Line]):
         largest = [] if self.largest_class_ is None else [self.largest_class_]
         width = max((len(line.method) for line in [*self, *largest]), default=6)
         several = len({line.classifier for line in self}) > 1
-        header = (
-            f"{'method':<{width}}  {'dimensions':>10}  {'by   ' if several else ''}"
-            f"{METRICS[self.metric]:>17}  {'to the best':>17}  {METRICS[self._second]:>8}  "
-            f"{'bytes/row':>9}  {'learn s':>8}  {'reduce s':>8}  {'train s':>8}"
-        )
+        header = _ROW.format(
+            f"{'method':<{width}}", "dimensions", "by   " if several else "", METRICS[self.metric],
+            "to the best", METRICS[self._second], "bytes/row", "learn s", "reduce s", "train s",
+        )  # fmt: skip
         rows = [
             self._row(line, apart, width, several)
             for line, apart in zip(self, self.differences(), strict=True)
@@ -476,16 +477,15 @@ class Results(list[Line]):
         by = f"{line.classifier:<4} " if several else ""
         if line.skipped:
             return f"{start}  {line.asked or '':>10}  {by}skipped: {line.skipped}"
-        score = f"{self._score(line):.3f}"
+        score = f"{self.score(line):.3f}"
         if line.spread is not None:
             score += f" +-{line.spread[FIELDS[self.metric]]:.3f}"
         size = f"{line.dimensions:,}" if line.classifier else ""
         second = getattr(line, FIELDS[self._second])
         shown = "" if apart is None else f"{apart} {' ' if apart.is_worse else '*'}"
-        return (
-            f"{start}  {size:>10}  {by}{score:>17}  {shown:>17}  {second:>8.3f}  "
-            f"{line.row_bytes:>9,.0f}  {line.learn:>8.3f}  {line.transform:>8.3f}  "
-            f"{line.train:>8.3f}"
+        seconds = (f"{spent:.3f}" for spent in (line.learn, line.transform, line.train))
+        return _ROW.format(
+            start, size, by, score, shown, f"{second:.3f}", f"{line.row_bytes:,.0f}", *seconds
         )
 
 
