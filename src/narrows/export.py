@@ -99,7 +99,8 @@ def to_onnx(estimator: Any) -> Any:
     with needing("onnx", "onnx", "to_onnx"):
         import onnx
         from onnx import TensorProto, helper
-    if isinstance(estimator, Pipeline) and has_others(estimator):
+    own = Estimator | Aligned | Window | Vectoriser
+    if isinstance(estimator, Pipeline) and not all(isinstance(x, own) for x in passed(estimator)):
         return _by_skl2onnx(estimator)
     steps = steps_of(estimator, "to_onnx")
     for step in steps:
@@ -136,10 +137,11 @@ def to_onnx(estimator: Any) -> Any:
         ],
         graph.constants,
     )
+    features = steps[0]._column_names() if isinstance(steps[0], Estimator) else None
     about = {
         "estimator": " + ".join(type(step).__name__ for step in steps),
         "narrows": version("narrows"),
-        "features": _features(steps[0]),
+        "features": None if features is None else [str(name) for name in features],
         "components": names,
         "classes": last.classes_.tolist() if hasattr(last, "classes_") else None,
     }
@@ -178,12 +180,6 @@ def described(estimator: Any) -> str:
     if of_texts(estimator):
         return f"X: texts as vectors of {width:,} terms, which the vectoriser of narrows makes."
     return f"X: samples of {width:,} features."
-
-
-def _features(step: Any) -> list[str] | None:
-    """Return the names of the features, where they have some."""
-    names = step._column_names() if isinstance(step, Estimator) else None
-    return None if names is None else [str(name) for name in names]
 
 
 # -- skl2onnx --------------------------------------------------------------------------------------
@@ -228,15 +224,11 @@ def register_converters() -> None:
         from skl2onnx import update_registered_converter
         from skl2onnx._parse import update_registered_parser
     for method in (*METHODS.values(), Aligned):
+        functions, options = (_shapes, _convert), None
         if issubclass(method, Classifier):
-            update_registered_converter(
-                method, f"Narrows{method.__name__}", _shapes_of_classifier, _convert_classifier,
-                options=_OPTIONS,
-            )  # fmt: skip
-        else:
-            update_registered_converter(
-                method, f"Narrows{method.__name__}", _shapes, _convert, parser=None
-            )
+            functions, options = (_shapes_of_classifier, _convert_classifier), _OPTIONS
+        name = f"Narrows{method.__name__}"
+        update_registered_converter(method, name, *functions, options=options)
     update_registered_converter(Reducing, "NarrowsReducing", _shapes, _convert)
     update_registered_parser(Pipeline, _parse_pipeline)
 
@@ -385,14 +377,19 @@ def _weight(step: Any) -> np.ndarray:
 # -- fitted estimators -----------------------------------------------------------------------------
 
 
+def passed(estimator: Any) -> list[Any]:
+    """Return the steps that samples pass through: those of a pipeline, or the estimator."""
+    if not isinstance(estimator, Pipeline):
+        return [estimator]
+    return [step for _, step in estimator.steps if not is_passing(step)]
+
+
 def steps_of(estimator: Any, who: str) -> list[Any]:
     """Return the steps that follow the vectoriser of texts, if there is one.
 
     TypeError where one of them is not of narrows.
     """
-    steps = [estimator]
-    if isinstance(estimator, Pipeline):
-        steps = [step for _, step in estimator.steps if not is_passing(step)]
+    steps = passed(estimator)
     if steps and isinstance(steps[0], Vectoriser):
         steps = steps[1:]
     steps = [step.estimator_ if isinstance(step, Window) else step for step in steps]
@@ -405,13 +402,6 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     if not steps:
         raise TypeError(f"{who}: expected an estimator, got only a vectoriser of texts.")
     return steps
-
-
-def has_others(pipeline: Any) -> bool:
-    """Whether a pipeline has steps of other libraries."""
-    own = Estimator | Aligned | Window | Vectoriser
-    steps = [step for _, step in pipeline.steps if not is_passing(step)]
-    return any(not isinstance(step, own) for step in steps)
 
 
 def of_texts(estimator: Any) -> bool:
