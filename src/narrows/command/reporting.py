@@ -72,9 +72,7 @@ def compare(
         none = "No command: narrows fit has none of these methods. Add one to --methods."
         show(None, f"\n{fit or none}", as_json)
     if report is not None:
-        typed = values.as_typed()
-        contents = page.gather(lines, data, compared, inputs, typed, fit, stopped)
-        page.write(report, contents, lines, data, compared)
+        page.write(report, lines, data, compared, inputs, values.as_typed(), fit, stopped)
         written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
         show(None, written, as_json)
     if stopped:

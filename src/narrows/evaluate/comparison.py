@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from narrows.errors import ParameterError, did_you_mean, printable
 from narrows.evaluate.methods import Ours, Piped, Rival, States, method_of
-from narrows.evaluate.report import gather, twin_of, write
+from narrows.evaluate.report import twin_of, write
 from narrows.evaluate.results import ALL, ALWAYS, Line, Results, averaged
 from narrows.evaluate.splits import REPEATS, Fold, Splits, pairs_of
 from narrows.io.source import Source
@@ -146,7 +146,12 @@ def compare(
     is_raw = preprocess is not None or all(isinstance(method, Piped) for method in made)
     columns = getattr(X, "columns", None)
     parts: tuple[Any, ...] = _checked(X, y, is_raw)
-    _check_classes(parts[1])
+    if len(np.unique(parts[1])) == 1:
+        got = parts[1][:1].tolist()[0]
+        raise ParameterError(
+            f"compare: expected samples of at least 2 classes to compare, got only {got!r}. Check "
+            "the labels."
+        )
     pairs: list[Any] = []
     if test is not None:
         parts = (*parts, *_checked(*test, is_raw))
@@ -174,15 +179,6 @@ def _checked(X: Any, y: Any, is_raw: bool) -> tuple[Any, np.ndarray]:
             ) from None
     classes, codes = one_a_row(X, y, "compare")
     return X, classes[codes]
-
-
-def _check_classes(y: np.ndarray) -> None:
-    """Raise ParameterError where all samples have one class."""
-    if len(np.unique(y)) == 1:
-        raise ParameterError(
-            "compare: expected samples of at least 2 classes to compare, got only "
-            f"{y[:1].tolist()[0]!r}. Check the labels."
-        )
 
 
 class Comparison(Results):
@@ -262,8 +258,7 @@ class Comparison(Results):
                 "report of what compare returned."
             )
         twin_of(os.fspath(path))
-        found = gather(self, self._splits, self._methods)
-        write(path, found, self, self._splits, self._methods)
+        write(path, self, self._splits, self._methods)
 
 
 def sizes_of(X: Any) -> tuple[int, ...]:

@@ -63,36 +63,6 @@ def twin_of(path: str) -> str:
     return str(Path(path).with_suffix(".json"))
 
 
-def gather(
-    lines: Results,
-    data: Splits,
-    methods: Sequence[Ours | Rival],
-    inputs: Sequence[str] = (),
-    command: str = "",
-    fit: str | None = None,
-    stopped: bool = False,
-) -> dict[str, Any]:
-    """Return the contents of a report as plain data for JSON.
-
-    `inputs`, `command` and `fit` are of the command line: the files, the command that was run, and
-    the one that fits the recommended method.
-    """
-    models = [_model(method, data) for method in _fitted(methods)]
-    chosen = lines.recommendation_
-    return {
-        "command": command or None,
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()}
-        | {name: metadata.version(name) for name in _LIBRARIES},
-        "stopped": stopped,
-        "data": _data(data, lines.n_folds, inputs),
-        **contents(lines, fit),
-        "confusions": [] if chosen is None else _confusions(chosen.line),
-        "curves": _curves(lines),
-        "models": models,
-    }
-
-
 def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
     """Return the recommendation and the lines as plain data for JSON."""
     chosen, largest = lines.recommendation_, lines.largest_class_
@@ -110,19 +80,40 @@ def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
 
 def write(
     path: str | os.PathLike[str],
-    found: dict[str, Any],
     lines: Results,
     data: Splits,
     methods: Sequence[Ours | Rival],
+    inputs: Sequence[str] = (),
+    command: str = "",
+    fit: str | None = None,
+    stopped: bool = False,
 ) -> None:
-    """Write the contents and pictures to `path`, and the contents as JSON beside it."""
+    """Write a page to `path`, and its contents as JSON beside it.
+
+    `inputs`, `command` and `fit` are of the command line: the files, the command that was run, and
+    the one that fits the recommended method.
+    """
+    models = [_model(method, data) for method in _fitted(methods)]
+    chosen = lines.recommendation_
+    found = {
+        "command": command or None,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()}
+        | {name: metadata.version(name) for name in _LIBRARIES},
+        "stopped": stopped,
+        "data": _data(data, lines.n_folds, inputs),
+        **contents(lines, fit),
+        "confusions": [] if chosen is None else _confusions(chosen.line),
+        "curves": _curves(lines),
+        "models": models,
+    }
     page = _template().render(
         found=found,
         lines=list(zip(found["lines"], lines.near(), strict=True)),
         largest=found["largest_class"],
         field=FIELDS[lines.metric],
         metric=METRICS[lines.metric],
-        chosen=lines.recommendation_,
+        chosen=chosen,
         several=len({line.classifier for line in lines}) > 1,
         matrix=_matrix(lines, data),
         map=_map(lines, data, methods),

@@ -188,11 +188,13 @@ def read_folds(
             X_test, y_test, held_out = rows(test, options, source)
             check_kind(test, held_out.is_text, dataset.is_text, path)
             y, y_test = as_one_type(y, y_test)
-            _refuse_others(test, y_test, path, y)
+            if not np.isin(y_test, y).any():
+                had, got = some(np.unique(y)), some(np.unique(y_test))
+                expected = f"expected labels that {path} has ({had}), got {got}."
+                raise DataError(test, f'{expected} Set labels="integer" if both are integers.')
             parts = X, y, X_test, y_test
-    _check_classes(path, parts[1])
+    _check_counts(path, parts[1], len(parts) == 2, cv)
     if len(parts) == 2:
-        _refuse_rare(path, parts[1], cv)
         pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
     if parts[0].dtype == object:  # texts
         return Splits(parts, pairs, vectoriser)
@@ -228,41 +230,28 @@ def _supports(path: str, option: str) -> bool:
     return path != "-" and option in format_of(path)[0].options
 
 
-def _check_classes(path: str, y: np.ndarray) -> None:
-    classes = np.unique(y)
-    if len(classes) == 1:
-        raise DataError(
-            path,
-            f"expected samples of at least 2 classes to compare, got only class "
-            f"{classes.tolist()[0]!r}. Check --label, or give a file with several classes.",
-        )
-
-
-def _refuse_others(test: str, y_test: np.ndarray, path: str, y: np.ndarray) -> None:
-    if not np.isin(y_test, y).any():
-        raise DataError(
-            test,
-            f"expected labels that {path} has ({some(np.unique(y))}), got "
-            f'{some(np.unique(y_test))}. Set labels="integer" if both are integers.',
-        )
-
-
-def _refuse_rare(path: str, y: np.ndarray, cv: int | None) -> None:
+def _check_counts(path: str, y: np.ndarray, splits: bool, cv: int | None) -> None:
+    """Raise DataError where the samples of a file are too few to compare, or to hold some out."""
     classes, counts = np.unique(y, return_counts=True)
-    if counts.min() < (cv or 2):
-        raise DataError(
-            path,
-            f"expected at least {cv or 2} samples of class {classes.tolist()[counts.argmin()]!r} "
-            f"to hold some out, got {counts.min()}. Give --test, a smaller --cv, or remove the "
-            "class.",
+    c, few, least = len(classes), cv or 2, 5 * len(classes) - 4
+    problem = ""
+    if c == 1:
+        problem = (
+            "samples of at least 2 classes to compare, got only class "
+            f"{classes.tolist()[0]!r}. Check --label, or give a file with several classes."
         )
-    least = 5 * len(classes) - 4
-    if cv is None and len(y) < least:
-        raise DataError(
-            path,
-            f"expected at least {least} samples to hold out a fifth with all {len(classes)} "
-            f"classes, got {len(y)}. Give --test or --cv.",
+    elif splits and counts.min() < few:
+        problem = (
+            f"at least {few} samples of class {classes.tolist()[counts.argmin()]!r} to hold some "
+            f"out, got {counts.min()}. Give --test, a smaller --cv, or remove the class."
         )
+    elif splits and cv is None and len(y) < least:
+        problem = (
+            f"at least {least} samples to hold out a fifth with all {c} classes, got {len(y)}. "
+            "Give --test or --cv."
+        )
+    if problem:
+        raise DataError(path, f"expected {problem}")
 
 
 def _splits(path: str, options: Options) -> tuple[Any, ...] | None:
