@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from abc import ABC, abstractmethod
 from importlib.metadata import version
 from typing import Any
 
@@ -105,7 +104,7 @@ def to_onnx(estimator: Any) -> Any:
     steps = steps_of(estimator, "to_onnx")
     for step in steps:
         check_is_fitted(step)
-    graph, X, last = _Nodes(), "X", steps[-1]
+    graph, X, last = Graph(), "X", steps[-1]
     for step in steps[:-1]:
         X = reduced(graph, X, step)
     names = [str(name) for name in last.get_feature_names_out()]
@@ -414,24 +413,8 @@ def of_texts(estimator: Any) -> bool:
 # -- graphs ----------------------------------------------------------------------------------------
 
 
-class Graph(ABC):
-    """Nodes that are added one after the other; tensors are known by their names."""
-
-    @abstractmethod
-    def constant(self, values: np.ndarray) -> str:
-        """Add a tensor of numbers, or of str objects, and return its name."""
-
-    @abstractmethod
-    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node of one output, and return the name of this."""
-
-    def floats(self, values: Any) -> str:
-        """Add a tensor in single precision."""
-        return self.constant(np.asarray(values).astype(np.float32))
-
-
-class _Nodes(Graph):
-    """Nodes and tensors of `onnx.helper`."""
+class Graph:
+    """Nodes of `onnx.helper`, added one after the other; tensors are known by their names."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -439,6 +422,7 @@ class _Nodes(Graph):
         self.nbytes = 0
 
     def constant(self, values: np.ndarray) -> str:
+        """Add a tensor of numbers, or of str objects, and return its name."""
         from onnx import TensorProto, helper, numpy_helper
 
         name = f"constant{len(self.constants)}"
@@ -452,11 +436,16 @@ class _Nodes(Graph):
         return name
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of one output, and return the name of this."""
         from onnx import helper
 
         output = f"{kind}{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
         return output
+
+    def floats(self, values: Any) -> str:
+        """Add a tensor in single precision."""
+        return self.constant(np.asarray(values).astype(np.float32))
 
 
 class _Container(Graph):

@@ -58,8 +58,6 @@ class Splits(Sequence[Fold]):
         return len(self.pairs) or 1
 
     def __getitem__(self, k: Any) -> Any:
-        if isinstance(k, slice):
-            return [self[number] for number in range(len(self))[k]]
         if not 0 <= k < len(self):
             raise IndexError(k)
         return self._made(k)[0]
