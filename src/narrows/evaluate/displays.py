@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from narrows.errors import ParameterError
-from narrows.evaluate.results import ALL, Line, title
+from narrows.evaluate.results import ALL, Line, curves, title
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.methods.selector import HeldOutSelector, Selector
@@ -260,10 +260,7 @@ class ComparisonDisplay:
         self.ax_, self.figure_ = axes_of(ax, (7, 4.4))
         judge = classifier or next((line.classifier for line in self.lines), "")
         mine = [line for line in self.lines if line.classifier == judge]
-        methods = list(dict.fromkeys(line.method for line in mine if line.method != ALL))
-        for number, method in enumerate(methods):
-            points = {line.dimensions: line for line in mine if line.method == method}
-            lines = [points[p] for p in sorted(points)]
+        for number, ((method, _), lines) in enumerate(curves(mine).items()):
             self.ax_.errorbar(
                 [line.dimensions for line in lines],
                 [getattr(line, what) for line in lines],

@@ -26,7 +26,7 @@ from narrows.evaluate.displays import (
     new_figure,
 )
 from narrows.evaluate.methods import Ours, Rival
-from narrows.evaluate.results import ALL, FIELDS, Line, Results, title
+from narrows.evaluate.results import ALL, FIELDS, Line, Results, curves, title
 from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
@@ -166,19 +166,15 @@ def _features(X: Any, is_text: bool) -> dict[str, Any]:
 
 def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Return the figures of each method and classifier by number of dimensions."""
-    curves: dict[tuple[str, str], dict[int, Line]] = {}
-    for line in lines:
-        if not line.skipped and line.method != ALL:
-            curves.setdefault((line.method, line.classifier), {})[line.dimensions] = line
     names = ("micro_f1", "macro_f1", "balanced_accuracy", "error", "learn", "transform", "train")
     return [
         {
             "method": method,
             "classifier": classifier,
-            "dimensions": sorted(points),
-            **{name: [getattr(points[p], name) for p in sorted(points)] for name in names},
+            "dimensions": [line.dimensions for line in points],
+            **{name: [getattr(line, name) for line in points] for name in names},
         }
-        for (method, classifier), points in curves.items()
+        for (method, classifier), points in curves(lines).items()
     ]
 
 

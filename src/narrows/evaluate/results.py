@@ -130,6 +130,15 @@ def count(n: int, what: str) -> str:
     return f"{n:,} {what}" + "s" * (n != 1)
 
 
+def curves(lines: Iterable[Line]) -> dict[tuple[str, str], list[Line]]:
+    """Return the lines of each method and classifier, one for each number of dimensions."""
+    found: dict[tuple[str, str], dict[int, Line]] = {}
+    for line in lines:
+        if not line.skipped and line.method != ALL:
+            found.setdefault((line.method, line.classifier), {})[line.dimensions] = line
+    return {key: [points[p] for p in sorted(points)] for key, points in found.items()}
+
+
 def mean(lines: Sequence[Line]) -> Line:
     """Return the mean of the lines of several splits."""
     first = lines[0]
