@@ -16,7 +16,7 @@ from scipy import sparse
 
 from narrows import IIS, IOC, OC
 from narrows.evaluate import ConvergenceDisplay, convergence
-from narrows.evaluate.figure import save_figure
+from narrows.evaluate.displays import save_figure
 from narrows.read import iter_chunks
 
 

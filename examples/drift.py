@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from narrows import OnlineSRDA
-from narrows.evaluate.figure import COLOURS, new_figure, save_figure
+from narrows.evaluate.displays import COLOURS, new_figure, save_figure
 from narrows.read import iter_chunks
 
 STEP, SMOOTH = 50, 10  # mails between two looks, and looks that are averaged

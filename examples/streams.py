@@ -25,7 +25,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.preprocessing import normalize
 
 from narrows import OC, OCFS, OnlineSRDA
-from narrows.evaluate.figure import COLOURS, new_figure, save_figure
+from narrows.evaluate.displays import COLOURS, new_figure, save_figure
 
 STEP, TENTHS = 50, 10
 HALF_LIVES = (None, 200, 2000)

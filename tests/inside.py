@@ -73,7 +73,7 @@ NAMES = {
     "parts_of": "io.formats.parts_of",  # the parts of a file that a cluster reads
     "writer": "io.write.writer",
     "Halves": "state.halves.Halves",  # of `narrows.criteria.held_out_gain`
-    "Line": "evaluate.lines.Line",  # of a `narrows.evaluate.Comparison`
+    "Line": "evaluate.results.Line",  # of a `narrows.evaluate.Comparison`
     "prefetch": "io.streams.prefetch",
     "interrupt_between": "command.runs.interrupt_between",
     "Bands": "state.maps.Bands",  # the map of a fit that would take minutes

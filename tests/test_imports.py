@@ -265,7 +265,7 @@ def named(text):
         "from NARROWS.io import store",
         "from NARROWS.io.models import _crc",
         "from NARROWS import methods",
-        "from NARROWS.evaluate.drift import drift",
+        "from NARROWS.evaluate.overlap import drift",
         "from NARROWS.solve import span",
         "def test_a(monkeypatch):\n    from NARROWS.engines import parts",
         "def test_a(patch):\n    patch.setattr('NARROWS.io.lines.BLOCK', 1)",

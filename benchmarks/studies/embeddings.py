@@ -21,7 +21,7 @@ from benchmarks.studies.corpora import Split
 from benchmarks.studies.minilm import minilm
 from benchmarks.tables import Table, figure
 from narrows import KernelSRDA
-from narrows.evaluate.figure import COLOURS, new_figure, save_figure
+from narrows.evaluate.displays import COLOURS, new_figure, save_figure
 
 DIMENSIONS = (8, 16, 19, 32, 64, 128, 256)
 SEEDS = range(3)  # of random projections and random features

@@ -19,8 +19,8 @@ from benchmarks.studies import corpora
 from benchmarks.studies.online import RESERVOIRS, SEEDS, reservoir
 from benchmarks.tables import Table, figure
 from narrows import CHI, IG, MMCFS, OC, OCFS, SRDA, OnlineSRDA
-from narrows.evaluate.lines import ALL, Line
-from narrows.evaluate.runs import over
+from narrows.evaluate.comparison import over
+from narrows.evaluate.results import ALL, Line
 from narrows.evaluate.splits import Fold, split
 from narrows.solve.paired import difference
 

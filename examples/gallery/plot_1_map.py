@@ -14,7 +14,7 @@ from sklearn.manifold import TSNE
 from sklearn.svm import LinearSVC
 
 from narrows import SRDA
-from narrows.evaluate.figure import COLOURS
+from narrows.evaluate.displays import COLOURS
 
 name, X, y, X_test, y_test, _ = texts()
 print(name)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from narrows.evaluate.figure import COLOURS, new_figure, save_figure
+from narrows.evaluate.displays import COLOURS, new_figure, save_figure
 
 _ORDER = (0, 5, 1, 3, 9, 6, 4, 8)  # of the colours, so that the first few differ most
 _STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), "-")

@@ -32,52 +32,34 @@ from typing import TYPE_CHECKING, Any
 from narrows import engines as engines  # which says what collections `fit` accepts
 from narrows.methods import MODULES
 
-if TYPE_CHECKING:
-    from narrows.io.models import load, save
-    from narrows.methods.aligned import align
-    from narrows.methods.between import IIS, IOC, OCFS
-    from narrows.methods.centroid import OC, OCM
-    from narrows.methods.contingency import CHI, DF, IG, MI
-    from narrows.methods.fisher import ILDA, FisherFS
-    from narrows.methods.idrqr import IDRQR
-    from narrows.methods.kernel_srda import KernelSRDA
-    from narrows.methods.lda import LDA
-    from narrows.methods.margin import IMMC, MMC, MMCFS
-    from narrows.methods.online_srda import OnlineSRDA
-    from narrows.methods.srda import SRDA
-    from narrows.methods.total import CCIPCA, PCA, VarianceFS
-    from narrows.methods.window import Window
-    from narrows.state.class_stats import ClassStats
-
-__all__ = [
-    "CCIPCA",
-    "CHI",
-    "DF",
-    "IDRQR",
-    "IG",
-    "IIS",
-    "ILDA",
-    "IMMC",
-    "IOC",
-    "LDA",
-    "MI",
-    "MMC",
-    "MMCFS",
-    "OC",
-    "OCFS",
-    "OCM",
-    "PCA",
-    "SRDA",
-    "ClassStats",
-    "FisherFS",
-    "KernelSRDA",
-    "OnlineSRDA",
-    "VarianceFS",
-    "Window",
-    "align",
-    "load",
-    "save",
-]
+if TYPE_CHECKING:  # `as` says to type checkers that a name is public
+    from narrows.io.models import load as load
+    from narrows.io.models import save as save
+    from narrows.methods.aligned import align as align
+    from narrows.methods.between import IIS as IIS
+    from narrows.methods.between import IOC as IOC
+    from narrows.methods.between import OCFS as OCFS
+    from narrows.methods.centroid import OC as OC
+    from narrows.methods.centroid import OCM as OCM
+    from narrows.methods.contingency import CHI as CHI
+    from narrows.methods.contingency import DF as DF
+    from narrows.methods.contingency import IG as IG
+    from narrows.methods.contingency import MI as MI
+    from narrows.methods.fisher import ILDA as ILDA
+    from narrows.methods.fisher import FisherFS as FisherFS
+    from narrows.methods.idrqr import IDRQR as IDRQR
+    from narrows.methods.kernel_srda import KernelSRDA as KernelSRDA
+    from narrows.methods.lda import LDA as LDA
+    from narrows.methods.margin import IMMC as IMMC
+    from narrows.methods.margin import MMC as MMC
+    from narrows.methods.margin import MMCFS as MMCFS
+    from narrows.methods.online_srda import OnlineSRDA as OnlineSRDA
+    from narrows.methods.srda import SRDA as SRDA
+    from narrows.methods.total import CCIPCA as CCIPCA
+    from narrows.methods.total import PCA as PCA
+    from narrows.methods.total import VarianceFS as VarianceFS
+    from narrows.methods.window import Window as Window
+    from narrows.state.class_stats import ClassStats as ClassStats
 
 # the module of each public name: names are imported when they are first used (PEP 562)
 _MODULES = {name: f"methods.{module}" for name, module in MODULES.items()} | {
@@ -87,6 +69,7 @@ _MODULES = {name: f"methods.{module}" for name, module in MODULES.items()} | {
     "load": "io.models",
     "save": "io.models",
 }
+__all__ = sorted(_MODULES)
 _PUBLIC_MODULES = "criteria", "engines", "errors", "evaluate", "read", "testing", "text"
 __version__: str
 _IMPORTING = RLock()  # threads that enter the circles of other packages at two places fail

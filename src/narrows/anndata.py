@@ -134,8 +134,8 @@ def rank_genes(
     """
     check_numbers(_RANK, n_genes=n_genes, chunk_size=chunk_size)
     check_known(_RANK, "corr_method", corr_method, _CORRECTIONS)
-    code, categories = groups_of(adata, key, _RANK)
-    adata = copied(adata, _RANK) if copy else adata
+    code, categories = groups_of(adata, key, _RANK, copy)
+    adata = adata.copy() if copy else adata
     if use_raw is None:
         use_raw = layer is None and adata.raw is not None
     if use_raw and (layer is not None or adata.raw is None):
@@ -359,8 +359,8 @@ def reduce(
         problem = f"expected no use_rep for {name}, which selects genes, got {use_rep!r}."
         raise ParameterError(f"{_REDUCE}: {problem} Leave it out.")
     check_numbers(_REDUCE, chunk_size=chunk_size)
-    code, categories = groups_of(adata, key, _REDUCE)
-    adata = copied(adata, _REDUCE) if copy else adata
+    code, categories = groups_of(adata, key, _REDUCE, copy)
+    adata = adata.copy() if copy else adata
     if use_rep is None:
         data = matrix_of(adata, layer, _REDUCE)
     else:
@@ -368,7 +368,12 @@ def reduce(
         data = Data(np.asarray(adata.obsm[use_rep]))
     if n_components is not None:
         estimator.set_params(n_components=n_components)
-    _fit(estimator, data, code, np.asarray(categories), chunk_size)
+    classes, has = np.asarray(categories), code >= 0
+    classes = classes.astype(str) if classes.dtype.kind == "O" else classes
+    if data.in_memory:
+        estimator.fit(data.X if has.all() else data.X[has], classes[code[has]])
+    else:
+        local.fit(estimator, Labelled(data, code, classes, chunk_size))
     genes = tuple(map(str, adata.var_names))
     if use_rep is None and len(set(genes)) == len(genes):
         estimator._remember(Source(label=key, columns=genes))
@@ -393,16 +398,6 @@ def reduce(
                 found[field] = np.array(getattr(estimator, attribute))
     adata.uns[added] = found
     return adata if copy else None
-
-
-def _fit(estimator: Any, data: Data, code: np.ndarray, classes: np.ndarray, size: int) -> None:
-    """Fit an estimator to the cells that have a group."""
-    classes = classes.astype(str) if classes.dtype.kind == "O" else classes
-    if not data.in_memory:
-        local.fit(estimator, Labelled(data, code, classes, size))
-        return
-    has = code >= 0
-    estimator.fit(data.X if has.all() else data.X[has], classes[code[has]])
 
 
 # -- what both read of an AnnData ------------------------------------------------------------------
@@ -459,12 +454,17 @@ def matrix_of(adata: Any, layer: str | None, who: str) -> Data:
     return Data(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
 
 
-def groups_of(adata: Any, key: str, who: str) -> tuple[np.ndarray, Any]:
-    """Return the number of each cell's group, -1 where it has none, and the groups."""
+def groups_of(adata: Any, key: str, who: str, copy: bool) -> tuple[np.ndarray, Any]:
+    """Return the number of each cell's group, -1 where it has none, and the groups.
+
+    ParameterError where a copy would be a file.
+    """
     if not hasattr(adata, "obs"):
         got = type(adata).__name__
         raise TypeError(f"{who}: expected an AnnData, got {got}. Use estimators for arrays.")
     check_known(who, "key", key, list(adata.obs))
+    if copy and adata.isbacked:
+        raise ParameterError(f"{who}: expected copy=False for a backed AnnData, got True.")
     column = adata.obs[key].astype("category").cat
     return np.asarray(column.codes, dtype=np.intp), column.categories
 
@@ -480,13 +480,6 @@ def check_numbers(who: str, **given: int | None) -> None:
     """Raise ParameterError where a number is neither an integer >= 1 nor None."""
     for name, value in given.items():
         check(who, name, value, value is None or is_integer(value, 1), "an integer >= 1")
-
-
-def copied(adata: Any, who: str) -> Any:
-    """Return a copy; ParameterError where that would be a file."""
-    if adata.isbacked:
-        raise ParameterError(f"{who}: expected copy=False for a backed AnnData, got True.")
-    return adata.copy()
 
 
 def check_known(who: str, what: str, value: Any, known: Sequence[Any]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from abc import ABC, abstractmethod
 from importlib.metadata import version
 from typing import Any
 
@@ -99,12 +98,13 @@ def to_onnx(estimator: Any) -> Any:
     with needing("onnx", "onnx", "to_onnx"):
         import onnx
         from onnx import TensorProto, helper
-    if isinstance(estimator, Pipeline) and has_others(estimator):
+    own = Estimator | Aligned | Window | Vectoriser
+    if isinstance(estimator, Pipeline) and not all(isinstance(x, own) for x in passed(estimator)):
         return _by_skl2onnx(estimator)
     steps = steps_of(estimator, "to_onnx")
     for step in steps:
         check_is_fitted(step)
-    graph, X, last = _Nodes(), "X", steps[-1]
+    graph, X, last = Graph(), "X", steps[-1]
     for step in steps[:-1]:
         X = reduced(graph, X, step)
     names = [str(name) for name in last.get_feature_names_out()]
@@ -136,10 +136,11 @@ def to_onnx(estimator: Any) -> Any:
         ],
         graph.constants,
     )
+    features = steps[0]._column_names() if isinstance(steps[0], Estimator) else None
     about = {
         "estimator": " + ".join(type(step).__name__ for step in steps),
         "narrows": version("narrows"),
-        "features": _features(steps[0]),
+        "features": None if features is None else [str(name) for name in features],
         "components": names,
         "classes": last.classes_.tolist() if hasattr(last, "classes_") else None,
     }
@@ -178,12 +179,6 @@ def described(estimator: Any) -> str:
     if of_texts(estimator):
         return f"X: texts as vectors of {width:,} terms, which the vectoriser of narrows makes."
     return f"X: samples of {width:,} features."
-
-
-def _features(step: Any) -> list[str] | None:
-    """Return the names of the features, where they have some."""
-    names = step._column_names() if isinstance(step, Estimator) else None
-    return None if names is None else [str(name) for name in names]
 
 
 # -- skl2onnx --------------------------------------------------------------------------------------
@@ -228,15 +223,11 @@ def register_converters() -> None:
         from skl2onnx import update_registered_converter
         from skl2onnx._parse import update_registered_parser
     for method in (*METHODS.values(), Aligned):
+        functions, options = (_shapes, _convert), None
         if issubclass(method, Classifier):
-            update_registered_converter(
-                method, f"Narrows{method.__name__}", _shapes_of_classifier, _convert_classifier,
-                options=_OPTIONS,
-            )  # fmt: skip
-        else:
-            update_registered_converter(
-                method, f"Narrows{method.__name__}", _shapes, _convert, parser=None
-            )
+            functions, options = (_shapes_of_classifier, _convert_classifier), _OPTIONS
+        name = f"Narrows{method.__name__}"
+        update_registered_converter(method, name, *functions, options=options)
     update_registered_converter(Reducing, "NarrowsReducing", _shapes, _convert)
     update_registered_parser(Pipeline, _parse_pipeline)
 
@@ -385,14 +376,19 @@ def _weight(step: Any) -> np.ndarray:
 # -- fitted estimators -----------------------------------------------------------------------------
 
 
+def passed(estimator: Any) -> list[Any]:
+    """Return the steps that samples pass through: those of a pipeline, or the estimator."""
+    if not isinstance(estimator, Pipeline):
+        return [estimator]
+    return [step for _, step in estimator.steps if not is_passing(step)]
+
+
 def steps_of(estimator: Any, who: str) -> list[Any]:
     """Return the steps that follow the vectoriser of texts, if there is one.
 
     TypeError where one of them is not of narrows.
     """
-    steps = [estimator]
-    if isinstance(estimator, Pipeline):
-        steps = [step for _, step in estimator.steps if not is_passing(step)]
+    steps = passed(estimator)
     if steps and isinstance(steps[0], Vectoriser):
         steps = steps[1:]
     steps = [step.estimator_ if isinstance(step, Window) else step for step in steps]
@@ -407,13 +403,6 @@ def steps_of(estimator: Any, who: str) -> list[Any]:
     return steps
 
 
-def has_others(pipeline: Any) -> bool:
-    """Whether a pipeline has steps of other libraries."""
-    own = Estimator | Aligned | Window | Vectoriser
-    steps = [step for _, step in pipeline.steps if not is_passing(step)]
-    return any(not isinstance(step, own) for step in steps)
-
-
 def of_texts(estimator: Any) -> bool:
     """Whether samples are made of texts."""
     if isinstance(estimator, Pipeline):
@@ -424,24 +413,8 @@ def of_texts(estimator: Any) -> bool:
 # -- graphs ----------------------------------------------------------------------------------------
 
 
-class Graph(ABC):
-    """Nodes that are added one after the other; tensors are known by their names."""
-
-    @abstractmethod
-    def constant(self, values: np.ndarray) -> str:
-        """Add a tensor of numbers, or of str objects, and return its name."""
-
-    @abstractmethod
-    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node of one output, and return the name of this."""
-
-    def floats(self, values: Any) -> str:
-        """Add a tensor in single precision."""
-        return self.constant(np.asarray(values).astype(np.float32))
-
-
-class _Nodes(Graph):
-    """Nodes and tensors of `onnx.helper`."""
+class Graph:
+    """Nodes of `onnx.helper`, added one after the other; tensors are known by their names."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -449,6 +422,7 @@ class _Nodes(Graph):
         self.nbytes = 0
 
     def constant(self, values: np.ndarray) -> str:
+        """Add a tensor of numbers, or of str objects, and return its name."""
         from onnx import TensorProto, helper, numpy_helper
 
         name = f"constant{len(self.constants)}"
@@ -462,11 +436,16 @@ class _Nodes(Graph):
         return name
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of one output, and return the name of this."""
         from onnx import helper
 
         output = f"{kind}{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
         return output
+
+    def floats(self, values: Any) -> str:
+        """Add a tensor in single precision."""
+        return self.constant(np.asarray(values).astype(np.float32))
 
 
 class _Container(Graph):

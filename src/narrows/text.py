@@ -41,6 +41,7 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
     """
 
     _compared: ClassVar[tuple[str, ...]]
+    _limited: ClassVar[tuple[str, float]]  # the parameter that is an integer, and the largest one
     stop_words: StopWords
 
     def __sklearn_tags__(self) -> Any:
@@ -188,9 +189,9 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
         return int(getattr(self, "n_documents_", 0))
 
     @property
-    @abstractmethod
     def names(self) -> np.ndarray | None:
         """The terms in the order of the features, an array of str objects; None if hashed."""
+        return None
 
     @property
     @abstractmethod
@@ -229,9 +230,23 @@ class Vectoriser(ChangesInPlace, TransformerMixin, BaseEstimator, ABC):
                 raise ValueError(f'{expected} {kind} at position {k}. Pass "" for no text.')
         return found
 
-    @abstractmethod
     def _check(self) -> None:
-        """Raise ParameterError where a parameter is out of range."""
+        """Raise ParameterError for invalid stop words, or where a number is no integer in range."""
+        who, words, (name, most) = type(self).__name__, self.stop_words, self._limited
+        given: Any = () if words is None or words == ENGLISH else words
+        listed = isinstance(given, Collection) and not isinstance(given, str | bytes)
+        if not listed or not all(isinstance(word, str) for word in given):
+            raise ParameterError(
+                f'{who}: expected stop_words to be "english", a list of words or None, '
+                f"got {words!r}."
+            )
+        value = getattr(self, name)
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not whole or not 1 <= int(value) <= most:
+            limit = "" if most == np.inf else f" and <= {most:,}"
+            raise ParameterError(
+                f"{who}: expected {name} to be an integer >= 1{limit}, got {value!r}."
+            )
 
     @property
     def _computed(self) -> Any:
@@ -312,20 +327,6 @@ def _is_missing(text: Any) -> bool:
     return text is None or text != text or type(text).__name__ in ("NAType", "NaTType")
 
 
-def check(who: str, stop_words: StopWords, name: str, value: Any, most: float = np.inf) -> None:
-    """Raise ParameterError for invalid stop words, or where a value is no integer in range."""
-    words: Any = () if stop_words is None or stop_words == ENGLISH else stop_words
-    listed = isinstance(words, Collection) and not isinstance(words, str | bytes)
-    if not listed or not all(isinstance(word, str) for word in words):
-        raise ParameterError(
-            f'{who}: expected stop_words to be "english", a list of words or None, '
-            f"got {stop_words!r}."
-        )
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
-        limit = "" if most == np.inf else f" and <= {most:,}"
-        raise ParameterError(f"{who}: expected {name} to be an integer >= 1{limit}, got {value!r}.")
-
-
 class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     """TF-IDF vectoriser with hashed features and additive document frequencies.
 
@@ -370,9 +371,8 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     (1, 1024)
     """
 
-    _named = "HashedTfidf"
-
     _compared = ("n_features", "stop_words")
+    _limited = ("n_features", MOST)
 
     def __init__(self, n_features: int = 2**20, stop_words: StopWords = None) -> None:
         self.n_features, self.stop_words = n_features, stop_words
@@ -382,11 +382,6 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
         """Number of texts that contain a term of each feature, of shape (n_features,)."""
         found = getattr(self, "document_frequency_", None)
         return np.zeros(self.n_features, dtype=np.int64) if found is None else found
-
-    @property
-    def names(self) -> None:
-        """None: hashed features have no names."""
-        return None
 
     @property
     def n_terms(self) -> int:
@@ -401,9 +396,6 @@ class HashedTfidf(ClassNamePrefixFeaturesOutMixin, Vectoriser):
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return settings and counts as named arrays; `narrows.io.source` reads them."""
         return self._settings() | {"hashed_frequency": self.document_frequency}
-
-    def _check(self) -> None:
-        check("HashedTfidf", self.stop_words, "n_features", self.n_features, MOST)
 
     def _counted(self, texts: Sequence[str]) -> Callable[[], None]:
         columns = self._hashed(texts).indices  # each feature once per text
@@ -499,9 +491,8 @@ class Tfidf(Vectoriser):
     ['sea']
     """
 
-    _named = "Tfidf"
-
     _compared = ("stop_words", "min_df")
+    _limited = ("min_df", np.inf)
 
     def __init__(self, stop_words: StopWords = None, min_df: int = 1) -> None:
         self.stop_words, self.min_df = stop_words, min_df
@@ -564,9 +555,6 @@ class Tfidf(Vectoriser):
             "document_frequency": np.array([frequency[term] for term in terms], dtype=np.int64),
             "min_df": np.array(self.min_df),
         }
-
-    def _check(self) -> None:
-        check("Tfidf", self.stop_words, "min_df", self.min_df)
 
     def _counted(self, texts: Sequence[str]) -> Callable[[], None]:
         analyzer = CountVectorizer(token_pattern=TOKEN, stop_words=self._stop_list)

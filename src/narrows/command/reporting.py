@@ -28,10 +28,10 @@ def compare(
     repeats: int | None, metric: str, seed: int, report: str | None, as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
     """Compare methods: how well a classifier does on the reduced data, by number of dimensions."""
+    from narrows.evaluate import comparison as runs
     from narrows.evaluate import report as page
-    from narrows.evaluate import runs
-    from narrows.evaluate.folds import read_folds
     from narrows.evaluate.results import averaged
+    from narrows.evaluate.splits import read_folds
     from narrows.solve.paired import metric_of
 
     splitting = {"--test": test, "--cv": cv, "--repeats": repeats}
@@ -72,9 +72,7 @@ def compare(
         none = "No command: narrows fit has none of these methods. Add one to --methods."
         show(None, f"\n{fit or none}", as_json)
     if report is not None:
-        typed = values.as_typed()
-        contents = page.gather(lines, data, compared, inputs, typed, fit, stopped)
-        page.write(report, contents, lines, data, compared)
+        page.write(report, lines, data, compared, inputs, values.as_typed(), fit, stopped)
         written = f"\nreport written to {report}, and its data to {page.twin_of(report)}"
         show(None, written, as_json)
     if stopped:
@@ -85,7 +83,7 @@ def compare(
 def demo(output: str, as_json: bool) -> None:
     """Run an example on handwritten digits: a table and a picture."""
     from narrows.evaluate import demo as digits
-    from narrows.evaluate.figure import PICTURES
+    from narrows.evaluate.displays import PICTURES
 
     values.check_output(output)
     if not output.lower().endswith(PICTURES):

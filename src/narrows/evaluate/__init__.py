@@ -2,10 +2,8 @@
 
 from narrows.evaluate.comparison import Comparison, compare
 from narrows.evaluate.convergence import Convergence, ConvergenceDisplay, convergence
-from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay
-from narrows.evaluate.drift import drift
-from narrows.evaluate.overlap import Overlap, selection_overlap
-from narrows.evaluate.scatter import ScatterDisplay
+from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay, ScatterDisplay
+from narrows.evaluate.overlap import Overlap, drift, selection_overlap
 
 __all__ = [
     "Comparison",

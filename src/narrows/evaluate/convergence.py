@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from narrows.criteria import BETWEEN
 from narrows.errors import ParameterError
-from narrows.evaluate.figure import COLOURS, new_figure
+from narrows.evaluate.displays import COLOURS, new_figure
 from narrows.methods.centroid import OC
 from narrows.methods.streams import OnlineProjector
 from narrows.state.class_stats import checked_rows
@@ -200,7 +200,10 @@ def _compare(
 
 
 class _Outside:
-    """Measures any estimator by its `components_`."""
+    """Measures any estimator by its `components_`.
+
+    `moving` is the exact solution of the samples so far, if this is the target.
+    """
 
     def __init__(self, estimator: Any, target: Any, n_features: int):
         self.estimator = estimator
@@ -220,23 +223,24 @@ class _Outside:
         return *_compare(W @ self.T.T, W @ W.T, self.eigenvalues, len(W)), None
 
 
-class _OnSpan:
-    """Measures an online projector in the coordinates of its span, independently of d."""
+class _OnSpan(_Outside):
+    """Measures an online projector in the coordinates of its span, independently of d.
+
+    What is moving follows from the inner products that the projector has, and is not fitted.
+    """
 
     def __init__(self, estimator: OnlineProjector, target: Any, n_features: int):
-        self.estimator, self.moving = estimator, _is_moving(target)
+        super().__init__(estimator, target, n_features)
         self.between = estimator._criterion() == BETWEEN
-        if self.moving and not self.between:
+        if self.moving is not None and not self.between:
             raise ParameterError(
                 "convergence: expected a fitted target, got an unfitted OC, which "
                 f"{type(estimator).__name__} does not converge to."
             )
-        if not self.moving:
-            self.T, self.eigenvalues = _fixed(target, n_features)
         self.Q = self.TQ = np.zeros((0, 0))  # the basis, and T'Q
 
     def fit(self, X: Any, y: np.ndarray | None) -> None:
-        if self.moving:
+        if self.moving is not None:
             self.estimator.partial_fit(X, y)
             return
         # if the basis is kept, only the rows of Q for the features in X change
@@ -264,14 +268,13 @@ class _OnSpan:
         exact = None
         if self.between:
             eigenvalues, E = _centroid_directions(state.SS, state.N)
-            if self.moving:
+            if self.moving is not None:
                 self.eigenvalues = eigenvalues
-                onto_V, onto_exact = state.SV[:, live].T @ E, E.T @ state.SS @ E
+                onto_V, exact = state.SV[:, live].T @ E, 1.0 if len(eigenvalues) else np.nan
             else:
-                onto_exact = E.T @ self.TQ[:, p:].T
-            orthonormal = E[:, :p].T @ state.SS @ E[:, :p]
-            exact = _compare(onto_exact[:p], orthonormal, self.eigenvalues, p)[1]
-        if not self.moving:
+                E = E[:, :p]
+                exact = _compare(E.T @ self.TQ[:, p:].T, E.T @ state.SS @ E, self.eigenvalues, p)[1]
+        if self.moving is None:
             onto_V = np.hstack([state.A, state.B])[live] @ self.TQ.T
         cosines = np.zeros(p)
         cosines[live], share = _compare(onto_V / length[:, None], G, self.eigenvalues, p)
@@ -364,15 +367,11 @@ class ConvergenceDisplay:
             right.plot(found.n, found.share, color=colour, lw=1.6, label=name)
         exact = next((found for found in self.found if found.exact is not None), None)
         if exact is not None:
-            right.plot(
-                exact.n, exact.exact, ":", color="black", lw=1.6, label="exact OC, same sums"
-            )
+            right.plot(exact.n, exact.exact, ":k", lw=1.6, label="exact OC, same sums")
         left.set_title("|cosine| of each component with its target")
         right.set_title("share of the optimum")
         for ax in self.axes_:
-            ax.set_xscale("log")
-            ax.set_ylim(0, 1.03)
-            ax.set_xlabel("samples")
+            ax.set(xscale="log", ylim=(0, 1.03), xlabel="samples")
             ax.grid(alpha=0.25)
             ax.legend(loc="lower right", fontsize=8, frameon=False)
         if title:

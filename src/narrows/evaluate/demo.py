@@ -8,11 +8,9 @@ import warnings
 import numpy as np
 from sklearn.datasets import load_digits
 
-from narrows.evaluate.displays import ComparisonDisplay
-from narrows.evaluate.figure import new_figure, save_figure
+from narrows.evaluate.comparison import over
+from narrows.evaluate.displays import ComparisonDisplay, ScatterDisplay, new_figure, save_figure
 from narrows.evaluate.results import Results
-from narrows.evaluate.runs import over
-from narrows.evaluate.scatter import ScatterDisplay
 from narrows.evaluate.splits import Fold, split
 from narrows.methods.srda import SRDA
 

@@ -15,6 +15,9 @@ from narrows.methods.selector import PerClassSelector, Selector
 
 def summary(estimator: Any) -> dict[str, Any]:
     """Return the method, its parameters and the data it was fitted to, as plain data for JSON."""
+    # whether the result is certified, where that was asked for
+    asked = getattr(estimator, "tolerance", None) is not None
+    certificate = getattr(estimator, "certificate_", None) if asked else None
     return _json({
         "method": type(estimator).__name__,
         "parameters": estimator.get_params(),
@@ -24,15 +27,8 @@ def summary(estimator: Any) -> dict[str, Any]:
         "classes": estimator.classes_.tolist(),
         "class_count": estimator.class_count_.tolist(),
         **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
-        **_certificate(estimator),
+        **({} if certificate is None else {"certificate": certificate._asdict()}),
     })  # fmt: skip
-
-
-def _certificate(estimator: Any) -> dict[str, Any]:
-    """Return how sure the result is, where the method knows it."""
-    asked = getattr(estimator, "tolerance", None) is not None
-    certificate = getattr(estimator, "certificate_", None) if asked else None
-    return {} if certificate is None else {"certificate": certificate._asdict()}
 
 
 def certified(summary: dict[str, Any]) -> str:
@@ -50,7 +46,7 @@ def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]
             f"or MI, got {type(estimator).__name__}. Leave it out."
         )
     more = {"per_class": _per_class(estimator, top)} if per_class else {}
-    alpha = getattr(estimator, "alpha_", 0.0)  # models of 0.1.0 do not hold it
+    alpha = getattr(estimator, "alpha_", 0.0)
     ridge = {"alpha": alpha} if alpha else {}
     return _json({**ridge, "top": _top(estimator, top), **more})
 
@@ -153,15 +149,14 @@ def described(summary: dict[str, Any]) -> str:
         f"{summary['method']}({settings})",
         f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",
         *textwrap.wrap(classes, 80, subsequent_indent="  ", break_on_hyphens=False),
-        *(
-            [f"predicted correctly before learning: {float(summary['score']):.4f}"]
-            if "score" in summary
-            else []
-        ),
-        *([certified(summary)] if "certificate" in summary else []),
-        *([f"alpha {summary['alpha']:.6g}"] if "alpha" in summary else []),
-        "",
     ]
+    if "score" in summary:
+        lines.append(f"predicted correctly before learning: {float(summary['score']):.4f}")
+    if "certificate" in summary:
+        lines.append(certified(summary))
+    if "alpha" in summary:
+        lines.append(f"alpha {summary['alpha']:.6g}")
+    lines.append("")
     if summary["top"] and "columns" in summary["top"][0]:
         for number, direction in enumerate(summary["top"], 1):
             notes = [

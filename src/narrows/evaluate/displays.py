@@ -1,16 +1,32 @@
-"""Plots: scores and energy of a selection, accuracy and time by dimensions."""
+"""Plots: scores of a selection, scores by dimensions, samples in two dimensions, and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
+from xml.etree import ElementTree
 
 import numpy as np
 
 from narrows.errors import ParameterError
-from narrows.evaluate.figure import COLOURS, MARKERS, axes_of, printed
-from narrows.evaluate.lines import ALL, Line, title
+from narrows.evaluate.results import ALL, Line, curves, title
+from narrows.io.atomic import replacing
+from narrows.io.extras import needing
 from narrows.methods.selector import HeldOutSelector, Selector
+
+_SVG = "http://www.w3.org/2000/svg"
+PICTURES = (".png", ".pdf", ".svg")
+
+# a palette that colour-blind readers distinguish; no plot relies on colour alone
+COLOURS = (
+    "#332288", "#117733", "#44AA99", "#88CCEE", "#DDCC77",
+    "#CC6677", "#AA4499", "#882255", "#888888", "#000000",
+)  # fmt: skip
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+_LONGEST = 24  # characters of a name in a plot
 
 Place = Literal["right", "below"]
 _STYLES = ("-", "--", "-.", ":")
@@ -25,6 +41,61 @@ _WORDS = {
     "transform": "CPU seconds to reduce",
     "train": "CPU seconds to train the classifier",
 }
+_NAMED = 20  # classes, each with its own colour and marker
+
+
+def new_figure(figsize: tuple[float, float]) -> Any:
+    """Return an empty matplotlib figure of this size in inches."""
+    with needing("plots", "matplotlib", "Plots"):
+        from matplotlib.figure import Figure
+    return Figure(figsize=figsize, layout="constrained", dpi=110)
+
+
+def as_svg(figure: Any) -> bytes:
+    """Return a figure as SVG without addresses in its metadata, with words as text."""
+    from matplotlib import rc_context
+
+    buffer = io.BytesIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "narrows"}):
+        figure.savefig(buffer, format="svg", metadata=nothing)
+    svg = buffer.getvalue()
+    return svg[svg.index(b"<svg") :]  # without the document type, which is an address
+
+
+def as_inline_svg(figure: Any, titles: Mapping[str, Sequence[str]]) -> str:
+    """Return a figure as SVG for a page, whose points have titles: by `gid`, in their order."""
+    ElementTree.register_namespace("", _SVG)
+    ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
+    root = ElementTree.fromstring(as_svg(figure))
+    for style in [*root.iter(f"{{{_SVG}}}defs")]:
+        for each in style.findall(f"{{{_SVG}}}style"):
+            style.remove(each)  # it would apply to the page
+    for gid, names in titles.items():
+        group = next(each for each in root.iter() if each.get("id") == gid)
+        for point, name in zip(group.iter(f"{{{_SVG}}}use"), names, strict=True):
+            ElementTree.SubElement(point, f"{{{_SVG}}}title").text = name
+    for size in ("width", "height"):
+        del root.attrib[size]
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Write a figure to a .png, .pdf or .svg file, atomically."""
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=Path(path).suffix.lower().removeprefix("."))
+
+
+def axes_of(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
+    """Return given axes, or those of a new figure of this size, and their figure."""
+    ax = new_figure(figsize=figsize).subplots() if ax is None else ax
+    return ax, ax.figure
+
+
+def printed(name: Any) -> str:
+    """Return a name for a plot: no formula, no control characters, shortened."""
+    text = "".join(c if c.isprintable() else " " for c in str(name)).replace("$", r"\$")
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 class EnergyDisplay:
@@ -108,34 +179,23 @@ class EnergyDisplay:
         self.ax_.plot(p, share, "--", color=COLOURS[5], lw=1.4, label="score / best score")
         curve = self.energy
         if self.held_out is not None and self.held_out.max() > 0:
-            curve = self._plot_held_out(p, self.held_out)
+            best, colour = float(self.held_out.max()), COLOURS[1]
+            curve = self.held_out / best
+            self.ax_.plot(p, curve, "-.", color=colour, lw=1.8, label="held-out score / best")
+            if self.errors is not None:
+                low, high = curve - self.errors / best, curve + self.errors / best
+                self.ax_.fill_between(p, low, high, color=colour, alpha=0.2, lw=0)
         height = float(curve[self.chosen - 1])
         self.ax_.plot([self.chosen], [height], "o", color="black")
         self.ax_.axvline(self.chosen, color="black", lw=0.8, ls=":")
+        offset, side = ((6, -14), "left") if self.chosen < len(p) ** 0.6 else ((-6, 8), "right")
+        kept = f"{self.chosen:,} kept, {height:.0%}"
         self.ax_.annotate(
-            f"{self.chosen:,} kept, {height:.0%}",
-            (self.chosen, height),
-            xytext=(6, -14) if self.chosen < len(p) ** 0.6 else (-6, 8),
-            textcoords="offset points",
-            ha="left" if self.chosen < len(p) ** 0.6 else "right",
-            fontsize=9,
+            kept, (self.chosen, height), offset, textcoords="offset points", ha=side, fontsize=9
         )
-        self.ax_.set_xscale("log")
-        self.ax_.set_ylim(0, 1.03)
-        self.ax_.set_xlabel("features, best first")
-        self.ax_.grid(alpha=0.25)
-        _legend(self.ax_, legend)
+        self.ax_.set(xscale="log", ylim=(0, 1.03), xlabel="features, best first")
+        _grid_and_legend(self.ax_, legend)
         return self
-
-    def _plot_held_out(self, p: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Plot the held-out scores as a share of the best; return that share."""
-        best, colour = float(scores.max()), COLOURS[1]
-        share: np.ndarray = scores / best
-        self.ax_.plot(p, share, "-.", color=colour, lw=1.8, label="held-out score / best")
-        if self.errors is not None:
-            error = self.errors / best
-            self.ax_.fill_between(p, share - error, share + error, color=colour, alpha=0.2, lw=0)
-        return share
 
 
 class ComparisonDisplay:
@@ -200,10 +260,7 @@ class ComparisonDisplay:
         self.ax_, self.figure_ = axes_of(ax, (7, 4.4))
         judge = classifier or next((line.classifier for line in self.lines), "")
         mine = [line for line in self.lines if line.classifier == judge]
-        methods = list(dict.fromkeys(line.method for line in mine if line.method != ALL))
-        for number, method in enumerate(methods):
-            points = {line.dimensions: line for line in mine if line.method == method}
-            lines = [points[p] for p in sorted(points)]
+        for number, ((method, _), lines) in enumerate(curves(mine).items()):
             self.ax_.errorbar(
                 [line.dimensions for line in lines],
                 [getattr(line, what) for line in lines],
@@ -216,24 +273,20 @@ class ComparisonDisplay:
                 label=printed(title(method)),
             )
         every = [line for line in mine if line.method == ALL]
-        if every and what not in ("learn", "transform"):
+        of_reduction = what in ("learn", "transform")
+        if every and not of_reduction:
             value = getattr(every[0], what)
             label = f"all {every[0].dimensions:,} features"
             self.ax_.axhline(value, color="black", lw=1, ls=":", label=label)
         sizes = sorted({line.dimensions for line in mine if line.method != ALL})
-        self.ax_.set_xscale("log")
+        scale = "log" if what in ("learn", "transform", "train") else "linear"
+        words = _WORDS[what] + ("" if of_reduction else f", {judge}")
+        self.ax_.set(xscale="log", yscale=scale, xlabel="dimensions", ylabel=words)
         after = [*sizes[1:], 10 * max(sizes, default=1)]
         sizes = [p for p, next_ in zip(sizes, after, strict=True) if next_ > 1.2 * p]  # apart
         self.ax_.set_xticks(sizes, [f"{p:,}" for p in sizes])
         self.ax_.set_xticks([], minor=True)
-        if what in ("learn", "transform", "train"):
-            self.ax_.set_yscale("log")
-        self.ax_.set_xlabel("dimensions")
-        self.ax_.set_ylabel(
-            _WORDS[what] + (f", {judge}" if what not in ("learn", "transform") else "")
-        )
-        self.ax_.grid(alpha=0.25)
-        _legend(self.ax_, legend)
+        _grid_and_legend(self.ax_, legend)
         return self
 
 
@@ -244,10 +297,157 @@ def _error(line: Line, what: str) -> float:
     return (line.spread or {}).get(what, 0.0)
 
 
-def _legend(ax: Any, where: Place, **more: Any) -> None:
-    """Put the legend outside the axes."""
+def _grid_and_legend(ax: Any, where: Place) -> None:
+    """Draw a grid, and put the legend outside the axes."""
+    ax.grid(alpha=0.25)
     places: dict[Place, dict[str, Any]] = {
         "right": {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)},
         "below": {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2},
     }
-    ax.legend(fontsize=8, frameon=False, **places[where], **more)
+    ax.legend(fontsize=8, frameon=False, **places[where])
+
+
+class ScatterDisplay:
+    """Scatter plot of samples in the first two dimensions of a reduction, by class.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_samples, 2)
+        Reduced samples.
+    y : ndarray of shape (n_samples,)
+        Labels.
+    names : sequence of str
+        Names of the two dimensions.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
+    See Also
+    --------
+    ComparisonDisplay : Scores by number of dimensions.
+    EnergyDisplay : Scores of a selection.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from narrows import SRDA
+    >>> from narrows.evaluate import ScatterDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = ScatterDisplay.from_estimator(SRDA().fit(X, y), X, y)
+    >>> display.figure_.savefig("iris.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, Z: np.ndarray, y: np.ndarray, names: Sequence[str]):
+        self.Z, self.y, self.names = Z, y, names
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, ax: Any = None) -> ScatterDisplay:
+        """Reduce samples with a fitted estimator and plot them.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with transform
+            A reduction to at least two dimensions.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+        ax : matplotlib Axes, optional
+            Axes to plot on; a new figure by default.
+
+        Raises
+        ------
+        ParameterError
+            The reduction has one dimension only.
+        ImportError
+            matplotlib is not installed.
+
+        See Also
+        --------
+        plot : Plot reduced samples.
+        """
+        Z = estimator.transform(X)
+        if Z.shape[1] < 2:
+            raise ParameterError(
+                f"ScatterDisplay: expected at least two dimensions, got {Z.shape[1]} from "
+                f"{type(estimator).__name__}. Use more components, or a histogram."
+            )
+        Z = Z[:, :2]
+        names = estimator.get_feature_names_out()[:2]
+        return cls(Z if isinstance(Z, np.ndarray) else Z.toarray(), np.asarray(y), names).plot(ax)
+
+    def plot(self, ax: Any = None) -> ScatterDisplay:
+        """Plot on given axes or in a new figure; return self.
+
+        The samples are faint, and the name of each class stands at their median. The twenty largest
+        classes have their own colour, marker and name; the other classes are grey.
+        """
+        self.ax_, self.figure_ = axes_of(ax, (7, 5.4))
+        classes, counts = np.unique(self.y, return_counts=True)
+        self.named_ = classes[np.sort(np.argsort(-counts, kind="stable")[:_NAMED])]
+        rest = ~np.isin(self.y, self.named_)
+        size = float(np.clip(6000 / max(1, len(self.y)), 6, 30))
+        if rest.any():
+            self.ax_.scatter(*self.Z[rest].T, s=size, color="0.85", linewidths=0, gid="points-rest")
+        for number, label in enumerate(self.named_):
+            self.ax_.scatter(
+                *self.Z[self.y == label].T,
+                s=size,
+                marker=MARKERS[(number + number // len(COLOURS)) % len(MARKERS)],
+                color=COLOURS[number % len(COLOURS)],
+                alpha=0.5,
+                linewidths=0,
+                gid=f"points-{number}",
+            )
+        self._name_classes()
+        self.ax_.set(xlabel=printed(self.names[0]), ylabel=printed(self.names[1]))
+        others = len(classes) - len(self.named_)
+        if others:
+            self.ax_.set_title(f"grey: {others} other classes", fontsize=9, loc="right")
+        return self
+
+    def _name_classes(self) -> None:
+        """Write the name of each class at its median, apart from other names."""
+        from matplotlib.colors import to_rgb
+        from matplotlib.patheffects import withStroke
+
+        if not len(self.named_):
+            return
+        names = [printed(label) for label in self.named_]
+        medians = np.array([np.median(self.Z[self.y == label], axis=0) for label in self.named_])
+        self.ax_.autoscale_view()
+        self.ax_.set(xlim=self.ax_.get_xlim(), ylim=self.ax_.get_ylim())
+        to_axes = self.ax_.transLimits
+        inches = self.ax_.get_window_extent().size / self.figure_.dpi
+        sizes = np.array([(0.075 * len(name) + 0.05, 0.17) for name in names]) / inches
+        places = to_axes.inverted().transform(_apart(to_axes.transform(medians), sizes))
+        for number, (name, place) in enumerate(zip(names, places, strict=True)):
+            self.ax_.text(
+                *place, name, ha="center", va="center", fontsize=12 if len(names) <= 10 else 9,
+                fontweight="bold",
+                color=0.6 * np.array(to_rgb(COLOURS[number % len(COLOURS)])),
+                path_effects=[withStroke(linewidth=3, foreground="white")],
+            )  # fmt: skip
+
+
+def _apart(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return places of boxes, moved up or down until few overlap."""
+    places = places.copy()
+    for _ in range(200):
+        gaps = places[:, None] - places
+        room = (sizes[:, None] + sizes) / 2
+        overlap = np.clip(room - np.abs(gaps), 0, None)
+        np.fill_diagonal(overlap[..., 0], 0)
+        push = np.where(overlap[..., 0] > 0, overlap[..., 1], 0)
+        if not push.any():
+            break
+        above = np.where(gaps[..., 1] == 0, np.sign(np.arange(len(places))[:, None] -
+                         np.arange(len(places))), np.sign(gaps[..., 1]))  # fmt: skip
+        places[:, 1] += 0.25 * (push * above).sum(axis=1)
+    half = sizes / 2
+    clipped: np.ndarray = np.clip(places, half, np.maximum(half, 1 - half))
+    return clipped

@@ -17,12 +17,16 @@ from scipy import sparse
 
 from narrows.errors import ParameterError, escaped, printable
 from narrows.evaluate.describe import details, ends, summary
-from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay
-from narrows.evaluate.figure import as_inline_svg, as_svg, new_figure
-from narrows.evaluate.lines import ALL, FIELDS, Line, title
+from narrows.evaluate.displays import (
+    ComparisonDisplay,
+    EnergyDisplay,
+    ScatterDisplay,
+    as_inline_svg,
+    as_svg,
+    new_figure,
+)
 from narrows.evaluate.methods import Ours, Rival
-from narrows.evaluate.results import Results
-from narrows.evaluate.scatter import ScatterDisplay
+from narrows.evaluate.results import ALL, FIELDS, Line, Results, curves, title
 from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
@@ -59,36 +63,6 @@ def twin_of(path: str) -> str:
     return str(Path(path).with_suffix(".json"))
 
 
-def gather(
-    lines: Results,
-    data: Splits,
-    methods: Sequence[Ours | Rival],
-    inputs: Sequence[str] = (),
-    command: str = "",
-    fit: str | None = None,
-    stopped: bool = False,
-) -> dict[str, Any]:
-    """Return the contents of a report as plain data for JSON.
-
-    `inputs`, `command` and `fit` are of the command line: the files, the command that was run, and
-    the one that fits the recommended method.
-    """
-    models = [_model(method, data) for method in _fitted(methods)]
-    chosen = lines.recommendation_
-    return {
-        "command": command or None,
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()}
-        | {name: metadata.version(name) for name in _LIBRARIES},
-        "stopped": stopped,
-        "data": _data(data, lines.n_folds, inputs),
-        **contents(lines, fit),
-        "confusions": [] if chosen is None else _confusions(chosen.line),
-        "curves": _curves(lines),
-        "models": models,
-    }
-
-
 def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
     """Return the recommendation and the lines as plain data for JSON."""
     chosen, largest = lines.recommendation_, lines.largest_class_
@@ -106,19 +80,40 @@ def contents(lines: Results, fit: str | None = None) -> dict[str, Any]:
 
 def write(
     path: str | os.PathLike[str],
-    found: dict[str, Any],
     lines: Results,
     data: Splits,
     methods: Sequence[Ours | Rival],
+    inputs: Sequence[str] = (),
+    command: str = "",
+    fit: str | None = None,
+    stopped: bool = False,
 ) -> None:
-    """Write the contents and pictures to `path`, and the contents as JSON beside it."""
+    """Write a page to `path`, and its contents as JSON beside it.
+
+    `inputs`, `command` and `fit` are of the command line: the files, the command that was run, and
+    the one that fits the recommended method.
+    """
+    models = [_model(method, data) for method in _fitted(methods)]
+    chosen = lines.recommendation_
+    found = {
+        "command": command or None,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()}
+        | {name: metadata.version(name) for name in _LIBRARIES},
+        "stopped": stopped,
+        "data": _data(data, lines.n_folds, inputs),
+        **contents(lines, fit),
+        "confusions": [] if chosen is None else _confusions(chosen.line),
+        "curves": _curves(lines),
+        "models": models,
+    }
     page = _template().render(
         found=found,
         lines=list(zip(found["lines"], lines.near(), strict=True)),
         largest=found["largest_class"],
         field=FIELDS[lines.metric],
         metric=METRICS[lines.metric],
-        chosen=lines.recommendation_,
+        chosen=chosen,
         several=len({line.classifier for line in lines}) > 1,
         matrix=_matrix(lines, data),
         map=_map(lines, data, methods),
@@ -171,19 +166,15 @@ def _features(X: Any, is_text: bool) -> dict[str, Any]:
 
 def _curves(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Return the figures of each method and classifier by number of dimensions."""
-    curves: dict[tuple[str, str], dict[int, Line]] = {}
-    for line in lines:
-        if not line.skipped and line.method != ALL:
-            curves.setdefault((line.method, line.classifier), {})[line.dimensions] = line
     names = ("micro_f1", "macro_f1", "balanced_accuracy", "error", "learn", "transform", "train")
     return [
         {
             "method": method,
             "classifier": classifier,
-            "dimensions": sorted(points),
-            **{name: [getattr(points[p], name) for p in sorted(points)] for name in names},
+            "dimensions": [line.dimensions for line in points],
+            **{name: [getattr(line, name) for line in points] for name in names},
         }
-        for (method, classifier), points in curves.items()
+        for (method, classifier), points in curves(lines).items()
     ]
 
 
@@ -260,13 +251,14 @@ def _matrix(lines: Results, data: Splits) -> dict[str, Any] | None:
 
 def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[str, Any] | None:
     """Draw the held-out samples in two dimensions of the best method for that."""
-    makers = {m.name: m for m in _fitted(methods) if _has_two_directions(m)}
+    projectors = [m for m in _fitted(methods) if not isinstance(m.fitted, Selector)]
+    makers = {m.name: m for m in projectors if len(m.fitted.components_) >= 2}
     mine = [line for line in lines if line.method in makers and not line.skipped]
     if not mine:
         return None
     fewest = min((line.dimensions for line in mine if line.dimensions > 1), default=1)
     of_these = [line for line in mine if line.dimensions == fewest]
-    best = max(of_these, key=lambda line: _score(line, lines))
+    best = max(of_these, key=lines.score)
     method = makers[best.method]
     _, _, X_test, y_test = data[method.fold]
     texts = data.texts(method.fold)
@@ -289,17 +281,12 @@ def _map(lines: Results, data: Splits, methods: Sequence[Ours | Rival]) -> dict[
     return {
         "method": title(best.method),
         "dimensions": best.dimensions,
-        "score": _score(best, lines),
+        "score": lines.score(best),
         "drawn": len(few),
         "of": len(y_test),
         "confusions": _confusions(best)[:_NAMED],
         "svg": as_inline_svg(display.figure_, titles),
     }
-
-
-def _score(line: Line, lines: Results) -> float:
-    value: float = getattr(line, FIELDS[lines.metric])
-    return value
 
 
 def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str, str]]:
@@ -335,7 +322,3 @@ def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str,
             lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
         )
     return pictures
-
-
-def _has_two_directions(method: Ours) -> bool:
-    return not isinstance(method.fitted, Selector) and len(method.fitted.components_) >= 2

@@ -1,18 +1,163 @@
-"""Results of a comparison: which reduction to use, and a table."""
+"""Results of a comparison: its lines, which reduction to use, and a table."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from narrows.evaluate.lines import ALL, FIELDS, Line, count, mean, named, title
-from narrows.solve.paired import METRICS, Difference, difference
+import numpy as np
 
+from narrows.methods import MODULES
+from narrows.solve.paired import METRICS, Difference, Outcome, difference, standard_error
+
+ALL = "all columns"
+FIELDS = {"accuracy": "micro_f1", "macro_f1": "macro_f1", "balanced_accuracy": "balanced_accuracy"}
+_SCORES = ("precision", "recall", "micro_f1", "macro_f1", "balanced_accuracy", "error")
+_AVERAGED = ("learn", "transform", "train", "row_bytes", *_SCORES)
+_RIVALS = {
+    "truncatedsvd": "TruncatedSVD",
+    "sklearn-pca": "scikit-learn's PCA",
+    "sparserandomprojection": "SparseRandomProjection",
+    "chi2": "SelectKBest(chi2)",
+    "f_classif": "SelectKBest(f_classif)",
+    "lineardiscriminantanalysis": "LinearDiscriminantAnalysis",
+}
+_NAMES = {name.lower(): name for name in MODULES} | _RIVALS
+_NAN = float("nan")
 ALWAYS = "always answering "
+_ROW = "{}  {:>10}  {}{:>17}  {:>17}  {:>8}  {:>9}  {:>8}  {:>8}  {:>8}"  # of the table
 _CLEAR = 2  # standard errors that a result must be better than the largest class
 # A constant prediction has a lower macro-F1 than random ones, but not a lower balanced accuracy
 _AGAINST_CONSTANT = {"macro_f1": "balanced_accuracy"}
+
+
+@dataclass
+class Line:
+    """One line of a comparison: means over the splits.
+
+    Parameters
+    ----------
+    method, classifier : str
+        Names of the reduction and of the classifier.
+    asked : int or None
+        Number of dimensions requested; None for all features.
+    dimensions : int
+        Number of dimensions of the reduced data; smaller if the method has fewer.
+    learn, transform, train : float
+        CPU seconds to fit the reduction, without reading; to reduce the training samples; and to
+        train the classifier on them.
+    row_bytes : float
+        Bytes of a reduced training sample in memory: its numbers, and if it is sparse, the column
+        of each.
+    precision, recall, macro_f1 : float
+        Unweighted means over the classes.
+    micro_f1, error : float
+        Micro-F1, which is the accuracy since each sample has one label, and 1 - accuracy.
+    balanced_accuracy : float
+        The mean over the classes of the share of samples that are predicted correctly.
+    standard_error : float
+        The standard error of the accuracy, as `narrows.solve.paired` defines it. Of n held-out
+        samples, one correct and one wrong prediction are added, so that it is never 0.
+    spread : dict
+        Standard deviation of each score over the splits, if there are several.
+    features : int
+        Number of features before the reduction.
+    outcomes : tuple of Outcome
+        Classes and predictions of the held-out samples, for each split.
+    wrong : Counter
+        The number of held-out samples of one class that were predicted as another, by the two
+        labels.
+    skipped : str
+        Why the method was skipped; empty if it was not.
+    """
+
+    method: str
+    classifier: str
+    asked: int | None
+    dimensions: int = 0
+    learn: float = _NAN
+    transform: float = _NAN
+    train: float = _NAN
+    row_bytes: float = _NAN
+    precision: float = _NAN
+    recall: float = _NAN
+    micro_f1: float = _NAN
+    macro_f1: float = _NAN
+    balanced_accuracy: float = _NAN
+    error: float = _NAN
+    standard_error: float = _NAN
+    spread: dict[str, float] | None = None
+    wrong: Counter = field(default_factory=Counter, repr=False)
+    skipped: str = ""
+    features: int = 0
+    outcomes: tuple[Outcome, ...] = field(default=(), repr=False)
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether the line is done, and has fewer dimensions than there are features."""
+        return not self.skipped and self.method != ALL and self.dimensions < self.features
+
+    @property
+    def is_rival(self) -> bool:
+        """Whether the method is one of scikit-learn."""
+        return self.method in _RIVALS
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, ready for JSON."""
+        if self.skipped:
+            names = "method", "classifier", "asked", "skipped"
+            return {name: getattr(self, name) for name in names}
+        fields = asdict(replace(self, wrong=Counter(), outcomes=()))
+        del fields["skipped"], fields["wrong"], fields["outcomes"]
+        return fields
+
+
+def title(method: str) -> str:
+    """Return the name of a method as it is written in text."""
+    return _NAMES.get(method, method)
+
+
+def named(line: Line) -> str:
+    """Return the name and the number of dimensions of a line as text."""
+    size = count(line.dimensions, "feature" if line.method == ALL else "dimension")
+    return f"all {size}" if line.method == ALL else f"{title(line.method)} with {size}"
+
+
+def count(n: int, what: str) -> str:
+    """Return a number of things as text."""
+    return f"{n:,} {what}" + "s" * (n != 1)
+
+
+def curves(lines: Iterable[Line]) -> dict[tuple[str, str], list[Line]]:
+    """Return the lines of each method and classifier, one for each number of dimensions."""
+    found: dict[tuple[str, str], dict[int, Line]] = {}
+    for line in lines:
+        if not line.skipped and line.method != ALL:
+            found.setdefault((line.method, line.classifier), {})[line.dimensions] = line
+    return {key: [points[p] for p in sorted(points)] for key, points in found.items()}
+
+
+def mean(lines: Sequence[Line]) -> Line:
+    """Return the mean of the lines of several splits."""
+    first = lines[0]
+    if len(lines) == 1 or any(line.skipped for line in lines):
+        return next((line for line in lines if line.skipped), first)
+    values = {name: [getattr(line, name) for line in lines] for name in _AVERAGED}
+    means: dict[str, Any] = {name: float(np.mean(of)) for name, of in values.items()}
+    outcomes = tuple(outcome for line in lines for outcome in line.outcomes)
+    variances = [line.standard_error**2 for line in lines]
+    return replace(
+        first,
+        dimensions=max(line.dimensions for line in lines),
+        features=max(line.features for line in lines),
+        standard_error=standard_error(values["micro_f1"], variances, outcomes),
+        spread={name: float(np.std(values[name], ddof=1)) for name in _SCORES},
+        wrong=sum((line.wrong for line in lines), Counter()),
+        outcomes=outcomes,
+        **means,
+    )
 
 
 @dataclass(frozen=True)
@@ -199,8 +344,8 @@ class Results(list[Line]):
         reductions = [line for line in done if line.is_reduction]
         if not reductions:
             return None
-        every = max((line for line in done if line.method == ALL), key=self._score, default=None)
-        best = max(reductions, key=lambda line: (self._score(line), -line.dimensions))
+        every = max((line for line in done if line.method == ALL), key=self.score, default=None)
+        best = max(reductions, key=lambda line: (self.score(line), -line.dimensions))
         line, near = self._choose(reductions, every)
         mine = [line for line in reductions if not line.is_rival]
         equal = [each.method for each in near if each.dimensions == line.dimensions]
@@ -214,7 +359,7 @@ class Results(list[Line]):
         against = FIELDS[_AGAINST_CONSTANT.get(self.metric, self.metric)]
         return Recommendation(
             line,
-            max(done, key=lambda line: (self._score(line), -line.dimensions)),
+            max(done, key=lambda line: (self.score(line), -line.dimensions)),
             ties,
             next((x for x in done if (x.method, x.classifier) == (ALL, line.classifier)), None),
             self.metric,
@@ -228,7 +373,7 @@ class Results(list[Line]):
 
     def _choose(self, lines: list[Line], every: Line | None) -> tuple[Line, list[Line]]:
         """Return which of some reductions to use, and all that are good enough."""
-        best = max(lines, key=lambda line: (self._score(line), -line.dimensions))
+        best = max(lines, key=lambda line: (self.score(line), -line.dimensions))
         near = [line for line in lines if not self._is_worse(line, best)]
         near = self._beat_largest(near) or near
         if every is not None:
@@ -237,9 +382,10 @@ class Results(list[Line]):
 
     def _order(self, line: Line) -> tuple[float, ...]:
         """Return what is smaller for the reduction to prefer of those that are good enough."""
-        return line.dimensions, line.is_rival, line.learn + line.transform, -self._score(line)
+        return line.dimensions, line.is_rival, line.learn + line.transform, -self.score(line)
 
-    def _score(self, line: Line) -> float:
+    def score(self, line: Line) -> float:
+        """Return the score of a line by which results are compared."""
         value: float = getattr(line, FIELDS[self.metric])
         return value
 
@@ -262,7 +408,7 @@ class Results(list[Line]):
         for line in self:
             if not line.skipped:
                 first = best.setdefault(line.classifier, line)
-                best[line.classifier] = max(first, line, key=self._score)
+                best[line.classifier] = max(first, line, key=self.score)
         return best
 
     def differences(self) -> list[Difference | None]:
@@ -311,11 +457,10 @@ class Results(list[Line]):
         largest = [] if self.largest_class_ is None else [self.largest_class_]
         width = max((len(line.method) for line in [*self, *largest]), default=6)
         several = len({line.classifier for line in self}) > 1
-        header = (
-            f"{'method':<{width}}  {'dimensions':>10}  {'by   ' if several else ''}"
-            f"{METRICS[self.metric]:>17}  {'to the best':>17}  {METRICS[self._second]:>8}  "
-            f"{'bytes/row':>9}  {'learn s':>8}  {'reduce s':>8}  {'train s':>8}"
-        )
+        header = _ROW.format(
+            f"{'method':<{width}}", "dimensions", "by   " if several else "", METRICS[self.metric],
+            "to the best", METRICS[self._second], "bytes/row", "learn s", "reduce s", "train s",
+        )  # fmt: skip
         rows = [
             self._row(line, apart, width, several)
             for line, apart in zip(self, self.differences(), strict=True)
@@ -341,16 +486,15 @@ class Results(list[Line]):
         by = f"{line.classifier:<4} " if several else ""
         if line.skipped:
             return f"{start}  {line.asked or '':>10}  {by}skipped: {line.skipped}"
-        score = f"{self._score(line):.3f}"
+        score = f"{self.score(line):.3f}"
         if line.spread is not None:
             score += f" +-{line.spread[FIELDS[self.metric]]:.3f}"
         size = f"{line.dimensions:,}" if line.classifier else ""
         second = getattr(line, FIELDS[self._second])
         shown = "" if apart is None else f"{apart} {' ' if apart.is_worse else '*'}"
-        return (
-            f"{start}  {size:>10}  {by}{score:>17}  {shown:>17}  {second:>8.3f}  "
-            f"{line.row_bytes:>9,.0f}  {line.learn:>8.3f}  {line.transform:>8.3f}  "
-            f"{line.train:>8.3f}"
+        seconds = (f"{spent:.3f}" for spent in (line.learn, line.transform, line.train))
+        return _ROW.format(
+            start, size, by, score, shown, f"{second:.3f}", f"{line.row_bytes:,.0f}", *seconds
         )
 
 

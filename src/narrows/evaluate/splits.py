@@ -7,13 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
-from narrows.errors import ParameterError
-from narrows.io.source import Source
+from narrows.errors import DataError, ParameterError
+from narrows.io.chunk import TEXT, Options
+from narrows.io.dataset import Dataset
+from narrows.io.formats import format_of
+from narrows.io.source import Source, check_kind
+from narrows.solve.sums import widened
 from narrows.state.class_stats import checked_rows
+from narrows.state.labels import as_one_type, joined, some
 from narrows.text import Vectoriser
 
 Fold = tuple[Any, np.ndarray, Any, np.ndarray]
@@ -51,8 +57,6 @@ class Splits(Sequence[Fold]):
         return len(self.pairs) or 1
 
     def __getitem__(self, k: Any) -> Any:
-        if isinstance(k, slice):
-            return [self[number] for number in range(len(self))[k]]
         if not 0 <= k < len(self):
             raise IndexError(k)
         return self._made(k)[0]
@@ -148,3 +152,110 @@ def split(
     """Yield (X, y, X_test, y_test) of each of the stratified splits."""
     for train, test in pairs_of(y, cv, repeats, seed):
         yield X[train], y[train], X[test], y[test]
+
+
+def read_folds(
+    path: str,
+    test: str | None,
+    cv: int | None,
+    repeats: int | None,
+    seed: int,
+    options: Options,
+    vectoriser: Vectoriser,
+) -> Splits:
+    """Read a file and hold samples out: another file, its `split`, fifths, or each of cv folds.
+
+    For texts, a copy of the unfitted `vectoriser` is fitted to the training samples of each split.
+    """
+    if test is not None and options.zero_based is None and _count_columns(path, test):
+        options = Dataset([path, test], options).options  # zero-based if either file is
+    parts: tuple[Any, ...] | None = None
+    asked = test or cv or repeats or options.split
+    if not asked and _supports(path, "split"):
+        parts = _splits(path, options)
+    source, pairs = None, list[Any]()
+    if parts is None:
+        X, y, dataset = rows(path, options)
+        parts, source = (X, y), dataset.source()
+        if test is not None:
+            columns = None if source is None else source.columns
+            options = options.replace(columns=columns)
+            if dataset.is_text and _supports(test, "text"):
+                options = options.replace(text=options.text or (TEXT,))
+            X_test, y_test, held_out = rows(test, options, source)
+            check_kind(test, held_out.is_text, dataset.is_text, path)
+            y, y_test = as_one_type(y, y_test)
+            if not np.isin(y_test, y).any():
+                had, got = some(np.unique(y)), some(np.unique(y_test))
+                expected = f"expected labels that {path} has ({had}), got {got}."
+                raise DataError(test, f'{expected} Set labels="integer" if both are integers.')
+            parts = X, y, X_test, y_test
+    _check_counts(path, parts[1], len(parts) == 2, cv)
+    if len(parts) == 2:
+        pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
+    if parts[0].dtype == object:  # texts
+        return Splits(parts, pairs, vectoriser)
+    if len(parts) == 4:
+        width = max(parts[0].shape[1], parts[2].shape[1])
+        parts = widened(parts[0], width), parts[1], widened(parts[2], width), parts[3]
+    return Splits(parts, pairs, source=source)
+
+
+def rows(
+    path: str, options: Options, source: Source | None = None
+) -> tuple[Any, np.ndarray, Dataset]:
+    """Return the samples of a file (texts as an array of objects), their labels, the data set."""
+    dataset = Dataset([path], options, source)
+    chunks = list(dataset)
+    if sparse.issparse(chunks[0].y):
+        raise ParameterError(f"{path}: expected one label per sample to compare, got several.")
+    y = joined([chunk.y for chunk in chunks])
+    X = [chunk.X for chunk in chunks]
+    if dataset.is_text:
+        return np.array([text for part in X for text in part], dtype=object), y, dataset
+    width = max(part.shape[1] for part in X)
+    X = [widened(part, width) for part in X]
+    stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
+    return stacked, y, dataset
+
+
+def _count_columns(*paths: str) -> bool:
+    return all("zero_based" in format_of(path)[0].options for path in paths)
+
+
+def _supports(path: str, option: str) -> bool:
+    return path != "-" and option in format_of(path)[0].options
+
+
+def _check_counts(path: str, y: np.ndarray, splits: bool, cv: int | None) -> None:
+    """Raise DataError where the samples of a file are too few to compare, or to hold some out."""
+    classes, counts = np.unique(y, return_counts=True)
+    c, few, least = len(classes), cv or 2, 5 * len(classes) - 4
+    problem = ""
+    if c == 1:
+        problem = (
+            "samples of at least 2 classes to compare, got only class "
+            f"{classes.tolist()[0]!r}. Check --label, or give a file with several classes."
+        )
+    elif splits and counts.min() < few:
+        problem = (
+            f"at least {few} samples of class {classes.tolist()[counts.argmin()]!r} to hold some "
+            f"out, got {counts.min()}. Give --test, a smaller --cv, or remove the class."
+        )
+    elif splits and cv is None and len(y) < least:
+        problem = (
+            f"at least {least} samples to hold out a fifth with all {c} classes, got {len(y)}. "
+            "Give --test or --cv."
+        )
+    if problem:
+        raise DataError(path, f"expected {problem}")
+
+
+def _splits(path: str, options: Options) -> tuple[Any, ...] | None:
+    """Return the samples with `split` train and test, if the JSON lines have both."""
+    try:
+        train, test = (rows(path, options.replace(split=name)) for name in ("train", "test"))
+    except DataError:
+        return None
+    y, y_test = as_one_type(train[1], test[1])
+    return train[0], y, test[0], y_test
