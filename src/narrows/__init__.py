@@ -9,8 +9,8 @@ which projects random functions of the features.
     between: S_b                     OCFS             OC, OCM            IOC, IIS
     margin: S_b - eps S_w            MMCFS            MMC                IMMC
     total: C                         VarianceFS       PCA                CCIPCA
-    Fisher: the ratio S_b to S_w     FisherFS         LDA, SRDA, IDRQR,  ILDA, IDRQR, OnlineSRDA
-                                                      KernelSRDA
+    Fisher: the ratio S_b to S_w     FisherFS,        LDA, SRDA, IDRQR,  ILDA, IDRQR, OnlineSRDA
+                                     ForwardFS        KernelSRDA
     contingency: counts of presence  IG, CHI, MI, DF
 
 S_b is the scatter of the class means, S_w the scatter within the classes, C = S_b + S_w the
@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from narrows.methods.contingency import MI as MI
     from narrows.methods.fisher import ILDA as ILDA
     from narrows.methods.fisher import FisherFS as FisherFS
+    from narrows.methods.forward import ForwardFS as ForwardFS
     from narrows.methods.idrqr import IDRQR as IDRQR
     from narrows.methods.kernel_srda import KernelSRDA as KernelSRDA
     from narrows.methods.lda import LDA as LDA

@@ -83,3 +83,46 @@ def trace_ratio(p):
         return b - best * w
 
     return scores
+
+
+def indicators(X, y, priors):
+    """X in standard units, and the weighted class indicators less their mean: ForwardFS."""
+    X = np.asarray(X, dtype=float)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    classes, N = np.unique(y, return_counts=True)
+    if isinstance(priors, str):
+        p = N ** {"empirical": 1.0, "sqrt": 0.5, "balanced": 0.0}[priors]
+    else:
+        p = np.asarray(priors, dtype=float)
+    T = (y[:, None] == classes) * ((p / p.sum()) ** 0.75 / (N / len(y)))
+    return X, T - T.mean(axis=0)
+
+
+def explained(X, T, ridge):
+    """By how much a ridge regression on X lowers the mean squared length of T and the penalty."""
+    n, k = X.shape
+    rows = np.vstack([X, np.sqrt(n * ridge) * np.eye(k)])
+    targets = np.vstack([T, np.zeros((k, T.shape[1]))])
+    left = targets - rows @ np.linalg.lstsq(rows, targets, rcond=None)[0]
+    return ((T**2).sum() - (left**2).sum()) / n
+
+
+def forward(size, ridge=0.01):
+    """Scores of ForwardFS: the gain of each selected feature, and that of each other one next."""
+
+    def scores(X, y, priors):
+        X, T = indicators(X, y, priors)
+        found, chosen, before = np.zeros(X.shape[1]), [], 0.0
+        for step in range(min(size, X.shape[1]) + 1):
+            rest = [k for k in range(X.shape[1]) if k not in chosen]
+            gain = {k: explained(X[:, [*chosen, k]], T, ridge) - before for k in rest}
+            if step == size or not rest:
+                for k in rest:
+                    found[k] = gain[k]
+                break
+            best = max(rest, key=gain.get)
+            found[best], before = gain[best], before + gain[best]
+            chosen.append(best)
+        return found
+
+    return scores

@@ -20,6 +20,7 @@ MODULES = {
     "PCA": "total",
     "CCIPCA": "total",
     "FisherFS": "fisher",
+    "ForwardFS": "forward",
     "LDA": "lda",
     "SRDA": "srda",
     "KernelSRDA": "kernel_srda",

@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from narrows.errors import (
+    ParameterError,
     RangeError,
     WidthError,
     did_you_mean,
@@ -38,13 +39,24 @@ from narrows.methods.parameters import (
     copied,
     same,
 )
-from narrows.methods.routes import Data, Gathered, Sums, can_add, check_adds_up, route_of
+from narrows.methods.routes import (
+    Data,
+    Gathered,
+    Sums,
+    can_add,
+    check_adds_up,
+    is_first_pass,
+    refuse_more,
+    route_of,
+)
 from narrows.methods.texts import with_shared_texts
 from narrows.solve.arrays import checked_samples
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import are_many
 from narrows.state.class_stats import ClassStats, Second, checked_rows
+from narrows.state.cross import MOST
 from narrows.state.labels import SMALLEST_WEIGHT, by_class, check_among, weights
+from narrows.state.mapped import Mapped
 
 # Locks are not attributes of the estimators, which could then be neither copied nor pickled.
 _LOCKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -526,6 +538,8 @@ class Additive(Estimator):
     _state_type: ClassVar[Any] = ClassStats
     _only_route: ClassVar[Any] = Sums
     _presence: ClassVar[bool] = False
+    _of_map: ClassVar[str] = ""  # which models have a map, where some have
+    _wide: ClassVar[Any] = None  # the Route where there are too many features; None: `route_of`
     _constraints: ClassVar[dict[str, Constraint]] = {"priors": PRIORS, "half_life": HALF_LIFE}
     half_life: float | None
     priors: Any
@@ -698,6 +712,11 @@ class Additive(Estimator):
 
     def _summed(self, states: list[Any]) -> Any:
         """Return the sum of states, as one that shares nothing with them."""
+        if len({isinstance(state, Mapped) for state in states}) > 1:
+            raise ValueError(
+                f"{type(self).__name__}: expected estimators that all have a map, or none that "
+                "has, got both. Fit one, and let emptied() copies of it learn the other samples."
+            )
         return type(states[0]).summed(states)
 
     def _empty_state(self, n_features: int) -> ClassStats:
@@ -706,8 +725,31 @@ class Additive(Estimator):
             n_features, second=self._second(), presence=self._presence, folds=self._folds()
         )
 
-    def _state_from(self, arrays: dict[str, np.ndarray]) -> ClassStats:
+    def _is_finished(self, state: Any) -> bool:
+        return super()._is_finished(state) and not (self._of_map and is_first_pass(state))
+
+    def _widen(self, n_features: int) -> Self:
+        if (
+            n_features > MOST
+            and isinstance(self._state, ClassStats)
+            and self._state.second == "cross"
+        ):
+            refuse_more(self, n_features)
+        return super()._widen(n_features)
+
+    def _frozen(self) -> Mapped:
+        """Return the state, with its map."""
+        if not isinstance(self._state, Mapped):
+            raise ParameterError(
+                f"{type(self).__name__}: expected a model that {self._of_map}, got another, "
+                "which has no map. Use sklearn.base.clone."
+            )
+        return self._state
+
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays; it has to count what this method counts."""
+        if self._of_map and Mapped.is_in(arrays):
+            return Mapped.from_arrays(arrays)
         state = ClassStats.from_arrays(arrays)
         if state.presence != self._presence:
             raise SchemaError(f"presence: expected {self._presence}, got {state.presence}.")

@@ -25,8 +25,6 @@ from narrows.methods.routes import (
     Spread,
     Sums,
     can_add,
-    is_first_pass,
-    refuse_more,
     route_of,
 )
 from narrows.solve.exact import Centred, criterion_eigh
@@ -79,7 +77,6 @@ class CrossProjector(Projector, Additive):
 
     _state_type: ClassVar[Any] = (ClassStats, Solved, Mapped)
     _only_route: ClassVar[Any] = None
-    _of_map: ClassVar[str] = ""  # which models have a map, where some have
     _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
     _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
     _choice: ClassVar[Choice | None] = None
@@ -115,37 +112,9 @@ class CrossProjector(Projector, Additive):
     def _finished(self, state: Any) -> Any:
         return state.solved(self) if isinstance(state, Gathered | Spread) else state
 
-    def _is_finished(self, state: Any) -> bool:
-        return super()._is_finished(state) and not is_first_pass(state)
-
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
         """Return the state that gave these arrays."""
-        if self._of_map and Mapped.is_in(arrays):
-            return Mapped.from_arrays(arrays)
         return Solved.from_arrays(arrays) if "W" in arrays else super()._state_from(arrays)
-
-    def _widen(self, n_features: int) -> Any:
-        if isinstance(self._state, ClassStats) and n_features > MOST:
-            refuse_more(self, n_features)
-        return super()._widen(n_features)
-
-    def _summed(self, states: list[Any]) -> Any:
-        if len({isinstance(state, Mapped) for state in states}) > 1:
-            raise ValueError(
-                f"{type(self).__name__}: expected estimators that were all fitted in bands, or "
-                "none of them, got both. Fit one, and let emptied() copies of it learn the other "
-                "samples."
-            )
-        return super()._summed(states)
-
-    def _frozen(self) -> Mapped:
-        """Return the state, with its map."""
-        if not isinstance(self._state, Mapped):
-            raise ParameterError(
-                f"{type(self).__name__}: expected a model that {self._of_map}, got another, "
-                "which has no map. Use sklearn.base.clone."
-            )
-        return self._state
 
     def _labels(self, X: Any, y: Any) -> Any:
         y = super()._labels(X, y)

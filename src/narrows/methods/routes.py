@@ -9,6 +9,7 @@ Sums       1          sums over the samples (`ClassStats`), which add up
 UntilSure  1          the same, of as many samples as a `tolerance` requires
 AllAtOnce  1          all samples (`Gathered`, or `Spread` over workers), and then their directions
 InBands    2          sums for a map of the features, and then sums behind this map (`Mapped`)
+Candidates 2          the same, with a map that leaves out most features (`methods.forward`)
 InOrder    `passes`   an iteration that learns one sample at a time
 ========== ========== =============================================================================
 
@@ -209,6 +210,9 @@ def route_of(estimator: Any, data: Any, where: Where) -> Route:
         return InBands(estimator)
     if solver == "cross" or data.n_features <= MOST:
         return Sums(estimator)
+    if estimator._wide is not None:
+        wide: Route = estimator._wide(estimator)
+        return wide
     if where != "memory" and hasattr(estimator, "bands") and data.is_sparse:
         return InBands(estimator)
     return AllAtOnce(estimator)

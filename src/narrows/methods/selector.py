@@ -116,8 +116,13 @@ class Selection:
 
 @parameters
 class Selector(SelectorMixin, Additive):
-    """Picks features by score. Subclasses give `_score`, and `_class_scores` for `per_class`."""
+    """Picks features by score.
 
+    Subclasses give `_score`, the scores of all features, and `_class_scores` for `per_class`; or
+    `_solve` itself.
+    """
+
+    _score: ClassVar[Callable[[Any, ClassStats], Scores]]
     _class_scores: ClassVar[Callable[..., np.ndarray]]
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_features": (NONE | whole(1) | SHARE | CV).said(_NUMBER, "a number"),
@@ -151,10 +156,6 @@ class Selector(SelectorMixin, Additive):
         if set(params) <= set(known) and any(params.get(size) is not None for size in _SIZES):
             params = dict.fromkeys(size for size in _SIZES if size in known) | params
         return super().set_params(**params)
-
-    @abstractmethod
-    def _score(self, stats: ClassStats) -> Scores:
-        """Return the scores of all features."""
 
     def _held_out_curve(self, stats: ClassStats) -> Curve:
         """Return held-out scores by the number of features; empty where they are not asked for."""
@@ -266,7 +267,7 @@ class Selector(SelectorMixin, Additive):
         if is_cv(self.n_features) and not isinstance(self, HeldOutSelector):
             raise ParameterError(
                 f'{name}: expected n_features to be a number, got "cv", which only OCFS, FisherFS, '
-                "IG and CHI support. Use a number, energy or threshold."
+                "IG, CHI and ForwardFS support. Use a number, energy or threshold."
             )
         for key, value in given.items():
             if key in ("n_features", "per_class") and is_integer(value, 1) and value > n_features:
@@ -276,7 +277,7 @@ class Selector(SelectorMixin, Additive):
                     + (", or a fraction such as 0.1." if key == "n_features" else ".")
                 )
 
-    def _solve(self, stats: ClassStats) -> Selection:
+    def _solve(self, stats: Any) -> Any:
         selection = Selection(
             self._score(stats),
             self._sizes(),
@@ -288,7 +289,7 @@ class Selector(SelectorMixin, Additive):
             warn(f"{type(self).__name__}: {advice}")
         return selection
 
-    def _advice(self, selection: Selection) -> str:
+    def _advice(self, selection: Any) -> str:
         """Return a warning, or an empty string."""
         if selection.n_positive or (not selection.by_energy and selection.scores.any()):
             return ""
@@ -298,7 +299,7 @@ class Selector(SelectorMixin, Additive):
             + (", but none distinguishes the classes." if self._needs_y else ".")
         )
 
-    def _check_solution(self, solution: Selection, stats: ClassStats) -> None:
+    def _check_solution(self, solution: Any, stats: Any) -> None:
         if not solution.size:
             raise ValueError(
                 f"{type(self).__name__}: expected scores of at least threshold="
@@ -354,6 +355,15 @@ class PerClassSelector(Selector):
         return scores
 
 
+def warn_of_no_held_out_score(who: str, curve: Curve) -> None:
+    """Warn if no number of features has a positive held-out score."""
+    if not curve.scores.max() > 0:
+        warn(
+            f"{who}: expected a positive held-out score of at least one feature, got none. One "
+            "feature is selected, but none distinguishes the classes of held-out samples."
+        )
+
+
 class HeldOutSelector(Selector):
     """A selector for which n_features may be "cv". Subclasses give `_held_out`."""
 
@@ -396,12 +406,7 @@ class HeldOutSelector(Selector):
             curves.append(self._held_out(halves)[columns.rank(scores, varies)].cumsum())
             weight.append(halves.fold.n)
         curve = Curve.of_folds(np.array(curves), np.array(weight))
-        if not curve.scores.max() > 0:
-            warn(
-                f"{type(self).__name__}: expected a positive held-out score of at least one "
-                "feature, got none. One feature is selected, but none distinguishes the classes "
-                "of held-out samples."
-            )
+        warn_of_no_held_out_score(type(self).__name__, curve)
         return curve
 
     def _with_priors(self, halves: Halves) -> Self:

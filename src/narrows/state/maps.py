@@ -146,15 +146,15 @@ class Bands(Map):
         self._place[head] = np.arange(len(head), dtype=np.int32)
 
     @classmethod
-    def of(cls, stats: ClassStats, head: int, bands: int | str) -> Self:
+    def of(cls, stats: ClassStats, head: int | np.ndarray, bands: int | str) -> Self:
         """Return the map for samples with these sums and sums of squares.
 
         Parameters
         ----------
         stats : ClassStats
             With ``second="total"``.
-        head : int
-            h, at most; all features if there are fewer.
+        head : int or ndarray of int
+            h, at most; all features if there are fewer. Or which features they are.
         bands : int or "auto"
             g, at most. "auto" is 256 divided by the number of classes, at least 4.
 
@@ -163,14 +163,10 @@ class Bands(Map):
         **Cost** for c classes: O(c^2 d). Memory: 12 bytes for each class sum of a feature in a band
         that is not zero.
         """
-        d, p, live = stats.n_features, stats.priors(), stats.counts > 0
+        d, live = stats.n_features, stats.counts > 0
         n_classes = int(live.sum())
-        score = np.zeros(d)
-        for columns, D in stats.deviations(p):
-            score[columns] = weighted(p[p > 0], D**2)
         energy = np.array(stats.squares)
-        score[score <= _CANCELLED**2 * energy / max(stats.n, 1e-300)] = 0.0
-        best = np.argsort(-_coarse(score), kind="stable")[: min(head, MOST - 1)]
+        best = head if isinstance(head, np.ndarray) else most_scattered(stats, head)
         in_head = np.zeros(d, dtype=bool)
         in_head[best] = True
         tail = np.flatnonzero(~in_head & (energy > 0))
@@ -297,6 +293,15 @@ def _placed(m: np.ndarray, X: sparse.csr_array) -> np.ndarray:
     found: np.ndarray = X.toarray() - m
     found[:, -1] = 0.0
     return found
+
+
+def most_scattered(stats: ClassStats, most: int) -> np.ndarray:
+    """Return the features with the largest scatter of the class means, best first."""
+    p, score, energy = stats.priors(), np.zeros(stats.n_features), np.array(stats.squares)
+    for columns, D in stats.deviations(p):
+        score[columns] = weighted(p[p > 0], D**2)
+    score[score <= _CANCELLED**2 * energy / max(stats.n, 1e-300)] = 0.0
+    return np.argsort(-_coarse(score), kind="stable")[: min(most, MOST - 1)]
 
 
 def _coarse(values: np.ndarray) -> np.ndarray:
