@@ -100,6 +100,7 @@ PUBLIC = {
     ),
     "MI": SELECTOR | {"class_scores_"},
     "FisherFS": SELECTOR | HELD_OUT,
+    "ForwardFS": SELECTOR | HELD_OUT | {"emptied", "gain_curve_"},
     **dict.fromkeys(("MMCFS", "VarianceFS", "DF"), SELECTOR),
     "OC": EXPLAINED | ADDITIVE | HELD_OUT | {"certificate_"},
     "OCM": EXPLAINED | ADDITIVE,

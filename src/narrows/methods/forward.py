@@ -16,6 +16,7 @@ from narrows.methods.cross import emptied
 from narrows.methods.parameters import (
     CV,
     FOLDS,
+    NONE,
     Constraint,
     check_filled,
     check_folds,
@@ -41,6 +42,7 @@ from narrows.state.maps import Bands, most_scattered
 N_FEATURES = 10  # by default; all where there are fewer
 RIDGE = 0.01  # of the variance of each feature
 _POWER = 0.5  # of the priors, as the weights of classes
+_LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
 _LONGEST = 200  # features that "cv" compares
 
 
@@ -310,6 +312,8 @@ class ForwardFS(Selector):
         ),
         "ridge": word("auto") | real(0, 1e6),
         "head": whole(1, MOST - 1),
+        "start": NONE | _LIST,
+        "groups": NONE | _LIST,
     }
     _state_type: ClassVar[Any] = (ClassStats, Mapped)
     _only_route: ClassVar[Any] = None
@@ -354,7 +358,7 @@ class ForwardFS(Selector):
                 f"an array of shape {np.shape(self.groups)}. Give each feature a label."
             )
         things = "features" if self.groups is None else "groups"
-        most, started = len(self._members(n_features)), len(self._start(n_features))
+        most, started = self._n_groups(n_features), len(self._start(n_features))
         number: Any = size if is_integer(size, 1) else 0
         if number > most and number != N_FEATURES:  # the default
             raise ParameterError(
@@ -377,28 +381,27 @@ class ForwardFS(Selector):
         size = self.n_features
         return min(most, _LONGEST if is_cv(size) else columns.count_wanted(size, most))
 
-    def _members(self, n_features: int) -> list[np.ndarray]:
-        """Return the features of each group, in the order of the first of each."""
+    def _n_groups(self, n_features: int) -> int:
+        return int(self._group_of(n_features).max(initial=-1)) + 1
+
+    def _group_of(self, n_features: int) -> np.ndarray:
+        """Return the number of the group of each feature, in the order of the first of each."""
         if self.groups is None:
-            return list(np.arange(n_features)[:, None])
-        labels = np.asarray(self.groups)
-        _, first, code = np.unique(labels, return_index=True, return_inverse=True)
-        rows = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
-        return [rows[k] for k in np.argsort(first)]
+            return np.arange(n_features)
+        _, first, code = np.unique(
+            np.asarray(self.groups).astype(str), return_index=True, return_inverse=True
+        )
+        found: np.ndarray = np.argsort(np.argsort(first))[code]
+        return found
 
     def _start(self, n_features: int) -> list[int]:
-        """Return the groups of the features of `start`, as numbers of `_members`."""
-        if self.start is None:
-            return []
+        """Return the numbers of the groups of the features of `start`."""
         who, names = type(self).__name__, getattr(self, "feature_names_in_", None)
         if names is None and self.__sklearn_is_fitted__():
             names = self._column_names()
         known = {} if names is None else {name: k for k, name in enumerate(names.tolist())}
-        of = np.empty(n_features, dtype=int)
-        for k, group in enumerate(self._members(n_features)):
-            of[group] = k
         found = []
-        for each in [self.start] if isinstance(self.start, str) else list(self.start):
+        for each in [] if self.start is None else self.start:
             if isinstance(each, str) and each in known:
                 found.append(known[each])
             elif is_integer(each, 0) and int(each) < n_features:
@@ -410,7 +413,7 @@ class ForwardFS(Selector):
                     f"{who}: expected start to have {what} of the {n_features} features{more}, got "
                     f"{each!r}. Use {what} that the data have."
                 )
-        return list(dict.fromkeys(of[found].tolist()))
+        return list(dict.fromkeys(self._group_of(n_features)[found].tolist()))
 
     # -- states ---------------------------------------------------------------------------------
 
@@ -437,7 +440,7 @@ class ForwardFS(Selector):
         targets = Targets.of(stats, stats.priors(self.priors))
         found = Correlated.of_rows(stats, targets, X.astype(np.float64, copy=False), weight)
         d = stats.n_features
-        chosen = found.features[self._path(found, d, self._wanted(len(self._members(d)))).order]
+        chosen = found.features[self._path(found, d, self._wanted(self._n_groups(d))).order]
         best = most_scattered(stats, self.head)
         others = best[~np.isin(best, chosen)][: max(0, self.head - len(chosen))]
         return Bands.of(stats, np.union1d(chosen, others), 0)
@@ -446,14 +449,14 @@ class ForwardFS(Selector):
 
     def _path(self, found: Correlated, n_features: int, n_steps: int) -> Path:
         """Return the path over the features that vary, some of all features."""
-        at = np.full(n_features, -1)
-        at[found.features] = np.arange(len(found.features))
-        members = [at[group] for group in self._members(n_features)]
-        members = [group[group >= 0] for group in members]
-        number = np.cumsum([len(group) > 0 for group in members]) - 1
-        start = [int(number[k]) for k in self._start(n_features) if len(members[k])]
+        group = self._group_of(n_features)[found.features]
+        groups, start = None, self._start(n_features)
+        live, code = np.unique(group, return_inverse=True)
+        if self.groups is not None:
+            order = np.argsort(code, kind="stable")
+            groups = np.split(order, np.cumsum(np.bincount(code))[:-1])
+        start = np.searchsorted(live, [g for g in start if g in set(live.tolist())]).tolist()
         ridge = RIDGE if isinstance(self.ridge, str) else float(self.ridge)
-        groups = None if self.groups is None else [group for group in members if len(group)]
         return forward(found.column, found.R, n_steps, ridge, groups, start)
 
     def _solve(self, state: ClassStats | Mapped) -> Steps:
@@ -462,14 +465,14 @@ class ForwardFS(Selector):
             (state.stats, state.map.head) if isinstance(state, Mapped) else (state, np.arange(d))
         )
         targets = Targets.of(stats, stats.priors(self.priors))
-        wanted, held_out = self._wanted(len(self._members(d))), NO_CURVE
+        wanted, held_out = self._wanted(self._n_groups(d)), NO_CURVE
         if is_cv(self.n_features) and stats.n:
             held_out = self._compare(stats, wanted)
             wanted = max(held_out.smallest(), len(self._start(d)))
         found = Correlated.of_sums(stats, targets, head)
         steps = Steps(self._path(found, d, wanted), found.features, d, targets.total, held_out)
         advice = self._advice(steps) if steps.size else ""
-        if 0 < len(steps.steps) < wanted:
+        if 0 < len(steps.steps) < wanted and self.n_features != N_FEATURES:
             advice = f"expected {wanted} features that vary, got {steps.size}, which are selected."
         if advice:
             warn(f"{who}: {advice}")

@@ -115,30 +115,32 @@ def forward(
     **Cost**: O(d (k + n_targets)) for step k, and one column of C.
     """
     d, n_targets = R.shape
-    alone = groups is None
-    members = [np.array([j]) for j in range(d)] if groups is None else list(groups)
-    n_steps = min(n_steps, len(members))
-    sizes = np.array([len(J) for J in members], dtype=int)
-    most = int(np.sort(sizes)[::-1][: max(n_steps, 1)].sum()) if len(sizes) else 0
+    first, sizes = np.arange(d), np.ones(d, dtype=int)  # of each group
+    if groups is not None:
+        first, sizes = np.array([(J[0], len(J)) for J in groups], dtype=int).reshape(-1, 2).T
+    n_steps = min(n_steps, len(first))
+    most = int(np.sort(sizes)[len(sizes) - n_steps :].sum())
     A, R = _Swept(d, ridge, most), R.copy()
     plain = _Swept(d, 0.0, most) if ridge else A  # which tells what is dependent
-    several = [] if alone else [g for g in range(len(members)) if sizes[g] > 1]
-    wholes = {g: np.array([column(j)[members[g]] for j in members[g]]) for g in several}
-    first = np.array([J[0] for J in members], dtype=int)
-    free = np.ones(len(members), dtype=bool)
+    several = {
+        g: (J, np.array([column(j)[J] for j in J]))
+        for g, J in enumerate(groups or ())
+        if len(J) > 1
+    }
+    free = np.ones(len(first), dtype=bool)
     order: list[int] = []
     gains: list[float] = []
     ends: list[int] = []
     solved: list[np.ndarray] = []
 
     def gain_of_each() -> np.ndarray:
+        size = np.einsum("ij,ij->i", R, R)
         with np.errstate(divide="ignore", invalid="ignore"):
-            each = np.where(A.diagonal > _DEPENDENT, (R**2).sum(axis=1) / A.diagonal, 0.0)
+            each = np.where(A.diagonal > _DEPENDENT, size / A.diagonal, 0.0)
         found: np.ndarray = each[first]
-        for g in several:
+        for g, (J, whole) in several.items():
             if free[g]:
-                J = members[g]
-                inverse = np.linalg.pinv(A.block(J, wholes[g]), _DEPENDENT, hermitian=True)
+                inverse = np.linalg.pinv(A.block(J, whole), _DEPENDENT, hermitian=True)
                 found[g] = max(float(np.sum(R[J] * (inverse @ R[J]))), 0.0)
         return found
 
@@ -148,25 +150,27 @@ def forward(
             g = start[step]
         else:
             adds = plain.diagonal[first] > _DEPENDENT
-            for h in several:
-                adds[h] = plain.diagonal[members[h]].max() > _DEPENDENT
+            for h, (J, _) in several.items():
+                adds[h] = plain.diagonal[J].max() > _DEPENDENT
             allowed = free & adds if (free & adds).any() else free
             best = gain[allowed].max()
             g = int(np.flatnonzero(allowed & (gain >= best * (1 - _TIE)))[0])
         free[g] = False
         gains.append(float(gain[g]))
-        for j in members[g]:
+        for j in several[g][0] if g in several else [first[g]]:
             own, independent = column(j), A.diagonal[j] > _DEPENDENT
             row = A.sweep(j, own)
             if plain is not A:
                 plain.sweep(j, own)
             solved.append(R[j] / row[j] if independent else np.zeros(n_targets))
-            R -= np.outer(row, solved[-1])
+            for k in range(n_targets):  # without an array as large as R
+                R[:, k] -= solved[-1][k] * row
             order.append(int(j))
         ends.append(len(order))
-    left = np.empty(d)
-    for J, gain in zip(members, gain_of_each(), strict=True):
-        left[J] = gain
+    last = gain_of_each()
+    left = last.copy() if groups is None else np.empty(d)
+    for J, each in zip(groups or (), last, strict=False):
+        left[J] = each
     chosen = np.array(order, dtype=int)
     return Path(
         chosen,
