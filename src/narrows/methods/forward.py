@@ -32,6 +32,7 @@ from narrows.methods.selector import SHARE, Selector, warn_of_no_held_out_score
 from narrows.solve import columns
 from narrows.solve.forward import Path, forward, held_out_shares
 from narrows.solve.held_out import NO_CURVE, Curve
+from narrows.solve.scatter import VARIES
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
 from narrows.state.halves import Halves
@@ -104,16 +105,19 @@ class Correlated(NamedTuple):
     @classmethod
     def of_sums(cls, stats: ClassStats, targets: Targets, head: np.ndarray) -> Self:
         """Return those of a state, the first features of which are these of all features."""
-        S, varies, size = stats.scatters(by_samples=False).equilibrated()
-        features = head[varies[: len(head)]]
-        k = len(features)
-        D = S.H[:, :k] / np.sqrt(targets.share)[:, None]
+        S = stats.scatters(by_samples=False)
+        squares = S.C.diagonal()[: len(head)]
+        at = np.flatnonzero(squares > VARIES * S.noise[: len(head)])
+        size = np.sqrt(squares[at])
+        D = S.H[:, at] / np.sqrt(targets.share)[:, None] / size
 
         def column(j: int) -> np.ndarray:  # of a lower triangle
-            found: np.ndarray = np.concatenate([S.C[j, :j], S.C[j:k, j]])
+            k = at[j]
+            found = np.concatenate([S.C[k, :k], S.C[k:, k]])[at] / size / size[j]
+            found[j] = 1.0
             return found
 
-        return cls(features, size[:k] / np.sqrt(stats.n), column, targets.products(D))
+        return cls(head[at], size / np.sqrt(stats.n or 1.0), column, targets.products(D))
 
     @classmethod
     def of_rows(cls, stats: ClassStats, targets: Targets, X: Any, weight: np.ndarray) -> Self:

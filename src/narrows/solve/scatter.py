@@ -17,7 +17,7 @@ from scipy.linalg import blas, lapack
 from narrows.solve.eigen import DROPPED, orthonormal, positive_eigh
 
 _FIRM = 1e6  # times the noise: a ridge of less needs the span of the samples
-_VARIES = 1e3  # times the noise: a variance of less is rounding
+VARIES = 1e3  # times the noise: a variance of less is rounding
 _SMALLEST = 1e-290  # a variance of less has no inverse
 _ATTEMPTS = 12  # at a Cholesky factorisation
 
@@ -108,7 +108,7 @@ class Scatter:
             The unit of each of them.
         """
         squares = self.C.diagonal()
-        varies = squares > np.maximum(_VARIES * self.noise, _SMALLEST)
+        varies = squares > np.maximum(VARIES * self.noise, _SMALLEST)
         size = np.sqrt(squares[varies])
         C = self.C if varies.all() else self.C[np.ix_(varies, varies)]
         C = np.asfortranarray(C / size[:, None] / size)
