@@ -26,8 +26,9 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, make_circles
 
 import narrows
-from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, KernelSRDA, OnlineSRDA
+from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
 from narrows.command import cli
+from narrows.engines import local
 from narrows.errors import DataError, ParameterError
 from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, arrays_of, assert_same, labelled
 from tests.conftest import slow
@@ -353,6 +354,14 @@ def test_bands_of_64_parts_are_those_of_a_local_fit(client, monkeypatch, limit, 
         spread = engine.fit(clone(BANDS).set_params(alpha=alpha, solver=solver), parts, client)
         same_models(spread, local)
         np.testing.assert_allclose(spread.predict_proba(X), local.predict_proba(X), atol=1e-7)
+
+
+def test_a_forward_selection_of_wide_parts_is_that_of_chunks(client):
+    X = sparse.random_array((400, 9000), density=0.004, format="csr", rng=np.random.default_rng(0))
+    y = np.where(X[:, [0, 10, 20]].sum(axis=1) > 0, "some", "none")
+    parts = [(X[rows], y[rows]) for rows in np.array_split(np.arange(400), 5)]
+    forward = ForwardFS(n_features=4, head=100)
+    assert_same(engine.fit(clone(forward), parts, client), local.fit(clone(forward), parts))
 
 
 def test_bands_of_weighted_empty_and_narrower_parts(client):

@@ -14,6 +14,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 
 from narrows import OCFS, ForwardFS, Window, load, save
+from narrows.engines import local
 from narrows.errors import ParameterError
 from tests.cases import labelled
 from tests.oracles.dense import explained, indicators
@@ -325,3 +326,13 @@ def test_cv_of_wide_data_is_refused():
     X, y = wide(n=50)
     with pytest.raises(ParameterError, match='at most 8,192 features for n_features="cv"'):
         ForwardFS(n_features="cv").fit(X, y)
+
+
+def test_wide_chunks_keep_the_head_of_ocfs():
+    X, y = wide()
+    chunks = [(X[rows], y[rows]) for rows in np.array_split(np.arange(len(y)), 4)]
+    found = local.fit(ForwardFS(n_features=6, head=50), chunks)
+    head = np.sort(OCFS(n_features=50).fit(X, y).get_support(indices=True))
+    expected = ForwardFS(n_features=6).fit(X[:, head], y)
+    assert found.ranking_[:6].tolist() == head[expected.ranking_[:6]].tolist()
+    np.testing.assert_allclose(found.gain_curve_, expected.gain_curve_, rtol=1e-8)
