@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from narrows import IDRQR, IOC, LDA, OC, OCFS, PCA, SRDA, OnlineSRDA
+from narrows import IDRQR, IOC, LDA, OC, OCFS, PCA, SRDA, ForwardFS, OnlineSRDA
 from narrows.errors import DataError, ParameterError
 from narrows.spark import fit
 from narrows.text import HashedTfidf, Tfidf
@@ -81,7 +81,7 @@ def test_lists_of_indices_and_values(spark):
     ]
     df = spark.createDataFrame(rows, "label string, indices array<int>, values array<double>")
     df = df.repartition(4)
-    for method in (OCFS, OC, SRDA):
+    for method in (OCFS, OC, SRDA, ForwardFS):
         assert_same(fit(method(), df), method().fit(X, y))
     bands = SRDA(solver="bands", head=4)
     assert_same(fit(bands, df), SRDA(solver="bands", head=4).fit(X, y))
