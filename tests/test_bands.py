@@ -443,7 +443,7 @@ def test_two_fits_do_not_merge_and_say_how_to_share_a_map():
     np.testing.assert_array_equal(a.components_, before)
     c = SRDA(alpha="auto").fit(X.toarray(), y).set_params(solver="bands", head=12, bands=4)
     for one, other in ((a, c), (c, a)):
-        with pytest.raises(ValueError, match=r"SRDA: expected estimators that were all fitted in"):
+        with pytest.raises(ValueError, match=r"SRDA: expected estimators that all have a map"):
             one.merge(other)
     same_models(in_bands().merge(a), a)
     same_models(a.emptied().merge(copy.deepcopy(a)), a)  # a copy has an equal map
