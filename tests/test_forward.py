@@ -336,3 +336,13 @@ def test_wide_chunks_keep_the_head_of_ocfs():
     expected = ForwardFS(n_features=6).fit(X[:, head], y)
     assert found.ranking_[:6].tolist() == head[expected.ranking_[:6]].tolist()
     np.testing.assert_allclose(found.gain_curve_, expected.gain_curve_, rtol=1e-8)
+
+
+def test_the_rest_of_the_ranking_is_by_what_each_would_add():
+    X, y = correlated()
+    found = ForwardFS(n_features=3).fit(X, y)
+    Z, T = indicators(X, y, "empirical")
+    chosen, rest = found.ranking_[:3].tolist(), found.ranking_[3:]
+    after = [explained(Z[:, [*chosen, k]], T, RIDGE) for k in rest]
+    assert after == sorted(after, reverse=True)
+    assert not found.scores_[rest].any()

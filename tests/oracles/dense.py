@@ -108,18 +108,14 @@ def explained(X, T, ridge):
 
 
 def forward(size, ridge=0.01):
-    """Scores of ForwardFS: the gain of each selected feature, and that of each other one next."""
+    """Scores of ForwardFS: the gain of each selected feature; 0 for the others."""
 
     def scores(X, y, priors):
         X, T = indicators(X, y, priors)
         found, chosen, before = np.zeros(X.shape[1]), [], 0.0
-        for step in range(min(size, X.shape[1]) + 1):
+        while len(chosen) < min(size, X.shape[1]):
             rest = [k for k in range(X.shape[1]) if k not in chosen]
             gain = {k: explained(X[:, [*chosen, k]], T, ridge) - before for k in rest}
-            if step == size or not rest:
-                for k in rest:
-                    found[k] = gain[k]
-                break
             best = max(rest, key=gain.get)
             found[best], before = gain[best], before + gain[best]
             chosen.append(best)

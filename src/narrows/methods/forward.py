@@ -167,12 +167,11 @@ class Steps:
         self.held_out, self.total, self.steps = held_out, total, path.gains
         chosen = varying[path.order]
         self.scores, self.mask = np.zeros(n_features), np.zeros(n_features, dtype=bool)
-        self.scores[varying] = path.left
         self.scores[chosen] = np.repeat(path.gains, np.diff(path.ends, prepend=0))
         self.mask[chosen] = True
-        can_be = np.zeros(n_features, dtype=bool)
-        can_be[varying] = True
-        rest = columns.rank(self.scores, can_be)
+        next_gain = np.full(n_features, -1.0)
+        next_gain[varying] = path.left
+        rest = columns.rank(next_gain)
         self.order = np.concatenate([chosen, rest[~self.mask[rest]]])
         self.size, self.n_positive = len(chosen), int((self.scores > 0).sum())
 
@@ -252,11 +251,10 @@ class ForwardFS(Selector):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        The gain of each selected feature (or of its group) when it was selected, and of each other
-        feature if it were the next.
+        The gain of each selected feature (or of its group) when it was selected; 0 for the others.
     ranking_ : ndarray of shape (n_features,)
-        Feature indices: the selected ones in the order of selection, then the others by score. Ties
-        go to the lower index; constant features come last.
+        Feature indices: the selected ones in the order of selection, then the others by the gain
+        that each would have as the next. Ties go to the lower index; constant features come last.
     gain_curve_ : ndarray of shape (n_steps,)
         Entry k - 1 is the share, from 0 to 1, of the variance of the weighted class indicators that
         the features of the first k steps explain.
