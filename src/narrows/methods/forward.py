@@ -366,6 +366,11 @@ class ForwardFS(Selector):
                 f"{name}: expected n_features>={started}, the number of {things} of start, got "
                 f"{wanted}. Use more, or fewer in start."
             )
+        if not is_cv(size) and n_features > MOST <= self._wanted(most):
+            raise ParameterError(
+                f"{name}: expected n_features<{MOST:,} with more than {MOST:,} features, got "
+                f"{size}. Use fewer."
+            )
         if is_cv(size) and n_features > MOST:
             raise ParameterError(
                 f'{name}: expected at most {MOST:,} features for n_features="cv", which needs '
@@ -381,10 +386,10 @@ class ForwardFS(Selector):
         """Return the features of each group, in the order of the first of each."""
         if self.groups is None:
             return list(np.arange(n_features)[:, None])
-        labels = np.asarray(self.groups)
-        _, first, code = np.unique(labels, return_index=True, return_inverse=True)
-        rows = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
-        return [rows[k] for k in np.argsort(first)]
+        number: dict[Any, int] = {}
+        labels = [None if each != each else each for each in self.groups]  # of any types
+        code = np.array([number.setdefault(label, len(number)) for label in labels])
+        return np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
 
     def _start(self, n_features: int) -> list[int]:
         """Return the groups of the features of `start`, as numbers of `_members`."""
@@ -398,7 +403,8 @@ class ForwardFS(Selector):
         for k, group in enumerate(self._members(n_features)):
             of[group] = k
         found = []
-        for each in [self.start] if isinstance(self.start, str) else list(self.start):
+        given: Any = self.start
+        for each in [given] if np.ndim(given) == 0 else given:
             if isinstance(each, str) and each in known:
                 found.append(known[each])
             elif is_integer(each, 0) and int(each) < n_features:
@@ -411,6 +417,11 @@ class ForwardFS(Selector):
                     f"{each!r}. Use {what} that the data have."
                 )
         return list(dict.fromkeys(of[found].tolist()))
+
+    def _started(self, n_features: int) -> np.ndarray:
+        """Return the features of `start`, with their groups."""
+        members = self._members(n_features)
+        return np.array([j for k in self._start(n_features) for j in members[k]], dtype=int)
 
     # -- states ---------------------------------------------------------------------------------
 
@@ -426,21 +437,28 @@ class ForwardFS(Selector):
     def _map_of(self, stats: ClassStats, samples: Any = None) -> Bands:
         """Return the map that keeps the candidates, those with the largest scores of `OCFS`.
 
-        Before them those that forward selection takes from all features of samples at hand.
+        Before them those of `start`, and those that forward selection takes from all features of
+        samples at hand.
         """
-        if samples is None:
-            return Bands.of(stats, self.head, 0)
-        X, y, sample_weight = samples
+        d = stats.n_features
+        first = self._started(d)
+        if samples is not None:
+            first = np.union1d(first, self._best_of(stats, *samples))
+        best = most_scattered(stats, self.head)
+        others = best[~np.isin(best, first)][: max(0, self.head - len(first))]
+        return Bands.of(stats, np.union1d(first, others), 0)
+
+    def _best_of(self, stats: ClassStats, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
+        """Return the features that are selected from all those of samples at hand."""
         weight = np.asarray(indicator(X, y, sample_weight)[1].sum(axis=1)).ravel()
         if self.half_life is not None:
             weight = weight * 0.5 ** (np.arange(len(weight))[::-1] / self.half_life)
         targets = Targets.of(stats, stats.priors(self.priors))
         found = Correlated.of_rows(stats, targets, X.astype(np.float64, copy=False), weight)
         d = stats.n_features
-        chosen = found.features[self._path(found, d, self._wanted(len(self._members(d)))).order]
-        best = most_scattered(stats, self.head)
-        others = best[~np.isin(best, chosen)][: max(0, self.head - len(chosen))]
-        return Bands.of(stats, np.union1d(chosen, others), 0)
+        chosen = self._path(found, d, self._wanted(len(self._members(d)))).order
+        selected: np.ndarray = found.features[chosen]
+        return selected
 
     # -- solving --------------------------------------------------------------------------------
 
@@ -461,11 +479,18 @@ class ForwardFS(Selector):
         stats, head = (
             (state.stats, state.map.head) if isinstance(state, Mapped) else (state, np.arange(d))
         )
+        outside = np.setdiff1d(self._started(d), head)
+        if outside.size:
+            raise ParameterError(
+                f"{who}: expected start to have some of the {len(head):,} candidates, got feature "
+                f"{outside[0]}. Fit again with this start."
+            )
         targets = Targets.of(stats, stats.priors(self.priors))
         wanted, held_out = self._wanted(len(self._members(d))), NO_CURVE
         if is_cv(self.n_features) and stats.n:
             held_out = self._compare(stats, wanted)
-            wanted = max(held_out.smallest(), len(self._start(d)))
+            smallest = held_out.smallest() if held_out.scores.size else 1
+            wanted = max(smallest, len(self._start(d)))
         found = Correlated.of_sums(stats, targets, head)
         steps = Steps(self._path(found, d, wanted), found.features, d, targets.total, held_out)
         advice = self._advice(steps) if steps.size else ""
@@ -488,6 +513,8 @@ class ForwardFS(Selector):
             curves.append(_share_of(halves, targets, found, path))
             weight.append(halves.fold.n)
         shortest = min(map(len, curves))
+        if not shortest:  # no feature varies
+            return NO_CURVE
         curve = Curve.of_folds(np.array([each[:shortest] for each in curves]), np.array(weight))
         warn_of_no_held_out_score(who, curve)
         return curve
@@ -512,4 +539,4 @@ def _share_of(halves: Halves, targets: Targets, found: Correlated, path: Path) -
     C = fold.scatters(by_samples=False).C[high, low] / fold.n / np.outer(unit, unit)
     K = ((means / unit).T * share - np.outer(away, targets.share)) * targets.scale
     total = targets.scale**2 @ (share * (1 - 2 * targets.share) + targets.share**2)
-    return held_out_shares(path, C + np.outer(away, away), K, float(total))
+    return held_out_shares(path, C + np.outer(away, away), K, float(total) or 1.0)
