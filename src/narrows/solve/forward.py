@@ -46,7 +46,7 @@ class _Swept:
     """A matrix with ones on its diagonal, plus a ridge, less what chosen features explain."""
 
     def __init__(self, d: int, ridge: float, most: int):
-        self.ridge, self.diagonal = ridge, np.full(d, 1.0 + ridge)
+        self.diagonal = np.full(d, 1.0 + ridge)
         self.L, self.t = np.empty((most, d)), 0
 
     def sweep(self, j: int, column: np.ndarray) -> np.ndarray:
@@ -66,11 +66,26 @@ class _Swept:
         self.diagonal = np.maximum(self.diagonal - row**2, 0.0)
         return row
 
-    def block(self, J: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        """Return the residual of some features, from their block of the matrix."""
-        L = self.L[: self.t, J]
-        found: np.ndarray = whole + self.ridge * np.eye(len(J)) - L.T @ L
-        return found
+
+class _Groups:
+    """All groups of one size, and what is left of their blocks of the matrix."""
+
+    def __init__(
+        self, number: np.ndarray, members: np.ndarray, column: Callable[[int], np.ndarray]
+    ):
+        self.number, self.members = number, members
+        self.left = np.array([[column(j)[J] for j in J] for J in members])
+
+    def gains(self, R: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """Return the gains of some of the groups."""
+        inverse = np.linalg.pinv(self.left[some], _DEPENDENT, hermitian=True)
+        of_each = R[self.members[some]]
+        return np.maximum(np.einsum("gik,gij,gjk->g", of_each, inverse, of_each, optimize=True), 0)
+
+    def sweep(self, row: np.ndarray) -> None:
+        """Subtract what the next row of the factor explains."""
+        own = row[self.members]
+        self.left -= own[:, :, None] * own[:, None, :]
 
 
 def forward(
@@ -115,15 +130,17 @@ def forward(
     **Cost**: O(d (k + n_targets)) for step k, and one column of C.
     """
     d, n_targets = R.shape
-    alone = groups is None
     members = [np.array([j]) for j in range(d)] if groups is None else list(groups)
     n_steps = min(n_steps, len(members))
     sizes = np.array([len(J) for J in members], dtype=int)
     most = int(np.sort(sizes)[::-1][: max(n_steps, 1)].sum()) if len(sizes) else 0
     A, R = _Swept(d, ridge, most), R.copy()
     plain = _Swept(d, 0.0, most) if ridge else A  # which tells what is dependent
-    several = [] if alone else [g for g in range(len(members)) if sizes[g] > 1]
-    wholes = {g: np.array([column(j)[members[g]] for j in members[g]]) for g in several}
+    several = []
+    for size in np.unique(sizes[sizes > 1]):
+        number = np.flatnonzero(sizes == size)
+        several.append(_Groups(number, np.array([members[g] for g in number]), column))
+        several[-1].left += ridge * np.eye(size)
     first = np.array([J[0] for J in members], dtype=int)
     free = np.ones(len(members), dtype=bool)
     order: list[int] = []
@@ -135,11 +152,9 @@ def forward(
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.where(A.diagonal > _DEPENDENT, (R**2).sum(axis=1) / A.diagonal, 0.0)
         found: np.ndarray = each[first]
-        for g in several:
-            if free[g]:
-                J = members[g]
-                inverse = np.linalg.pinv(A.block(J, wholes[g]), _DEPENDENT, hermitian=True)
-                found[g] = max(float(np.sum(R[J] * (inverse @ R[J]))), 0.0)
+        for each_size in several:
+            some = np.flatnonzero(free[each_size.number])
+            found[each_size.number[some]] = each_size.gains(R, some)
         return found
 
     for step in range(n_steps):
@@ -148,8 +163,9 @@ def forward(
             g = start[step]
         else:
             adds = plain.diagonal[first] > _DEPENDENT
-            for h in several:
-                adds[h] = plain.diagonal[members[h]].max() > _DEPENDENT
+            for each_size in several:
+                most_left = plain.diagonal[each_size.members].max(axis=1)
+                adds[each_size.number] = most_left > _DEPENDENT
             allowed = free & adds if (free & adds).any() else free
             best = gain[allowed].max()
             g = int(np.flatnonzero(allowed & (gain >= best * (1 - _TIE)))[0])
@@ -160,6 +176,8 @@ def forward(
             row = A.sweep(j, own)
             if plain is not A:
                 plain.sweep(j, own)
+            for each_size in several:
+                each_size.sweep(row)
             solved.append(R[j] / row[j] if independent else np.zeros(n_targets))
             R -= np.outer(row, solved[-1])
             order.append(int(j))
