@@ -305,6 +305,20 @@ def test_of_wide_samples_in_memory_all_features_are_candidates():
     assert found.scores_.shape == (len(live) + 500,)
 
 
+def test_groups_of_wide_samples_in_memory_enter_by_the_gain_of_all_of_each():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 4
+    X = np.zeros((300, 9000))
+    X[:, :2] = (y > 1)[:, None] + 0.5 * rng.normal(size=(300, 1))  # copies
+    X[:, 2:4] = np.column_stack([y > 1, y % 2]) + 0.6 * rng.normal(size=(300, 2))
+    groups = np.arange(9000) // 2
+    for of in (X, sparse.csr_array(X)):
+        found = ForwardFS(n_features=1, head=2, groups=groups).fit(of, y)
+        assert np.flatnonzero(found.get_support()).tolist() == [2, 3]
+        few = ForwardFS(n_features=1, groups=groups[:9]).fit(X[:, :9], y)
+        np.testing.assert_allclose(found.gain_curve_, few.gain_curve_, rtol=1e-8)
+
+
 def test_wide_samples_go_on_behind_the_map_and_their_copies_merge():
     X, y = wide()
     model = ForwardFS(n_features=6).fit(X[:200], y[:200])

@@ -90,6 +90,8 @@ class Correlated(NamedTuple):
         Their standard deviations.
     column : callable
         Returns column j of their correlations.
+    block : callable
+        Returns the correlations of some of them.
     R : ndarray of shape (k, n_targets)
         Their products with the targets.
     """
@@ -97,6 +99,7 @@ class Correlated(NamedTuple):
     features: np.ndarray
     unit: np.ndarray
     column: Callable[[int], np.ndarray]
+    block: Callable[[np.ndarray], np.ndarray]
     R: np.ndarray
 
     @classmethod
@@ -111,7 +114,11 @@ class Correlated(NamedTuple):
             found: np.ndarray = np.concatenate([S.C[j, :j], S.C[j:k, j]])
             return found
 
-        return cls(features, size[:k] / np.sqrt(stats.n), column, targets.products(D))
+        def block(J: np.ndarray) -> np.ndarray:
+            found: np.ndarray = S.C[np.maximum.outer(J, J), np.minimum.outer(J, J)]
+            return found
+
+        return cls(features, size[:k] / np.sqrt(stats.n), column, block, targets.products(D))
 
     @classmethod
     def of_rows(cls, stats: ClassStats, targets: Targets, X: Any, weight: np.ndarray) -> Self:
@@ -120,20 +127,29 @@ class Correlated(NamedTuple):
         features = np.flatnonzero(stats.varying(p))
         unit, m = np.sqrt(stats.variances(p)[features]), stats.mean
         D = np.empty((len(targets.share), stats.n_features))
-        for some, block in stats.deviations(p):
-            D[:, some] = block
+        for some, deviation in stats.deviations(p):
+            D[:, some] = deviation
         by_column = X.tocsc() if sparse.issparse(X) else X
         share = weight / weight.sum()
 
+        def centred(J: np.ndarray) -> np.ndarray:
+            x = by_column[:, features[J]]
+            less: np.ndarray = (x.toarray() if sparse.issparse(x) else x) - m[features[J]]
+            return less
+
+        def block(J: np.ndarray) -> np.ndarray:
+            x = centred(J)
+            found: np.ndarray = (share * x.T) @ x / np.outer(unit[J], unit[J])
+            np.fill_diagonal(found, 1.0)
+            return found
+
         def column(j: int) -> np.ndarray:
-            k = features[j]
-            x = by_column[:, [k]]
-            x = share * ((x.toarray() if sparse.issparse(x) else x)[:, 0] - m[k])
+            x = share * centred(np.array([j]))[:, 0]
             cross: np.ndarray = (x @ X - x.sum() * m)[features] / unit / unit[j]
             cross[j] = 1.0
             return cross
 
-        return cls(features, unit, column, targets.products(D[:, features] / unit))
+        return cls(features, unit, column, block, targets.products(D[:, features] / unit))
 
 
 class Steps:
@@ -472,7 +488,7 @@ class ForwardFS(Selector):
         start = [int(number[k]) for k in self._start(n_features) if len(members[k])]
         ridge = RIDGE if isinstance(self.ridge, str) else float(self.ridge)
         groups = None if self.groups is None else [group for group in members if len(group)]
-        return forward(found.column, found.R, n_steps, ridge, groups, start)
+        return forward(found.column, found.block, found.R, n_steps, ridge, groups, start)
 
     def _solve(self, state: ClassStats | Mapped) -> Steps:
         who, d = type(self).__name__, state.n_features

@@ -71,10 +71,10 @@ class _Groups:
     """All groups of one size, and what is left of their blocks of the matrix."""
 
     def __init__(
-        self, number: np.ndarray, members: np.ndarray, column: Callable[[int], np.ndarray]
+        self, number: np.ndarray, members: np.ndarray, block: Callable[[np.ndarray], np.ndarray]
     ):
         self.number, self.members = number, members
-        self.left = np.array([[column(j)[J] for j in J] for J in members])
+        self.left = np.array([block(J) for J in members])
 
     def gains(self, R: np.ndarray, some: np.ndarray) -> np.ndarray:
         """Return the gains of some of the groups."""
@@ -90,6 +90,7 @@ class _Groups:
 
 def forward(
     column: Callable[[int], np.ndarray],
+    block: Callable[[np.ndarray], np.ndarray],
     R: np.ndarray,
     n_steps: int,
     ridge: float,
@@ -110,6 +111,8 @@ def forward(
     ----------
     column : callable
         Returns column j of C, of shape (n_features,).
+    block : callable
+        Returns the rows and columns J of C, of a group of features.
     R : ndarray of shape (n_features, n_targets)
         The products of the features with the targets.
     n_steps : int
@@ -139,7 +142,7 @@ def forward(
     several = []
     for size in np.unique(sizes[sizes > 1]):
         number = np.flatnonzero(sizes == size)
-        several.append(_Groups(number, np.array([members[g] for g in number]), column))
+        several.append(_Groups(number, np.array([members[g] for g in number]), block))
         several[-1].left += ridge * np.eye(size)
     first = np.array([J[0] for J in members], dtype=int)
     free = np.ones(len(members), dtype=bool)
