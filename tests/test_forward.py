@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 
-from narrows import OCFS, ForwardFS, Window, load, save
+from narrows import OCFS, ClassStats, ForwardFS, Window, load, save
 from narrows.engines import local
 from narrows.errors import ParameterError
 from tests.cases import labelled
@@ -172,7 +172,38 @@ def test_columns_of_one_category_that_add_to_one_enter_together():
     assert found.gain_curve_[0] == pytest.approx(1.0)
 
 
+def test_labels_of_groups_have_any_types():
+    X, y = correlated()
+    expected = ForwardFS(n_features=2, groups=[0, 1, 2, 1, 3, 3, 4, 4]).fit(X, y)
+    for groups in (
+        ["a", None, "b", None, "c", "c", 1, 1],
+        ["1", 1, 2, 1.0, "c", "c", None, None],
+        [0, np.nan, 2, float("nan"), 3, 3, 4, 4],
+    ):
+        same_choice(ForwardFS(n_features=2, groups=groups).fit(X, y), expected)
+
+
 # -- the number of features ------------------------------------------------------------------------
+
+
+def test_a_stream_for_cv_may_begin_with_one_class():
+    X, y = correlated()
+    model = ForwardFS(n_features="cv").partial_fit(X[y == 0], y[y == 0])
+    with (
+        pytest.warns(UserWarning, match="expected a positive held-out score"),
+        pytest.warns(UserWarning, match="expected a positive score"),
+    ):
+        assert model.held_out_scores_.tolist() == [0.0] * 8
+    assert (model.partial_fit(X[y > 0], y[y > 0]).held_out_scores_ > 0).any()
+
+
+def test_a_stream_for_cv_may_begin_with_constant_features():
+    X, y = correlated()
+    model = ForwardFS(n_features="cv").partial_fit(np.ones((20, 8)), np.arange(20) % 3)
+    assert model.held_out_scores_.tolist() == []
+    assert (model.partial_fit(X, y).held_out_scores_ > 0).any()
+    with pytest.raises(ValueError, match="ForwardFS: expected a feature that varies"):
+        ForwardFS(n_features="cv").fit(np.ones((60, 3)), np.arange(60) % 3)
 
 
 def test_cv_takes_the_smallest_number_within_one_error_of_the_best():
@@ -275,6 +306,20 @@ def test_of_wide_samples_in_memory_all_features_are_candidates():
     assert found.scores_.shape == (len(live) + 500,)
 
 
+def test_groups_of_wide_samples_in_memory_enter_by_the_gain_of_all_of_each():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 4
+    X = np.zeros((300, 9000))
+    X[:, :2] = (y > 1)[:, None] + 0.5 * rng.normal(size=(300, 1))  # copies
+    X[:, 2:4] = np.column_stack([y > 1, y % 2]) + 0.6 * rng.normal(size=(300, 2))
+    groups = np.arange(9000) // 2
+    for of in (X, sparse.csr_array(X)):
+        found = ForwardFS(n_features=1, head=2, groups=groups).fit(of, y)
+        assert np.flatnonzero(found.get_support()).tolist() == [2, 3]
+        few = ForwardFS(n_features=1, groups=groups[:9]).fit(X[:, :9], y)
+        np.testing.assert_allclose(found.gain_curve_, few.gain_curve_, rtol=1e-8)
+
+
 def test_wide_samples_go_on_behind_the_map_and_their_copies_merge():
     X, y = wide()
     model = ForwardFS(n_features=6).fit(X[:200], y[:200])
@@ -283,6 +328,23 @@ def test_wide_samples_go_on_behind_the_map_and_their_copies_merge():
     same_choice(model.merge(copy), one, 6)
     with pytest.raises(ValueError, match="at most 8,192 features for partial_fit"):
         ForwardFS().partial_fit(X, y)
+
+
+def test_features_of_start_are_candidates_whatever_their_scores():
+    X, y = wide()
+    worst = int(OCFS().fit(X, y).ranking_[-1])
+    stats = ClassStats.of(X, y, second="total")
+    for groups, expected in (
+        (None, [worst]),
+        (np.arange(9000) // 3, worst // 3 * 3 + np.arange(3)),
+    ):
+        model = ForwardFS(n_features=2, head=20, start=[worst], groups=groups)
+        head = model._map_of(stats).head  # of files
+        assert set(expected) <= set(head.tolist())
+        assert len(head) == 20
+    model = ForwardFS(n_features=2, head=20).fit(X, y)
+    with pytest.raises(ParameterError, match=f"of the 20 candidates, got feature {worst}. Fit ag"):
+        model.set_params(start=[worst]).ranking_  # noqa: B018
 
 
 # -- what is refused -------------------------------------------------------------------------------
@@ -296,6 +358,8 @@ def test_wide_samples_go_on_behind_the_map_and_their_copies_merge():
         ({"groups": [1, 2, 3]}, r"one label for each of 8 features, got an array of shape \(3,\)"),
         ({"start": ["x"]}, "expected start to have indices .* since they have no names, got 'x'"),
         ({"start": [8]}, "expected start to have indices of the 8 features, got 8"),
+        ({"start": 8}, "start must be None or a list, got 8"),
+        ({"start": {1}}, "start must be None or a list, got {1}"),
         (
             {"n_features": 1, "start": [1, 2]},
             "expected n_features>=2, the number of features of st",
@@ -326,6 +390,8 @@ def test_cv_of_wide_data_is_refused():
     X, y = wide(n=50)
     with pytest.raises(ParameterError, match='at most 8,192 features for n_features="cv"'):
         ForwardFS(n_features="cv").fit(X, y)
+    with pytest.raises(ParameterError, match="expected n_features<8,192 with more than 8,192 feat"):
+        ForwardFS(n_features=1.0).fit(X, y)
 
 
 def test_wide_chunks_keep_the_head_of_ocfs():

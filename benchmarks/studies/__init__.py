@@ -27,6 +27,7 @@ from benchmarks.studies.f1_by_columns import F1ByColumns
 from benchmarks.studies.files import EmbeddingFiles, Files
 from benchmarks.studies.flipped_labels import FlippedLabels
 from benchmarks.studies.folds import HeldOutFeatures, HeldOutMargins, HeldOutSummary
+from benchmarks.studies.forward import ForwardRivals, ForwardSteps
 from benchmarks.studies.growth import ByClasses, ByFeatures, BySamples
 from benchmarks.studies.kernel import (
     KernelDimensions,
@@ -76,6 +77,8 @@ STUDIES = {
         FlippedLabels,
         Epsilon,
         TraceRatio,
+        ForwardRivals,
+        ForwardSteps,
         HeldOutFeatures,
         HeldOutSummary,
         HeldOutMargins,

@@ -93,6 +93,8 @@ class Correlated(NamedTuple):
         Their standard deviations.
     column : callable
         Returns column j of their correlations.
+    block : callable
+        Returns the correlations of some of them.
     R : ndarray of shape (k, n_targets)
         Their products with the targets.
     """
@@ -100,6 +102,7 @@ class Correlated(NamedTuple):
     features: np.ndarray
     unit: np.ndarray
     column: Callable[[int], np.ndarray]
+    block: Callable[[np.ndarray], np.ndarray]
     R: np.ndarray
 
     @classmethod
@@ -117,7 +120,14 @@ class Correlated(NamedTuple):
             found[j] = 1.0
             return found
 
-        return cls(head[at], size / np.sqrt(stats.n or 1.0), column, targets.products(D))
+        def block(J: np.ndarray) -> np.ndarray:
+            k = at[J]
+            found: np.ndarray = S.C[np.maximum.outer(k, k), np.minimum.outer(k, k)]
+            found = found / size[J] / size[J][:, None]
+            np.fill_diagonal(found, 1.0)
+            return found
+
+        return cls(head[at], size / np.sqrt(stats.n or 1.0), column, block, targets.products(D))
 
     @classmethod
     def of_rows(cls, stats: ClassStats, targets: Targets, X: Any, weight: np.ndarray) -> Self:
@@ -126,20 +136,29 @@ class Correlated(NamedTuple):
         features = np.flatnonzero(stats.varying(p))
         unit, m = np.sqrt(stats.variances(p)[features]), stats.mean
         D = np.empty((len(targets.share), stats.n_features))
-        for some, block in stats.deviations(p):
-            D[:, some] = block
+        for some, deviation in stats.deviations(p):
+            D[:, some] = deviation
         by_column = X.tocsc() if sparse.issparse(X) else X
         share = weight / weight.sum()
 
+        def centred(J: np.ndarray) -> np.ndarray:
+            x = by_column[:, features[J]]
+            less: np.ndarray = (x.toarray() if sparse.issparse(x) else x) - m[features[J]]
+            return less
+
+        def block(J: np.ndarray) -> np.ndarray:
+            x = centred(J)
+            found: np.ndarray = (share * x.T) @ x / np.outer(unit[J], unit[J])
+            np.fill_diagonal(found, 1.0)
+            return found
+
         def column(j: int) -> np.ndarray:
-            k = features[j]
-            x = by_column[:, [k]]
-            x = share * ((x.toarray() if sparse.issparse(x) else x)[:, 0] - m[k])
+            x = share * centred(np.array([j]))[:, 0]
             cross: np.ndarray = (x @ X - x.sum() * m)[features] / unit / unit[j]
             cross[j] = 1.0
             return cross
 
-        return cls(features, unit, column, targets.products(D[:, features] / unit))
+        return cls(features, unit, column, block, targets.products(D[:, features] / unit))
 
 
 class Steps:
@@ -372,6 +391,11 @@ class ForwardFS(Selector):
                 f"{name}: expected n_features>={started}, the number of {things} of start, got "
                 f"{wanted}. Use more, or fewer in start."
             )
+        if not is_cv(size) and n_features > MOST <= self._wanted(most):
+            raise ParameterError(
+                f"{name}: expected n_features<{MOST:,} with more than {MOST:,} features, got "
+                f"{size}. Use fewer."
+            )
         if is_cv(size) and n_features > MOST:
             raise ParameterError(
                 f'{name}: expected at most {MOST:,} features for n_features="cv", which needs '
@@ -390,11 +414,9 @@ class ForwardFS(Selector):
         """Return the number of the group of each feature, in the order of the first of each."""
         if self.groups is None:
             return np.arange(n_features)
-        _, first, code = np.unique(
-            np.asarray(self.groups).astype(str), return_index=True, return_inverse=True
-        )
-        found: np.ndarray = np.argsort(np.argsort(first))[code]
-        return found
+        number: dict[Any, int] = {}
+        labels = [None if each != each else each for each in self.groups]  # of any types
+        return np.array([number.setdefault(label, len(number)) for label in labels])
 
     def _start(self, n_features: int) -> list[int]:
         """Return the numbers of the groups of the features of `start`."""
@@ -417,6 +439,10 @@ class ForwardFS(Selector):
                 )
         return list(dict.fromkeys(self._group_of(n_features)[found].tolist()))
 
+    def _started(self, n_features: int) -> np.ndarray:
+        """Return the features of `start`, with their groups."""
+        return np.flatnonzero(np.isin(self._group_of(n_features), self._start(n_features)))
+
     # -- states ---------------------------------------------------------------------------------
 
     def _second(self) -> Second:
@@ -431,21 +457,28 @@ class ForwardFS(Selector):
     def _map_of(self, stats: ClassStats, samples: Any = None) -> Bands:
         """Return the map that keeps the candidates, those with the largest scores of `OCFS`.
 
-        Before them those that forward selection takes from all features of samples at hand.
+        Before them those of `start`, and those that forward selection takes from all features of
+        samples at hand.
         """
-        if samples is None:
-            return Bands.of(stats, self.head, 0)
-        X, y, sample_weight = samples
+        d = stats.n_features
+        first = self._started(d)
+        if samples is not None:
+            first = np.union1d(first, self._best_of(stats, *samples))
+        best = most_scattered(stats, self.head)
+        others = best[~np.isin(best, first)][: max(0, self.head - len(first))]
+        return Bands.of(stats, np.union1d(first, others), 0)
+
+    def _best_of(self, stats: ClassStats, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
+        """Return the features that are selected from all those of samples at hand."""
         weight = np.asarray(indicator(X, y, sample_weight)[1].sum(axis=1)).ravel()
         if self.half_life is not None:
             weight = weight * 0.5 ** (np.arange(len(weight))[::-1] / self.half_life)
         targets = Targets.of(stats, stats.priors(self.priors))
         found = Correlated.of_rows(stats, targets, X.astype(np.float64, copy=False), weight)
         d = stats.n_features
-        chosen = found.features[self._path(found, d, self._wanted(self._n_groups(d))).order]
-        best = most_scattered(stats, self.head)
-        others = best[~np.isin(best, chosen)][: max(0, self.head - len(chosen))]
-        return Bands.of(stats, np.union1d(chosen, others), 0)
+        chosen = self._path(found, d, self._wanted(self._n_groups(d))).order
+        selected: np.ndarray = found.features[chosen]
+        return selected
 
     # -- solving --------------------------------------------------------------------------------
 
@@ -459,18 +492,25 @@ class ForwardFS(Selector):
             groups = np.split(order, np.cumsum(np.bincount(code))[:-1])
         start = np.searchsorted(live, [g for g in start if g in set(live.tolist())]).tolist()
         ridge = RIDGE if isinstance(self.ridge, str) else float(self.ridge)
-        return forward(found.column, found.R, n_steps, ridge, groups, start)
+        return forward(found.column, found.block, found.R, n_steps, ridge, groups, start)
 
     def _solve(self, state: ClassStats | Mapped) -> Steps:
         who, d = type(self).__name__, state.n_features
         stats, head = (
             (state.stats, state.map.head) if isinstance(state, Mapped) else (state, np.arange(d))
         )
+        outside = np.setdiff1d(self._started(d), head)
+        if outside.size:
+            raise ParameterError(
+                f"{who}: expected start to have some of the {len(head):,} candidates, got feature "
+                f"{outside[0]}. Fit again with this start."
+            )
         targets = Targets.of(stats, stats.priors(self.priors))
         wanted, held_out = self._wanted(self._n_groups(d)), NO_CURVE
         if is_cv(self.n_features) and stats.n:
             held_out = self._compare(stats, wanted)
-            wanted = max(held_out.smallest(), len(self._start(d)))
+            smallest = held_out.smallest() if held_out.scores.size else 1
+            wanted = max(smallest, len(self._start(d)))
         found = Correlated.of_sums(stats, targets, head)
         steps = Steps(self._path(found, d, wanted), found.features, d, targets.total, held_out)
         advice = self._advice(steps) if steps.size else ""
@@ -493,6 +533,8 @@ class ForwardFS(Selector):
             curves.append(_share_of(halves, targets, found, path))
             weight.append(halves.fold.n)
         shortest = min(map(len, curves))
+        if not shortest:  # no feature varies
+            return NO_CURVE
         curve = Curve.of_folds(np.array([each[:shortest] for each in curves]), np.array(weight))
         warn_of_no_held_out_score(who, curve)
         return curve
@@ -517,4 +559,4 @@ def _share_of(halves: Halves, targets: Targets, found: Correlated, path: Path) -
     C = fold.scatters(by_samples=False).C[high, low] / fold.n / np.outer(unit, unit)
     K = ((means / unit).T * share - np.outer(away, targets.share)) * targets.scale
     total = targets.scale**2 @ (share * (1 - 2 * targets.share) + targets.share**2)
-    return held_out_shares(path, C + np.outer(away, away), K, float(total))
+    return held_out_shares(path, C + np.outer(away, away), K, float(total) or 1.0)

@@ -46,7 +46,7 @@ class _Swept:
     """A matrix with ones on its diagonal, plus a ridge, less what chosen features explain."""
 
     def __init__(self, d: int, ridge: float, most: int):
-        self.ridge, self.diagonal = ridge, np.full(d, 1.0 + ridge)
+        self.diagonal = np.full(d, 1.0 + ridge)
         self.L, self.t = np.empty((most, d)), 0
 
     def sweep(self, j: int, column: np.ndarray) -> np.ndarray:
@@ -66,15 +66,31 @@ class _Swept:
         self.diagonal = np.maximum(self.diagonal - row**2, 0.0)
         return row
 
-    def block(self, J: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        """Return the residual of some features, from their block of the matrix."""
-        L = self.L[: self.t, J]
-        found: np.ndarray = whole + self.ridge * np.eye(len(J)) - L.T @ L
-        return found
+
+class _Groups:
+    """All groups of one size, and what is left of their blocks of the matrix."""
+
+    def __init__(
+        self, number: np.ndarray, members: np.ndarray, block: Callable[[np.ndarray], np.ndarray]
+    ):
+        self.number, self.members = number, members
+        self.left = np.array([block(J) for J in members])
+
+    def gains(self, R: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """Return the gains of some of the groups."""
+        inverse = np.linalg.pinv(self.left[some], _DEPENDENT, hermitian=True)
+        of_each = R[self.members[some]]
+        return np.maximum(np.einsum("gik,gij,gjk->g", of_each, inverse, of_each, optimize=True), 0)
+
+    def sweep(self, row: np.ndarray) -> None:
+        """Subtract what the next row of the factor explains."""
+        own = row[self.members]
+        self.left -= own[:, :, None] * own[:, None, :]
 
 
 def forward(
     column: Callable[[int], np.ndarray],
+    block: Callable[[np.ndarray], np.ndarray],
     R: np.ndarray,
     n_steps: int,
     ridge: float,
@@ -95,6 +111,8 @@ def forward(
     ----------
     column : callable
         Returns column j of C, of shape (n_features,).
+    block : callable
+        Returns the rows and columns J of C, of a group of features.
     R : ndarray of shape (n_features, n_targets)
         The products of the features with the targets.
     n_steps : int
@@ -122,11 +140,12 @@ def forward(
     most = int(np.sort(sizes)[len(sizes) - n_steps :].sum())
     A, R = _Swept(d, ridge, most), R.copy()
     plain = _Swept(d, 0.0, most) if ridge else A  # which tells what is dependent
-    several = {
-        g: (J, np.array([column(j)[J] for j in J]))
-        for g, J in enumerate(groups or ())
-        if len(J) > 1
-    }
+    several = []
+    for size in np.unique(sizes[sizes > 1]):
+        number = np.flatnonzero(sizes == size)
+        members = np.array([J for J in groups or () if len(J) == size])
+        several.append(_Groups(number, members, block))
+        several[-1].left += ridge * np.eye(size)
     free = np.ones(len(first), dtype=bool)
     order: list[int] = []
     gains: list[float] = []
@@ -134,14 +153,13 @@ def forward(
     solved: list[np.ndarray] = []
 
     def gain_of_each() -> np.ndarray:
-        size = np.einsum("ij,ij->i", R, R)
+        length = np.einsum("ij,ij->i", R, R)
         with np.errstate(divide="ignore", invalid="ignore"):
-            each = np.where(A.diagonal > _DEPENDENT, size / A.diagonal, 0.0)
+            each = np.where(A.diagonal > _DEPENDENT, length / A.diagonal, 0.0)
         found: np.ndarray = each[first]
-        for g, (J, whole) in several.items():
-            if free[g]:
-                inverse = np.linalg.pinv(A.block(J, whole), _DEPENDENT, hermitian=True)
-                found[g] = max(float(np.sum(R[J] * (inverse @ R[J]))), 0.0)
+        for each_size in several:
+            some = np.flatnonzero(free[each_size.number])
+            found[each_size.number[some]] = each_size.gains(R, some)
         return found
 
     for step in range(n_steps):
@@ -150,18 +168,21 @@ def forward(
             g = start[step]
         else:
             adds = plain.diagonal[first] > _DEPENDENT
-            for h, (J, _) in several.items():
-                adds[h] = plain.diagonal[J].max() > _DEPENDENT
+            for each_size in several:
+                most_left = plain.diagonal[each_size.members].max(axis=1)
+                adds[each_size.number] = most_left > _DEPENDENT
             allowed = free & adds if (free & adds).any() else free
             best = gain[allowed].max()
             g = int(np.flatnonzero(allowed & (gain >= best * (1 - _TIE)))[0])
         free[g] = False
         gains.append(float(gain[g]))
-        for j in several[g][0] if g in several else [first[g]]:
+        for j in [first[g]] if groups is None else groups[g]:
             own, independent = column(j), A.diagonal[j] > _DEPENDENT
             row = A.sweep(j, own)
             if plain is not A:
                 plain.sweep(j, own)
+            for each_size in several:
+                each_size.sweep(row)
             solved.append(R[j] / row[j] if independent else np.zeros(n_targets))
             for k in range(n_targets):  # without an array as large as R
                 R[:, k] -= solved[-1][k] * row
@@ -169,8 +190,8 @@ def forward(
         ends.append(len(order))
     last = gain_of_each()
     left = last.copy() if groups is None else np.empty(d)
-    for J, each in zip(groups or (), last, strict=False):
-        left[J] = each
+    for J, gain_of in zip(groups or (), last, strict=False):
+        left[J] = gain_of
     chosen = np.array(order, dtype=int)
     return Path(
         chosen,
