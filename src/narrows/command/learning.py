@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from narrows.command import values
@@ -52,7 +53,7 @@ def fit(
         _save(estimator, output)
         _report_model(estimator, output, as_json)
         return 0
-    checkpoint = _checkpoint(estimator, files, reading, given, output)
+    checkpoint = _checkpoint(clone(estimator), files, reading, given, output)
     run = Run(estimator, files, reading, given, checkpoint, vectoriser)
     values.check_text_options(given, run.samples.dataset.is_text, files[0])
     return run.finish(run.fit, output, as_json)
@@ -201,6 +202,8 @@ class Run:
         if samples.counts_first:
             samples.count_terms()
         start = None if resumed is None else (resumed.state, resumed.passes)
+        if resumed is not None:
+            estimator._use_names(resumed.estimator._source)
         local.fit(estimator, samples, start, self._record, self._start_over)
         return estimator._remember(samples.source())
 
@@ -257,7 +260,8 @@ class Run:
         )
 
     def _record(self, state: Any, passes: int) -> None:
-        """Give the checkpoint the state after a chunk."""
+        """Give the checkpoint the state after a chunk, and the estimator the names of features."""
+        self.estimator._use_names(self.samples.source())
         chunk = self.samples.chunk
         if self.checkpoint is None or chunk is None:
             return

@@ -21,6 +21,7 @@ from narrows.evaluate.splits import prepared, source_of
 from narrows.io.source import Source
 from narrows.methods import total
 from narrows.methods.base import Additive, Estimator
+from narrows.methods.forward import ForwardFS
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import same
@@ -55,6 +56,9 @@ class States:
     def of(self, kind: Kind) -> tuple[ClassStats, float]:
         """Return a state of this kind, or one that holds more, and the CPU seconds it took."""
         presence, second, kept, folds = kind
+        if second == "cross" and not kept:  # samples that are kept beside it are ignored
+            alike = [kind, *self._kinds]
+            kind = max((k for k in alike if (*k[:2], k[3]) == (presence, second, folds)))
         for more in ("total", "class"):  # the sums of squares for each class serve all but "cross"
             if second != "cross" and (presence, more, kept, folds) in self._kinds:
                 kind = presence, more, kept, folds
@@ -103,6 +107,8 @@ class Ours:
         """Fit for at most `most` dimensions; return the CPU seconds."""
         classes, first = np.unique(y, return_index=True)
         self.fitted = clone(self.estimator)
+        if isinstance(self.fitted, ForwardFS):  # of which shorter selections are the first steps
+            self.fitted.set_params(n_features=min(most, self.fitted._most_steps(X.shape[1])))
         if isinstance(self.fitted, OnlineProjector):
             self.fitted.set_params(n_components=min(most, len(classes), X.shape[1]))
         few = np.unique(np.append(first, np.arange(min(64, len(y)))))
@@ -115,18 +121,30 @@ class Ours:
             stats, before = states.of(kind)
             started = time.process_time()
             self.fitted.fit_stats(stats)
+            if isinstance(self.fitted, ForwardFS):
+                self._take_steps()
         else:
             if isinstance(self.fitted, total.PCA):  # which would compute all there are
                 self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
-            _ = self.fitted._solution  # computed when first read
+            self._take_steps()
         return before + time.process_time() - started
+
+    def _take_steps(self) -> None:
+        """Compute the solution, which else is computed when it is first read."""
+        with warnings.catch_warnings():
+            # a reduction to fewer dimensions is shown as such
+            warnings.filterwarnings("ignore", "ForwardFS: expected .* features that vary")
+            _ = self.fitted._solution
 
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions, or to all there are."""
         if isinstance(self.fitted, Selector):
-            self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
-            columns = self.fitted.get_support(indices=True)
+            if isinstance(self.fitted, ForwardFS):
+                columns = self.fitted._of_steps(p)
+            else:
+                self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
+                columns = self.fitted.get_support(indices=True)
             return lambda samples: take(samples, columns)
         if isinstance(self.fitted, OnlineSRDA):
             few = p < len(self.fitted.classes_)

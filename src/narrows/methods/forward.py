@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -42,6 +44,7 @@ N_FEATURES = 10  # by default; all where there are fewer
 RIDGE = 0.01  # of the variance of each feature
 _POWER = 0.5  # of the priors, as the weights of classes
 _LONGEST = 200  # features that "cv" compares
+_DIGITS = re.compile("[0-9]{1,15}")  # of an index
 
 
 class Targets(NamedTuple):
@@ -159,6 +162,7 @@ class Steps:
         self, path: Path, varying: np.ndarray, n_features: int, total: float, held_out: Curve
     ):
         self.held_out, self.total, self.steps = held_out, total, path.gains
+        self.ends = path.ends
         chosen = varying[path.order]
         self.scores, self.mask = np.zeros(n_features), np.zeros(n_features, dtype=bool)
         self.scores[varying] = path.left
@@ -174,6 +178,11 @@ class Steps:
     def energy(self) -> np.ndarray:
         """The share of the sum of the scores that the first features have."""
         return columns.energy_curve(self.scores[self.order])
+
+    @property
+    def explained(self) -> np.ndarray:
+        """The entry of the gain curve for each of the selected features, in their order."""
+        return np.repeat(self.gain_curve, np.diff(self.ends, prepend=0))
 
     @cached_property
     def gain_curve(self) -> np.ndarray:
@@ -342,6 +351,12 @@ class ForwardFS(Selector):
         """The standard errors of `held_out_scores_`, from the differences between folds."""
         return read_only(self._solution.held_out.errors)
 
+    def _of_steps(self, p: int) -> np.ndarray:
+        """Return the features of the first p steps, or of all, in the order of the features."""
+        steps = self._solution
+        self._check_solution(steps, self._state)
+        return np.sort(steps.order[: steps.ends[min(p, len(steps.ends)) - 1]])
+
     # -- parameters -----------------------------------------------------------------------------
 
     def _check_together(self, n_features: int) -> None:
@@ -354,7 +369,7 @@ class ForwardFS(Selector):
                 f"an array of shape {np.shape(self.groups)}. Give each feature a label."
             )
         things = "features" if self.groups is None else "groups"
-        most, started = len(self._members(n_features)), len(self._start(n_features))
+        most, started = self._most_steps(n_features), len(self._start(n_features))
         number: Any = size if is_integer(size, 1) else 0
         if number > most and number != N_FEATURES:  # the default
             raise ParameterError(
@@ -377,6 +392,10 @@ class ForwardFS(Selector):
         size = self.n_features
         return min(most, _LONGEST if is_cv(size) else columns.count_wanted(size, most))
 
+    def _most_steps(self, n_features: int) -> int:
+        """Return the number of features, or of groups."""
+        return len(self._members(n_features))
+
     def _members(self, n_features: int) -> list[np.ndarray]:
         """Return the features of each group, in the order of the first of each."""
         if self.groups is None:
@@ -390,27 +409,50 @@ class ForwardFS(Selector):
         """Return the groups of the features of `start`, as numbers of `_members`."""
         if self.start is None:
             return []
-        who, names = type(self).__name__, getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", None)
         if names is None and self.__sklearn_is_fitted__():
             names = self._column_names()
-        known = {} if names is None else {name: k for k, name in enumerate(names.tolist())}
+        known = _numbered(names)
         of = np.empty(n_features, dtype=int)
         for k, group in enumerate(self._members(n_features)):
             of[group] = k
-        found = []
-        for each in [self.start] if isinstance(self.start, str) else list(self.start):
-            if isinstance(each, str) and each in known:
-                found.append(known[each])
-            elif is_integer(each, 0) and int(each) < n_features:
-                found.append(int(each))
-            else:
-                what = "names" if isinstance(each, str) and known else "indices"
-                more = "" if known or not isinstance(each, str) else ", since they have no names"
-                raise ParameterError(
-                    f"{who}: expected start to have {what} of the {n_features} features{more}, got "
-                    f"{each!r}. Use {what} that the data have."
-                )
+        found = [self._index(each, known, n_features) for each in self._listed()]
         return list(dict.fromkeys(of[found].tolist()))
+
+    def _listed(self) -> list[Any]:
+        """Return the features of `start` as they were given."""
+        if self.start is None or isinstance(self.start, str):
+            return [] if self.start is None else [self.start]
+        return list(self.start)
+
+    def _index(self, each: Any, known: dict[str, int], n_features: int) -> int:
+        """Return the index of a feature from its index or its name."""
+        is_name = isinstance(each, str)
+        if is_name and each in known:
+            return known[each]
+        if is_integer(each, 0) and int(each) < n_features:
+            return int(each)
+        what = "names" if is_name and known else "indices"
+        of = "features" if n_features == sys.maxsize else f"{n_features} features"
+        more = "" if known or not is_name else ", since they have no names"
+        near = get_close_matches(each, known, 1) if is_name else []
+        hint = f"Did you mean {near[0]}?" if near else f"Use {what} that the data have."
+        raise ParameterError(
+            f"{type(self).__name__}: expected start (--start) to have {what} of the {of}{more}, "
+            f"got {each!r}. {hint}"
+        )
+
+    def _use_names(self, source: Any) -> None:
+        """Replace names in `start` by indices; what is no name may be an index in digits."""
+        if any(isinstance(each, str) for each in self._listed()):
+            known = _numbered(None if source is None else source.names)
+            found = [
+                int(each)
+                if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)
+                else each
+                for each in self._listed()
+            ]
+            self.start = [self._index(each, known, len(known) or sys.maxsize) for each in found]
 
     # -- states ---------------------------------------------------------------------------------
 
@@ -429,7 +471,9 @@ class ForwardFS(Selector):
         Before them those that forward selection takes from all features of samples at hand.
         """
         if samples is None:
-            return Bands.of(stats, self.head, 0)
+            members = self._members(stats.n_features)
+            started = [members[k] for k in self._start(stats.n_features)]
+            return self._keeping(stats, np.unique(np.concatenate([np.empty(0, int), *started])))
         X, y, sample_weight = samples
         weight = np.asarray(indicator(X, y, sample_weight)[1].sum(axis=1)).ravel()
         if self.half_life is not None:
@@ -437,7 +481,11 @@ class ForwardFS(Selector):
         targets = Targets.of(stats, stats.priors(self.priors))
         found = Correlated.of_rows(stats, targets, X.astype(np.float64, copy=False), weight)
         d = stats.n_features
-        chosen = found.features[self._path(found, d, self._wanted(len(self._members(d)))).order]
+        wanted = self._wanted(self._most_steps(d))
+        return self._keeping(stats, found.features[self._path(found, d, wanted).order])
+
+    def _keeping(self, stats: ClassStats, chosen: np.ndarray) -> Bands:
+        """Return the map that keeps these features, and after them the best by `OCFS`."""
         best = most_scattered(stats, self.head)
         others = best[~np.isin(best, chosen)][: max(0, self.head - len(chosen))]
         return Bands.of(stats, np.union1d(chosen, others), 0)
@@ -462,7 +510,7 @@ class ForwardFS(Selector):
             (state.stats, state.map.head) if isinstance(state, Mapped) else (state, np.arange(d))
         )
         targets = Targets.of(stats, stats.priors(self.priors))
-        wanted, held_out = self._wanted(len(self._members(d))), NO_CURVE
+        wanted, held_out = self._wanted(self._most_steps(d)), NO_CURVE
         if is_cv(self.n_features) and stats.n:
             held_out = self._compare(stats, wanted)
             wanted = max(held_out.smallest(), len(self._start(d)))
@@ -498,6 +546,11 @@ class ForwardFS(Selector):
                 f"{type(self).__name__}: expected a feature that varies, got constant features "
                 "only. Check X."
             )
+
+
+def _numbered(names: np.ndarray | None) -> dict[str, int]:
+    """Return the index of each name."""
+    return {} if names is None else {name: k for k, name in enumerate(names.tolist())}
 
 
 def _share_of(halves: Halves, targets: Targets, found: Correlated, path: Path) -> np.ndarray:
