@@ -174,7 +174,7 @@ def described(summary: dict[str, Any]) -> str:
     else:
         by = "features by score (* selected)"
         if "explained" in summary["top"][0]:
-            by = "features in order (* selected): gain, and share explained with those before"
+            by = "features in order (* selected): gain, and share explained up to here"
         lines += [by, *_listed(summary["top"])]
     for label, ranked in summary.get("per_class", {}).items():
         lines += ["", f"class {printable(label)} (+ has more, - has less)", *_listed(ranked)]

@@ -260,7 +260,9 @@ class GainDisplay:
         self.ax_, self.figure_ = axes_of(ax, (7, 4))
         chosen, curve = len(self.gains), self.gains
         steps = np.arange(1, chosen + 1)
-        self.ax_.plot(steps, curve, color=COLOURS[0], lw=1.8, marker=".", label="all samples")
+        self.ax_.plot(
+            steps, curve, color=COLOURS[0], lw=1.8, marker=".", label="samples of the fit"
+        )
         if self.held_out is not None:
             curve, colour = self.held_out, COLOURS[1]
             compared = np.arange(1, len(curve) + 1)
@@ -268,10 +270,12 @@ class GainDisplay:
             if self.errors is not None:
                 low, high = curve - self.errors, curve + self.errors
                 self.ax_.fill_between(compared, low, high, color=colour, alpha=0.2, lw=0)
-        _mark_chosen(self.ax_, chosen, float(curve[chosen - 1]), ((6, -14), "left"))
+        on_left = chosen < 0.7 * len(curve)
+        place = ((6, -14), "left") if on_left else ((-6, -18), "right")
+        _mark_chosen(self.ax_, chosen, float(curve[chosen - 1]), place)
         self.ax_.set(
             ylim=(0, None),
-            xlabel="features, in the order of selection",
+            xlabel="steps, each of one feature or group",
             ylabel="explained share of the class indicators",
         )
         self.ax_.xaxis.get_major_locator().set_params(integer=True)

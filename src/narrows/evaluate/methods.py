@@ -58,7 +58,7 @@ class States:
         presence, second, kept, folds = kind
         if second == "cross" and not kept:  # samples that are kept beside it are ignored
             alike = [kind, *self._kinds]
-            kind = max((k for k in alike if (*k[:2], k[3]) == (presence, second, folds)))
+            kind = max(k for k in alike if (*k[:2], k[3]) == (presence, second, folds))
         for more in ("total", "class"):  # the sums of squares for each class serve all but "cross"
             if second != "cross" and (presence, more, kept, folds) in self._kinds:
                 kind = presence, more, kept, folds
@@ -115,27 +115,25 @@ class Ours:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             clone(self.fitted).fit(X[few], y[few])  # compile first
+        with warnings.catch_warnings():
+            # a reduction to fewer dimensions is shown as such
+            warnings.filterwarnings("ignore", "ForwardFS: expected .* features that vary")
+            return self._timed(X, y, states, most)
+
+    def _timed(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
+        """Fit, and compute the solution where it is not computed for each size; see `learn`."""
         started, before = time.process_time(), 0.0
         kind = self.kind(X.shape[1])
         if kind is not None:
             stats, before = states.of(kind)
             started = time.process_time()
             self.fitted.fit_stats(stats)
-            if isinstance(self.fitted, ForwardFS):
-                self._take_steps()
         else:
             if isinstance(self.fitted, total.PCA):  # which would compute all there are
                 self.fitted.set_params(n_components=min(most, min(X.shape) - 1))
             self.fitted.fit(X, y)
-            self._take_steps()
+            _ = self.fitted._solution  # computed when first read
         return before + time.process_time() - started
-
-    def _take_steps(self) -> None:
-        """Compute the solution, which else is computed when it is first read."""
-        with warnings.catch_warnings():
-            # a reduction to fewer dimensions is shown as such
-            warnings.filterwarnings("ignore", "ForwardFS: expected .* features that vary")
-            _ = self.fitted._solution
 
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions, or to all there are."""
