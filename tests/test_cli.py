@@ -594,7 +594,7 @@ def test_terms_of_texts_are_features_to_start_with(run):
     for more in ("", "--idf-sample 4", "--engine dask"):
         assert run(f"{fit} --start stone {more}", a__jsonl=text)[0] == 0
         found = narrows.load("m.narrows")
-        assert found._column_name(found.ranking_[0]) == "stone"
+        assert source_of(found).tfidf.terms[found.ranking_[0]] == "stone"
     assert (
         "names of the 9 features, got 'stones'. Did you mean stone?"
         in (run(f"{fit} --start stones")[2])

@@ -173,7 +173,7 @@ def described(summary: dict[str, Any]) -> str:
             lines += _listed(direction["columns"])
     else:
         by = "features by score (* selected)"
-        if "explained" in summary["top"][0]:
+        if any("explained" in entry for entry in summary["top"]):
             by = "features in order (* selected): gain, and share explained up to here"
         lines += [by, *_listed(summary["top"])]
     for label, ranked in summary.get("per_class", {}).items():
