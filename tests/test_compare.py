@@ -216,12 +216,19 @@ def test_forward_selection_is_a_default_where_its_sums_are_small(monkeypatch):
     assert list(dict.fromkeys(line.method for line in lines)) == ["all columns", *names]
     assert [line.dimensions for line in lines if line.method == "forwardfs"] == [2, 4]  # that vary
     assert sorted(made, key=str) == [None, "cross"]  # that of srda serves forwardfs
-    monkeypatch.setattr("narrows.evaluate.comparison.MOST", 5)
+    X = wide(X)
     lines = compare(X, y, dims=[2], repeats=1)
     names.remove("forwardfs")
     assert list(dict.fromkeys(line.method for line in lines)) == ["all columns", *names]
     lines = compare(X, y, ["forwardfs"], dims=[2], repeats=1)
     assert [line.method for line in lines] == ["all columns", "forwardfs"]
+
+
+def wide(X):
+    """The same samples with features that are 0, more than cross products are summed for."""
+    X = sparse.csr_array(X)
+    X.resize(X.shape[0], 8193)
+    return X
 
 
 def test_pca_is_that_of_narrows_and_sklearn_pca_its_rival(digits):
@@ -293,7 +300,7 @@ def test_a_fifth_is_held_out_if_it_can_have_all_classes():
 # -- the command line ----------------------------------------------------------------------------
 
 
-def test_the_command_prints_what_python_finds(run, monkeypatch):
+def test_the_command_prints_what_python_finds(run):
     X, y = labelled(n=120, d=6, sparse=True)
     codes = np.unique(y, return_inverse=True)[1]
     dump_svmlight_file(X[:90], codes[:90], "a.svm")
@@ -319,9 +326,9 @@ def test_the_command_prints_what_python_finds(run, monkeypatch):
     assert header.split()[:4] == ["method", "dimensions", "by", "accuracy"]
     assert len(rows) == 2 + 2 * 2 * 2 + 4
     assert run(f"compare a.svm {flags} --cv 3")[0] == 0
-    for most, named in ((6, True), (5, False)):
-        monkeypatch.setattr("narrows.evaluate.comparison.MOST", most)
-        found = json.loads(run("compare a.svm --repeats 1 --dims 2 --json")[1])["lines"]
+    for width, named in ((6, True), (8193, False)):
+        command = f"compare a.svm --width {width} --repeats 1 --dims 2 --json"
+        found = json.loads(run(command)[1])["lines"]
         assert ("forwardfs" in {line["method"] for line in found}) == named
 
 
