@@ -336,6 +336,7 @@ WRONG = [
         "expected --start to have indices of the features, since they have no names, got 'x1'",
     ),
     ("fit a.svm --method forwardfs -o x --start 1,2", 2, "indices of the 2 features, got 2"),
+    ("fit a.svm --method forwardfs -o x --param start=1", 2, "--start to list features, got 1"),
     ("fit a.svm --method ocfs -o x --start 1", 2, "Methods with --start: forwardfs."),
     ("fit a.svm --method oc -o x --ridge 1", 2, "Methods with --ridge: forwardfs."),
     ("fit a.svm --method forwardfs -o x --ridge -1", 2, 'ridge must be "auto" or a number >= 0'),

@@ -26,7 +26,7 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, make_circles
 
 import narrows
-from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, KernelSRDA, OnlineSRDA
+from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
 from narrows.command import cli
 from narrows.errors import DataError, ParameterError
 from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, arrays_of, assert_same, labelled
@@ -650,6 +650,20 @@ def write(path, X, y):
         np.savez(f"{folder}/a.npz", y=y, **arrays)
         with contextlib.redirect_stdout(io.StringIO()):
             assert cli.main(["convert", f"{folder}/a.npz", str(path)]) == 0
+
+
+def test_features_to_start_with_are_found_by_the_names_of_tables(client):
+    pd = pytest.importorskip("pandas")
+    X, y = labelled(d=4)
+    tables = [
+        pd.DataFrame(X[rows], columns=list("abcd")).assign(label=y[rows])
+        for rows in (slice(40), slice(40, None))
+    ]
+    found = engine.fit(ForwardFS(n_features=3, start=["c", "b"]), tables, client)
+    expected = ForwardFS(n_features=3, start=[2, 1]).fit(X, y)
+    assert found.ranking_.tolist() == expected.ranking_.tolist()
+    with pytest.raises(ParameterError, match=r"names of the 4 features, got 'e'\. Use names"):
+        engine.fit(ForwardFS(n_features=3, start=["c", "e"]), tables, client)
 
 
 @pytest.mark.parametrize("suffix", ["svm", "parquet", "csv", "npz"])

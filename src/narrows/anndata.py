@@ -111,6 +111,7 @@ def rank_genes(
     reduce : Reduce cells by a projector, or select genes.
     narrows.ClassStats : The state that the results are computed from.
     narrows.OCFS : Select features by the scatter of the class means.
+    narrows.ForwardFS : Select features that complement each other, with `reduce`.
 
     Notes
     -----

@@ -247,7 +247,8 @@ class ForwardFS(Selector):
     {half_life}
     start : sequence of int or str, optional
         Indices or names of features that are selected first, in this order, such as those that are
-        measured anyway. With `groups`, their whole groups.
+        measured anyway. With `groups`, their whole groups. Fits to files, tables and single cells
+        replace names by indices.
     groups : array-like of shape (n_features,), optional
         A label for each feature. Features with the same label are selected together, by the gain of
         all of them, such as the columns that one categorical column became.
@@ -421,9 +422,15 @@ class ForwardFS(Selector):
 
     def _listed(self) -> list[Any]:
         """Return the features of `start` as they were given."""
-        if self.start is None or isinstance(self.start, str):
-            return [] if self.start is None else [self.start]
-        return list(self.start)
+        start: Any = self.start
+        if start is None or isinstance(start, str):
+            return [] if start is None else [start]
+        if not np.iterable(start):
+            raise ParameterError(
+                f"{type(self).__name__}: expected start (--start) to list features, got {start!r}. "
+                "Use their names or indices."
+            )
+        return list(start)
 
     def _index(self, each: Any, known: dict[str, int], n_features: int) -> int:
         """Return the index of a feature from its index or its name."""
