@@ -271,7 +271,7 @@ class GainDisplay:
                 low, high = curve - self.errors, curve + self.errors
                 self.ax_.fill_between(compared, low, high, color=colour, alpha=0.2, lw=0)
         on_left = chosen < 0.7 * len(curve)
-        place = ((6, -14), "left") if on_left else ((-6, -18), "right")
+        place = ((6, -14), "left") if on_left else ((-6, -36), "right")
         _mark_chosen(self.ax_, chosen, float(curve[chosen - 1]), place)
         self.ax_.set(
             ylim=(0, None),
