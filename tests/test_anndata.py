@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from narrows import CHI, IG, MI, OC, OCFS, SRDA, FisherFS, load, save
+from narrows import CHI, IG, MI, OC, OCFS, SRDA, FisherFS, ForwardFS, load, save
 from narrows.anndata import rank_genes, reduce
 from narrows.errors import ParameterError
 
@@ -249,6 +249,21 @@ def test_selectors_describe_genes(tmp_path, backed):
     np.testing.assert_allclose(adata.var["fisherfs_score"], fisher.scores_, rtol=1e-9)
     assert adata.var["fisherfs_selected"].to_numpy().tolist() == fisher.get_support().tolist()
     assert adata.uns["fisherfs"]["params"]["n_features"] == 6
+    best = [f"gene{k}" for k in fisher.ranking_[:6]]
+    assert adata.uns["fisherfs"]["names"].tolist() == best
+
+
+@pytest.mark.parametrize("backed", [False, True])
+def test_genes_that_do_not_repeat_each_other_start_with_known_ones(tmp_path, backed):
+    path = tmp_path / "a.h5ad" if backed else None
+    adata, X, code = cells(path=path, missing=True)
+    reduce(adata, "kind", method=ForwardFS(n_features=5, start=["gene8", "gene2"]))
+    forward = ForwardFS(n_features=5, start=[8, 2]).fit(X[code >= 0], code[code >= 0])
+    names = [f"gene{k}" for k in forward.ranking_[:5]]
+    assert adata.uns["forwardfs"]["names"].tolist() == names
+    np.testing.assert_allclose(adata.var["forwardfs_score"], forward.scores_, rtol=1e-6)
+    with pytest.raises(ParameterError, match=r"names of .* got .gen2.\. Did you mean gene2\?"):
+        reduce(adata, "kind", method=ForwardFS(start=["gen2"]))
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,12 @@ def test_ctrl_c_finishes_the_chunk_and_a_second_run_goes_on(run, monkeypatch, me
     assert f"resuming after {rows} rows" in resumed
 
 
+def test_a_fit_is_gone_on_with_that_starts_with_named_features(run, monkeypatch):
+    fit = "fit a.csv --method forwardfs --n-features 4 --start c7,c2 --chunk-rows 30"
+    assert_resumed_is_whole(run, monkeypatch, fit)
+    assert load("m.narrows").ranking_[:2].tolist() == [7, 2]
+
+
 def test_ctrl_c_without_a_checkpoint_says_how_to_keep_one(run, monkeypatch):
     for command, hint in (
         ("fit a.svm --method oc", "no file was changed. Use --checkpoint FILE to save progress"),

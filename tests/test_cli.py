@@ -19,6 +19,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.utils import get_tags
 
 import narrows
+from narrows import OCFS, ForwardFS
 from narrows.command import cli
 from narrows.read import source_of
 from tests.cases import METHODS as METHODS_BY_NAME
@@ -329,6 +330,17 @@ WRONG = [
         "2 classes have at most 1 direction, got 5. Use",
     ),
     ("fit a.svm --method oc -o x --priors uneven", 2, "expected priors to be"),
+    (
+        "fit a.svm --method forwardfs -o x --start x1",
+        2,
+        "expected --start to have indices of the features, since they have no names, got 'x1'",
+    ),
+    ("fit a.svm --method forwardfs -o x --start 1,2", 2, "indices of the 2 features, got 2"),
+    ("fit a.svm --method forwardfs -o x --param start=1", 2, "start must be None or a list, got 1"),
+    ("fit a.svm --method ocfs -o x --start 1", 2, "Methods with --start: forwardfs."),
+    ("fit a.svm --method oc -o x --ridge 1", 2, "Methods with --ridge: forwardfs."),
+    ("fit a.svm --method forwardfs -o x --ridge -1", 2, 'ridge must be "auto" or a number >= 0'),
+    ("fit a.svm --method forwardfs -o x --head 0", 2, "head must be an integer from 1 to 8,191"),
     ("fit a.svm --method oc -o x --priors 1,b", 2, "expected a list of numbers, got"),
     ("fit a.svm --method oc -o none/x", 2, "expected a folder none, got none"),
     ("fit a.svm --method oc -o .", 2, ".: expected a file, got a folder"),
@@ -527,6 +539,83 @@ def test_the_parameters_of_srda(run, svm, options, expected):
     status, out, err = run("fit a.svm --method srda --alpha much -o m.narrows")
     assert (status, out) == (2, "")
     assert "got 'much'" in err
+
+
+# -- forward selection ---------------------------------------------------------------------------
+
+
+def test_features_to_start_with_are_columns_by_name_or_number(run):
+    X, y = labelled(d=6)
+    columns = ["a", "b", "c", "d", "e", "1"]
+    rows = [[*map(repr, row.tolist()), label] for row, label in zip(X, y, strict=True)]
+    text = "\n".join(map(",".join, [[*columns, "class"], *rows, ""]))
+    fit = "fit a.csv --method forwardfs --n-features 4 -o m.narrows"
+    expected = ForwardFS(n_features=4, start=[3, 5]).fit(X, y)
+    for start in ("d,1", "3,5", "d,5"):  # a column that is called 1 comes before column number 1
+        assert run(f"{fit} --start {start}", a__csv=text)[::2] == (0, "")
+        found = narrows.load("m.narrows")
+        assert found.start == [3, 5]
+        assert found.ranking_.tolist() == expected.ranking_.tolist()
+    top = json.loads(run("info m.narrows --json")[1])["top"]
+    assert [entry["name"] for entry in top] == [columns[k] for k in expected.ranking_]
+    assert [entry["explained"] for entry in top if entry["kept"]] == expected.gain_curve_.tolist()
+    assert all("explained" not in entry for entry in top[4:])
+    shown = run("info m.narrows --top 5")[1].splitlines()[-5:]
+    assert shown[0] == f"* d  {expected.scores_[3]: .6g}  {expected.gain_curve_[0]:.4f}"
+    assert shown[4][:4].split() == [columns[expected.ranking_[4]]]
+    assert run("update m.narrows a.csv -o m.narrows")[0] == 0
+    assert narrows.load("m.narrows").n_samples_seen_ == 120
+    status, out, err = run(f"{fit} --start b,dd")
+    assert (status, out) == (2, "")
+    assert err == (
+        "narrows: ForwardFS: expected --start to have names of the 6 features, got 'dd'. "
+        "Did you mean d?\n"
+    )
+
+
+def test_forward_selection_by_its_options(run):
+    X, y = labelled(n=120)
+    y = np.unique(y, return_inverse=True)[1]
+    dump_svmlight_file(X, y, "a.svm", zero_based=False)
+    options = "--n-features cv --ridge 0.1 --priors balanced --half-life 400 --head 5"
+    assert run(f"fit a.svm --method forwardfs {options} -o m.narrows")[0] == 0
+    found = narrows.load("m.narrows")
+    expected = ForwardFS("cv", "balanced", 0.1, 5, 400.0).fit(X, y)
+    assert found.get_params() == expected.get_params()
+    assert found.get_support().tolist() == expected.get_support().tolist()
+    assert expected.n_features_ > 1
+    np.testing.assert_allclose(found.held_out_scores_, expected.held_out_scores_, atol=1e-12)
+
+
+def test_terms_of_texts_are_features_to_start_with(run):
+    lines = [("sea", "salt water and a ship"), ("land", "sand and a tree"),
+             ("sea", "a ship of salt"), ("land", "a tree and a stone")]  # fmt: skip
+    text = "".join(json.dumps({"label": label, "text": t}) + "\n" for label, t in lines)
+    fit = "fit a.jsonl --method forwardfs --n-features 2 -o m.narrows"
+    for more in ("", "--idf-sample 4", "--engine dask"):
+        assert run(f"{fit} --start stone {more}", a__jsonl=text)[0] == 0
+        found = narrows.load("m.narrows")
+        assert source_of(found).tfidf.terms[found.ranking_[0]] == "stone"
+    assert (
+        "names of the 9 features, got 'stones'. Did you mean stone?"
+        in (run(f"{fit} --start stones")[2])
+    )
+
+
+def test_files_of_many_columns_keep_those_to_start_with(run):
+    X, _ = labelled(n=60, d=9000, sparse=True)
+    y = np.arange(60) % 3
+    dump_svmlight_file(sparse.csr_array(X), y, "wide.svm", zero_based=False)
+    best = OCFS(n_features=40).fit(X, y).ranking_
+    start, head = best[[39, 30]].tolist(), np.union1d(best[:18], best[[39, 30]])
+    expected = ForwardFS(n_features=6, start=np.searchsorted(head, start)).fit(X[:, head], y)
+    fit = f"fit wide.svm --method forwardfs --n-features 6 --head 20 --start {start[0]},{start[1]}"
+    for engine in ("--chunk-rows 7", "--engine dask"):
+        assert run(f"{fit} {engine} -o m.narrows")[0] == 0
+        found = narrows.load("m.narrows")
+        assert found.ranking_[:6].tolist() == head[expected.ranking_[:6]].tolist()
+    assert run("transform m.narrows wide.svm -o r.npz")[0] == 0
+    np.testing.assert_allclose(read_npz("r.npz")[0], X[:, np.sort(found.ranking_[:6])])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
 from sklearn.metrics import f1_score, precision_score, recall_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
@@ -15,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from narrows import OC, OCFS, SRDA, ClassStats, OnlineSRDA
+from narrows import OC, OCFS, SRDA, ClassStats, ForwardFS, OnlineSRDA
 from narrows.errors import ParameterError
 from narrows.evaluate import Comparison, compare
 from tests.cases import METHODS, labelled
@@ -186,6 +187,50 @@ def test_methods_with_shared_states_are_those_that_fit_alone(digits):
         assert line.learn > 0
 
 
+def test_selections_by_forward_steps_are_the_first_of_one_path(digits):
+    X, X_test, y, y_test = digits
+    groups = np.arange(64) // 2
+    methods = ["forwardfs", ForwardFS(n_features="cv", start=[9]), ForwardFS(groups=groups)]
+    _, *lines = compare(X, y, methods, [2, 7, 30], test=(X_test, y_test))
+    assert len(lines) == 9
+    for line, method in zip(lines, np.repeat([ForwardFS(), *methods[1:]], 3), strict=True):
+        alone = clone(method).set_params(n_features=line.asked).fit(X, y)
+        Z, Z_test = alone.transform(X), alone.transform(X_test)
+        assert line.dimensions == Z.shape[1]
+        assert line.micro_f1 == LinearSVC(random_state=0).fit(Z, y).score(Z_test, y_test)
+
+
+@pytest.mark.filterwarnings("error")
+def test_forward_selection_is_a_default_where_its_sums_are_small(monkeypatch):
+    X, y = labelled(n=100, d=6)
+    X[:, 4:] = 1
+    made, of = [], ClassStats.of.__func__
+
+    def counted(cls, rows, *args, **kwargs):
+        made.append(kwargs["second"])
+        return of(cls, rows, *args, **kwargs)
+
+    monkeypatch.setattr(ClassStats, "of", classmethod(counted))
+    lines = compare(X, y, dims=[2, 5], repeats=1)
+    names = ["ocfs", "forwardfs", "oc", "srda", "onlinesrda"]
+    assert list(dict.fromkeys(line.method for line in lines)) == ["all columns", *names]
+    assert [line.dimensions for line in lines if line.method == "forwardfs"] == [2, 4]  # that vary
+    assert sorted(made, key=str) == [None, "cross"]  # that of srda serves forwardfs
+    X = wide(X)
+    lines = compare(X, y, dims=[2], repeats=1)
+    names.remove("forwardfs")
+    assert list(dict.fromkeys(line.method for line in lines)) == ["all columns", *names]
+    lines = compare(X, y, ["forwardfs"], dims=[2], repeats=1)
+    assert [line.method for line in lines] == ["all columns", "forwardfs"]
+
+
+def wide(X):
+    """The same samples with features that are 0, more than cross products are summed for."""
+    X = sparse.csr_array(X)
+    X.resize(X.shape[0], 8193)
+    return X
+
+
 def test_pca_is_that_of_narrows_and_sklearn_pca_its_rival(digits):
     X, X_test, y, y_test = digits
     lines = compare(X, y, ["pca", "sklearn-pca"], [5], test=(X_test, y_test))
@@ -281,6 +326,10 @@ def test_the_command_prints_what_python_finds(run):
     assert header.split()[:4] == ["method", "dimensions", "by", "accuracy"]
     assert len(rows) == 2 + 2 * 2 * 2 + 4
     assert run(f"compare a.svm {flags} --cv 3")[0] == 0
+    for width, named in ((6, True), (8193, False)):
+        command = f"compare a.svm --width {width} --repeats 1 --dims 2 --json"
+        found = json.loads(run(command)[1])["lines"]
+        assert ("forwardfs" in {line["method"] for line in found}) == named
 
 
 def test_both_files_count_columns_from_the_same(run):

@@ -661,6 +661,20 @@ def write(path, X, y):
             assert cli.main(["convert", f"{folder}/a.npz", str(path)]) == 0
 
 
+def test_features_to_start_with_are_found_by_the_names_of_tables(client):
+    pd = pytest.importorskip("pandas")
+    X, y = labelled(d=4)
+    tables = [
+        pd.DataFrame(X[rows], columns=list("abcd")).assign(label=y[rows])
+        for rows in (slice(40), slice(40, None))
+    ]
+    found = engine.fit(ForwardFS(n_features=3, start=["c", "b"]), tables, client)
+    expected = ForwardFS(n_features=3, start=[2, 1]).fit(X, y)
+    assert found.ranking_.tolist() == expected.ranking_.tolist()
+    with pytest.raises(ParameterError, match=r"names of the 4 features, got 'e'\. Use names"):
+        engine.fit(ForwardFS(n_features=3, start=["c", "e"]), tables, client)
+
+
 @pytest.mark.parametrize("suffix", ["svm", "parquet", "csv", "npz"])
 def test_files_are_read_by_the_workers(client, tmp_path, suffix):
     X, y = labelled(sparse=True)

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from narrows import OC, OCFS, FisherFS
+from narrows import OC, OCFS, FisherFS, ForwardFS
 from narrows.errors import ParameterError
-from narrows.evaluate import ComparisonDisplay, EnergyDisplay, ScatterDisplay, compare
+from narrows.evaluate import (
+    ComparisonDisplay,
+    EnergyDisplay,
+    GainDisplay,
+    ScatterDisplay,
+    compare,
+)
 from tests.cases import labelled
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -77,6 +83,29 @@ def test_energy_and_what_is_kept():
     assert [text.get_text() for text in display.ax_.texts] == ["26 kept, 82%"]
     with pytest.raises(ParameterError, match="expected a selector, got OC"):
         EnergyDisplay.from_estimator(OC().fit(X, y))
+
+
+def test_gains_by_step_and_held_out_shares():
+    X, y = load_digits(return_X_y=True)
+    forward = ForwardFS(n_features=5, start=[9]).fit(X, y)
+    display = GainDisplay.from_estimator(forward, ax=new_axes())
+    gains, point, line = display.ax_.lines
+    np.testing.assert_array_equal(gains.get_xydata(), np.c_[1:6, forward.gain_curve_])
+    assert point.get_xdata()[0] == line.get_xdata()[0] == 5
+    share = f"{forward.gain_curve_[4]:.0%}"
+    assert [text.get_text() for text in display.ax_.texts] == [f"5 kept, {share}"]
+    chosen = ForwardFS(n_features="cv").fit(X, y)
+    display = GainDisplay.from_estimator(chosen, legend="below")
+    gains, held_out, point, _ = display.ax_.lines
+    np.testing.assert_array_equal(gains.get_ydata(), chosen.gain_curve_)
+    np.testing.assert_array_equal(held_out.get_ydata(), chosen.held_out_scores_)
+    k = chosen.n_features_
+    assert point.get_xydata().tolist() == [[k, chosen.held_out_scores_[k - 1]]]
+    (band,) = display.ax_.collections
+    low = band.get_paths()[0].vertices[:, 1].min()
+    assert low == (chosen.held_out_scores_ - chosen.held_out_errors_).min()
+    with pytest.raises(ParameterError, match=r"expected a ForwardFS, got OCFS\. Use EnergyDisplay"):
+        GainDisplay.from_estimator(OCFS().fit(X, y))
 
 
 def test_infinite_scores_are_the_best():

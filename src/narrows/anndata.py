@@ -111,6 +111,7 @@ def rank_genes(
     reduce : Reduce cells by a projector, or select genes.
     narrows.ClassStats : The state that the results are computed from.
     narrows.OCFS : Select features by the scatter of the class means.
+    narrows.ForwardFS : Select features that complement each other, with `reduce`.
 
     Notes
     -----
@@ -313,7 +314,8 @@ def reduce(
         and "variance_ratio" if the method has eigenvalues. `key_added` replaces all three keys.
         With the method "ocfs", or another selector: ``adata.var["ocfs_score"]`` and
         ``adata.var["ocfs_selected"]``, which `scanpy.pp.pca` takes as `mask_var`, and
-        ``adata.uns["ocfs"]``; `key_added` replaces "ocfs".
+        ``adata.uns["ocfs"]``, with "params", "classes", and the selected genes as "names", best
+        first; `key_added` replaces "ocfs".
 
     Raises
     ------
@@ -368,15 +370,18 @@ def reduce(
         data = Data(np.asarray(adata.obsm[use_rep]))
     if n_components is not None:
         estimator.set_params(n_components=n_components)
+    genes = tuple(map(str, adata.var_names))
+    named = use_rep is None and len(set(genes)) == len(genes)
+    source = Source(label=key, columns=genes) if named else None
+    estimator._use_names(source)
     classes, has = np.asarray(categories), code >= 0
     classes = classes.astype(str) if classes.dtype.kind == "O" else classes
     if data.in_memory:
         estimator.fit(data.X if has.all() else data.X[has], classes[code[has]])
     else:
         local.fit(estimator, Labelled(data, code, classes, chunk_size))
-    genes = tuple(map(str, adata.var_names))
-    if use_rep is None and len(set(genes)) == len(genes):
-        estimator._remember(Source(label=key, columns=genes))
+    if named:
+        estimator._remember(source)
     settings = {"key": key, "method": name, "layer": layer, "use_rep": use_rep}
     settings |= estimator.get_params(deep=False)
     found: dict[str, Any] = {
@@ -387,6 +392,8 @@ def reduce(
     if selects:
         adata.var[f"{added}_score"] = estimator.scores_
         adata.var[f"{added}_selected"] = estimator.get_support()
+        best = estimator.ranking_[estimator.get_support()[estimator.ranking_]]
+        found["names"] = np.asarray(adata.var_names, dtype=object)[best]
     else:
         reduced = [estimator.transform(X) for _, X in data.chunks(chunk_size)]
         adata.obsm[key_added or f"X_{name}"] = np.vstack(reduced)

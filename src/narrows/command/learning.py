@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from narrows.command import values
@@ -115,7 +116,8 @@ def _checkpoint(
         )
     in_place = model is not None and os.path.exists(output) and os.path.samefile(model, output)
     every = given["every"] or 100_000
-    return Checkpoint(path, every, estimator, files, reading, model, in_place)
+    given_estimator = clone(estimator) if model is None else estimator  # whose names stay names
+    return Checkpoint(path, every, given_estimator, files, reading, model, in_place)
 
 
 class Run:
@@ -201,6 +203,8 @@ class Run:
         if samples.counts_first:
             samples.count_terms()
         start = None if resumed is None else (resumed.state, resumed.passes)
+        if resumed is not None:
+            estimator._use_names(resumed.estimator._source)
         local.fit(estimator, samples, start, self._record, self._start_over)
         return estimator._remember(samples.source())
 
@@ -257,7 +261,9 @@ class Run:
         )
 
     def _record(self, state: Any, passes: int) -> None:
-        """Give the checkpoint the state after a chunk."""
+        """Give the checkpoint the state after a chunk, and the estimator the names of features."""
+        if getattr(self.estimator, "start", None):
+            self.estimator._use_names(self.samples.source())
         chunk = self.samples.chunk
         if self.checkpoint is None or chunk is None:
             return

@@ -132,6 +132,11 @@ def _or_cv(kind: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: text if text == "cv" else kind(text)
 
 
+def names(text: str) -> list[str]:
+    """Return a list of names separated by commas."""
+    return text.split(",")
+
+
 def numbers(text: str) -> Any:
     """Return a word, a number, or a list of numbers separated by commas."""
     try:
@@ -176,6 +181,7 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
         float,
         "Select the fewest features with this share of the total score; 0.8 if no size is given.",
     ),
+    "start": ("A,B,…", names, "Columns to select first (forwardfs): names, or numbers from 0."),
     "threshold": ("SCORE", float, "Select the features with at least this score."),
     "n_components": (
         "P",
@@ -196,6 +202,13 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
         "Regularisation of the within-class scatter (lda, idrqr), or cv (lda).",
     ),
     "alpha": ("ALPHA", numbers, "Ridge of srda: auto, scale, cv or a number."),
+    "ridge": ("RIDGE", numbers, "Ridge of forwardfs: auto or a number."),
+    "head": (
+        "H",
+        click.INT,
+        "Columns that are candidates with more than 8,192 columns (forwardfs), or that are kept "
+        "beside bands (srda, mmc).",
+    ),
     "half_life": ("ROWS", float, "Rows after which the weight of a row is halved."),
     "tolerance": (
         "SHARE",

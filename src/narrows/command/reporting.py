@@ -24,8 +24,9 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 
 
 def compare(
-    input: str, test: str | None, methods: str, dims: str | None, classifier: str, cv: int | None,
-    repeats: int | None, metric: str, seed: int, report: str | None, as_json: bool, **given: Any,
+    input: str, test: str | None, methods: str | None, dims: str | None, classifier: str,
+    cv: int | None, repeats: int | None, metric: str, seed: int, report: str | None, as_json: bool,
+    **given: Any,
 ) -> int:  # fmt: skip
     """Compare methods: how well a classifier does on the reduced data, by number of dimensions."""
     from narrows.evaluate import comparison as runs
@@ -40,7 +41,8 @@ def compare(
         raise ParameterError(f"{one}, {others[0]}: expected one of them, got both. Leave one out.")
     sizes = None if dims is None else values.integers("--dims", dims)
     classifiers, metric = classifier.split(","), metric.replace("-", "_")
-    compared = runs.check(methods.split(","), sizes, classifiers, seed)
+    names = runs.METHODS if methods is None else methods.split(",")
+    compared = runs.check(names, sizes, classifiers, seed)
     inputs = [input] if test is None else [input, test]
     for output in [] if report is None else [report, page.twin_of(report)]:
         values.check_output(output, *inputs)
@@ -48,6 +50,8 @@ def compare(
     reading = values.read_options(given, labels_required=True)
     data = read_folds(input, test, cv, repeats, seed, reading, vectoriser)
     values.check_text_options(given, data.is_text, input)
+    if methods is None:
+        compared = runs.without_costly(compared, data)
     found: dict[Any, Any] = {}
     # all columns, and each method at each size, by each classifier
     each = len(set(sizes or runs.sizes_of(data[0][0])))

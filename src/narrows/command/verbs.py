@@ -161,8 +161,9 @@ def info() -> Work:
         help="Test data; by default fifths of the rows, or the JSON lines whose `split` is test.",
     ),
     click.option(
-        "--methods", default="ocfs,oc,srda,onlinesrda", show_default=True, metavar="A,B,…",
-        help="Methods to compare; see above.",
+        "--methods", metavar="A,B,…",
+        help="Methods to compare; see above.  [default: ocfs,forwardfs,oc,srda,onlinesrda, without "
+        "forwardfs if there are more than 8,192 columns]",
     ),
     click.option(
         "--dims", metavar="P,Q,…",

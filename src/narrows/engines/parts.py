@@ -360,6 +360,7 @@ def fit(
     drawn = bool(getattr(estimator, "tolerance", None))
     parts = Parts(engine, data, options, names, progress, drawn)
     parts.survey(vectoriser)
+    estimator._use_names(Source(columns=tuple(parts.names)) if parts.names else parts.source)
     estimator._fit_parts(parts)
     return parts.describe(estimator)
 

@@ -2,7 +2,12 @@
 
 from narrows.evaluate.comparison import Comparison, compare
 from narrows.evaluate.convergence import Convergence, ConvergenceDisplay, convergence
-from narrows.evaluate.displays import ComparisonDisplay, EnergyDisplay, ScatterDisplay
+from narrows.evaluate.displays import (
+    ComparisonDisplay,
+    EnergyDisplay,
+    GainDisplay,
+    ScatterDisplay,
+)
 from narrows.evaluate.overlap import Overlap, drift, selection_overlap
 
 __all__ = [
@@ -11,6 +16,7 @@ __all__ = [
     "Convergence",
     "ConvergenceDisplay",
     "EnergyDisplay",
+    "GainDisplay",
     "Overlap",
     "ScatterDisplay",
     "compare",

@@ -26,6 +26,7 @@ from narrows.io.source import Source
 from narrows.solve.paired import METRICS, Outcome, metric_of, score
 from narrows.solve.sums import all_finite
 from narrows.state.class_stats import checked_rows
+from narrows.state.cross import MOST
 from narrows.state.labels import joined, one_a_row
 
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
@@ -33,14 +34,15 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "knn": lambda: KNeighborsClassifier(),
     "smo": lambda: SVC(kernel="linear"),
 }
-METHODS = ("ocfs", "oc", "srda", "onlinesrda")
+METHODS = ("ocfs", "forwardfs", "oc", "srda", "onlinesrda")
+_NARROW = ("forwardfs",)  # by default only with features whose cross products are a state
 _LONGEST = 30  # characters of a label in the table
 
 
 def compare(
     X: Any,
     y: Any,
-    methods: Sequence[Any] = METHODS,
+    methods: Sequence[Any] | None = None,
     dims: Sequence[int] | None = None,
     classifiers: Sequence[str] = ("svm",),
     test: tuple[Any, Any] | None = None,
@@ -61,11 +63,12 @@ def compare(
         such as a DataFrame or a list of texts.
     y : array-like of shape (n_samples,)
         One label per sample.
-    methods : sequence of str, estimator or Pipeline
+    methods : sequence of str, estimator or Pipeline, optional
         Names of methods of narrows in lower case, names of scikit-learn's reductions
         ("truncatedsvd", "sklearn-pca", "sparserandomprojection", "chi2", "f_classif",
         "lineardiscriminantanalysis"), estimators of narrows, or pipelines that end in one.
-        Pipelines are fitted to the training samples of each split.
+        Pipelines are fitted to the training samples of each split. By default "ocfs", "forwardfs"
+        (with at most 8,192 features), "oc", "srda" and "onlinesrda".
     dims : sequence of int, optional
         Numbers of features to select, or of components. By default 2, 10 and 100, or half of the
         features if there are fewer than 200.
@@ -142,7 +145,7 @@ def compare(
         raise ParameterError(
             f"compare: expected {one} or {others[0]}, got both. Leave one of them out."
         )
-    made = check(methods, dims, classifiers, seed, metric, repeats)
+    made = check(METHODS if methods is None else methods, dims, classifiers, seed, metric, repeats)
     is_raw = preprocess is not None or all(isinstance(method, Piped) for method in made)
     columns = getattr(X, "columns", None)
     parts: tuple[Any, ...] = _checked(X, y, is_raw)
@@ -159,6 +162,8 @@ def compare(
         pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
     source = None if columns is None else Source(columns=tuple(map(str, columns)))
     splits = Splits(parts, pairs, preprocess, source)
+    if methods is None:
+        made = without_costly(made, splits)
     lines = Comparison(over(splits, made, dims, classifiers, progress), splits, made)
     lines.metric, lines.why = metric_of(splits.y, metric)
     return lines
@@ -304,6 +309,12 @@ def over(
                 for line in _of_method(method, fold, states, sizes, classifiers, say):
                     found.setdefault((line.method, line.asked, line.classifier), []).append(line)
     return averaged(found.values())
+
+
+def without_costly(made: Sequence[Ours | Rival], data: Sequence[Fold]) -> list[Ours | Rival]:
+    """Return the default methods that are compared with so many features."""
+    few = data[0][0].shape[1] <= MOST
+    return [method for method in made if few or method.name not in _NARROW]
 
 
 def _narrow(X: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import ParameterError, printable
+from narrows.methods.forward import ForwardFS
 from narrows.methods.projector import Projector
 from narrows.methods.selector import PerClassSelector, Selector
 
@@ -65,7 +66,11 @@ def _json(value: Any) -> Any:
 def _top(estimator: Any, top: int) -> list[Any]:
     """Return features by score, or for each component the features of largest weight."""
     if isinstance(estimator, Selector):
-        return _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
+        ranked = _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
+        if isinstance(estimator, ForwardFS):
+            for entry, share in zip(ranked, estimator._solution.explained, strict=False):
+                entry["explained"] = float(share)
+        return ranked
     assert isinstance(estimator, Projector)
     top = top if estimator._is_linear else 0
     return [
@@ -167,7 +172,10 @@ def described(summary: dict[str, Any]) -> str:
             lines.append(f"direction {number}" + "".join(map(printable, notes)))
             lines += _listed(direction["columns"])
     else:
-        lines += ["features by score (* selected)", *_listed(summary["top"])]
+        by = "features by score (* selected)"
+        if any("explained" in entry for entry in summary["top"]):
+            by = "features in order (* selected): gain, and share explained up to here"
+        lines += [by, *_listed(summary["top"])]
     for label, ranked in summary.get("per_class", {}).items():
         lines += ["", f"class {printable(label)} (+ has more, - has less)", *_listed(ranked)]
     return "\n".join(lines)
@@ -178,6 +186,7 @@ def _listed(ranked: list[dict[str, Any]]) -> list[str]:
     width = max(map(len, names), default=0)
     return [
         f"{_mark(entry)} {name:<{width}}  {float(entry['value']): .6g}"
+        + (f"  {entry['explained']:.4f}" if "explained" in entry else "")
         for name, entry in zip(names, ranked, strict=True)
     ]
 

@@ -15,6 +15,7 @@ from narrows.errors import ParameterError
 from narrows.evaluate.results import ALL, Line, curves, title
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
+from narrows.methods.forward import ForwardFS
 from narrows.methods.selector import HeldOutSelector, Selector
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -186,14 +187,98 @@ class EnergyDisplay:
                 low, high = curve - self.errors / best, curve + self.errors / best
                 self.ax_.fill_between(p, low, high, color=colour, alpha=0.2, lw=0)
         height = float(curve[self.chosen - 1])
-        self.ax_.plot([self.chosen], [height], "o", color="black")
-        self.ax_.axvline(self.chosen, color="black", lw=0.8, ls=":")
-        offset, side = ((6, -14), "left") if self.chosen < len(p) ** 0.6 else ((-6, 8), "right")
-        kept = f"{self.chosen:,} kept, {height:.0%}"
-        self.ax_.annotate(
-            kept, (self.chosen, height), offset, textcoords="offset points", ha=side, fontsize=9
-        )
+        on_left = self.chosen < len(p) ** 0.6
+        place = ((6, -14), "left") if on_left else ((-6, 8), "right")
+        _mark_chosen(self.ax_, self.chosen, height, place)
         self.ax_.set(xscale="log", ylim=(0, 1.03), xlabel="features, best first")
+        _grid_and_legend(self.ax_, legend)
+        return self
+
+
+class GainDisplay:
+    """Plot of the share of the class indicators that selected features explain, by their number.
+
+    Held-out shares, if given, are plotted beside it, with a band of one standard error.
+
+    Parameters
+    ----------
+    gains : ndarray of shape (n_steps,)
+        `gain_curve_` of `ForwardFS`.
+    held_out, errors : ndarray of shape (n_compared,), optional
+        `held_out_scores_` and `held_out_errors_` with ``n_features="cv"``.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
+    See Also
+    --------
+    EnergyDisplay : Scores of a selection.
+    ComparisonDisplay : Scores of classifiers by number of dimensions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from narrows import ForwardFS
+    >>> from narrows.evaluate import GainDisplay
+    >>> selector = ForwardFS(n_features=20).fit(*load_digits(return_X_y=True))
+    >>> display = GainDisplay.from_estimator(selector)
+    >>> len(display.gains)
+    20
+    """
+
+    def __init__(
+        self,
+        gains: np.ndarray,
+        held_out: np.ndarray | None = None,
+        errors: np.ndarray | None = None,
+    ):
+        self.gains, self.held_out, self.errors = gains, held_out, errors
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> GainDisplay:
+        """Plot the gains of a fitted `ForwardFS`."""
+        if not isinstance(estimator, ForwardFS):
+            raise ParameterError(
+                f"GainDisplay: expected a ForwardFS, got {type(estimator).__name__}. "
+                "Use EnergyDisplay for other selectors."
+            )
+        display = cls(estimator.gain_curve_)
+        if len(estimator.held_out_scores_):
+            display.held_out = estimator.held_out_scores_
+            display.errors = estimator.held_out_errors_
+        return display.plot(ax, legend)
+
+    def plot(self, ax: Any = None, legend: Place = "right") -> GainDisplay:
+        """Plot on given axes or in a new figure; return self.
+
+        The legend is to the right of the axes or below them.
+        """
+        self.ax_, self.figure_ = axes_of(ax, (7, 4))
+        chosen, curve = len(self.gains), self.gains
+        steps = np.arange(1, chosen + 1)
+        self.ax_.plot(
+            steps, curve, color=COLOURS[0], lw=1.8, marker=".", label="samples of the fit"
+        )
+        if self.held_out is not None:
+            curve, colour = self.held_out, COLOURS[1]
+            compared = np.arange(1, len(curve) + 1)
+            self.ax_.plot(compared, curve, "-.", color=colour, lw=1.8, label="held-out samples")
+            if self.errors is not None:
+                low, high = curve - self.errors, curve + self.errors
+                self.ax_.fill_between(compared, low, high, color=colour, alpha=0.2, lw=0)
+        on_left = chosen < 0.7 * len(curve)
+        place = ((6, -14), "left") if on_left else ((-6, -36), "right")
+        _mark_chosen(self.ax_, chosen, float(curve[chosen - 1]), place)
+        self.ax_.set(
+            ylim=(0, None),
+            xlabel="steps, each of one feature or group",
+            ylabel="explained share of the class indicators",
+        )
+        self.ax_.xaxis.get_major_locator().set_params(integer=True)
         _grid_and_legend(self.ax_, legend)
         return self
 
@@ -288,6 +373,14 @@ class ComparisonDisplay:
         self.ax_.set_xticks([], minor=True)
         _grid_and_legend(self.ax_, legend)
         return self
+
+
+def _mark_chosen(ax: Any, chosen: int, height: float, place: tuple[Any, str]) -> None:
+    """Mark the number of selected features; the text has an offset in points and an alignment."""
+    ax.plot([chosen], [height], "o", color="black")
+    ax.axvline(chosen, color="black", lw=0.8, ls=":")
+    (offset, side), kept = place, f"{chosen:,} kept, {height:.0%}"
+    ax.annotate(kept, (chosen, height), offset, textcoords="offset points", ha=side, fontsize=9)
 
 
 def _error(line: Line, what: str) -> float:

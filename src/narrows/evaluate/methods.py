@@ -21,6 +21,7 @@ from narrows.evaluate.splits import prepared, source_of
 from narrows.io.source import Source
 from narrows.methods import total
 from narrows.methods.base import Additive, Estimator
+from narrows.methods.forward import ForwardFS
 from narrows.methods.methods import METHODS
 from narrows.methods.online_srda import OnlineSRDA
 from narrows.methods.parameters import same
@@ -55,6 +56,9 @@ class States:
     def of(self, kind: Kind) -> tuple[ClassStats, float]:
         """Return a state of this kind, or one that holds more, and the CPU seconds it took."""
         presence, second, kept, folds = kind
+        if second == "cross" and not kept:  # samples that are kept beside it are ignored
+            alike = [kind, *self._kinds]
+            kind = max(k for k in alike if (*k[:2], k[3]) == (presence, second, folds))
         for more in ("total", "class"):  # the sums of squares for each class serve all but "cross"
             if second != "cross" and (presence, more, kept, folds) in self._kinds:
                 kind = presence, more, kept, folds
@@ -103,12 +107,21 @@ class Ours:
         """Fit for at most `most` dimensions; return the CPU seconds."""
         classes, first = np.unique(y, return_index=True)
         self.fitted = clone(self.estimator)
+        if isinstance(self.fitted, ForwardFS):  # of which shorter selections are the first steps
+            self.fitted.set_params(n_features=min(most, self.fitted._most_steps(X.shape[1])))
         if isinstance(self.fitted, OnlineProjector):
             self.fitted.set_params(n_components=min(most, len(classes), X.shape[1]))
         few = np.unique(np.append(first, np.arange(min(64, len(y)))))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             clone(self.fitted).fit(X[few], y[few])  # compile first
+        with warnings.catch_warnings():
+            # a reduction to fewer dimensions is shown as such
+            warnings.filterwarnings("ignore", "ForwardFS: expected .* features that vary")
+            return self._timed(X, y, states, most)
+
+    def _timed(self, X: Any, y: np.ndarray, states: States, most: int) -> float:
+        """Fit, and compute the solution where it is not computed for each size; see `learn`."""
         started, before = time.process_time(), 0.0
         kind = self.kind(X.shape[1])
         if kind is not None:
@@ -125,8 +138,11 @@ class Ours:
     def at(self, p: int, X: Any) -> Callable[[Any], Any]:
         """Return the function that reduces samples to p dimensions, or to all there are."""
         if isinstance(self.fitted, Selector):
-            self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
-            columns = self.fitted.get_support(indices=True)
+            if isinstance(self.fitted, ForwardFS):
+                columns = self.fitted._of_steps(p)
+            else:
+                self.fitted.set_params(n_features=min(p, X.shape[1]))  # instead of any other size
+                columns = self.fitted.get_support(indices=True)
             return lambda samples: take(samples, columns)
         if isinstance(self.fitted, OnlineSRDA):
             few = p < len(self.fitted.classes_)

@@ -20,6 +20,7 @@ from narrows.evaluate.describe import details, ends, summary
 from narrows.evaluate.displays import (
     ComparisonDisplay,
     EnergyDisplay,
+    GainDisplay,
     ScatterDisplay,
     as_inline_svg,
     as_svg,
@@ -30,6 +31,7 @@ from narrows.evaluate.results import ALL, FIELDS, Line, Results, curves, title
 from narrows.evaluate.splits import Splits, taken
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
+from narrows.methods.forward import ForwardFS
 from narrows.methods.selector import PerClassSelector, Selector
 from narrows.solve.paired import METRICS
 from narrows.state.labels import joined
@@ -314,11 +316,19 @@ def _pictures(lines: Results, methods: Sequence[Ours | Rival]) -> list[dict[str,
             "CPU seconds to fit the reduction, without reading the data.",
             lambda ax: ComparisonDisplay(lines).plot(ax, "learn", legend="below"),
         )
-    selector = next((m for m in _fitted(methods) if isinstance(m.fitted, Selector)), None)
+    selectors = [m for m in _fitted(methods) if isinstance(m.fitted, Selector)]
+    selector = next((m for m in selectors if not isinstance(m.fitted, ForwardFS)), None)
     if selector is not None:
         add(
             f"Scores of the features, {title(selector.name)}",
             "Share of the total score in the best features, and the score of each, best first.",
             lambda ax: EnergyDisplay.from_estimator(selector.fitted, ax, legend="below"),
+        )
+    forward = next((m for m in selectors if isinstance(m.fitted, ForwardFS)), None)
+    if forward is not None:
+        add(
+            f"Explained share by number of features, {title(forward.name)}",
+            "Share of the variance of the class indicators that the first features explain.",
+            lambda ax: GainDisplay.from_estimator(forward.fitted, ax, legend="below"),
         )
     return pictures

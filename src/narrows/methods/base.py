@@ -303,6 +303,9 @@ class Estimator(TransformerMixin, BaseEstimator):
             return columns
         return None if names is None else tuple(names)
 
+    def _use_names(self, source: Any) -> None:
+        """Learn the names of the features, if they have any, before a fit to them."""
+
     def _remember(self, source: Any) -> Self:
         """Store how files became features (`narrows.read.Source`)."""
         check_is_fitted(self)

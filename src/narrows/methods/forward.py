@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -45,6 +47,7 @@ RIDGE = 0.01  # of the variance of each feature
 _POWER = 0.5  # of the priors, as the weights of classes
 _LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
 _LONGEST = 200  # features that "cv" compares
+_DIGITS = re.compile("[0-9]{1,15}")  # of an index
 
 
 class Targets(NamedTuple):
@@ -184,6 +187,7 @@ class Steps:
         self, path: Path, varying: np.ndarray, n_features: int, total: float, held_out: Curve
     ):
         self.held_out, self.total, self.steps = held_out, total, path.gains
+        self.ends = path.ends
         chosen = varying[path.order]
         self.scores, self.mask = np.zeros(n_features), np.zeros(n_features, dtype=bool)
         self.scores[chosen] = np.repeat(path.gains, np.diff(path.ends, prepend=0))
@@ -198,6 +202,11 @@ class Steps:
     def energy(self) -> np.ndarray:
         """The share of the sum of the scores that the first features have."""
         return columns.energy_curve(self.scores[self.order])
+
+    @property
+    def explained(self) -> np.ndarray:
+        """The entry of the gain curve for each of the selected features, in their order."""
+        return np.repeat(self.gain_curve, np.diff(self.ends, prepend=0))
 
     @cached_property
     def gain_curve(self) -> np.ndarray:
@@ -262,7 +271,8 @@ class ForwardFS(Selector):
     {half_life}
     start : sequence of int or str, optional
         Indices or names of features that are selected first, in this order, such as those that are
-        measured anyway. With `groups`, their whole groups.
+        measured anyway. With `groups`, their whole groups. Fits to files, tables and single cells
+        replace names by indices.
     groups : array-like of shape (n_features,), optional
         A label for each feature. Features with the same label are selected together, by the gain of
         all of them, such as the columns that one categorical column became.
@@ -367,6 +377,12 @@ class ForwardFS(Selector):
         """The standard errors of `held_out_scores_`, from the differences between folds."""
         return read_only(self._solution.held_out.errors)
 
+    def _of_steps(self, p: int) -> np.ndarray:
+        """Return the features of the first p steps, or of all, in the order of the features."""
+        steps = self._solution
+        self._check_solution(steps, self._state)
+        return np.sort(steps.order[: steps.ends[min(p, len(steps.ends)) - 1]])
+
     # -- parameters -----------------------------------------------------------------------------
 
     def _check_together(self, n_features: int) -> None:
@@ -379,7 +395,7 @@ class ForwardFS(Selector):
                 f"an array of shape {np.shape(self.groups)}. Give each feature a label."
             )
         things = "features" if self.groups is None else "groups"
-        most, started = self._n_groups(n_features), len(self._start(n_features))
+        most, started = self._most_steps(n_features), len(self._start(n_features))
         number: Any = size if is_integer(size, 1) else 0
         if number > most and number != N_FEATURES:  # the default
             raise ParameterError(
@@ -407,7 +423,8 @@ class ForwardFS(Selector):
         size = self.n_features
         return min(most, _LONGEST if is_cv(size) else columns.count_wanted(size, most))
 
-    def _n_groups(self, n_features: int) -> int:
+    def _most_steps(self, n_features: int) -> int:
+        """Return the number of features, or of groups."""
         return int(self._group_of(n_features).max(initial=-1)) + 1
 
     def _group_of(self, n_features: int) -> np.ndarray:
@@ -420,28 +437,50 @@ class ForwardFS(Selector):
 
     def _start(self, n_features: int) -> list[int]:
         """Return the numbers of the groups of the features of `start`."""
-        who, names = type(self).__name__, getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", None)
         if names is None and self.__sklearn_is_fitted__():
             names = self._column_names()
-        known = {} if names is None else {name: k for k, name in enumerate(names.tolist())}
-        found = []
-        for each in [] if self.start is None else self.start:
-            if isinstance(each, str) and each in known:
-                found.append(known[each])
-            elif is_integer(each, 0) and int(each) < n_features:
-                found.append(int(each))
-            else:
-                what = "names" if isinstance(each, str) and known else "indices"
-                more = "" if known or not isinstance(each, str) else ", since they have no names"
-                raise ParameterError(
-                    f"{who}: expected start to have {what} of the {n_features} features{more}, got "
-                    f"{each!r}. Use {what} that the data have."
-                )
+        known = _numbered(names)
+        found = [self._index(each, known, n_features) for each in self._listed()]
         return list(dict.fromkeys(self._group_of(n_features)[found].tolist()))
 
     def _started(self, n_features: int) -> np.ndarray:
         """Return the features of `start`, with their groups."""
         return np.flatnonzero(np.isin(self._group_of(n_features), self._start(n_features)))
+
+    def _listed(self) -> list[Any]:
+        """Return the features of `start` as they were given; none where it is not a list."""
+        start: Any = self.start
+        return list(start) if np.ndim(start) == 1 else []
+
+    def _index(self, each: Any, known: dict[str, int], n_features: int) -> int:
+        """Return the index of a feature from its index or its name."""
+        is_name = isinstance(each, str)
+        if is_name and each in known:
+            return known[each]
+        if is_integer(each, 0) and int(each) < n_features:
+            return int(each)
+        what = "names" if is_name and known else "indices"
+        of = "features" if n_features == sys.maxsize else f"{n_features} features"
+        more = "" if known or not is_name else ", since they have no names"
+        near = get_close_matches(each, known, 1) if is_name else []
+        hint = f"Did you mean {near[0]}?" if near else f"Use {what} that the data have."
+        raise ParameterError(
+            f"{type(self).__name__}: expected start (--start) to have {what} of the {of}{more}, "
+            f"got {each!r}. {hint}"
+        )
+
+    def _use_names(self, source: Any) -> None:
+        """Replace names in `start` by indices; what is no name may be an index in digits."""
+        if any(isinstance(each, str) for each in self._listed()):
+            known = _numbered(None if source is None else source.names)
+            found = [
+                int(each)
+                if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)
+                else each
+                for each in self._listed()
+            ]
+            self.start = [self._index(each, known, len(known) or sys.maxsize) for each in found]
 
     # -- states ---------------------------------------------------------------------------------
 
@@ -476,7 +515,7 @@ class ForwardFS(Selector):
         targets = Targets.of(stats, stats.priors(self.priors))
         found = Correlated.of_rows(stats, targets, X.astype(np.float64, copy=False), weight)
         d = stats.n_features
-        chosen = self._path(found, d, self._wanted(self._n_groups(d))).order
+        chosen = self._path(found, d, self._wanted(self._most_steps(d))).order
         selected: np.ndarray = found.features[chosen]
         return selected
 
@@ -506,7 +545,7 @@ class ForwardFS(Selector):
                 f"{outside[0]}. Fit again with this start."
             )
         targets = Targets.of(stats, stats.priors(self.priors))
-        wanted, held_out = self._wanted(self._n_groups(d)), NO_CURVE
+        wanted, held_out = self._wanted(self._most_steps(d)), NO_CURVE
         if is_cv(self.n_features) and stats.n:
             held_out = self._compare(stats, wanted)
             smallest = held_out.smallest() if held_out.scores.size else 1
@@ -545,6 +584,11 @@ class ForwardFS(Selector):
                 f"{type(self).__name__}: expected a feature that varies, got constant features "
                 "only. Check X."
             )
+
+
+def _numbered(names: np.ndarray | None) -> dict[str, int]:
+    """Return the index of each name."""
+    return {} if names is None else {name: k for k, name in enumerate(names.tolist())}
 
 
 def _share_of(halves: Halves, targets: Targets, found: Correlated, path: Path) -> np.ndarray:
