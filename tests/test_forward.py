@@ -349,6 +349,20 @@ def test_features_of_start_are_candidates_whatever_their_scores():
         model.set_params(start=[worst]).ranking_  # noqa: B018
 
 
+def test_candidates_are_whole_groups_and_no_fewer_than_are_wanted():
+    X, y = wide()
+    chunks = [(X[:150], y[:150]), (X[150:], y[150:])]
+    groups = np.arange(9000) % 3000  # of three features far from each other
+    found = local.fit(ForwardFS(n_features=4, head=40, groups=groups), chunks)
+    kept = found.stats_.map.head
+    assert len(kept) == 39
+    assert (np.unique(groups[kept], return_counts=True)[1] == 3).all()
+    found = local.fit(ForwardFS(n_features=50, head=40), chunks)
+    assert found.n_features_ == 50
+    with pytest.raises(ParameterError, match="expected groups of fewer than 8,192 features"):
+        local.fit(ForwardFS(n_features=1, groups=np.zeros(9000)), chunks)
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 

@@ -503,9 +503,18 @@ class ForwardFS(Selector):
         first = self._started(d)
         if samples is not None:
             first = np.union1d(first, self._best_of(stats, *samples))
-        best = most_scattered(stats, self.head)
-        others = best[~np.isin(best, first)][: max(0, self.head - len(first))]
-        return Bands.of(stats, np.union1d(first, others), 0)
+        group = self._group_of(d)
+        best = list(dict.fromkeys(group[[*first, *most_scattered(stats, MOST)]].tolist()))
+        room = min(max(self.head, self._wanted(self._most_steps(d))), MOST - 1)
+        ends = np.cumsum(np.bincount(group)[best])
+        n_groups = max(len(np.unique(group[first])), int(np.searchsorted(ends, room, "right")), 1)
+        if ends[n_groups - 1] >= MOST:
+            raise ParameterError(
+                f"{type(self).__name__}: expected groups of fewer than {MOST:,} features with more "
+                f"than {MOST:,} features, got {ends[n_groups - 1]:,} in {n_groups}. "
+                "Use smaller groups, or fewer."
+            )
+        return Bands.of(stats, np.flatnonzero(np.isin(group, best[:n_groups])), 0)
 
     def _best_of(self, stats: ClassStats, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
         """Return the features that are selected from all those of samples at hand."""
