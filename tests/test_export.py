@@ -296,6 +296,7 @@ def test_of_texts_what_follows_the_vectoriser_is_exported(run, tmp_path):
     check(model, X)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_onnxruntime_gives_r8_the_labels_of_the_command(run, data, tmp_path):
     path = data / "r8.jsonl.gz"

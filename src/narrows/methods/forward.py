@@ -246,7 +246,7 @@ class ForwardFS(Selector):
     feature alone takes many copies of the same feature; here a feature scores by what it adds.
     With the correlations C of the features and R the products of the features, in units of their
     standard deviations, with the class indicators, times p_j^(1/4) N_j/n, step k selects the
-    feature with the largest
+    feature with the largest ::
 
         gain = |R_i|^2 / A_ii,   A = C + ridge I,
 
