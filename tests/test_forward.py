@@ -363,6 +363,15 @@ def test_candidates_are_whole_groups_and_no_fewer_than_are_wanted():
         local.fit(ForwardFS(n_features=1, groups=np.zeros(9000)), chunks)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_fewer_samples_than_features_give_what_their_products_do(form):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 100)) * (rng.random((60, 100)) < 0.5) + 2.0, rng.integers(0, 3, 60)
+    few = ForwardFS(n_features=20).fit(form(X), y)
+    many = ForwardFS(n_features=20).fit(form(np.repeat(X, 2, axis=0)), np.repeat(y, 2))
+    same_choice(few, many, 20)  # 120 samples, of which there are products
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 

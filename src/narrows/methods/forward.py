@@ -111,6 +111,9 @@ class Correlated(NamedTuple):
     @classmethod
     def of_sums(cls, stats: ClassStats, targets: Targets, head: np.ndarray) -> Self:
         """Return those of a state, the first features of which are these of all features."""
+        rows = stats.few()
+        if rows is not None:
+            return cls.of_rows(stats, targets, head, *rows)
         S = stats.scatters(by_samples=False)
         squares = S.C.diagonal()[: len(head)]
         at = np.flatnonzero(squares > VARIES * S.noise[: len(head)])
@@ -133,11 +136,14 @@ class Correlated(NamedTuple):
         return cls(head[at], size / np.sqrt(stats.n or 1.0), column, block, targets.products(D))
 
     @classmethod
-    def of_rows(cls, stats: ClassStats, targets: Targets, X: Any, weight: np.ndarray) -> Self:
-        """Return those of samples at hand, of which a state has sums and sums of squares."""
+    def of_rows(
+        cls, stats: ClassStats, targets: Targets, head: np.ndarray, X: Any, weight: np.ndarray,
+        m: np.ndarray,
+    ) -> Self:  # fmt: skip
+        """Return those of the samples of a state, which have the mean m."""
         p = stats.priors()
-        features = np.flatnonzero(stats.varying(p))
-        unit, m = np.sqrt(stats.variances(p)[features]), stats.mean
+        features = np.flatnonzero(stats.varying(p)[: len(head)])
+        unit = np.sqrt(stats.variances(p)[features])
         D = np.empty((len(targets.share), stats.n_features))
         for some, deviation in stats.deviations(p):
             D[:, some] = deviation
@@ -161,7 +167,7 @@ class Correlated(NamedTuple):
             cross[j] = 1.0
             return cross
 
-        return cls(features, unit, column, block, targets.products(D[:, features] / unit))
+        return cls(head[features], unit, column, block, targets.products(D[:, features] / unit))
 
 
 class Steps:
@@ -522,8 +528,8 @@ class ForwardFS(Selector):
         if self.half_life is not None:
             weight = weight * 0.5 ** (np.arange(len(weight))[::-1] / self.half_life)
         targets = Targets.of(stats, stats.priors(self.priors))
-        found = Correlated.of_rows(stats, targets, X.astype(np.float64, copy=False), weight)
-        d = stats.n_features
+        d, X = stats.n_features, X.astype(np.float64, copy=False)
+        found = Correlated.of_rows(stats, targets, np.arange(d), X, weight, stats.mean)
         chosen = self._path(found, d, self._wanted(self._most_steps(d))).order
         selected: np.ndarray = found.features[chosen]
         return selected

@@ -805,6 +805,14 @@ class ClassStats(StateArrays):
         rounding = NOISE * squares.toarray()[0] + (0.0 if noise is None else noise.toarray()[0])
         return Scatter(self._scatter(), H, self.n, rounding, self._centre(p))
 
+    def few(self) -> tuple[Any, np.ndarray, np.ndarray] | None:
+        """Return (X, weight, mean) of all samples if they are fewer than the features, else None.
+
+        They wait as they are, for ``second="cross"``; X and the mean are about the origin.
+        """
+        rows = self._cross().samples()
+        return None if rows is None else (rows.X, rows.weight, self._centre(self.priors()))
+
     @property
     def samples(self) -> Samples:
         """The samples that are kept, in the order of their hashes."""
