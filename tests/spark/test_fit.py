@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from narrows import IDRQR, IOC, LDA, OC, OCFS, PCA, SRDA, ForwardFS, OnlineSRDA
+from narrows.engines import local
 from narrows.errors import DataError, ParameterError
 from narrows.spark import fit
 from narrows.text import HashedTfidf, Tfidf
@@ -85,6 +86,15 @@ def test_lists_of_indices_and_values(spark):
         assert_same(fit(method(), df), method().fit(X, y))
     bands = SRDA(solver="bands", head=4)
     assert_same(fit(bands, df), SRDA(solver="bands", head=4).fit(X, y))
+
+
+def test_a_forward_selection_of_wide_samples_takes_two_passes(spark):
+    X = sparse.random_array((200, 9000), density=0.004, format="csr", rng=np.random.default_rng(0))
+    y = np.where(X[:, [0, 10, 20]].sum(axis=1) > 0, "some", "none")
+    forward = ForwardFS(n_features=4, head=100)
+    parts = [(X[rows], y[rows]) for rows in np.array_split(np.arange(200), 3)]
+    expected = local.fit(ForwardFS(n_features=4, head=100), parts)
+    assert_same(fit(forward, frame(spark, X, y).repartition(3)), expected)
 
 
 def test_vectors_of_both_kinds(spark):
