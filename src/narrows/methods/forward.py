@@ -80,7 +80,7 @@ class Targets(NamedTuple):
         return float(np.sum(self.scale**2 * self.share * (1 - self.share)))
 
     def products(self, D: np.ndarray) -> np.ndarray:
-        """Return the mean of x t', from the class means less the mean, of shape (n_live, k)."""
+        """Return the mean of x t', of shape (k, n_live), from class means less the mean, D."""
         found: np.ndarray = D.T * (self.share * self.scale)
         return found
 
@@ -243,22 +243,22 @@ class ForwardFS(Selector):
 
     ::
 
-        criterion   maximise sum_j a_j R^2_j, the shares of the class indicators, weighted by a_j,
-                    that a ridge regression on the selected features explains
+        criterion   maximise sum_j a_j V_j, where V_j is the part of the variance of the indicator
+                    of class j that a ridge regression on the selected features explains
         space       W selects features: a 0-1 matrix with a single 1 in each column
         schedule    one feature after another; each is the best one beside those before it
 
     It is the criterion of `SRDA`, with W restricted to single features. A selector that scores each
     feature alone takes many copies of the same feature; here a feature scores by what it adds.
-    With the correlations C of the features and R the products of the features, in units of their
-    standard deviations, with the class indicators, times p_j^(1/4) N_j/n, step k selects the
-    feature with the largest ::
+    With the correlations C of the features, and R the class means less the mean, in units of the
+    standard deviations of the features, times p_j^(3/4), each step selects the feature i with the
+    largest ::
 
         gain = |R_i|^2 / A_ii,   A = C + ridge I,
 
-    and sweeps it out of R and A, a step of a Cholesky factorisation. A feature that the selected
-    ones determine comes after all others; constant features are never selected. Units of features
-    do not matter.
+    where R_i is a row of R, with an entry for each class, and sweeps the feature out of R and A, a
+    step of a Cholesky factorisation. A feature that the selected ones determine comes after all
+    others; constant features are never selected. Units of features do not matter.
 
     Parameters
     ----------
@@ -273,7 +273,8 @@ class ForwardFS(Selector):
         The ridge, relative to the variance of each feature. "auto" is 0.01.
     head : int, default=3000
         With more than 8,192 features in files, on clusters, and in later batches: how many features
-        are candidates. They are those with the largest scores of `OCFS` in a first pass.
+        are candidates, but at least as many as are selected. They are those of `start`, and those
+        with the largest scores of `OCFS` in a first pass.
     {half_life}
     start : sequence of int or str, optional
         Indices or names of features that are selected first, in this order, such as those that are
@@ -292,7 +293,7 @@ class ForwardFS(Selector):
         that each would have as the next. Ties go to the lower index; constant features come last.
     gain_curve_ : ndarray of shape (n_steps,)
         Entry k - 1 is the share, from 0 to 1, of the variance of the weighted class indicators that
-        the features of the first k steps explain.
+        the features of the first k steps explain, less the penalty of the ridge.
     {energy_}
     held_out_scores_, held_out_errors_ : ndarray of shape (n_steps,)
         With ``n_features="cv"``: entry k - 1 is the share of the variance of the indicators of a
@@ -544,7 +545,7 @@ class ForwardFS(Selector):
         if self.groups is not None:
             order = np.argsort(code, kind="stable")
             groups = np.split(order, np.cumsum(np.bincount(code))[:-1])
-        start = np.searchsorted(live, [g for g in start if g in set(live.tolist())]).tolist()
+        start = np.searchsorted(live, [g for g in start if g in live]).tolist()
         ridge = RIDGE if isinstance(self.ridge, str) else float(self.ridge)
         return forward(found.column, found.block, found.R, n_steps, ridge, groups, start)
 
