@@ -80,6 +80,8 @@ class CrossProjector(Projector, Additive):
     _by_products: ClassVar[bool] = True  # whether `_from_samples` only needs products with X
     _several_labels: ClassVar[bool] = False  # whether a sample may have, where there is a state
     _choice: ClassVar[Choice | None] = None
+    # returns what `_from_scatter` does, from all samples; of methods that can be `AllAtOnce`
+    _from_samples: ClassVar[Callable[[Any, Centred, float], Answer]]
     _summing: ClassVar[tuple[str, ...]] = ("cross", "bands")  # the solvers that sum, but for "auto"
     _kept: Any = 0  # how many samples a state keeps
     eigenvalues_ = EIGENVALUES
@@ -180,10 +182,6 @@ class CrossProjector(Projector, Additive):
     @abstractmethod
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         """Return at least n_components directions, or all there are."""
-
-    def _from_samples(self, A: Centred, alpha: float) -> Answer:
-        """Return the same from all samples, for methods that can be `AllAtOnce`."""
-        raise NotImplementedError
 
     def _ridge(self, mean_square: float) -> float:
         """Return the ridge for samples of this mean squared length."""
