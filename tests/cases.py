@@ -33,22 +33,30 @@ from narrows import (
     OCFS,
     OCM,
     PCA,
+    PLS,
     SRDA,
+    CorrelationFS,
     FisherFS,
     ForwardFS,
+    ForwardRegressionFS,
     KernelSRDA,
     OnlineSRDA,
+    ReducedRank,
     VarianceFS,
 )
 from narrows.engines import local
 from tests.oracles import contingency, dense
 
+NUMERIC_METHODS = {  # of which the targets are numbers
+    each.__name__: each for each in (PLS, ReducedRank, CorrelationFS, ForwardRegressionFS)
+}
 METHODS = {
     name: found
     for name in narrows.__all__
     if isinstance(found := getattr(narrows, name), type)
     and issubclass(found, BaseEstimator)
     and found is not narrows.Window
+    and name not in NUMERIC_METHODS
 }
 
 IGNORED = "labels are ignored"
@@ -236,6 +244,18 @@ ONLINE_SRDA = [
         single=1e-5,
         expected_to_fail=IN_STEPS,
     ),
+]
+AT_MOST = {"never_dense": "takes at most 8,192 features (CorrelationFS selects them)"}
+NUMERIC = [
+    Case(PLS()),
+    Case(PLS(n_components=4)),
+    Case(ReducedRank(alpha=0.5), expected_to_fail=RIDGED),
+    Case(ReducedRank(alpha="scale"), expected_to_fail=RIDGED),
+    Case(ReducedRank(), expected_to_fail=RIDGED, undecided={"feature_order": CHOSEN}),
+    Case(CorrelationFS()),
+    Case(CorrelationFS(n_features=3)),
+    Case(ForwardRegressionFS(n_features=3), additive=False, expected_to_fail=AT_MOST),
+    Case(ForwardRegressionFS(ridge=0.0), additive=False, expected_to_fail=AT_MOST),
 ]
 ADDITIVE = SELECTORS + PROJECTORS + CROSS + KERNEL
 WEIGHTED = ADDITIVE + BATCH + TWO_PASSES  # take sample_weight

@@ -337,8 +337,16 @@ WRONG = [
     ),
     ("fit a.svm --method forwardfs -o x --start 1,2", 2, "indices of the 2 features, got 2"),
     ("fit a.svm --method forwardfs -o x --param start=1", 2, "start must be None or a list, got 1"),
-    ("fit a.svm --method ocfs -o x --start 1", 2, "Methods with --start: forwardfs."),
-    ("fit a.svm --method oc -o x --ridge 1", 2, "Methods with --ridge: forwardfs."),
+    (
+        "fit a.svm --method ocfs -o x --start 1",
+        2,
+        "Methods with --start: forwardfs, forwardregressionfs.",
+    ),
+    (
+        "fit a.svm --method oc -o x --ridge 1",
+        2,
+        "Methods with --ridge: forwardfs, forwardregressionfs.",
+    ),
     ("fit a.svm --method forwardfs -o x --ridge -1", 2, 'ridge must be "auto" or a number >= 0'),
     ("fit a.svm --method forwardfs -o x --head 0", 2, "head must be an integer from 1 to 8,191"),
     ("fit a.svm --method oc -o x --priors 1,b", 2, "expected a list of numbers, got"),

@@ -19,6 +19,7 @@ from tests.cases import (
     ADDITIVE,
     ALL,
     IDR_QR,
+    NUMERIC,
     ONLINE,
     ONLINE_SRDA,
     PROJECTORS,
@@ -48,7 +49,7 @@ streamed = pytest.mark.parametrize("case", STREAMED, ids=lambda case: case.name)
 def table():
     """Every law that applies to each method; one that is not promised has to fail."""
     draws = {"n_draws": 25, "random_state": None} if EVERYTHING else {"n_draws": 5}
-    for case in ALL:
+    for case in ALL + NUMERIC:
         for law, check in checks(case.estimator, **draws):
             reason = case.expected_to_fail.get(law)
             marks = []

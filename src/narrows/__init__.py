@@ -12,17 +12,20 @@ which projects random functions of the features.
     Fisher: the ratio S_b to S_w     FisherFS,        LDA, SRDA, IDRQR,  ILDA, IDRQR, OnlineSRDA
                                      ForwardFS        KernelSRDA
     contingency: counts of presence  IG, CHI, MI, DF
+    numeric targets                  CorrelationFS,   PLS, ReducedRank
+                                     ForwardRegressionFS
 
 S_b is the scatter of the class means, S_w the scatter within the classes, C = S_b + S_w the
 covariance of all samples.
 
-All methods also learn from batches (`partial_fit`); SRDA, KernelSRDA, LDA, MMC and PCA do so for at
-most 8,192 features. The result is that of `fit`, except for IDRQR, whose updates are approximate,
-for KernelSRDA, whose functions then depend on the first samples, and for incremental methods that
-shuffle in `fit`. Selectors and exact projectors, except for IDRQR, also learn from states that add
-up (`ClassStats`, `fit_stats`, `merge`), forget old samples (`half_life`), and can be restricted to
-the latest samples (`Window`). `align` rotates an orthonormal projection onto an earlier one. `save`
-and `load` store fitted estimators.
+All methods also learn from batches (`partial_fit`); SRDA, KernelSRDA, LDA, MMC, PCA, PLS,
+ReducedRank and ForwardRegressionFS do so for at most 8,192 features. The result is that of `fit`,
+except for IDRQR, whose updates are approximate, for KernelSRDA, whose functions then depend on the
+first samples, and for incremental methods that shuffle in `fit`. Selectors and exact projectors,
+except for IDRQR, also learn from states that add up (`ClassStats`, `TargetStats`, `fit_stats`,
+`merge`), forget old samples (`half_life`), and can be restricted to the latest samples (`Window`).
+`align` rotates an orthonormal projection onto an earlier one. `save` and `load` store fitted
+estimators.
 """
 
 from importlib import import_module
@@ -48,6 +51,7 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from narrows.methods.fisher import ILDA as ILDA
     from narrows.methods.fisher import FisherFS as FisherFS
     from narrows.methods.forward import ForwardFS as ForwardFS
+    from narrows.methods.forward import ForwardRegressionFS as ForwardRegressionFS
     from narrows.methods.idrqr import IDRQR as IDRQR
     from narrows.methods.kernel_srda import KernelSRDA as KernelSRDA
     from narrows.methods.lda import LDA as LDA
@@ -55,16 +59,21 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from narrows.methods.margin import MMC as MMC
     from narrows.methods.margin import MMCFS as MMCFS
     from narrows.methods.online_srda import OnlineSRDA as OnlineSRDA
+    from narrows.methods.regression import PLS as PLS
+    from narrows.methods.regression import ReducedRank as ReducedRank
     from narrows.methods.srda import SRDA as SRDA
+    from narrows.methods.targets import CorrelationFS as CorrelationFS
     from narrows.methods.total import CCIPCA as CCIPCA
     from narrows.methods.total import PCA as PCA
     from narrows.methods.total import VarianceFS as VarianceFS
     from narrows.methods.window import Window as Window
     from narrows.state.class_stats import ClassStats as ClassStats
+    from narrows.state.targets import TargetStats as TargetStats
 
 # the module of each public name: names are imported when they are first used (PEP 562)
 _MODULES = {name: f"methods.{module}" for name, module in MODULES.items()} | {
     "ClassStats": "state.class_stats",
+    "TargetStats": "state.targets",
     "Window": "methods.window",
     "align": "methods.aligned",
     "load": "io.models",

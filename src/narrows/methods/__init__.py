@@ -31,4 +31,8 @@ MODULES = {
     "CHI": "contingency",
     "MI": "contingency",
     "DF": "contingency",
+    "CorrelationFS": "targets",
+    "ForwardRegressionFS": "forward",
+    "PLS": "regression",
+    "ReducedRank": "regression",
 }

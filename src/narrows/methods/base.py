@@ -560,7 +560,8 @@ class Additive(Estimator):
             The samples; sparse matrices are never converted to dense arrays.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
             Labels; or a 0-1 indicator matrix, where every pair of a sample and a class counts as a
-            sample. Optional only for methods that use no labels.
+            sample. Numbers for the methods with numeric targets, of shape (n_samples,) or
+            (n_samples, n_targets). Optional only for methods that use no labels.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, 0 or from 1e-100 to 1e100; a weight of 2 stands for two equal samples.
 
@@ -597,8 +598,8 @@ class Additive(Estimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Any number of samples, also 0 or 1. SRDA, LDA, MMC, PCA and KernelSRDA accept at most
-            8,192 features, unless they were fitted in bands.
+            Any number of samples, also 0 or 1. SRDA, LDA, MMC, PCA, KernelSRDA, PLS and ReducedRank
+            accept at most 8,192 features, unless they were fitted in bands.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_classes)
             Labels as for `fit`; new classes may appear at any time.
         sample_weight : array-like of shape (n_samples,), optional

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -31,16 +32,18 @@ from narrows.methods.parameters import (
 )
 from narrows.methods.routes import InBands
 from narrows.methods.selector import SHARE, Selector, warn_of_no_held_out_score
+from narrows.methods.targets import Numeric
 from narrows.solve import columns
 from narrows.solve.forward import Path, forward, held_out_shares
 from narrows.solve.held_out import NO_CURVE, Curve
-from narrows.solve.scatter import VARIES
+from narrows.solve.scatter import VARIES, Scatter
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
 from narrows.state.halves import Halves
 from narrows.state.labels import indicator
 from narrows.state.mapped import Mapped
 from narrows.state.maps import Bands, most_scattered
+from narrows.state.targets import TargetStats
 
 N_FEATURES = 10  # by default; all where there are fewer
 RIDGE = 0.01  # of the variance of each feature
@@ -79,9 +82,43 @@ class Targets(NamedTuple):
         """The mean of their squared lengths."""
         return float(np.sum(self.scale**2 * self.share * (1 - self.share)))
 
-    def products(self, D: np.ndarray) -> np.ndarray:
-        """Return the mean of x t', of shape (k, n_live), from class means less the mean, D."""
-        found: np.ndarray = D.T * (self.share * self.scale)
+    def products(self, H: np.ndarray) -> np.ndarray:
+        """Return the mean of x t', of shape (k, n_live), from the root of the share times D.
+
+        D are the class means less the mean.
+        """
+        found: np.ndarray = H.T * (np.sqrt(self.share) * self.scale)
+        return found
+
+
+class NumericTargets(NamedTuple):
+    """Numeric targets less their means, in units of their standard deviations.
+
+    Parameters
+    ----------
+    unit : ndarray of shape (n_targets,)
+        The standard deviations; infinite for targets that do not vary.
+    n : float
+        The weight of all samples.
+    """
+
+    unit: np.ndarray
+    n: float
+
+    @classmethod
+    def of(cls, stats: TargetStats) -> Self:
+        """Return those of a state."""
+        variances = stats.target_variances
+        return cls(np.where(variances > 0, np.sqrt(variances), np.inf), stats.n or 1.0)
+
+    @property
+    def total(self) -> float:
+        """The mean of their squared lengths."""
+        return float(np.isfinite(self.unit).sum())
+
+    def products(self, H: np.ndarray) -> np.ndarray:
+        """Return the mean of x t', of shape (k, n_targets), from the root of n times their mean."""
+        found: np.ndarray = H.T / np.sqrt(self.n) / self.unit
         return found
 
 
@@ -114,11 +151,15 @@ class Correlated(NamedTuple):
         rows = stats.few()
         if rows is not None:
             return cls.of_rows(stats, targets, head, *rows)
-        S = stats.scatters(by_samples=False)
+        return cls.of_scatter(stats.scatters(by_samples=False), targets, head)
+
+    @classmethod
+    def of_scatter(cls, S: Scatter, targets: Targets | NumericTargets, head: np.ndarray) -> Self:
+        """Return those of a scatter, the first features of which are these of all features."""
         squares = S.C.diagonal()[: len(head)]
         at = np.flatnonzero(squares > VARIES * S.noise[: len(head)])
-        size = np.sqrt(squares[at])
-        D = S.H[:, at] / np.sqrt(targets.share)[:, None] / size
+        size, root = np.sqrt(squares[at]), np.sqrt(S.n or 1.0)
+        R = targets.products(S.H[:, at] / size)
 
         def column(j: int) -> np.ndarray:  # of a lower triangle
             k = at[j]
@@ -133,7 +174,7 @@ class Correlated(NamedTuple):
             np.fill_diagonal(found, 1.0)
             return found
 
-        return cls(head[at], size / np.sqrt(stats.n or 1.0), column, block, targets.products(D))
+        return cls(head[at], size / root, column, block, R)
 
     @classmethod
     def of_rows(
@@ -167,7 +208,8 @@ class Correlated(NamedTuple):
             cross[j] = 1.0
             return cross
 
-        return cls(head[features], unit, column, block, targets.products(D[:, features] / unit))
+        H = np.sqrt(targets.share)[:, None] * D[:, features] / unit
+        return cls(head[features], unit, column, block, targets.products(H))
 
 
 class Steps:
@@ -237,8 +279,212 @@ class Candidates(InBands):
         return state
 
 
+class StepwiseSelector(Selector):
+    """Selects features one after another; subclasses give `_correlated` and `_halves`."""
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_features": (whole(1) | SHARE | CV).said(
+            "an integer >= 1, or a fraction in (0, 1] of the features", 'a number or "cv"'
+        ),
+        "ridge": word("auto") | real(0, 1e6),
+        "start": NONE | _LIST,
+        "groups": NONE | _LIST,
+    }
+    ridge: float | str
+    start: Sequence[int | str] | None
+    groups: Sequence[Any] | None
+
+    @abstractmethod
+    def _correlated(self, stats: Any, head: np.ndarray) -> tuple[Correlated, float]:
+        """Return the first features of a state that vary, and the size of the targets."""
+
+    @abstractmethod
+    def _halves(self, stats: Any) -> Iterator[tuple[Any, Correlated, Callable[[Path], np.ndarray]]]:
+        """Yield each fold, the features of the others, and what a path of them explains in it."""
+
+    @property
+    def gain_curve_(self) -> np.ndarray:
+        """The share of the targets that the features of the first steps explain."""
+        return read_only(self._solution.gain_curve)
+
+    @property
+    def held_out_scores_(self) -> np.ndarray:
+        """With ``n_features="cv"``, the held-out score by the number of steps; else empty."""
+        return read_only(self._solution.held_out.scores)
+
+    @property
+    def held_out_errors_(self) -> np.ndarray:
+        """The standard errors of `held_out_scores_`, from the differences between folds."""
+        return read_only(self._solution.held_out.errors)
+
+    def _of_steps(self, p: int) -> np.ndarray:
+        """Return the features of the first p steps, or of all, in the order of the features."""
+        steps = self._solution
+        self._check_solution(steps, self._state)
+        return np.sort(steps.order[: steps.ends[min(p, len(steps.ends)) - 1]])
+
+    # -- parameters -----------------------------------------------------------------------------
+
+    def _check_together(self, n_features: int) -> None:
+        name, size = type(self).__name__, self.n_features
+        if n_features == sys.maxsize:  # the data are not known yet
+            return
+        if self.groups is not None and np.shape(self.groups) != (n_features,):
+            raise ParameterError(
+                f"{name}: expected groups with one label for each of {n_features} features, got "
+                f"an array of shape {np.shape(self.groups)}. Give each feature a label."
+            )
+        things = "features" if self.groups is None else "groups"
+        most, started = self._most_steps(n_features), len(self._start(n_features))
+        number: Any = size if is_integer(size, 1) else 0
+        if number > most and number != N_FEATURES:  # the default
+            raise ParameterError(
+                f"{name}: expected n_features<={most}, the number of {things} in the data, got "
+                f"{size}. Use fewer, or a fraction such as 0.1."
+            )
+        if not is_cv(size) and started > (wanted := self._wanted(most)):
+            raise ParameterError(
+                f"{name}: expected n_features>={started}, the number of {things} of start, got "
+                f"{wanted}. Use more, or fewer in start."
+            )
+
+    def _wanted(self, most: int) -> int:
+        """Return the number of steps, of at most so many."""
+        size = self.n_features
+        return min(most, _LONGEST if is_cv(size) else columns.count_wanted(size, most))
+
+    def _most_steps(self, n_features: int) -> int:
+        """Return the number of features, or of groups."""
+        return int(self._group_of(n_features).max(initial=-1)) + 1
+
+    def _group_of(self, n_features: int) -> np.ndarray:
+        """Return the number of the group of each feature, in the order of the first of each."""
+        if self.groups is None:
+            return np.arange(n_features)
+        number: dict[Any, int] = {}
+        labels = [None if each != each else each for each in self.groups]  # of any types
+        return np.array([number.setdefault(label, len(number)) for label in labels])
+
+    def _start(self, n_features: int) -> list[int]:
+        """Return the numbers of the groups of the features of `start`."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None and self.__sklearn_is_fitted__():
+            names = self._column_names()
+        known = _numbered(names)
+        found = [self._index(each, known, n_features) for each in self._listed()]
+        return list(dict.fromkeys(self._group_of(n_features)[found].tolist()))
+
+    def _started(self, n_features: int) -> np.ndarray:
+        """Return the features of `start`, with their groups."""
+        return np.flatnonzero(np.isin(self._group_of(n_features), self._start(n_features)))
+
+    def _listed(self) -> list[Any]:
+        """Return the features of `start` as they were given; none where it is not a list."""
+        start: Any = self.start
+        return list(start) if np.ndim(start) == 1 else []
+
+    def _index(self, each: Any, known: dict[str, int], n_features: int) -> int:
+        """Return the index of a feature from its index or its name."""
+        is_name = isinstance(each, str)
+        if is_name and each in known:
+            return known[each]
+        if is_integer(each, 0) and int(each) < n_features:
+            return int(each)
+        what = "names" if is_name and known else "indices"
+        of = "features" if n_features == sys.maxsize else f"{n_features} features"
+        more = "" if known or not is_name else ", since they have no names"
+        near = get_close_matches(each, known, 1) if is_name else []
+        hint = f"Did you mean {near[0]}?" if near else f"Use {what} that the data have."
+        raise ParameterError(
+            f"{type(self).__name__}: expected start (--start) to have {what} of the {of}{more}, "
+            f"got {each!r}. {hint}"
+        )
+
+    def _use_names(self, source: Any) -> None:
+        """Replace names in `start` by indices; what is no name may be an index in digits."""
+        if any(isinstance(each, str) for each in self._listed()):
+            known = _numbered(None if source is None else source.names)
+            found = [
+                int(each)
+                if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)
+                else each
+                for each in self._listed()
+            ]
+            self.start = [self._index(each, known, len(known) or sys.maxsize) for each in found]
+
+    # -- states -----------------------------------------------------------------------------------
+
+    def _second(self) -> Second:
+        return "cross"
+
+    def _folds(self) -> int | None:
+        return FOLDS if is_cv(self.n_features) else None
+
+    # -- solving -----------------------------------------------------------------------------------
+
+    def _path(self, found: Correlated, n_features: int, n_steps: int) -> Path:
+        """Return the path over the features that vary, some of all features."""
+        group = self._group_of(n_features)[found.features]
+        groups, start = None, self._start(n_features)
+        live, code = np.unique(group, return_inverse=True)
+        if self.groups is not None:
+            order = np.argsort(code, kind="stable")
+            groups = np.split(order, np.cumsum(np.bincount(code))[:-1])
+        start = np.searchsorted(live, [g for g in start if g in live]).tolist()
+        ridge = RIDGE if isinstance(self.ridge, str) else float(self.ridge)
+        return forward(found.column, found.block, found.R, n_steps, ridge, groups, start)
+
+    def _solve(self, state: ClassStats | Mapped) -> Steps:
+        who, d = type(self).__name__, state.n_features
+        stats, head = (
+            (state.stats, state.map.head) if isinstance(state, Mapped) else (state, np.arange(d))
+        )
+        outside = np.setdiff1d(self._started(d), head)
+        if outside.size:
+            raise ParameterError(
+                f"{who}: expected start to have some of the {len(head):,} candidates, got feature "
+                f"{outside[0]}. Fit again with this start."
+            )
+        wanted, held_out = self._wanted(self._most_steps(d)), NO_CURVE
+        if is_cv(self.n_features) and stats.n:
+            held_out = self._compare(stats, wanted)
+            smallest = held_out.smallest() if held_out.scores.size else 1
+            wanted = max(smallest, len(self._start(d)))
+        found, total = self._correlated(stats, head)
+        steps = Steps(self._path(found, d, wanted), found.features, d, total, held_out)
+        advice = self._advice(steps) if steps.size else ""
+        if 0 < len(steps.steps) < wanted and self.n_features != N_FEATURES:
+            advice = f"expected {wanted} features that vary, got {steps.size}, which are selected."
+        if advice:
+            warn(f"{who}: {advice}")
+        return steps
+
+    def _compare(self, stats: ClassStats, most: int) -> Curve:
+        """Return how each number of steps does on held-out folds."""
+        who, d = type(self).__name__, stats.n_features
+        check_folds(who, "n_features", stats)
+        curves, weight = [], []
+        for fold, found, share_of in self._halves(stats):
+            check_filled(who, "n_features", fold, stats.n_samples)
+            curves.append(share_of(self._path(found, d, most)))
+            weight.append(fold.n)
+        shortest = min(map(len, curves))
+        if not shortest:  # no feature varies
+            return NO_CURVE
+        curve = Curve.of_folds(np.array([each[:shortest] for each in curves]), np.array(weight))
+        warn_of_no_held_out_score(who, curve, self._useless)
+        return curve
+
+    def _check_solution(self, solution: Steps, stats: Any) -> None:
+        if not solution.size:
+            raise ValueError(
+                f"{type(self).__name__}: expected a feature that varies, got constant features "
+                "only, or one sample. Check X."
+            )
+
+
 @parameters
-class ForwardFS(Selector):
+class ForwardFS(StepwiseSelector):
     """Forward selection of features that complement each other.
 
     ::
@@ -344,15 +590,7 @@ class ForwardFS(Selector):
     [0.07, 0.13, 0.18, 0.23]
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_features": (whole(1) | SHARE | CV).said(
-            "an integer >= 1, or a fraction in (0, 1] of the features", 'a number or "cv"'
-        ),
-        "ridge": word("auto") | real(0, 1e6),
-        "head": whole(1, MOST - 1),
-        "start": NONE | _LIST,
-        "groups": NONE | _LIST,
-    }
+    _constraints: ClassVar[dict[str, Constraint]] = {"head": whole(1, MOST - 1)}
     _state_type: ClassVar[Any] = (ClassStats, Mapped)
     _only_route: ClassVar[Any] = None
     _wide: ClassVar[Any] = Candidates
@@ -369,133 +607,23 @@ class ForwardFS(Selector):
     start: Sequence[int | str] | None = None
     groups: Sequence[Any] | None = None
 
-    @property
-    def gain_curve_(self) -> np.ndarray:
-        """The share of the class indicators that the features of the first steps explain."""
-        return read_only(self._solution.gain_curve)
-
-    @property
-    def held_out_scores_(self) -> np.ndarray:
-        """With ``n_features="cv"``, the held-out score by the number of steps; else empty."""
-        return read_only(self._solution.held_out.scores)
-
-    @property
-    def held_out_errors_(self) -> np.ndarray:
-        """The standard errors of `held_out_scores_`, from the differences between folds."""
-        return read_only(self._solution.held_out.errors)
-
-    def _of_steps(self, p: int) -> np.ndarray:
-        """Return the features of the first p steps, or of all, in the order of the features."""
-        steps = self._solution
-        self._check_solution(steps, self._state)
-        return np.sort(steps.order[: steps.ends[min(p, len(steps.ends)) - 1]])
-
-    # -- parameters -----------------------------------------------------------------------------
-
     def _check_together(self, n_features: int) -> None:
+        super()._check_together(n_features)
         name, size = type(self).__name__, self.n_features
-        if n_features == sys.maxsize:  # the data are not known yet
+        if not MOST < n_features < sys.maxsize:
             return
-        if self.groups is not None and np.shape(self.groups) != (n_features,):
-            raise ParameterError(
-                f"{name}: expected groups with one label for each of {n_features} features, got "
-                f"an array of shape {np.shape(self.groups)}. Give each feature a label."
-            )
-        things = "features" if self.groups is None else "groups"
-        most, started = self._most_steps(n_features), len(self._start(n_features))
-        number: Any = size if is_integer(size, 1) else 0
-        if number > most and number != N_FEATURES:  # the default
-            raise ParameterError(
-                f"{name}: expected n_features<={most}, the number of {things} in the data, got "
-                f"{size}. Use fewer, or a fraction such as 0.1."
-            )
-        if not is_cv(size) and started > (wanted := self._wanted(most)):
-            raise ParameterError(
-                f"{name}: expected n_features>={started}, the number of {things} of start, got "
-                f"{wanted}. Use more, or fewer in start."
-            )
-        if not is_cv(size) and n_features > MOST <= self._wanted(most):
+        if not is_cv(size) and self._wanted(self._most_steps(n_features)) >= MOST:
             raise ParameterError(
                 f"{name}: expected n_features<{MOST:,} with more than {MOST:,} features, got "
                 f"{size}. Use fewer."
             )
-        if is_cv(size) and n_features > MOST:
+        if is_cv(size):
             raise ParameterError(
                 f'{name}: expected at most {MOST:,} features for n_features="cv", which needs '
                 f"folds of their cross products, got {n_features:,}. Use a number."
             )
 
-    def _wanted(self, most: int) -> int:
-        """Return the number of steps, of at most so many."""
-        size = self.n_features
-        return min(most, _LONGEST if is_cv(size) else columns.count_wanted(size, most))
-
-    def _most_steps(self, n_features: int) -> int:
-        """Return the number of features, or of groups."""
-        return int(self._group_of(n_features).max(initial=-1)) + 1
-
-    def _group_of(self, n_features: int) -> np.ndarray:
-        """Return the number of the group of each feature, in the order of the first of each."""
-        if self.groups is None:
-            return np.arange(n_features)
-        number: dict[Any, int] = {}
-        labels = [None if each != each else each for each in self.groups]  # of any types
-        return np.array([number.setdefault(label, len(number)) for label in labels])
-
-    def _start(self, n_features: int) -> list[int]:
-        """Return the numbers of the groups of the features of `start`."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None and self.__sklearn_is_fitted__():
-            names = self._column_names()
-        known = _numbered(names)
-        found = [self._index(each, known, n_features) for each in self._listed()]
-        return list(dict.fromkeys(self._group_of(n_features)[found].tolist()))
-
-    def _started(self, n_features: int) -> np.ndarray:
-        """Return the features of `start`, with their groups."""
-        return np.flatnonzero(np.isin(self._group_of(n_features), self._start(n_features)))
-
-    def _listed(self) -> list[Any]:
-        """Return the features of `start` as they were given; none where it is not a list."""
-        start: Any = self.start
-        return list(start) if np.ndim(start) == 1 else []
-
-    def _index(self, each: Any, known: dict[str, int], n_features: int) -> int:
-        """Return the index of a feature from its index or its name."""
-        is_name = isinstance(each, str)
-        if is_name and each in known:
-            return known[each]
-        if is_integer(each, 0) and int(each) < n_features:
-            return int(each)
-        what = "names" if is_name and known else "indices"
-        of = "features" if n_features == sys.maxsize else f"{n_features} features"
-        more = "" if known or not is_name else ", since they have no names"
-        near = get_close_matches(each, known, 1) if is_name else []
-        hint = f"Did you mean {near[0]}?" if near else f"Use {what} that the data have."
-        raise ParameterError(
-            f"{type(self).__name__}: expected start (--start) to have {what} of the {of}{more}, "
-            f"got {each!r}. {hint}"
-        )
-
-    def _use_names(self, source: Any) -> None:
-        """Replace names in `start` by indices; what is no name may be an index in digits."""
-        if any(isinstance(each, str) for each in self._listed()):
-            known = _numbered(None if source is None else source.names)
-            found = [
-                int(each)
-                if isinstance(each, str) and each not in known and _DIGITS.fullmatch(each)
-                else each
-                for each in self._listed()
-            ]
-            self.start = [self._index(each, known, len(known) or sys.maxsize) for each in found]
-
     # -- states ---------------------------------------------------------------------------------
-
-    def _second(self) -> Second:
-        return "cross"
-
-    def _folds(self) -> int | None:
-        return FOLDS if is_cv(self.n_features) else None
 
     def _check_width(self, n_features: int) -> None:
         """Any number of features has candidates."""
@@ -535,71 +663,135 @@ class ForwardFS(Selector):
         selected: np.ndarray = found.features[chosen]
         return selected
 
-    # -- solving --------------------------------------------------------------------------------
+    # -- solving -----------------------------------------------------------------------------------
 
-    def _path(self, found: Correlated, n_features: int, n_steps: int) -> Path:
-        """Return the path over the features that vary, some of all features."""
-        group = self._group_of(n_features)[found.features]
-        groups, start = None, self._start(n_features)
-        live, code = np.unique(group, return_inverse=True)
-        if self.groups is not None:
-            order = np.argsort(code, kind="stable")
-            groups = np.split(order, np.cumsum(np.bincount(code))[:-1])
-        start = np.searchsorted(live, [g for g in start if g in live]).tolist()
-        ridge = RIDGE if isinstance(self.ridge, str) else float(self.ridge)
-        return forward(found.column, found.block, found.R, n_steps, ridge, groups, start)
-
-    def _solve(self, state: ClassStats | Mapped) -> Steps:
-        who, d = type(self).__name__, state.n_features
-        stats, head = (
-            (state.stats, state.map.head) if isinstance(state, Mapped) else (state, np.arange(d))
-        )
-        outside = np.setdiff1d(self._started(d), head)
-        if outside.size:
-            raise ParameterError(
-                f"{who}: expected start to have some of the {len(head):,} candidates, got feature "
-                f"{outside[0]}. Fit again with this start."
-            )
+    def _correlated(self, stats: Any, head: np.ndarray) -> tuple[Correlated, float]:
         targets = Targets.of(stats, stats.priors(self.priors))
-        wanted, held_out = self._wanted(self._most_steps(d)), NO_CURVE
-        if is_cv(self.n_features) and stats.n:
-            held_out = self._compare(stats, wanted)
-            smallest = held_out.smallest() if held_out.scores.size else 1
-            wanted = max(smallest, len(self._start(d)))
-        found = Correlated.of_sums(stats, targets, head)
-        steps = Steps(self._path(found, d, wanted), found.features, d, targets.total, held_out)
-        advice = self._advice(steps) if steps.size else ""
-        if 0 < len(steps.steps) < wanted and self.n_features != N_FEATURES:
-            advice = f"expected {wanted} features that vary, got {steps.size}, which are selected."
-        if advice:
-            warn(f"{who}: {advice}")
-        return steps
+        return Correlated.of_sums(stats, targets, head), targets.total
 
-    def _compare(self, stats: ClassStats, most: int) -> Curve:
-        """Return how each number of steps does on held-out folds."""
-        who, d = type(self).__name__, stats.n_features
-        check_folds(who, "n_features", stats)
-        curves, weight = [], []
+    def _halves(self, stats: Any) -> Iterator[tuple[Any, Correlated, Callable[[Path], np.ndarray]]]:
         for halves in Halves.of(stats, self.priors):
-            check_filled(who, "n_features", halves.fold, stats.n_samples)
             targets = Targets.of(halves.others, halves.p_others)
-            found = Correlated.of_sums(halves.others, targets, np.arange(d))
-            path = self._path(found, d, most)
-            curves.append(_share_of(halves, targets, found, path))
-            weight.append(halves.fold.n)
-        shortest = min(map(len, curves))
-        if not shortest:  # no feature varies
-            return NO_CURVE
-        curve = Curve.of_folds(np.array([each[:shortest] for each in curves]), np.array(weight))
-        warn_of_no_held_out_score(who, curve)
-        return curve
+            found = Correlated.of_sums(halves.others, targets, np.arange(stats.n_features))
+            yield halves.fold, found, partial(_share_of, halves, targets, found)
 
-    def _check_solution(self, solution: Steps, stats: Any) -> None:
-        if not solution.size:
-            raise ValueError(
-                f"{type(self).__name__}: expected a feature that varies, got constant features "
-                "only. Check X."
+
+@parameters
+class ForwardRegressionFS(Numeric, StepwiseSelector):
+    """Forward selection of features for numeric targets: stepwise regression.
+
+    ::
+
+        criterion   maximise the sum of R_j^2, the shares of the variance of each target that a
+                    ridge regression on the selected features explains
+        space       W selects features: a 0-1 matrix with a single 1 in each column
+        schedule    one feature after another; each is the best one beside those before it
+
+    With the correlations C of the features, and R those of features and targets, each step selects
+    the feature i with the largest ::
+
+        gain = |R_i|^2 / A_ii,   A = C + ridge I,
+
+    where R_i is a row of R, with an entry for each target, and sweeps the feature out of R and A.
+    With ``ridge=0`` that is forward stepwise least squares. Units of features and targets do not
+    matter: with several targets, the shares of all that vary count alike. Features that the
+    selected ones determine come after all others; constant features are never selected.
+
+    Parameters
+    ----------
+    n_features : int, float or "cv", default=10
+        Number of features to select, with those of `start`, or a fraction of them in (0, 1]
+        (rounded down, at least 1). The default is all features where there are fewer. "cv" chooses
+        the smallest number, up to 200, whose held-out score is within one standard error of the
+        best. One pass computes five folds; the state is five times as large. With `groups`, the
+        number of groups.
+    ridge : float or "auto", default="auto"
+        The ridge, relative to the variance of each feature. "auto" is 0.01.
+    {half_life}
+    start : sequence of int or str, optional
+        Indices or names of features that are selected first, in this order.
+    groups : array-like of shape (n_features,), optional
+        A label for each feature. Features with the same label are selected together, by the gain of
+        all of them, such as the columns that one categorical column became.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        The gain of each selected feature (or of its group) when it was selected; 0 for the others.
+    ranking_ : ndarray of shape (n_features,)
+        Feature indices: the selected ones in the order of selection, then the others by the gain
+        that each would have as the next. Ties go to the lower index; constant features come last.
+    gain_curve_ : ndarray of shape (n_steps,)
+        Entry k - 1 is the share, from 0 to 1, of the variance of the targets that the features of
+        the first k steps explain, less the penalty of the ridge.
+    {energy_}
+    held_out_scores_, held_out_errors_ : ndarray of shape (n_steps,)
+        With ``n_features="cv"``: entry k - 1 is the share of the variance of the targets of a
+        held-out fold that the regression on the first k features of the other folds explains, and
+        its standard error; else empty.
+    n_features_, n_positive_ : int
+        Number of selected features, and of features with a positive score.
+    {n_samples_seen_}
+
+    Raises
+    ------
+    ValueError
+        See `fit`. X or y contain NaN, the number of targets changes, n_features exceeds the number
+        of features (or groups), `start` has unknown names, `groups` has another length, no feature
+        varies, there are more than 8,192 features, or fewer than five samples for "cv".
+
+    See Also
+    --------
+    ForwardFS : The same for classes.
+    CorrelationFS : Selection of each feature by itself, for any number of features.
+    ReducedRank : Projection by the same criterion.
+    sklearn.feature_selection.SequentialFeatureSelector : Forward selection for any regressor.
+
+    Notes
+    -----
+    **Cost** for d features, q targets and k selected features: O(n d^2) per batch, O(d^2) per merge
+    and O(d k (k + q)) for the selection; memory 8 d^2 bytes.
+
+    References
+    ----------
+    M. A. Efroymson, "Multiple regression analysis", in Mathematical Methods for Digital Computers,
+    Wiley, 1960: stepwise regression. The state and the groups are specific to narrows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from narrows import ForwardRegressionFS
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> selector = ForwardRegressionFS(n_features=3).fit(X, y)
+    >>> selector.ranking_[:3].tolist(), selector.gain_curve_.round(2).tolist()
+    ([2, 8, 3], [0.34, 0.46, 0.48])
+    """
+
+    _useless: ClassVar[str] = "varies with the targets"
+
+    n_features: int | float | str = N_FEATURES
+    ridge: float | str = "auto"
+    half_life: float | None = None
+    start: Sequence[int | str] | None = None
+    groups: Sequence[Any] | None = None
+
+    def _check_together(self, n_features: int) -> None:
+        if MOST < n_features < sys.maxsize:
+            raise ParameterError(
+                f"{type(self).__name__}: expected at most {MOST:,} features, got {n_features:,}. "
+                "Select features with CorrelationFS first."
             )
+        super()._check_together(n_features)
+
+    def _correlated(self, stats: Any, head: np.ndarray) -> tuple[Correlated, float]:
+        targets = NumericTargets.of(stats)
+        S = stats.scatters(by_samples=False)
+        return Correlated.of_scatter(S, targets, head), targets.total
+
+    def _halves(self, stats: Any) -> Iterator[tuple[Any, Correlated, Callable[[Path], np.ndarray]]]:
+        for others, fold in stats.halves():
+            found, _ = self._correlated(others, np.arange(stats.n_features))
+            yield fold, found, partial(_share_of_numbers, others, fold, found)
 
 
 def _numbered(names: np.ndarray | None) -> dict[str, int]:
@@ -620,3 +812,18 @@ def _share_of(halves: Halves, targets: Targets, found: Correlated, path: Path) -
     K = ((means / unit).T * share - np.outer(away, targets.share)) * targets.scale
     total = targets.scale**2 @ (share * (1 - 2 * targets.share) + targets.share**2)
     return held_out_shares(path, C + np.outer(away, away), K, float(total) or 1.0)
+
+
+def _share_of_numbers(
+    others: TargetStats, fold: TargetStats, found: Correlated, path: Path
+) -> np.ndarray:
+    """Return the share of the targets of a fold that each step of a path explains."""
+    at, unit = found.features[path.order], found.unit[path.order]
+    of_targets, S = NumericTargets.of(others).unit, fold.scatters(by_samples=False)
+    away = (fold.mean - others.mean)[at] / unit
+    off = (fold.target_mean - others.target_mean) / of_targets
+    low, high = np.minimum.outer(at, at), np.maximum.outer(at, at)
+    C = S.C[high, low] / S.n / np.outer(unit, unit)
+    K = (S.H[:, at] / S.n / unit).T / of_targets
+    total = float(np.sum(fold.target_variances / of_targets**2 + off**2))
+    return held_out_shares(path, C + np.outer(away, away), K + np.outer(away, off), total or 1.0)

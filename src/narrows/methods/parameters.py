@@ -20,7 +20,6 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 
 from narrows.errors import ParameterError, named
-from narrows.state.class_stats import ClassStats
 from narrows.state.labels import by_class, check_word
 
 T = TypeVar("T")
@@ -212,16 +211,16 @@ def is_cv(value: Any) -> bool:
     return isinstance(value, str) and value == "cv"
 
 
-def check_folds(who: str, what: str, stats: ClassStats) -> None:
+def check_folds(who: str, what: str, stats: Any) -> None:
     """Raise ParameterError unless a state has folds, from which `what` can be chosen."""
     if not stats.folds:
         raise ParameterError(
             f'{who}: expected a state with folds for {what}="cv", got one without. Fit again with '
-            f'{what}="cv", or use ClassStats.of(X, y, …, folds={FOLDS}) for fit_stats.'
+            f'{what}="cv", or use {type(stats).__name__}.of(X, y, …, folds={FOLDS}) for fit_stats.'
         )
 
 
-def check_filled(who: str, what: str, fold: ClassStats, n_samples: int) -> None:
+def check_filled(who: str, what: str, fold: Any, n_samples: int) -> None:
     """Raise ValueError unless a fold has samples."""
     if not fold.n:
         raise ValueError(

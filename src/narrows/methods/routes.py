@@ -282,6 +282,7 @@ _SCHEMA = {
     "coef": Field("f8", ("k", "c"), FINITE, optional=True),
     "intercept": Field("f8", ("c",), FINITE, optional=True),
     "mean_square": Field("f8", (), NOT_NEGATIVE),
+    "centre": Field("f8", ("k",), FINITE, optional=True),
 }
 _RULES = (
     Check(
@@ -304,7 +305,8 @@ class Solved:
     alpha: float = 0.0
     coef: np.ndarray | None = None
     intercept: np.ndarray | None = None
-    mean_square: float | None = None  # the trace of the covariance of all samples
+    mean_square: float | None = None  # the trace of the covariance of all samples, or targets
+    centre: np.ndarray | None = None  # the mean of the samples along W, for numeric targets
 
     @property
     def n_features(self) -> int:

@@ -124,6 +124,7 @@ class Selector(SelectorMixin, Additive):
 
     _score: ClassVar[Callable[[Any, ClassStats], Scores]]
     _class_scores: ClassVar[Callable[..., np.ndarray]]
+    _useless: ClassVar[str] = "distinguishes the classes"  # what features should do
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_features": (NONE | whole(1) | SHARE | CV).said(_NUMBER, "a number"),
         "energy": (NONE | SHARE).said("in (0, 1]", "a number"),
@@ -296,7 +297,7 @@ class Selector(SelectorMixin, Additive):
         return (
             "expected a positive score of at least one feature, got none. "
             f"{selection.size} of {len(selection.scores)} features are selected"
-            + (", but none distinguishes the classes." if self._needs_y else ".")
+            + (f", but none {self._useless}." if self._needs_y else ".")
         )
 
     def _check_solution(self, solution: Any, stats: Any) -> None:
@@ -355,12 +356,12 @@ class PerClassSelector(Selector):
         return scores
 
 
-def warn_of_no_held_out_score(who: str, curve: Curve) -> None:
+def warn_of_no_held_out_score(who: str, curve: Curve, useless: str) -> None:
     """Warn if no number of features has a positive held-out score."""
     if not curve.scores.max() > 0:
         warn(
             f"{who}: expected a positive held-out score of at least one feature, got none. One "
-            "feature is selected, but none distinguishes the classes of held-out samples."
+            f"feature is selected, but none {useless} of held-out samples."
         )
 
 
@@ -406,7 +407,7 @@ class HeldOutSelector(Selector):
             curves.append(self._held_out(halves)[columns.rank(scores, varies)].cumsum())
             weight.append(halves.fold.n)
         curve = Curve.of_folds(np.array(curves), np.array(weight))
-        warn_of_no_held_out_score(type(self).__name__, curve)
+        warn_of_no_held_out_score(type(self).__name__, curve, self._useless)
         return curve
 
     def _with_priors(self, halves: Halves) -> Self:

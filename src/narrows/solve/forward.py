@@ -229,9 +229,33 @@ def held_out_shares(path: Path, C: np.ndarray, K: np.ndarray, total: float) -> n
         At most 1, and negative where the regression is worse than none.
     """
     V = np.linalg.inv(path.factor).T  # B_k = V[:, :k] solved[:k], so that each step adds a term
-    linear = np.einsum("ij,ij->i", V.T @ K, path.solved)
-    square = (V.T @ C @ V) * (path.solved @ path.solved.T)
-    upto = np.cumsum(np.cumsum(square, axis=0), axis=1).diagonal()
-    explained = 2 * np.cumsum(linear) - upto
-    found: np.ndarray = np.append(0.0, explained)[path.ends] / total
+    by_feature = explained(V.T @ K, V.T @ C @ V, path.solved)
+    found: np.ndarray = np.append(0.0, by_feature)[path.ends] / total
+    return found
+
+
+def explained(K: np.ndarray, C: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """Return what regressions by the first directions explain of the targets of other samples.
+
+    ::
+
+        |t|^2 - |t - Q_p'z_p|^2,   z_p = the first p coordinates of a sample
+
+    Parameters
+    ----------
+    K : ndarray of shape (k, n_targets)
+        The mean of z t'.
+    C : ndarray of shape (k, k)
+        The mean of z z'.
+    Q : ndarray of shape (k, n_targets)
+        The coefficients of each coordinate.
+
+    Returns
+    -------
+    explained : ndarray of shape (k,)
+        For p = 1, ..., k.
+    """
+    linear = np.cumsum(np.einsum("ij,ij->i", K, Q))
+    upto = np.cumsum(np.cumsum(C * (Q @ Q.T), axis=0), axis=1).diagonal()
+    found: np.ndarray = 2 * linear - upto
     return found

@@ -24,32 +24,47 @@ from narrows.solve.schema import (
 )
 from narrows.solve.sums import HUGE
 from narrows.state.cross import COORDINATES, Cross
+from narrows.state.cross import MOST as MOST_FEATURES
 from narrows.state.kept import Kept
 from narrows.state.labels import union
 from narrows.state.table import Table
 
-Second = Literal["total", "class", "cross"] | None
+Second = Literal["total", "class", "cross", "targets"] | None
 Origin = np.ndarray | None
 Tables = dict[str, Table]
 
-# The tables of a state, by its second moments, and what their rows are: "k", a class in a fold, or
-# "f", a fold: row k of "k" is that of class k mod c in fold k div c, with c classes. There is
-# "noise" after a subtraction: how far squares may be off by the rounding of larger ones. Beside
-# its tables, a state has a `Cross` for each fold with second="cross", and a `Kept` for each fold
-# if it keeps samples.
+# The tables of a state, by its second moments, and what their rows are: "k", a class in a fold,
+# "f", a fold, or "t", a target in a fold: row k of "k" is that of class k mod c in fold k div c,
+# with c classes. There is "noise" after a subtraction: how far squares may be off by the rounding
+# of larger ones. Beside its tables, a state has a `Cross` for each fold with second="cross", and a
+# `Kept` for each fold if it keeps samples. With second="targets" there is one class, the first
+# features are numeric targets, and "products" are those of targets and features (`TargetStats`).
 ROWS: dict[Any, dict[str, str]] = {
     None: {"sums": "k"},
     "total": {"sums": "k", "squares_total": "f", "noise": "f"},
     "class": {"sums": "k", "squares_class": "k", "noise": "k"},
     "cross": {"sums": "k", "noise": "f"},
+    "targets": {"sums": "k", "squares_total": "f", "products": "t", "noise": "f"},
 }
-SQUARES: dict[Any, str] = {"total": "squares_total", "class": "squares_class"}
+SQUARES: dict[Any, str] = {
+    "total": "squares_total",
+    "class": "squares_class",
+    "targets": "squares_total",
+}
 
 FAINT = 1e-280  # a smaller weight is lost in the rounding of the smallest numbers
 MOST_FOLDS = 1000
+MOST_TARGETS = 1000
 
 _PARTS: dict[str, Any] = {"cross": Cross, "kept": Kept}
-_OF_ALL = {"classes", "presence", "registered", "origin", "placed"}  # arrays that folds share
+_OF_ALL = {
+    "classes",
+    "presence",
+    "registered",
+    "origin",
+    "placed",
+    "n_targets",
+}  # arrays that folds share
 _SCHEMA = {
     "classes": LABELS,
     "counts": Field("f8", ("c",), NOT_NEGATIVE),
@@ -59,6 +74,7 @@ _SCHEMA = {
     "registered": Field("b1", ("c",), optional=True),
 }
 _ORIGIN = {"origin": Field("f8", ("d",), FINITE), "placed": Field("f8", (), NOT_NEGATIVE)}
+N_TARGETS = {"n_targets": Field("i8", (), between(0, MOST_TARGETS))}
 _FOLDS = {
     "folds": Field("i8", (), between(2, MOST_FOLDS)),
     "folds_first": Field("i8", (), COUNT),
@@ -82,9 +98,10 @@ class StateArrays(ChangesInPlace):
         presence: bool = False,
         kept: int = 0,
         folds: int | None = None,
+        n_targets: int = 0,
     ):
-        if second not in ROWS:
-            kinds = ", ".join(f'"{kind}"' for kind in ROWS if kind)
+        if second not in ROWS or (second == "targets" and not n_targets):
+            kinds = ", ".join(f'"{kind}"' for kind in ROWS if kind not in (None, "targets"))
             raise ParameterError(
                 f"ClassStats: expected second to be None, {kinds}, got {second!r}."
             )
@@ -94,7 +111,7 @@ class StateArrays(ChangesInPlace):
                 f"ClassStats: expected folds to be an integer from 2 to {MOST_FOLDS:,} or None, "
                 f"got {folds!r}."
             )
-        self.second, self.presence, self.kept = second, presence, kept
+        self.second, self.presence, self.kept, self.n_targets = second, presence, kept, n_targets
         self.folds = None if folds is None else int(folds)
         K = self.folds or 1
         self._classes: np.ndarray = np.empty(0, dtype=np.int64)
@@ -105,13 +122,14 @@ class StateArrays(ChangesInPlace):
         self._origin: Origin = None  # what dense samples are measured from; never written to
         self._placed = 0.0  # the total weight when the mean was last compared with the origin
         self._tables: Tables = {
-            name: Table((0 if rows == "k" else K, n_features), n_folds=K)
-            for name, rows in ROWS[second].items()
+            name: Table((len(self._rows(name, np.empty(0, int))), n_features), n_folds=K)
+            for name in ROWS[second]
             if name != "noise"
         }
         self._parts: dict[str, tuple[Any, ...]] = {}  # one for each fold
         if second == "cross":
-            self._parts["cross"] = tuple(Cross(n_features) for _ in range(K))
+            most = MOST_FEATURES + n_targets
+            self._parts["cross"] = tuple(Cross(n_features, most=most) for _ in range(K))
         if kept:
             self._parts["kept"] = tuple(Kept(n_features, kept) for _ in range(K))
 
@@ -265,6 +283,8 @@ class StateArrays(ChangesInPlace):
                 "counts": self.counts,
                 "n_samples": np.array(self.n_samples),
             }
+            if self.n_targets:
+                arrays["n_targets"] = np.array(self.n_targets)
             if self._registered.any():
                 arrays["registered"] = self._registered
             for name, table in self._tables.items():
@@ -297,10 +317,14 @@ class StateArrays(ChangesInPlace):
             return any(given.startswith(name) for given in arrays)
 
         second = next((s for s in ROWS if s is not None and has(SQUARES.get(s, s))), None)
+        fields, rules, q = dict(_SCHEMA), tuple[Check, ...](), 0
+        if "n_targets" in arrays:
+            q, fields = _number_of_targets(arrays), fields | N_TARGETS
+            second = "targets" if has("products") else second
         names = [name for name in ROWS[second] if name != "noise" or has(name)]
-        fields, rules = dict(_SCHEMA), tuple[Check, ...]()
+        each: dict[str, Any] = {"k": "c", "f": 1, "t": q}
         for name in names:
-            more, checks = Table.schema(arrays, name, "c" if ROWS[second][name] == "k" else 1)
+            more, checks = Table.schema(arrays, name, each[ROWS[second][name]])
             fields, rules = fields | more, rules + checks
         for name, part in _PARTS.items():
             if name in (second, *arrays):
@@ -310,7 +334,7 @@ class StateArrays(ChangesInPlace):
             fields |= _ORIGIN
         check_known("state", arrays, fields)
         checked(arrays, fields, rules)
-        new = cls(0, second=second, presence=bool(arrays["presence"]))
+        new = cls(0, second=second, presence=bool(arrays["presence"]), n_targets=q)
         new._sizes = np.array([arrays["n_samples"]])
         new._classes, new._weights = np.array(arrays["classes"]), np.array([arrays["counts"]])
         new._registered = np.array(arrays.get("registered", np.zeros(len(new._classes), bool)))
@@ -375,8 +399,9 @@ class StateArrays(ChangesInPlace):
     def _rows(self, name: str, row: np.ndarray) -> np.ndarray:
         """Return the rows of a table for classes of these numbers, in all folds."""
         K, c = self._weights.shape
-        if ROWS[self.second][name] == "f":
-            return np.arange(K)
+        each = {"f": 1, "t": self.n_targets}.get(ROWS[self.second][name])
+        if each is not None:
+            return np.arange(K * each)
         return np.add.outer(c * np.arange(K), row).ravel()
 
     def _grow(self, classes: np.ndarray) -> np.ndarray:
@@ -404,8 +429,8 @@ class StateArrays(ChangesInPlace):
         self._weights = np.where(gone, 0.0, self._weights)
         empty = np.logical_not(self._weights.any(axis=1))
         for name, table in self._tables.items():
-            rows = gone if ROWS[self.second][name] == "k" else empty
-            table.clear(np.flatnonzero(rows))
+            rows = gone.ravel() if ROWS[self.second][name] == "k" else empty
+            table.clear(np.flatnonzero(np.repeat(rows, table.shape[0] // max(1, len(rows)))))
         for parts in self._parts.values():
             for part, weights in zip(parts, self._weights, strict=True):
                 part.clear(weights)
@@ -436,7 +461,7 @@ class StateArrays(ChangesInPlace):
                 f"ClassStats: expected another state, got {type(other).__name__}. "
                 "Use ClassStats.of(X, y) to make a state of samples."
             )
-        for what in ("n_features", "second", "presence", "kept", "folds"):
+        for what in ("n_features", "second", "presence", "kept", "folds", "n_targets"):
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise ValueError(
@@ -524,6 +549,15 @@ class StateArrays(ChangesInPlace):
         self._become(self._about(origin))
 
 
+def _number_of_targets(arrays: Mapping[str, np.ndarray]) -> int:
+    """Return the number of targets of a state of one class; SchemaError where there are none."""
+    checked(arrays, N_TARGETS | {"classes": LABELS})
+    q = int(arrays["n_targets"])
+    if not q or len(arrays["classes"]) > 1:
+        raise SchemaError("n_targets: expected a number >= 1, beside one class, got others.")
+    return q
+
+
 def read_only(a: np.ndarray) -> np.ndarray:
     """Return a view that cannot be written to."""
     view = a.view()
@@ -560,9 +594,13 @@ def shifted(tables: Tables, counts: np.ndarray, delta: Any) -> Tables:
         return tables
     S, change, found = tables["sums"].toarray(), counts[:, None] * delta, dict(tables)
     for name, table in tables.items():
+        n_rows, d = table.shape
+        if name == "products":  # of the first features with all, for the one class of each fold
+            q = n_rows // len(S)
+            first = delta[:q, None] * (S + change)[:, None] + S[:, :q, None] * delta
+            found[name] = Table(table.shape, table.toarray() + first.reshape(n_rows, d))
         if name == "sums" or name.startswith("squares"):
             more = change if name == "sums" else delta * (2 * S + change)
-            n_rows, d = table.shape
             more = more.reshape(n_rows, len(S) // n_rows, d).sum(axis=1)
             found[name] = Table(table.shape, table.toarray() + more, n_folds=table.n_folds)
     return found

@@ -52,6 +52,7 @@ from narrows.state.cross import (
     IN_FOLD,
     NOISE,
     Rows,
+    about,
     rows_of,
 )
 from narrows.state.kept import Samples, ToKeep, hashes
@@ -255,12 +256,19 @@ class ClassStats(StateArrays):
         by_row = with_labels(Y, rows, K * c)
         sums = [] if sparse.issparse(X) else new._dense_sums(X, by_row)
         room = 0 if K == 1 else IN_FOLD  # to which each batch adds a few samples
+        by_target = new._by_target(X, by_row, fold) if "products" in self._tables else None
+        if by_target is not None and not sparse.issparse(X):
+            every = np.arange(K * self.n_targets)
+            found, _ = dense_sums(X, by_target, origin=new._origin)
+            sums.append(("products", every, Table(found.shape, found)))
         products = new._for_products(X, by_row, room) if "cross" in self._parts else {}
         if self.kept and to_keep is None:
             to_keep = ToKeep(X, hashes(X))
         with self.changing():
             if sparse.issparse(X):
                 new._add_sparse(X, by_row)
+                if by_target is not None:
+                    new._tables["products"].add_samples(canonical(X), by_target)
             for name, places, more in sums:
                 new._tables[name].add(places, more)
             for k, samples in products.items():
@@ -294,6 +302,16 @@ class ClassStats(StateArrays):
         for each, at, more in found:
             self._tables[each].check_room(at, more, of=words_of(each))
         return found
+
+    def _by_target(self, X: Any, Y: sparse.csr_array, fold: np.ndarray) -> sparse.csr_array:
+        """Return the weighted targets about the origin, column t + q k for target t in fold k."""
+        n, q = X.shape[0], self.n_targets
+        origin = None if self._origin is None else self._origin[:q]
+        first = about(X[:, :q].toarray() if sparse.issparse(X) else X[:, :q], origin)
+        first *= Y.sum(axis=1)[:, None]
+        place = (fold[:, None] * q + np.arange(q)).ravel()
+        shape = n, q * len(self._sizes)
+        return sparse.csr_array((first.ravel(), place, np.arange(n + 1) * q), shape=shape)
 
     def _add_sparse(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         """Add sparse samples to the tables, in place; column k of Y is row k of the class sums."""
@@ -338,6 +356,19 @@ class ClassStats(StateArrays):
         K = len(self._sizes)
         for start in range(min(n, K)):
             yield (self._first + self._added + start) % K, slice(start, None, K)
+
+    def moved(self, delta: np.ndarray) -> Self:
+        """Return the state of the samples plus a vector; it may share arrays with this one."""
+        new, raw = self._with(), self._origin is None
+        new._origin = delta if self._origin is None else self._origin + delta
+        return new._about(None) if raw else new
+
+    def without_kept(self) -> Self:
+        """Return the state without the samples that are kept; it shares arrays with this one."""
+        new = self._with()
+        new.kept = 0
+        new._parts.pop("kept", None)
+        return new
 
     def keep_as(self, other: Self) -> None:
         """Keep the samples that another state of the same samples keeps, in place."""
@@ -506,6 +537,7 @@ class ClassStats(StateArrays):
             presence=self.presence,
             kept=self.kept,
             folds=self.folds,
+            n_targets=self.n_targets,
         )
         empty._first = self._first + self._added
         return empty

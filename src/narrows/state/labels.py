@@ -18,6 +18,9 @@ from narrows.solve.arrays import as_numpy
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay finite
 _NUMBERS, _TEXT = "biuf", "UO"
 _CLOSE = 1_000  # an array of so many numbers is always small
+_FOR_NUMBERS = (
+    "For targets that are numbers, use PLS, ReducedRank, CorrelationFS or ForwardRegressionFS."
+)
 
 
 def indicator(
@@ -240,7 +243,7 @@ def _from_column(y: Any, who: str) -> tuple[np.ndarray, np.ndarray]:
     if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
         raise ValueError(
             f"{who}: Unknown label type: continuous. Expected labels that are whole numbers or "
-            "text, got NaN or fractions. Bin a continuous target into classes first."
+            f"text, got NaN or fractions. {_FOR_NUMBERS}"
         )
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise ValueError(f"{who}: expected labels that are whole numbers or text, got infinity.")
@@ -292,7 +295,7 @@ def _from_matrix(y: Any, who: str) -> tuple[np.ndarray, sparse.csr_array]:
     if not np.all(Y.data == 1):
         raise ValueError(
             f"{who}: expected an indicator matrix of 0 and 1, got other numbers in y of shape "
-            f"{Y.shape}. Pass a single column for one label per sample."
+            f"{Y.shape}. Pass a single column for one label per sample. {_FOR_NUMBERS}"
         )
     return np.arange(Y.shape[1]), Y
 

@@ -212,7 +212,9 @@ def check_method(
     - `get_support`: `transform`, and with `scores_` of shape (n_features,) `zero_feature`,
       `feature_order`, `class_names` and `selection`, which does not apply if the parameter
       `per_class` is set.
-    - `classes_`: `label_types` and `class_names`. `n_samples_seen_`: `start` and `multi_label`.
+    - Labels that are classes: `label_types`, `class_names` and `two_classes`. A regressor, and a
+      selector of narrows for numeric targets, gets numbers instead.
+    - `n_samples_seen_`: `start` and `multi_label`.
     - `partial_fit`: `batching`, `partial_fit`, `start` and `failing_partial_fit`; and, after one of
       them, `offset`, `copying` and `save_and_load`.
     - `merge`, which an estimator that was not fitted has too: `merge` and `merge_shares_nothing`.

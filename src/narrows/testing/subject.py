@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from narrows.methods.methods import METHODS
+from narrows.methods.targets import Numeric
 
 N, D = 60, 7  # samples and features of the data
 _RIDGES = tuple(
@@ -66,6 +67,8 @@ class Subject:
         adds_up, two_d = hasattr(estimator, "fit_stats"), tags.target_tags.multi_output
         preserved = tags.transformer_tags.preserves_dtype if tags.transformer_tags else []
         own = METHODS.get(type(estimator).__name__) is type(estimator)
+        self.numeric = is_regressor(estimator) or isinstance(estimator, Numeric)
+        adds_up, two_d = adds_up and not self.numeric, two_d and not self.numeric
         self._missing = {
             verb: "" if hasattr(estimator, verb) else f"the estimator has no {verb}"
             for verb in ("partial_fit", "merge", "fit_stats", "get_support")
@@ -88,6 +91,7 @@ class Subject:
                 ("half_life", "half_life" in params, "the estimator has no parameter half_life"),
                 ("no half_life", params.get("half_life") is None, "half_life is set"),
                 ("one ranking", params.get("per_class") is None, "per_class is set"),
+                ("classes", not self.numeric, "the targets are numbers"),
                 ("a name", own, "narrows.save supports only the methods of narrows"),
             )
         }
@@ -141,7 +145,11 @@ class Subject:
         X = rng.normal(size=(N, D)) + rng.normal(size=(c, D))[codes] * np.linspace(0.3, 1.5, D)
         if self.presence or (rng.random() < 0.5 if zeros is None else zeros):
             X = np.where(rng.random(X.shape) < rng.uniform(0.2, 0.8, (c, D))[codes], X, 0.0)
-        return X, CLASSES[codes]
+        return X, self.targets(codes) + X[:, 1] if self.numeric else CLASSES[codes]
+
+    def targets(self, codes: np.ndarray) -> np.ndarray:
+        """Return the labels of samples by their classes; or numbers, where targets are numbers."""
+        return codes * 1.5 if self.numeric else CLASSES[codes]
 
     def _codes(self, rng: Any) -> np.ndarray:
         """Return the classes of samples; each has at least one."""

@@ -1,0 +1,159 @@
+"""Regressions of several targets by a few linear functions of the features.
+
+A solution is an `Answer` whose `between`, of shape (n_targets, k), has the coefficients of the
+directions: the first p directions predict the targets by ``W[:, :p] @ between[:, :p].T``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import blas
+
+from narrows.solve.exact import Centred, lsqr
+from narrows.solve.forward import explained
+from narrows.solve.scatter import Answer, Scatter, discriminants
+
+_EPS = float(np.finfo(np.float64).eps)
+_STEPS, _TOL = 1000, 1e-12  # of LSQR
+
+Product = Callable[[np.ndarray], np.ndarray]
+
+
+def pls(times: Product, XY: np.ndarray, most: int, noise: float, total: float) -> Answer:
+    """Return the components of partial least squares, by improved kernel PLS.
+
+    Parameters
+    ----------
+    times : callable
+        Returns the product of the scatter of the features with a vector.
+    XY : ndarray of shape (n_features, n_targets)
+        The products of features and targets, about their means.
+    most : int
+        The number of components to compute; there are fewer where they explain all that is more
+        than rounding.
+    noise : float
+        How far v'Cv may be off by rounding, for a vector v of length 1.
+    total : float
+        The sum of squares of the targets about their means.
+
+    Returns
+    -------
+    answer : Answer
+        The rotations, of which X W are the scores, and the loadings of the targets. The eigenvalues
+        are the sums of squares of the targets that each component explains.
+
+    Notes
+    -----
+    **Cost** for each component: two products with the scatter, O(d (k + q)) and O(d q^2).
+
+    **Source**: B. S. Dayal, J. F. MacGregor, "Improved PLS algorithms", Journal of Chemometrics
+    11(1), 1997, algorithm 2. The rotations are made orthogonal to the loadings twice, since
+    rounding adds up otherwise.
+    """
+    d, q = XY.shape
+    R, P, Q = np.empty((d, most)), np.empty((d, most)), np.empty((q, most))
+    explained = np.empty(most)
+    XY, k = XY.copy(), 0
+    least = _EPS * np.sqrt(max(noise, 0.0) / _EPS * total)
+    for k in range(most):
+        w = XY[:, 0] if q == 1 else XY @ linalg.eigh(XY.T @ XY)[1][:, -1]
+        size = np.linalg.norm(w)
+        if not size > least:
+            break
+        r = w / size
+        for _ in range(2):
+            r = r - R[:, :k] @ (P[:, :k].T @ r)
+        product = times(r)
+        length = float(r @ product)
+        if not length > noise * float(r @ r):
+            break
+        R[:, k], P[:, k], Q[:, k] = r, product / length, XY.T @ r / length
+        XY -= length * np.outer(P[:, k], Q[:, k])
+        explained[k] = length * float(Q[:, k] @ Q[:, k])
+    else:
+        k = most
+    return Answer(explained[:k], R[:, :k], k, Q[:, :k])
+
+
+def pls_of_scatter(S: Scatter, most: int, total: float) -> Answer:
+    """Return `pls` of a scatter and its products with the targets."""
+    answer = pls(
+        lambda v: blas.dsymv(1.0, S.C, v, lower=1), S.H.T, min(most, len(S.C)),
+        float(S.noise.sum()), total,
+    )  # fmt: skip
+    return replace(answer, W=S.basis(answer.W))
+
+
+def pls_of_samples(A: Centred, Y: np.ndarray, most: int) -> Answer:
+    """Return `pls` of samples, by products with them; Y are the targets of the rows of A."""
+    noise = 4 * _EPS * A.length**2
+    total = float(np.einsum("ij,ij->", Y, Y))
+    return pls(lambda v: A.rmatvec(A.matvec(v)), A.rmatmat(Y), min(most, *A.shape), noise, total)
+
+
+def reduced_rank(S: Scatter, alpha: float) -> Answer:
+    """Return the components of ridge regression, best first, of a scatter and its products.
+
+    The first p of them minimise ``|Y - X B|^2 + alpha |B|^2`` over all B of rank p. Their
+    eigenvalues are by how much each lowers that sum.
+
+    Notes
+    -----
+    B is the p leading parts of the singular value decomposition of L^-1 X'Y, for the Cholesky
+    factor L of C + alpha I; those are the discriminants of a scatter with the rows of Y'X in the
+    place of class means.
+
+    **Source**: A. Mukherjee, J. Zhu, "Reduced rank ridge regression and its kernel extensions",
+    Statistical Analysis and Data Mining 4(6), 2011.
+    """
+    return discriminants(S, alpha, total=True)
+
+
+def reduced_rank_of_samples(A: Centred, Y: np.ndarray, alpha: float) -> Answer:
+    """Return `reduced_rank` of samples, from the ridge regression of each target by LSQR."""
+    unit = float(2.0 ** np.round(np.log2(A.length or 1.0)))  # LSQR expects numbers of about 1
+    size = np.linalg.norm(Y, axis=0)
+    T = Y / np.where(size > 0, size, 1.0)
+    damp = np.sqrt(alpha) / unit
+    B, steps = lsqr(A.over(unit).products(), T, A.shape[1], damp, _TOL, _STEPS)
+    B *= size / unit
+    Z = np.vstack([A.matmat(B), np.sqrt(alpha) * B])
+    squares, V = linalg.eigh(Z.T @ Z)
+    found = squares > _EPS * squares.max(initial=0.0)
+    squares, V = squares[found][::-1], V[:, found][:, ::-1]
+    length = np.sqrt(squares)
+    return Answer(squares, B @ V / length, steps, V * length)
+
+
+def held_out_shares(
+    fold: Scatter, answer: Answer, away: np.ndarray, off: np.ndarray, total: float
+) -> np.ndarray:
+    """Return the share of the targets of other samples that the first p directions explain.
+
+    Parameters
+    ----------
+    fold : Scatter
+        Of the other samples, in the features.
+    answer : Answer
+        The directions and their coefficients.
+    away, off : ndarray of shape (n_features,) and (n_targets,)
+        The mean of the other samples, and of their targets, less those of the samples that the
+        answer is of.
+    total : float
+        The mean of |t|^2 of the targets of the other samples, about the latter mean.
+    """
+    W, Q = answer.W, transposed(answer)
+    a = away @ W
+    C = W.T @ blas.dsymm(1.0, fold.C, W, lower=1) / fold.n + np.outer(a, a)
+    K = (fold.H @ W).T / fold.n + np.outer(a, off)
+    return explained(K, C, Q) / (total or 1.0)
+
+
+def transposed(answer: Answer) -> np.ndarray:
+    """Return the coefficients of the directions, of shape (k, n_targets)."""
+    assert answer.between is not None
+    return np.ascontiguousarray(answer.between.T)
