@@ -18,7 +18,9 @@ __all__ = ["DataError", "ParameterError"]
 _NOT_THE_CALLER = {"narrows", "sklearn", "joblib", "numpy", "contextlib"}
 _CLASS = re.compile(r"^[A-Z]\w*(?=: | requires )")  # the class name that a message starts with
 _FLAG = re.compile(r"(Set )?(\w+) \((--[^)]*)\)")  # a parameter, and the option of a command
-_NAMELESS = re.compile(r"(ClassStats|Criterion): |expected ")  # messages of states and solvers
+_NAMELESS = re.compile(
+    r"(ClassStats|TargetStats|Criterion): |expected "
+)  # messages of states and solvers
 called: ContextVar[str] = ContextVar("called", default="")  # the class that the user called
 
 

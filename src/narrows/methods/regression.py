@@ -98,8 +98,8 @@ class GatheredTargets(Gathered):
             W[columns] = answer.W
         q, L = len(centre), answer.eigenvalues / A.n
         return Solved(
-            np.arange(q), np.full(q, A.n), n_samples, np.ascontiguousarray(W), L, answer.more,
-            alpha, coef, centre, squares / A.n, A.mean @ answer.W,
+            np.arange(q), np.full(q, A.n), n_samples, np.ascontiguousarray(W), L,
+            estimator._size or len(L), alpha, coef, centre, squares / A.n, A.mean @ answer.W,
         )  # fmt: skip
 
 
@@ -242,19 +242,24 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         found = Found.best(answer.W, answer.eigenvalues / state.n, p)
         found.rule = coef, state.target_mean - state.mean @ coef
         found.total, found.held_out, found.curve = total, sizes, curve
-        found.alpha, found.more = alpha, answer.more
+        found.alpha = alpha
         return found
 
     def _of_solved(self, state: Solved) -> Found:
         self._check_no_choice()
         found, p = len(state.eigenvalues), self._size
+        if p is not None and p > state.more:
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_components<={state.more}, the number that fit "
+                f"computed, got {p}. Call fit again."
+            )
         best = Found.best(state.W.copy(), state.eigenvalues, p)
         assert state.coef is not None
         assert state.intercept is not None
         assert state.centre is not None
         coef = state.coef[:p]
         best.rule = state.W[:, :p] @ coef, state.intercept - state.centre[:p] @ coef
-        best.total, best.alpha, best.more = state.mean_square or 0.0, state.alpha, state.more
+        best.total, best.alpha = state.mean_square or 0.0, state.alpha
         best.available = found
         return best
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -217,6 +218,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             self._pieces: list[_Piece] = []
             self.n_samples_seen_ = 0
         reduce(union, (piece.stats.classes for piece in (*self._pieces, *pieces)), _NO_CLASSES)
+        for before, piece in product(self._pieces, pieces):
+            with errors_named_after(self.estimator):
+                before.stats._check_kind(piece.stats)
         all_pieces = self._pieces
         for piece in pieces:
             all_pieces = self._with(all_pieces, piece)
@@ -260,7 +264,7 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 left -= n
                 states.append(piece.last(answer, n)._later(left))
             with errors_named_after(self):
-                state = ClassStats.summed(states)
+                state = type(states[0]).summed(states)
             answer._fitted, answer.n_features_in_ = Fitted(state), self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 answer.feature_names_in_ = self.feature_names_in_

@@ -211,7 +211,7 @@ class TargetStats:
         first = next((state for state in states if state.n_targets), states[0])
         q, origin = first.n_targets, first.target_origin
         for each in states:
-            first._check_like(each)
+            first._check_kind(each)
         return first._like(ClassStats.summed([each._about(q, origin) for each in states]))
 
     def __add__(self, other: Self) -> Self:
@@ -221,7 +221,7 @@ class TargetStats:
         return self.copy() if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
 
     def __sub__(self, other: Self) -> Self:
-        self._check_like(other)
+        self._check_kind(other)
         if not other.n_targets:
             return self.copy()
         return self._like(self.stats - other._about(self.n_targets, self.target_origin))
@@ -233,7 +233,7 @@ class TargetStats:
 
     def fade(self, weight: float, fresh: Self) -> Self:
         """Scale all weights, add a state, and return self: `weight * self + fresh`, in place."""
-        self._check_like(fresh)
+        self._check_kind(fresh)
         first = self if self.n_targets else fresh
         q, origin = first.n_targets, first.target_origin
         stats = self._about(q, origin).fade(weight, fresh._about(q, origin))
@@ -402,7 +402,7 @@ class TargetStats:
                 f"before, got {q}. Give all samples the same targets."
             )
 
-    def _check_like(self, other: Any) -> None:
+    def _check_kind(self, other: Any) -> None:
         if not isinstance(other, TargetStats):
             raise TypeError(
                 f"TargetStats: expected another state of numeric targets, got "
@@ -465,7 +465,7 @@ def targets_of(y: Any, n: int, who: str) -> np.ndarray:
         raise ValueError(
             f"{who}: expected the targets of {n} samples, got those of {len(given)}. {advice}"
         )
-    Y = given.astype(np.float64).reshape(n, *given.shape[1:] or (1,))
+    Y = given.astype(np.float64).reshape(n, *given.shape[1:] or (1,)) + 0.0  # -0 becomes 0
     if not np.isfinite(Y).all():
         got = "NaN" if np.isnan(Y).any() else "infinity"
         raise ValueError(

@@ -1,0 +1,598 @@
+"""Numeric targets: against scikit-learn, least squares on the samples, and brute force."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.linalg import subspace_angles
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.datasets import load_diabetes, load_linnerud
+from sklearn.feature_selection import f_regression
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.metrics import r2_score
+from sklearn.pipeline import make_pipeline
+
+import narrows
+from narrows import (
+    OC,
+    OCFS,
+    PLS,
+    SRDA,
+    CorrelationFS,
+    ForwardFS,
+    ForwardRegressionFS,
+    OnlineSRDA,
+    ReducedRank,
+    TargetStats,
+    Window,
+)
+from narrows.errors import ParameterError
+from tests.cases import NUMERIC, NUMERIC_METHODS, bytes_of, labelled
+from tests.inside import pretend
+
+every = pytest.mark.parametrize("case", NUMERIC, ids=lambda case: case.name)
+method = pytest.mark.parametrize("method", NUMERIC_METHODS.values())
+
+
+def numbers(n=120, d=8, q=2, seed=0, is_sparse=False):
+    """Samples of features that depend on each other, and targets that depend on some."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(size=d)
+    if is_sparse:
+        X[rng.random((n, d)) < 0.6] = 0.0
+    Y = X[:, : d // 2] @ rng.normal(size=(d // 2, q)) + 3 * rng.normal(size=(n, q)) + 5.0
+    return X, Y[:, 0] if q == 1 else Y
+
+
+def centred(X, Y, weight=None):
+    """The samples and targets less their means, times the roots of their weights."""
+    w = np.ones(len(X)) if weight is None else np.asarray(weight, float)
+    Y = Y.reshape(len(X), -1)
+    root = np.sqrt(w)[:, None]
+    return root * (X - w @ X / w.sum()), root * (Y - w @ Y / w.sum())
+
+
+def explained_by(X, Y, columns):
+    """The sum of R^2 of the least squares of each target on some columns, by QR of the rows."""
+    A, T = centred(X, Y)
+    Q, _ = np.linalg.qr(A[:, columns])
+    return float(((Q.T @ T) ** 2).sum(axis=0) @ (1 / (T**2).sum(axis=0)))
+
+
+def flat(lists):
+    """The entries of all lists."""
+    return list(itertools.chain.from_iterable(lists))
+
+
+def near(found, expected, rtol):
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+
+
+# -- PLS -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data", [load_diabetes, load_linnerud, *(lambda s=s: numbers(seed=s, q=3) for s in range(4))]
+)
+def test_pls_predicts_as_nipals_does(data):
+    X, y = data(return_X_y=True) if data in (load_diabetes, load_linnerud) else data()
+    for p in range(1, X.shape[1] + 1):
+        theirs = PLSRegression(p, scale=False, tol=1e-14, max_iter=10000).fit(X, y)
+        ours = PLS(n_components=p)
+        for rows in (slice(0, 7), slice(7, 8), slice(8, None)):
+            ours.partial_fit(X[rows], y[rows])
+        near(ours.predict(X), theirs.predict(X), 1e-6)
+        near(ours.coef_, theirs.coef_, 1e-6)
+        scores = ours.transform(X) - ours.mean_ @ ours.components_.T
+        near(np.abs(scores), np.abs(theirs.transform(X)), 1e-6)
+        assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-7)
+        near(ours.predict(X), (X @ ours.coef_.T + ours.intercept_).reshape(y.shape), 1e-12)
+
+
+def test_the_share_that_each_component_explains_adds_up():
+    X, Y = numbers()
+    pls = PLS(n_components=8).fit(X, Y)
+    T = pls.transform(X) - pls.mean_ @ pls.components_.T
+    assert np.abs(np.corrcoef(T.T) - np.eye(8)).max() < 1e-8  # scores are uncorrelated
+    _, B = centred(X, Y)
+    for p, share in enumerate(np.cumsum(pls.explained_variance_ratio_), 1):
+        fitted = B - T[:, :p] @ np.linalg.lstsq(T[:, :p], B)[0]
+        assert share == pytest.approx(1 - (fitted**2).sum() / (B**2).sum(), abs=1e-10)
+
+
+def test_components_that_add_nothing_are_zero():
+    rng = np.random.default_rng(0)
+    X = np.linalg.qr(rng.normal(size=(40, 4)))[0]
+    X -= X.mean(axis=0)
+    X = np.linalg.qr(X)[0] * np.sqrt(40)  # uncorrelated, of variance 1
+    with pytest.warns(UserWarning, match=r"^PLS: expected n_components<=1, which explain all"):
+        pls = PLS(n_components=3).fit(X, X @ [1.0, 2.0, 0.0, 0.0])
+    assert pls.transform(X).shape == (40, 3)
+    assert not pls.components_[1:].any()
+    near(pls.predict(X), X @ [1.0, 2.0, 0.0, 0.0], 1e-12)
+
+
+# -- ReducedRank ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 7.0, 1e4])
+@pytest.mark.parametrize("q", [1, 3])
+def test_the_ridge_path_is_that_of_scikit_learn(alpha, q):
+    X, Y = numbers(q=q)
+    weight = np.random.default_rng(1).integers(0, 4, len(X))
+    for w in (None, weight):
+        theirs = Ridge(alpha, solver="svd").fit(X, Y, sample_weight=w)
+        ours = ReducedRank(alpha=alpha).fit(X, Y, sample_weight=w)
+        near(ours.predict(X), theirs.predict(X), 1e-8)
+        near(ours.coef_, np.atleast_2d(theirs.coef_), 1e-7)
+        assert ours.alpha_ == alpha
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_no_matrix_of_the_rank_has_a_lower_penalised_error(p):
+    X, Y = numbers(q=4)
+    alpha = 30.0
+    ours = ReducedRank(n_components=p, alpha=alpha).fit(X, Y)
+    A, T = centred(X, Y)
+    wide = np.vstack([A, np.sqrt(alpha) * np.eye(8)])  # ridge regression of rank p by its SVD
+    B = np.linalg.lstsq(wide, np.vstack([T, np.zeros((8, 4))]))[0]
+    _, _, Vt = np.linalg.svd(wide @ B)
+    near(ours.coef_.T, B @ Vt[:p].T @ Vt[:p], 1e-9)
+    assert np.linalg.matrix_rank(ours.coef_) == p
+    W = ours.components_.T
+    near(W.T @ (A.T @ A + alpha * np.eye(8)) @ W / len(X), np.eye(p), 1e-10)
+    error = (T**2).sum() - ours.explained_variance_ratio_.sum() * (T**2).sum()
+    assert error == pytest.approx(
+        ((T - A @ ours.coef_.T) ** 2).sum() + alpha * (ours.coef_**2).sum(), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 50.0])
+def test_class_indicators_span_the_directions_of_srda(alpha):
+    X, y = labelled(n=90, c=4)
+    indicators = (y[:, None] == np.unique(y)).astype(int)
+    ours, srda = ReducedRank(alpha=alpha).fit(X, indicators), SRDA(alpha=alpha).fit(X, y)
+    assert ours.components_.shape == srda.components_.shape == (3, 7)
+    assert subspace_angles(ours.components_.T, srda.components_.T).max() < 1e-7
+
+
+# -- choices by held-out samples -----------------------------------------------------------------
+
+
+def held_out(X, Y, predict):
+    """The mean over folds of the share of the variance of the others' targets, and its error."""
+    fold = np.arange(len(X)) % 5
+    shares = []
+    for k in range(5):
+        test, mean = fold == k, Y[fold != k].mean(axis=0)
+        model = predict(X[~test], Y[~test])
+        left = ((Y[test] - model.predict(X[test])) ** 2).sum()
+        shares.append(1 - left / ((Y[test] - mean) ** 2).sum())
+    shares, weight = np.array(shares), np.bincount(fold)
+    share = weight / weight.sum()
+    mean = share @ shares
+    return mean, np.sqrt(5 / 4 * share**2 @ (shares - mean) ** 2)
+
+
+@pytest.mark.parametrize("q", [1, 3])
+def test_the_number_of_components_is_that_of_cross_validation_on_samples(q):
+    X, Y = numbers(q=q, d=6)
+    ours = PLS(n_components="cv")
+    for rows in (slice(0, 13), slice(13, None)):
+        ours.partial_fit(X[rows], Y[rows])
+    expected = [
+        held_out(X, Y, lambda A, b, p=p: PLSRegression(p, scale=False, tol=1e-14).fit(A, b))
+        for p in range(1, 7)
+    ]
+    scores, errors = np.array(expected).T
+    near(ours.held_out_scores_, scores, 1e-7)
+    near(ours.held_out_errors_, errors, 1e-6)
+    best = scores.argmax()
+    p = int((scores >= scores[best] - errors[best]).argmax()) + 1
+    assert len(ours.components_) == p
+    near(ours.predict(X), PLS(n_components=p).fit(X, Y).predict(X), 1e-9)
+
+
+def test_the_ridge_and_the_rank_are_those_of_cross_validation_on_samples():
+    X, Y = numbers(q=3, n=60)
+    ours = ReducedRank(n_components="cv", alpha="cv").fit(X, Y)
+    expected = [held_out(X, Y, lambda A, b, a=a: Ridge(a).fit(A, b))[0] for a in ours.alphas_]
+    near(ours.alpha_scores_, expected, 1e-7)
+    assert ours.alpha_ == ours.alphas_[np.argmax(expected)]
+    ranks = [
+        held_out(X, Y, lambda A, b, p=p: ReducedRank(n_components=p, alpha=ours.alpha_).fit(A, b))
+        for p in (1, 2, 3)
+    ]
+    near(ours.held_out_scores_, [score for score, _ in ranks], 1e-8)
+
+
+def test_the_ridge_is_chosen_by_kept_samples_in_any_order():
+    X, Y = numbers(n=300)
+    ours, order = ReducedRank().fit(X, Y), np.random.default_rng(0).permutation(300)
+    parts = [ReducedRank().fit(X[some], Y[some]) for some in np.split(order, [20, 130])]
+    merged = parts[0].merge(*parts[1:])
+    assert merged.alpha_ == pytest.approx(ours.alpha_)
+    near(merged.alpha_scores_, ours.alpha_scores_, 1e-8)
+    scale = X.var(axis=0).sum()
+    assert ours.alphas_[7] == pytest.approx(scale)
+    assert ReducedRank(alpha="scale").fit(X, Y).alpha_ == pytest.approx(scale)
+    best = [Ridge(a).fit(X[::2], Y[::2]).score(X[1::2], Y[1::2]) for a in ours.alphas_]
+    assert best[int(np.argmin(np.abs(ours.alphas_ - ours.alpha_)))] > max(best) - 0.01
+    # a state without samples that could be held out
+    assert ReducedRank().fit_stats(TargetStats.of(X, Y)).alpha_ == pytest.approx(scale)
+    with pytest.raises(ParameterError, match=r"^ReducedRank: expected a state with folds or kept"):
+        ReducedRank(alpha="cv").fit_stats(TargetStats.of(X, Y))
+
+
+# -- selection -----------------------------------------------------------------------------------
+
+
+def stepwise(X, Y, n_steps, start=(), groups=None):
+    """The groups that brute force takes one after another, by QR on the samples."""
+    members = (
+        [[j] for j in range(X.shape[1])]
+        if groups is None
+        else [np.flatnonzero(groups == g).tolist() for g in dict.fromkeys(groups)]
+    )
+    chosen, curve = [], []
+    for step in range(n_steps):
+        if step < len(start):
+            chosen.append(start[step])
+        else:
+            rest = [g for g in range(len(members)) if g not in chosen]
+            gains = [explained_by(X, Y, flat(members[i] for i in [*chosen, g])) for g in rest]
+            chosen.append(rest[int(np.argmax(gains))])
+        curve.append(explained_by(X, Y, flat(members[i] for i in chosen)))
+    return [members[g] for g in chosen], curve
+
+
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_forward_selection_is_stepwise_least_squares(q, seed):
+    X, Y = numbers(q=q, seed=seed)
+    X, Y = X * 10.0 ** np.arange(-4, 4), Y * 10.0 ** np.arange(q) if q > 1 else Y  # any units
+    expected, curve = stepwise(X, Y, 8)
+    ours = ForwardRegressionFS(n_features=8, ridge=0.0)
+    for rows in (slice(0, 5), slice(5, None)):
+        ours.partial_fit(X[rows], Y[rows])
+    assert ours.ranking_.tolist() == flat(expected)
+    near(ours.gain_curve_ * q, curve, 1e-8)
+    near(np.cumsum(ours.scores_[ours.ranking_]), curve, 1e-8)
+
+
+def test_forward_selection_starts_from_given_features_and_takes_groups():
+    X, y = numbers(q=1, d=9)
+    expected, curve = stepwise(X, y, 4, start=(3, 7))
+    ours = ForwardRegressionFS(n_features=4, ridge=0.0, start=[3, 7]).fit(X, y)
+    assert ours.ranking_[:4].tolist() == flat(expected)
+    groups = np.array(list("aabcbdeec"))
+    expected, curve = stepwise(X, y, 3, groups=groups)
+    ours = ForwardRegressionFS(n_features=3, ridge=0.0, groups=groups).fit(X, y)
+    assert sorted(ours.get_support(indices=True)) == sorted(flat(expected))
+    near(ours.gain_curve_, curve, 1e-8)
+    frame = pd.DataFrame(X, columns=list("abcdefghi"))
+    named = ForwardRegressionFS(n_features=2, start=["c"]).fit(frame, pd.Series(y, name="price"))
+    assert named.get_feature_names_out()[0] == "c" or named.ranking_[0] == 2
+
+
+def test_the_number_of_features_is_that_of_cross_validation_on_samples():
+    X, Y = numbers(q=2, d=6, n=80)
+    ours = ForwardRegressionFS(n_features="cv", ridge=0.0).fit(X, Y)
+    fold, curves = np.arange(80) % 5, []
+    for k in range(5):
+        train, test = fold != k, fold == k
+        path, _ = stepwise(X[train], Y[train], 6)
+        unit, mean = Y[train].std(axis=0), Y[train].mean(axis=0)
+        total = (((Y[test] - mean) / unit) ** 2).sum()
+        curves.append([])
+        for p in range(1, 7):
+            columns = flat(path[:p])
+            model = LinearRegression().fit(X[train][:, columns], Y[train])
+            left = (((Y[test] - model.predict(X[test][:, columns])) / unit) ** 2).sum()
+            curves[-1].append(1 - left / total)
+    near(ours.held_out_scores_, np.mean(curves, axis=0), 1e-8)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_correlations_have_the_order_of_f_regression(is_sparse):
+    X, y = numbers(q=1, d=40, is_sparse=is_sparse)
+    ours = CorrelationFS(n_features=7).fit(sparse.csr_array(X) if is_sparse else X, y)
+    F, _ = f_regression(X, y)
+    assert ours.ranking_.tolist() == np.argsort(-F, kind="stable").tolist()
+    near(ours.scores_, F / (F + len(X) - 2), 1e-9)
+    _, Y = numbers(q=3, d=40, is_sparse=is_sparse)
+    several = CorrelationFS().fit(X, np.column_stack([Y, np.ones(len(X))]))
+    each = [CorrelationFS().fit(X, column).scores_ for column in Y.T]
+    near(several.scores_, np.mean(each, axis=0), 1e-9)  # the constant target does not count
+
+
+@pytest.mark.parametrize("situation", [None, "non-zeros", "non-zeros, many of which wait"])
+def test_sums_of_wide_sparse_samples_are_exact_in_any_batches(situation, monkeypatch):
+    X, Y = numbers(d=40, is_sparse=True)
+    weight = np.random.default_rng(3).integers(0, 3, len(X))
+    if situation:
+        pretend(monkeypatch, situation)
+    ours = CorrelationFS()
+    for rows in (slice(0, 50), slice(50, 51), slice(51, None)):
+        ours.partial_fit(sparse.csr_array(X[rows]), Y[rows], weight[rows])
+    loaded = TargetStats.from_arrays(ours.stats_.to_arrays())
+    A, B = centred(X, Y, weight)
+    near(ours.stats_.covariances(), B.T @ A / weight.sum(), 1e-11)
+    near(loaded.covariances(), ours.stats_.covariances(), 0.0)
+
+
+def test_millions_of_sparse_features_take_a_few_numbers_each():
+    rng = np.random.default_rng(0)
+    n, d = 300, 2_000_000
+    X = sparse.csr_array(
+        (rng.normal(size=20 * n), rng.integers(0, d, 20 * n), np.arange(0, 20 * n + 1, 20)), (n, d)
+    )
+    y = np.asarray(X[:, X.indices[:5]].sum(axis=1)).ravel() + 0.01 * rng.normal(size=n)
+    ours = CorrelationFS(n_features=3).fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+    assert ours.transform(X).shape == (n, 3)
+    assert ours.stats_.nbytes < 8 * 5 * d
+    k = int(ours.ranking_[0])
+    r = np.corrcoef(X[:, [k]].toarray()[:, 0], y)[0, 1]
+    assert ours.scores_[k] == pytest.approx(r**2, rel=1e-9)
+
+
+# -- states --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", ["cross", "targets"])
+@pytest.mark.parametrize("folds", [None, 4])
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("far", [0.0, 1e8])
+def test_a_state_is_exact_whatever_it_is_made_of(second, folds, is_sparse, far):
+    X, Y = numbers(is_sparse=is_sparse)
+    X, Y = (np.round(each * 2**18) / 2**18 for each in (X, Y))  # adding 1e8 loses nothing
+    X, Y = X if is_sparse else X + far, Y + far
+    weight = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
+
+    def state(rows):
+        some = sparse.csr_array(X[rows]) if is_sparse else X[rows]
+        return TargetStats.of(some, Y[rows], weight[rows], second=second, folds=folds)
+
+    a, b, c = (state(slice(*ends)) for ends in ((0, 30), (30, 31), (31, 120)))
+    A, B = centred(X - (0.0 if is_sparse else far), Y - far, weight)
+    whole = a + b + c
+    for found in (whole, c + a + b, 2.0 * whole, TargetStats.from_arrays(whole.to_arrays())):
+        near(found.covariances(), B.T @ A / weight.sum(), 1e-12)
+        near(found.variances, (A**2).sum(axis=0) / weight.sum(), 1e-12)
+        near(found.target_variances, (B**2).sum(axis=0) / weight.sum(), 1e-12)
+        near(found.target_mean, weight @ (Y - far) / weight.sum() + far, 1e-14)
+    if folds is None:
+        rest = whole - c - b
+        A, B = centred(X[:30] - (0.0 if is_sparse else far), Y[:30] - far, weight[:30])
+        near(rest.covariances(), B.T @ A / weight[:30].sum(), 1e-10)
+    else:
+        parts = list(whole.halves())
+        assert sum(fold.n_samples for _, fold in parts) == 120
+        near((parts[0][0] + parts[0][1]).covariances(), whole.covariances(), 1e-12)
+
+
+@every
+def test_models_of_several_targets_are_saved_merged_and_unlearned(case, tmp_path):
+    X, Y = numbers(q=3)
+    model = case.new().fit(X, Y)
+    narrows.save(model, tmp_path / "m.narrows")
+    loaded = narrows.load(tmp_path / "m.narrows")
+    assert bytes_of(loaded) == bytes_of(model)
+    loaded.partial_fit(X[:5], Y[:5])
+    assert loaded.stats_.n_targets == 3
+    parts = [case.new().fit(X[rows], Y[rows]) for rows in (slice(0, 50), slice(50, None))]
+    merged = parts[0].merge(parts[1])
+    near(merged.transform(X), model.transform(X), 1e-8)
+    less = case.new().fit_stats(model.stats_ - case.new().fit(X[50:], Y[50:]).stats_)
+    near(less.transform(X), case.new().fit(X[:50], Y[:50]).transform(X), 1e-8)
+    if hasattr(model, "predict"):
+        assert model.predict(X).shape == Y.shape
+        near(merged.predict(X), model.predict(X), 1e-8)
+
+
+@every
+def test_a_window_has_the_last_samples(case):
+    X, Y = numbers(q=2)
+    window = Window(case.new(), samples=50)
+    for rows in (slice(0, 33), slice(33, 90), slice(90, 120)):
+        window.partial_fit(X[rows], Y[rows])
+    expected = case.new().fit(X[70:], Y[70:])
+    near(window.transform(X), expected.transform(X), 1e-8)
+    with pytest.raises(ValueError, match=r"expected 2 targets as before, got 1"):
+        window.partial_fit(X, Y[:, 0])
+    near(window.transform(X), expected.transform(X), 1e-8)
+
+
+def test_states_that_are_no_model_of_targets_are_refused():
+    X, Y = numbers()
+    stats = TargetStats.of(X, Y)
+    with pytest.raises(TypeError, match=r"^PLS: expected a TargetStats for fit_stats, got Class"):
+        PLS().fit_stats(narrows.ClassStats.of(X, [0, 1] * 60, second="cross"))
+    with pytest.raises(TypeError, match=r"^OC: expected a ClassStats for fit_stats, got Target"):
+        OC().fit_stats(stats)
+    with pytest.raises(ValueError, match=r"^PLS: expected a state with second='cross'"):
+        PLS().fit_stats(TargetStats.of(X, Y, second="targets"))
+    with pytest.raises(ValueError, match="expected 2 targets as before, got 1"):
+        stats + TargetStats.of(X, Y[:, 0])
+    with pytest.raises(ValueError, match="expected states of one kind"):
+        stats + TargetStats.of(X, Y, folds=2)
+    with pytest.raises(TypeError, match="expected another state of numeric targets, got ClassSt"):
+        stats + narrows.ClassStats(8, second="cross")
+    near(CorrelationFS().fit_stats(stats).scores_, CorrelationFS().fit(X, Y).scores_, 1e-12)
+    assert sum([stats, stats]).n_samples == 240
+
+
+# -- all samples at once -------------------------------------------------------------------------
+
+
+def wide(n=150, d=9_000, q=1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((n, d), density=0.01, rng=rng, format="csr")
+    X = sparse.csr_array(X)
+    Y = X[:, :200] @ rng.normal(size=(200, q)) + 0.1 * rng.normal(size=(n, q))
+    return X, Y[:, 0] if q == 1 else Y
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_wide_samples_are_solved_for_all_at_once(q, tmp_path):
+    X, Y = wide(q=q)
+    weight = np.random.default_rng(2).integers(0, 3, len(Y))
+    for form in (X, X.toarray()):
+        ridge = Ridge(0.5).fit(X.toarray(), Y, weight)
+        ours = ReducedRank(alpha=0.5).fit(form, Y, weight)
+        near(ours.predict(X), ridge.predict(X.toarray()), 1e-7)
+        for p in (1, 3):
+            theirs = PLSRegression(p, scale=False, tol=1e-14, max_iter=10000).fit(X.toarray(), Y)
+            model = PLS(n_components=p).fit(form, Y)
+            near(model.predict(X), theirs.predict(X.toarray()), 1e-6)
+        narrows.save(model, tmp_path / "m.narrows")
+        near(narrows.load(tmp_path / "m.narrows").predict(X), model.predict(X), 0.0)
+        near(model.set_params(n_components=1).predict(X), PLS(1).fit(form, Y).predict(X), 1e-9)
+        with pytest.raises(ParameterError, match="the number that fit computed"):
+            model.set_params(n_components=7).predict(X)
+    aged = PLS(half_life=30.0).fit(X, Y)
+    decayed = PLS().fit(X, Y, 0.5 ** (np.arange(150)[::-1] / 30))
+    near(aged.predict(X), decayed.predict(X), 1e-9)
+
+
+def test_what_wide_samples_do_not_have_says_what_to_use():
+    X, y = wide()
+    for model in (PLS(), ReducedRank()):
+        name = type(model).__name__
+        with pytest.raises(ValueError, match=rf"^{name}: expected at most 8,192 features for part"):
+            model.partial_fit(X, y)
+        fitted = model.fit(X, y)
+        for verb in (lambda m: m.partial_fit(X, y), lambda m: m.merge(m)):
+            with pytest.raises(ValueError, match=r"Use CorrelationFS to select features first"):
+                verb(fitted)
+        with pytest.raises(ParameterError, match=r"expected at most 8,192 features for n_compo"):
+            model.set_params(n_components="cv").fit(X, y)
+    with pytest.raises(ParameterError, match=r"^ForwardRegressionFS: expected at most 8,192 feat"):
+        ForwardRegressionFS().fit(X, y)
+    selected = make_pipeline(CorrelationFS(n_features=500), ForwardRegressionFS(3)).fit(X, y)
+    assert selected.transform(X).shape == (150, 3)
+
+
+def test_products_and_sums_have_the_same_solution(monkeypatch):
+    X, Y = numbers(q=3, is_sparse=True)
+    for model in (PLS(n_components=3), ReducedRank(alpha=2.0), ReducedRank(2, alpha="scale")):
+        expected = copy.deepcopy(model).fit(X, Y)
+        for form in (np.asarray, sparse.csr_array):
+            with monkeypatch.context() as patch:
+                pretend(patch, "no products")
+                found = copy.deepcopy(model).fit(form(X), Y)
+            near(found.predict(X), expected.predict(X), 1e-9)
+            near(found.components_, expected.components_, 1e-7)
+            near(found.explained_variance_ratio_, expected.explained_variance_ratio_, 1e-9)
+
+
+# -- targets of any form, and wrong ones ---------------------------------------------------------
+
+
+@method
+def test_targets_of_any_form_are_the_same_numbers(method):
+    X, Y = numbers(q=2)
+    Y = np.round(Y)
+    frame = pd.DataFrame(Y, columns=["price", "dose"])
+    expected = method().fit(X, Y)
+    for given in (Y.tolist(), Y.astype(int), Y.astype(np.float32), Y.astype(object), frame):
+        assert bytes_of(method().fit(X, given)) == bytes_of(expected)
+    one = method().fit(X, Y[:, 0])
+    for given in (Y[:, :1], frame["price"], list(Y[:, 0]), frame[["price"]], Y[:, 0] > -1e9):
+        fitted = (
+            method().fit(X, given)
+            if not isinstance(given, np.ndarray) or given.dtype != bool
+            else None
+        )
+        assert fitted is None or bytes_of(fitted) == bytes_of(one)
+    if hasattr(one, "predict"):
+        assert one.predict(X).shape == (len(X),)
+        assert one.coef_.shape == (1, 8)
+        assert one.score(X, Y[:, 0]) == pytest.approx(r2_score(Y[:, 0], one.predict(X)))
+
+
+X, Y = numbers(n=30, q=2)
+WRONG_TARGETS = {
+    "none": (None, "requires y to be passed, but the target y is None"),
+    "NaN": (np.where(Y > Y.max() - 1e-9, np.nan, Y), "expected finite targets, got NaN"),
+    "infinity": (np.where(Y > Y.max() - 1e-9, np.inf, Y), "expected finite targets, got infinity"),
+    "text": (np.array(["a", "b"] * 15), "expected targets that are real numbers, got text"),
+    "digits": (np.array(["1", "2"] * 15), "expected targets that are real numbers, got text"),
+    "text among numbers": ([1.0, "b"] * 15, "expected targets that are real numbers, got text"),
+    "missing": ([1.0, None] * 15, "expected finite targets, got NaN"),
+    "complex": (Y + 1j, "expected targets that are real numbers, got complex numbers"),
+    "dates": (np.full(30, "2020", "M8[Y]"), "expected targets that are real numbers, got dates"),
+    "three dimensions": (Y[:, :, None], r"expected from 1 to 1,000 targets, got y of shape \(30"),
+    "no targets": (Y[:, :0], r"expected from 1 to 1,000 targets, got y of shape \(30, 0\)"),
+    "too few": (Y[:29], "expected the targets of 30 samples, got those of 29"),
+    "sparse": (sparse.csr_array(Y), "expected targets as a dense array, got a sparse one"),
+    "huge": (Y * 1e300, "expected"),
+}
+
+
+@method
+@pytest.mark.parametrize("what", WRONG_TARGETS)
+def test_wrong_targets_are_refused_and_change_nothing(method, what):
+    given, message = WRONG_TARGETS[what]
+    who = "" if what == "none" else rf"{method.__name__}: "
+    model = method().fit(X, Y)
+    before, dense = bytes_of(model), X
+    for verb in (model.partial_fit, model.fit, method().partial_fit, method().fit):
+        with pytest.raises(ValueError, match=rf"^{who or method.__name__}.*{message}"):
+            verb(dense, given)
+        assert bytes_of(model) == before
+    with pytest.raises(ValueError, match=rf"^{who or method.__name__}.*{message}"):
+        method().fit(sparse.csr_array(X), given)
+
+
+@method
+def test_another_number_of_targets_is_refused_and_changes_nothing(method):
+    model = method().fit(X, Y)
+    before = bytes_of(model)
+    for targets in (Y[:, 0], np.column_stack([Y, Y])):
+        q = targets.reshape(30, -1).shape[1]
+        with pytest.raises(
+            ValueError, match=rf"^{method.__name__}: expected 2 targets as before, got {q}\. Give"
+        ):
+            model.partial_fit(X, targets)
+        with pytest.raises(ValueError, match=rf"^{method.__name__}: expected 2 targets as before"):
+            model.merge(method().fit(X, targets))
+        assert bytes_of(model) == before
+    with pytest.raises(ParameterError, match=rf"^{method.__name__}: expected no classes"):
+        model.partial_fit(X, Y, classes=[1, 2])
+
+
+@method
+def test_what_cannot_be_fitted_says_why(method):
+    if method is not ForwardRegressionFS and method is not CorrelationFS:
+        for A, b in ((X, np.ones(30)), (np.ones((30, 4)), Y), (X[:1], Y[:1])):
+            with pytest.raises(
+                ValueError, match=rf"^{method.__name__}: expected targets that vary"
+            ):
+                method().fit(A, b)
+    with pytest.raises(ValueError, match=rf"^{method.__name__}: expected samples with a non-zero"):
+        method().fit(X, Y, np.zeros(30))
+    with pytest.raises(AttributeError, match=rf"^{method.__name__} does not support classes_"):
+        method().fit(X, Y).classes_  # noqa: B018
+
+
+def test_sizes_that_are_too_large_are_refused():
+    with pytest.raises(ParameterError, match=r"^PLS: expected n_components<=8, since n_features=8"):
+        PLS(n_components=9).fit(X, Y)
+    with pytest.raises(ParameterError, match=r"^ReducedRank: expected n_components<=2, the rank"):
+        ReducedRank(n_components=3).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^PLS: expected samples of positive weight in each fold"):
+        PLS(n_components="cv").fit(X[:4], Y[:4])
+
+
+@pytest.mark.parametrize("estimator", [OC(), SRDA(), OCFS(), ForwardFS(), OnlineSRDA()])
+def test_estimators_for_classes_name_those_for_numbers(estimator):
+    named = "use PLS, ReducedRank, CorrelationFS or ForwardRegressionFS"
+    for verb, targets in itertools.product((estimator.fit, estimator.partial_fit), (Y, Y[:, 0])):
+        with pytest.raises(ValueError, match=rf"^{type(estimator).__name__}: .*{named}"):
+            verb(X, targets)
