@@ -35,18 +35,21 @@ from narrows import (
     LDA,
     OC,
     OCFS,
+    PLS,
     SRDA,
     ClassStats,
+    CorrelationFS,
     FisherFS,
     KernelSRDA,
     OnlineSRDA,
+    ReducedRank,
 )
 from narrows.command import cli
 from narrows.engines import local
 from narrows.errors import DataError
 from narrows.read import Source
 from narrows.text import HashedTfidf, Tfidf
-from tests.cases import ALL, bytes_of, labelled, widened
+from tests.cases import ALL, NUMERIC, bytes_of, labelled, widened
 from tests.inside import (
     begin,
     end,
@@ -56,6 +59,7 @@ from tests.inside import (
     show,
 )
 
+MOST = 8192  # features of sums
 MEMORY = 4 << 30  # bytes more than now that a child may ask for
 SECONDS = 200  # for one forgery, before it counts as one that never ends
 EXPECTED = ValueError, MemoryError  # of what is done with a forgery; `load` has DataError alone
@@ -89,6 +93,7 @@ def _as_non_zeros(model):
     def make():
         X, y = labelled(d=40, sparse=True)
         X[:, 5:] = 0.0
+        y = X[:, 1] if isinstance(model, CorrelationFS) else y
         begin("non-zeros, many of which wait")
         try:
             rows = sparse.csr_array(X)
@@ -131,6 +136,29 @@ def _crossed(n, form=np.asarray, gone=0, later=0, **parameters):
         if gone:
             model.fit_stats(model.stats_ - SRDA().partial_fit(form(X[:gone]), y[:gone]).stats_)
         return model
+
+    return make
+
+
+def _of_numbers(model, n=60, q=2, d=D, form=np.asarray, gone=0):
+    """A model of numeric targets, of which some samples may be gone."""
+
+    def make():
+        X, _ = labelled(n=n, d=d, sparse=form is not np.asarray)
+        Y = np.round(X[:, :q] + 1)
+        fitted = clone(model).fit(form(X), Y)
+        if gone:
+            fitted.fit_stats(fitted.stats_ - clone(model).fit(form(X[:gone]), Y[:gone]).stats_)
+        return fitted
+
+    return make
+
+
+def _wide_numbers(model):
+    def make():
+        rng = np.random.default_rng(0)
+        X = sparse.random_array((20, MOST + 1), density=0.01, rng=rng, format="csr")
+        return clone(model).fit(sparse.csr_array(X), rng.normal(size=(20, 2)))
 
     return make
 
@@ -222,6 +250,16 @@ KINDS = {
     "non-zeros": _as_non_zeros(OC()),
     "non-zeros, squared": _as_non_zeros(FisherFS(priors="balanced")),
     "non-zeros, counted": _as_non_zeros(IG()),
+    **{f"numbers, {case.name}": _of_numbers(case.estimator) for case in NUMERIC},
+    "numbers, fresh": lambda: PLS().partial_fit(labelled()[0][:0], np.zeros(0)),
+    "numbers, fresh correlations": lambda: CorrelationFS().partial_fit(labelled()[0][:0], []),
+    "numbers, folds": _of_numbers(PLS(n_components="cv"), 600),
+    "numbers, folds of one target": _of_numbers(ReducedRank("cv"), q=1, form=sparse.csr_array),
+    "numbers, less some": _of_numbers(CorrelationFS(), gone=9),
+    "numbers, sparse": _of_numbers(CorrelationFS(half_life=9), form=sparse.csr_array),
+    "numbers, non-zeros": _as_non_zeros(CorrelationFS()),
+    "numbers, all at once": _wide_numbers(PLS()),
+    "numbers, all at once, ridge": _wide_numbers(ReducedRank()),
     "online": _online(reservoir=30),
     "online, short": _online(reservoir=9),
     "online, faded": _online(reservoir=12, half_life=3),
@@ -435,7 +473,7 @@ def _update(model, good):
     if not hasattr(model, "partial_fit"):
         return
     X, y = _rows(model, 130)
-    kind = model.classes_.dtype.kind
+    kind = getattr(model, "classes_", np.zeros(0)).dtype.kind
     labels = y if kind in "UO" else np.unique(y, return_inverse=True)[1]
     several = np.eye(4, dtype=int)[np.unique(y, return_inverse=True)[1]]
     takes_sparse = get_tags(model).input_tags.sparse

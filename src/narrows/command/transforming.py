@@ -57,9 +57,9 @@ def predict(model: str, input: str, output: str, proba: bool, as_json: bool, **g
     """Predict the classes of the rows of a file with a saved model."""
     inputs, reading = expand_patterns([input]), values.read_options(given)
     estimator, samples = _opened(model, inputs, output, reading)
-    if not hasattr(estimator, "predict"):
+    if not hasattr(estimator, "predict_proba"):
         raise ParameterError(
-            f"{model}: expected a model that predicts ({values.predicting()}), got one of "
+            f"{model}: expected a model that predicts classes ({values.predicting()}), got one of "
             f"{type(estimator).__name__.lower()}. Reduce the rows with transform, and fit a "
             "classifier to them."
         )

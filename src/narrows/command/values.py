@@ -49,8 +49,8 @@ def class_of(method: str) -> Any:
 
 
 def predicting() -> str:
-    """Return the names of the methods that predict."""
-    return ", ".join(name for name in NAMES if hasattr(class_of(name), "predict"))
+    """Return the names of the methods that predict classes."""
+    return ", ".join(name for name in NAMES if hasattr(class_of(name), "predict_proba"))
 
 
 def make_estimator(method: Any, given: dict[str, Any], params: tuple[str, ...]) -> Any:

@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 
 from narrows.errors import ParameterError, printable
-from narrows.methods.forward import ForwardFS
+from narrows.methods.forward import StepwiseSelector
 from narrows.methods.projector import Projector
 from narrows.methods.selector import PerClassSelector, Selector
+from narrows.methods.targets import Numeric
 
 
 def summary(estimator: Any) -> dict[str, Any]:
     """Return the method, its parameters and the data it was fitted to, as plain data for JSON."""
     # whether the result is certified, where that was asked for
     asked = getattr(estimator, "tolerance", None) is not None
+    if isinstance(estimator, Numeric):
+        of_y: dict[str, Any] = {"targets": estimator._n_targets}
+    else:
+        of_y = {"classes": estimator.classes_, "class_count": estimator.class_count_}
     certificate = getattr(estimator, "certificate_", None) if asked else None
     return _json({
         "method": type(estimator).__name__,
@@ -25,8 +30,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "rows": estimator.n_samples_seen_,
         "columns": estimator.n_features_in_,
         "dimensions": len(estimator.get_feature_names_out()),
-        "classes": estimator.classes_.tolist(),
-        "class_count": estimator.class_count_.tolist(),
+        **of_y,
         **({"score": estimator.score_} if hasattr(estimator, "score_") else {}),
         **({} if certificate is None else {"certificate": certificate._asdict()}),
     })  # fmt: skip
@@ -67,7 +71,7 @@ def _top(estimator: Any, top: int) -> list[Any]:
     """Return features by score, or for each component the features of largest weight."""
     if isinstance(estimator, Selector):
         ranked = _ranked(estimator, estimator.scores_, estimator.ranking_[:top])
-        if isinstance(estimator, ForwardFS):
+        if isinstance(estimator, StepwiseSelector):
             for entry, share in zip(ranked, estimator._solution.explained, strict=False):
                 entry["explained"] = float(share)
         return ranked
@@ -93,9 +97,12 @@ def ends(estimator: Projector, top: int, most: int) -> list[dict[str, Any]]:
 
 def _directions(estimator: Any) -> list[dict[str, Any]]:
     """Return the eigenvalue of each direction and its share of the variance, or its class."""
-    if hasattr(estimator, "eigenvalues_"):
-        directions = [{"eigenvalue": float(value)} for value in estimator.eigenvalues_]
-        shares = getattr(estimator, "explained_variance_ratio_", None)
+    shares = getattr(estimator, "explained_variance_ratio_", None)
+    if hasattr(estimator, "eigenvalues_") or shares is not None:
+        values = getattr(estimator, "eigenvalues_", None)
+        directions: list[dict[str, Any]] = [{} for _ in estimator.components_]
+        if values is not None:
+            directions = [{"eigenvalue": float(value)} for value in values]
         if shares is not None:
             for direction, share in zip(directions, shares, strict=True):
                 direction["explained variance"] = float(share)
@@ -138,18 +145,21 @@ def _per_class(estimator: Any, top: int) -> dict[str, Any]:
 
 
 def n_classes(summary: dict[str, Any]) -> str:
-    """Return the number of classes in words."""
+    """Return the number of classes, or of numeric targets, in words."""
+    if "targets" in summary:
+        n = int(summary["targets"])
+        return f"{n} target" if n == 1 else f"{n} targets"
     n = len(summary["classes"])
     return f"{n} class" if n == 1 else f"{n} classes"
 
 
 def described(summary: dict[str, Any]) -> str:
     """Return the results of `summary` and `details` as text."""
-    counts = zip(summary["classes"], summary["class_count"], strict=True)
     settings = ", ".join(f"{k}={v!r}" for k, v in summary["parameters"].items())
-    classes = f"{n_classes(summary)}: " + ", ".join(
-        f"{printable(label)} ({count:,g})" for label, count in counts
-    )
+    classes = n_classes(summary)
+    if "classes" in summary:
+        counts = zip(summary["classes"], summary["class_count"], strict=True)
+        classes += ": " + ", ".join(f"{printable(label)} ({n:,g})" for label, n in counts)
     lines = [
         f"{summary['method']}({settings})",
         f"{summary['rows']:,} rows, {summary['columns']:,} columns -> {summary['dimensions']:,}",

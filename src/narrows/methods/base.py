@@ -733,9 +733,10 @@ class Additive(Estimator):
         return super()._is_finished(state) and not (self._of_map and is_first_pass(state))
 
     def _widen(self, n_features: int) -> Self:
+        check_adds_up(self, self._state)
         if (
             n_features > MOST
-            and isinstance(self._state, ClassStats)
+            and not isinstance(self._state, Mapped)
             and self._state.second == "cross"
         ):
             refuse_more(self, n_features)

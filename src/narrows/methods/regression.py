@@ -42,6 +42,7 @@ from narrows.solve.exact import Centred, occupied
 from narrows.solve.held_out import GRID, NO_CURVE, Curve
 from narrows.solve.products import product
 from narrows.solve.scatter import Answer, Scatter, of_samples
+from narrows.solve.schema import SchemaError
 from narrows.solve.sums import stacked, widened
 from narrows.solve.targets import (
     held_out_shares,
@@ -180,6 +181,12 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         y: np.ndarray = product(X, coef) + intercept
         return y[:, 0] if y.shape[1] == 1 else y
 
+    @property
+    def _n_targets(self) -> int:
+        """The number of targets seen."""
+        state = self._state
+        return len(state.classes) if isinstance(state, Solved) else int(state.n_targets)
+
     # -- states ---------------------------------------------------------------------------------
 
     def _second(self) -> Second:
@@ -192,7 +199,13 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
         return state.solved(self) if isinstance(state, Gathered) else state
 
     def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
-        return Solved.from_arrays(arrays) if "W" in arrays else super()._state_from(arrays)
+        if "W" not in arrays:
+            return super()._state_from(arrays)
+        state = Solved.from_arrays(arrays)
+        parts = state.coef, state.intercept, state.centre
+        if any(part is None for part in parts) or state.more > state.n_features:
+            raise SchemaError("W: expected directions with a regression by them, got others.")
+        return state
 
     def _sums_show_nan(self, X: Any, y: Any, sample_weight: Any) -> bool:
         shape: Any = getattr(X, "shape", ())
@@ -274,6 +287,8 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
             )
         curves, weight = [], []
         for others, fold in stats.halves():
+            if not is_cv(getattr(self, what)) and not (fold.n and others.n):
+                continue
             check_filled(who, what, fold, stats.n_samples)
             S, fold_S = others.scatters(), fold.scatters(by_samples=False)
             away, off = fold.mean - others.mean, fold.target_mean - others.target_mean
@@ -287,10 +302,17 @@ class TargetProjector(RegressorMixin, Numeric, Projector):
             ]
             curves.append(each[0] if len(each) == 1 else [np.append(0.0, one)[-1] for one in each])
             weight.append(fold.n)
-        shortest = min(map(len, curves))
-        if not shortest:
+        shortest = min(map(len, curves), default=0)
+        if not shortest or len(curves) < 2:
             return NO_CURVE
         return Curve.of_folds(np.array([each[:shortest] for each in curves]), np.array(weight))
+
+    def _check_any(self, solution: Any) -> None:
+        if not solution.width:
+            raise NotFittedError(
+                f"{type(self).__name__}: expected targets that vary with the features, got none so "
+                "far. Continue with partial_fit."
+            )
 
     def _check_solution(self, solution: Found, stats: Any) -> None:
         if not solution.available:
@@ -544,11 +566,13 @@ class ReducedRank(TargetProjector):
         scale = self._scale_of(float(stats.variances.sum()))
         if isinstance(self.alpha, Real) or self.alpha == "scale" or not scale:
             return scale, NO_CURVE
-        if self.alpha == "auto" and not stats.can_hold_out():
+        if self.alpha == "auto" and not (stats.folds or stats.kept):
             return scale, NO_CURVE
         alphas = scale * GRID
-        curve = self._compare(stats, "alpha", alphas)._replace(values=alphas)
-        return float(alphas[int(curve.scores.argmax())]), curve
+        curve = self._compare(stats, "alpha", alphas)
+        if not len(curve.scores):
+            return scale, NO_CURVE
+        return float(alphas[int(curve.scores.argmax())]), curve._replace(values=alphas)
 
     def _from_scatter(self, S: Scatter, alpha: float, most: int | None, total: float) -> Answer:
         answer, unit = reduced_rank(S, alpha), np.sqrt(S.n)

@@ -33,6 +33,11 @@ class Numeric(Additive):
         """Not available: targets are numbers."""
         raise AttributeError
 
+    @property
+    def _n_targets(self) -> int:
+        """The number of targets seen."""
+        return int(self._state.n_targets)
+
     def _empty_state(self, n_features: int) -> Any:
         return TargetStats(
             n_features, second=self._second(), kept=self._keeps(), folds=self._folds()

@@ -628,7 +628,11 @@ class ClassStats(StateArrays):
         new._change_kept(lambda kept: kept.later(first))
         return new
 
-    def _accumulate(self, other: Self, sign: float = 1.0) -> Self:
+    def less(self, other: Self) -> Self:
+        """Return the state without the samples of another one, whatever digits that leaves."""
+        return self.copy()._accumulate(other, -1.0, warns=False)
+
+    def _accumulate(self, other: Self, sign: float = 1.0, warns: bool = True) -> Self:
         """Add `sign` times another state in place; where that fails, this one is not usable."""
         self._check_kind(other)
         if sign < 0:
@@ -637,7 +641,7 @@ class ClassStats(StateArrays):
         if other._registered.any():
             self._registered = self._registered.copy()
             self._registered[row] |= other._registered
-        varied = self._varied() if sign < 0 else None
+        varied = self._varied() if sign < 0 and warns else None
         if other._weights.any():
             if other._origin is None:
                 self._move(None)

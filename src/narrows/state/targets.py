@@ -320,19 +320,13 @@ class TargetStats:
         if self.stats.folds or not self.stats.kept:
             return
         q, (X, _, weight, _, _) = self.n_targets, self.stats.samples
-        sums = self._like(self.stats.without_kept())
-        sums._kind["kept"] = 0
-        ends = np.searchsorted(np.cumsum(weight), weight.sum() * np.arange(1, PARTS) / PARTS)
-        for some in np.split(np.arange(len(weight)), ends):
+        sums, kind = self.stats.without_kept(), {**self._kind, "kept": 0}
+        for some in np.array_split(np.arange(len(weight)), PARTS):
             Y = X[some, :q].toarray() if sparse.issparse(X) else X[some, :q]
             fold = type(self)(self.n_features).update(X[some, q:], Y, weight[some])
-            yield (sums - fold if fold.n else sums), fold
-
-    def can_hold_out(self) -> bool:
-        """Whether `halves` has samples in each half."""
-        if self.stats.folds:
-            return bool(self.stats.fold_counts.all())
-        return bool(self.stats.kept and len(self.stats.samples.weight) >= PARTS)
+            others = self._like(sums.less(fold._about(q, self.target_origin)))
+            others._kind = kind
+            yield others, fold
 
     # -- storage -----------------------------------------------------------------------------
 
