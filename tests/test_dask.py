@@ -26,11 +26,21 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, make_circles
 
 import narrows
-from narrows import IG, LDA, MMC, OC, OCFS, PCA, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
+from narrows import IG, LDA, MMC, OC, OCFS, PCA, PLS, SRDA, ForwardFS, KernelSRDA, OnlineSRDA
 from narrows.command import cli
 from narrows.engines import local
 from narrows.errors import DataError, ParameterError
-from tests.cases import ALL, BATCH, IDR_QR, ONLINE, answer, arrays_of, assert_same, labelled
+from tests.cases import (
+    ALL,
+    BATCH,
+    IDR_QR,
+    NUMERIC,
+    ONLINE,
+    answer,
+    arrays_of,
+    assert_same,
+    labelled,
+)
 from tests.conftest import slow
 from tests.inside import begin, end, fit_in_parts, pretend
 from tests.test_aliasing import warned_here
@@ -98,6 +108,45 @@ def test_distributed_is_local(client, case, form):
     X = sparse.csr_array(X) if form == "sparse" else X
     spread = engine.fit(case.new(), parts_of(X, y), client)
     assert_same(spread, case.new().fit(X, y))
+
+
+@pytest.mark.parametrize("case", NUMERIC, ids=lambda case: case.name)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_distributed_targets_are_local_ones(client, case, form):
+    X, _ = labelled(sparse=form is not np.asarray)
+    Y = X[:, :2] + np.random.default_rng(0).normal(size=(60, 2)) + 5
+    for y in (Y, Y[:, 0]):
+        local = case.new().fit(form(X), y)
+        parts = parts_of(form(X), y, [0, 0, 9, 31, 60])
+        for spread in (engine.fit(case.new(), parts, client), as_arrays(case, form(X), y, client)):
+            np.testing.assert_allclose(spread.transform(X), local.transform(X), atol=1e-9)
+            assert spread.stats_.n_targets == y.reshape(60, -1).shape[1]
+    with pytest.raises(ValueError, match="expected 2 targets as before, got 1"):
+        engine.fit(case.new(), [(form(X), Y), (form(X), Y[:, 0])], client)
+
+
+def as_arrays(case, X, y, client):
+    """An estimator that is fitted to dask arrays, or to blocks of sparse samples."""
+    if sparse.issparse(X):
+        return engine.fit(case.new(), [dask.delayed((X[:20], y[:20])), (X[20:], y[20:])], client)
+    rows, targets = (da.from_array(each, chunks=(20, *each.shape[1:])) for each in (X, y))
+    with client.as_current():
+        return case.new().fit(rows, targets)
+
+
+def test_a_column_of_a_table_may_be_the_target(client, tmp_path):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, _ = labelled()
+    frame = pd.DataFrame(X, columns=list("abcdefg")).assign(price=X[:, 2] ** 2)
+    local = PLS().fit(frame[list("abcdefg")], frame["price"])
+    spread = engine.fit(PLS(), dd.from_pandas(frame, 3), client, label="price")
+    np.testing.assert_allclose(spread.coef_, local.coef_, rtol=1e-9)
+    assert spread.feature_names_in_.tolist() == list("abcdefg")
+    frame.to_parquet(tmp_path / "a.parquet")
+    spread = engine.fit(PLS(), [tmp_path / "a.parquet"], client, label="price")
+    np.testing.assert_allclose(spread.coef_, local.coef_, rtol=1e-9)
+    with pytest.raises(DataError, match="expected a label that is text or an integer, got"):
+        engine.fit(SRDA(), [tmp_path / "a.parquet"], client, label="price")
 
 
 @pytest.mark.slow

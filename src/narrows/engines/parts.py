@@ -28,6 +28,7 @@ from narrows.io.kinds import SUFFIXES
 from narrows.io.parts import SIZE, FilePart
 from narrows.io.source import Source, check_kind, check_terms, is_of_texts, remembered
 from narrows.io.streams import expand_patterns
+from narrows.methods.targets import Numeric
 from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 from narrows.text import Tfidf, Vectoriser
@@ -378,7 +379,8 @@ def transform(
 
 def options_to_fit(estimator: Any, **reading: Any) -> Options:
     """Return how to read what an estimator is to be fitted to."""
-    return Options(labels_required=get_tags(estimator).target_tags.required, **reading)
+    required = get_tags(estimator).target_tags.required
+    return Options(labels_required=required, numbers=isinstance(estimator, Numeric), **reading)
 
 
 def files_to_fit(

@@ -12,6 +12,7 @@ from scipy import sparse
 from narrows.errors import DataError, ParameterError
 from narrows.io.kinds import LABEL_TYPES
 from narrows.io.streams import MAX_LINE_MB
+from narrows.methods.targets import Numeric
 from narrows.state.labels import are_text, integer_of, is_integer, text_of, written
 
 
@@ -52,6 +53,7 @@ class Options:
     weight: str | None = None  # the column of weights, of a table
     has_labels: bool = True  # if not, no column is taken for the labels, whatever its name
     labels: str | None = None  # the type of all labels: "text" or "integer"
+    numbers: bool = False  # whether the labels are numeric targets, which tables may have
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", names_of_texts(self.text))
@@ -249,6 +251,8 @@ def as_in_model(options: Options, estimator: Any, is_update: bool = False) -> Op
     Those of an update of a model of text stay numbers if a format has numbers.
     """
     classes = estimator._fitted.state.classes
+    if isinstance(estimator, Numeric):
+        return options.replace(numbers=True)
     if options.labels is not None or not estimator._needs_y or not len(classes):
         return options
     if not are_text(classes):

@@ -104,8 +104,8 @@ class TargetStats:
     ):
         self.n_targets, self.target_origin = 0, np.empty(0)
         self._kind: dict[str, Any] = {"second": second, "kept": kept, "folds": folds}
-        # without samples it only has the numbers of samples to come
-        self.stats = ClassStats(n_features, folds=folds)
+        # before the first samples, only its kind and their numbers matter
+        self.stats = ClassStats(n_features, kept=kept, folds=folds)
 
     @classmethod
     def of(

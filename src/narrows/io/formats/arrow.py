@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -182,7 +183,8 @@ def _chunks(
         with np.errstate(invalid="ignore"):  # a NaN, which is refused later, may signal
             X = samples(table, width, name, lines)
             if label is not None:
-                y = labels_of(table, label, labels, name, lines)
+                as_y = numbers if options.numbers else partial(labels_of, width=labels)
+                y = as_y(table, label, name=name, lines=lines)
             weight = None
             if options.weight is not None:
                 weight = numbers(table, options.weight, name, lines)
@@ -444,7 +446,7 @@ def _strings(array: Any, column: str, name: str, lines: range) -> list[str]:
             raise
 
 
-def labels_of(table: Any, label: str, width: int, name: str, lines: range) -> Any:
+def labels_of(table: Any, label: str, name: str, lines: range, width: int) -> Any:
     """Return the labels, or an indicator matrix of at least `width` columns for lists of them."""
     types = pyarrow().types
     if _is_list(table.schema.field(label).type):
