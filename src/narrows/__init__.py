@@ -13,18 +13,18 @@ which projects random functions of the features.
                                      ForwardFS        KernelSRDA
     contingency: counts of presence  IG, CHI, MI, DF
     numeric targets                  CorrelationFS,   PLS, ReducedRank
-                                     ForwardRegressionFS
+                                     ForwardFS
 
 S_b is the scatter of the class means, S_w the scatter within the classes, C = S_b + S_w the
 covariance of all samples.
 
 All methods also learn from batches (`partial_fit`); SRDA, KernelSRDA, LDA, MMC, PCA, PLS,
-ReducedRank and ForwardRegressionFS do so for at most 8,192 features. The result is that of `fit`,
+ReducedRank and ForwardFS do so for at most 8,192 features. The result is that of `fit`,
 except for IDRQR, whose updates are approximate, for KernelSRDA, whose functions then depend on the
 first samples, and for incremental methods that shuffle in `fit`. Selectors and exact projectors,
 except for IDRQR, also learn from states that add up (`ClassStats`, `TargetStats`, `fit_stats`,
 `merge`), forget old samples (`half_life`), and can be restricted to the latest samples (`Window`).
-`align` rotates an orthonormal projection onto an earlier one. `save` and `load` store fitted
+`align` rotates a projection onto an earlier one. `save` and `load` store fitted
 estimators.
 """
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from narrows.methods.fisher import ILDA as ILDA
     from narrows.methods.fisher import FisherFS as FisherFS
     from narrows.methods.forward import ForwardFS as ForwardFS
-    from narrows.methods.forward import ForwardRegressionFS as ForwardRegressionFS
     from narrows.methods.idrqr import IDRQR as IDRQR
     from narrows.methods.kernel_srda import KernelSRDA as KernelSRDA
     from narrows.methods.lda import LDA as LDA

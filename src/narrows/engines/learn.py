@@ -101,7 +101,7 @@ def learn(
                     )
                 elif X.shape[1] > state.n_features:
                     state = state.widen(X.shape[1])
-                estimator._update_state(state, widened(X, state.n_features), *labels)
+                state = estimator._update_state(state, widened(X, state.n_features), *labels)
             after(state, number)
         if state is None or once:
             return state

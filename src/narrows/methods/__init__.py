@@ -32,7 +32,6 @@ MODULES = {
     "MI": "contingency",
     "DF": "contingency",
     "CorrelationFS": "targets",
-    "ForwardRegressionFS": "forward",
     "PLS": "regression",
     "ReducedRank": "regression",
 }

@@ -40,7 +40,7 @@ from narrows.solve.scatter import VARIES, Scatter
 from narrows.state.class_stats import ClassStats, Second
 from narrows.state.cross import MOST
 from narrows.state.halves import Halves
-from narrows.state.labels import indicator
+from narrows.state.labels import are_fractions, indicator
 from narrows.state.mapped import Mapped
 from narrows.state.maps import Bands, most_scattered
 from narrows.state.targets import TargetStats
@@ -49,6 +49,7 @@ N_FEATURES = 10  # by default; all where there are fewer
 RIDGE = 0.01  # of the variance of each feature
 _POWER = 0.5  # of the priors, as the weights of classes
 _LIST = Constraint(lambda value: np.ndim(value) == 1, ("a list",))
+_USELESS = "varies with the targets"  # what a feature that is of no use does not do
 _LONGEST = 200  # features that "cv" compares
 _DIGITS = re.compile("[0-9]{1,15}")  # of an index
 
@@ -529,6 +530,11 @@ class ForwardFS(StepwiseSelector):
     groups : array-like of shape (n_features,), optional
         A label for each feature. Features with the same label are selected together, by the gain of
         all of them, such as the columns that one categorical column became.
+    target : {"auto", "classes", "numeric"}, default="auto"
+        What y contains. With "numeric", one or several columns of numbers: V_j is then the share of
+        the variance of target j, and all a_j are 1. That is stepwise regression; with ``ridge=0``,
+        stepwise least squares. "auto" is "numeric" if the first y has fractions. Numeric targets
+        need at most 8,192 features, and `priors` do not matter.
 
     Attributes
     ----------
@@ -538,8 +544,9 @@ class ForwardFS(StepwiseSelector):
         Feature indices: the selected ones in the order of selection, then the others by the gain
         that each would have as the next. Ties go to the lower index; constant features come last.
     gain_curve_ : ndarray of shape (n_steps,)
-        Entry k - 1 is the share, from 0 to 1, of the variance of the weighted class indicators that
-        the features of the first k steps explain, less the penalty of the ridge.
+        Entry k - 1 is the share, from 0 to 1, of the variance of the weighted class indicators (or
+        of the targets) that the features of the first k steps explain, less the penalty of the
+        ridge.
     {energy_}
     held_out_scores_, held_out_errors_ : ndarray of shape (n_steps,)
         With ``n_features="cv"``: entry k - 1 is the share of the variance of the indicators of a
@@ -548,6 +555,7 @@ class ForwardFS(StepwiseSelector):
     n_features_, n_positive_ : int
         Number of selected features, and of features with a positive score.
     {classes_}
+        For numeric targets these raise AttributeError.
     {n_samples_seen_}
 
     Raises
@@ -561,7 +569,8 @@ class ForwardFS(StepwiseSelector):
     --------
     OCFS : Selection of each feature by itself, for any number of features.
     FisherFS : The same, by the ratio of the scatters.
-    SRDA : Projection by the same criterion.
+    SRDA, ReducedRank : Projection by the same criterion, for classes and for numbers.
+    CorrelationFS : Selection for numeric targets, for any number of features.
     sklearn.feature_selection.SequentialFeatureSelector : Forward selection for any classifier.
 
     Notes
@@ -588,10 +597,20 @@ class ForwardFS(StepwiseSelector):
     [33, 21, 60, 43]
     >>> selector.gain_curve_.round(2).tolist()
     [0.07, 0.13, 0.18, 0.23]
+
+    Numeric targets:
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> ForwardFS(n_features=3, target="numeric").fit(X, y).ranking_[:3].tolist()
+    [2, 8, 3]
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"head": whole(1, MOST - 1)}
-    _state_type: ClassVar[Any] = (ClassStats, Mapped)
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "head": whole(1, MOST - 1),
+        "target": word("auto", "classes", "numeric"),
+    }
+    _state_type: ClassVar[Any] = (ClassStats, Mapped, TargetStats)
     _only_route: ClassVar[Any] = None
     _wide: ClassVar[Any] = Candidates
     _of_map = "was fitted to more than 8,192 features"
@@ -606,12 +625,18 @@ class ForwardFS(StepwiseSelector):
     half_life: float | None = None
     start: Sequence[int | str] | None = None
     groups: Sequence[Any] | None = None
+    target: str = "auto"
 
     def _check_together(self, n_features: int) -> None:
         super()._check_together(n_features)
         name, size = type(self).__name__, self.n_features
         if not MOST < n_features < sys.maxsize:
             return
+        if self.target == "numeric":
+            raise ParameterError(
+                f'{name}: expected at most {MOST:,} features for target="numeric", got '
+                f"{n_features:,}. Select features with CorrelationFS first."
+            )
         if not is_cv(size) and self._wanted(self._most_steps(n_features)) >= MOST:
             raise ParameterError(
                 f"{name}: expected n_features<{MOST:,} with more than {MOST:,} features, got "
@@ -622,6 +647,63 @@ class ForwardFS(StepwiseSelector):
                 f'{name}: expected at most {MOST:,} features for n_features="cv", which needs '
                 f"folds of their cross products, got {n_features:,}. Use a number."
             )
+
+    # -- numbers or classes ---------------------------------------------------------------------
+
+    @property
+    def _useless(self) -> str:  # type: ignore[override]
+        return _USELESS if _is_numeric(self._state) else super()._useless
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The sorted class labels; not available for numeric targets."""
+        return self._unless_numeric(super().classes_)
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """The weight of each class; not available for numeric targets."""
+        return self._unless_numeric(super().class_count_)
+
+    def _unless_numeric(self, found: np.ndarray) -> np.ndarray:
+        if _is_numeric(self._state):
+            raise AttributeError
+        return found
+
+    def _why_not(self, name: str) -> str | None:
+        is_numeric = self.__sklearn_is_fitted__() and _is_numeric(self._state)
+        why = Numeric._unsupported.get(name) if is_numeric else None
+        return super()._why_not(name) if why is None else why
+
+    def _empty_state(self, n_features: int) -> Any:
+        if self.target == "numeric":
+            return TargetStats(n_features, second="cross", folds=self._folds())
+        return super()._empty_state(n_features)
+
+    def _update_state(
+        self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
+    ) -> Any:
+        empty = isinstance(state, ClassStats) and state.second == "cross" and not state.n_samples
+        if self.target == "auto" and empty and are_fractions(y, type(self).__name__):
+            numeric = TargetStats(state.n_features, second="cross", folds=self._folds())
+            state = numeric.count_from(state._first)
+        return super()._update_state(state, X, y, sample_weight, **options)
+
+    def _check_two_classes(self, state: Any) -> None:
+        if _is_numeric(state):
+            Numeric._check_two_classes(self, state)  # type: ignore[arg-type]
+        else:
+            super()._check_two_classes(state)
+
+    def _check_kind(self, stats: Any) -> None:
+        if self.target != "classes" and _is_numeric(stats):
+            Numeric._check_kind(self, stats)  # type: ignore[arg-type]
+        else:
+            super()._check_kind(stats)
+
+    def _state_from(self, arrays: dict[str, np.ndarray]) -> Any:
+        if "target_origin" in arrays:
+            return TargetStats.from_arrays(arrays)
+        return super()._state_from(arrays)
 
     # -- states ---------------------------------------------------------------------------------
 
@@ -666,132 +748,27 @@ class ForwardFS(StepwiseSelector):
     # -- solving -----------------------------------------------------------------------------------
 
     def _correlated(self, stats: Any, head: np.ndarray) -> tuple[Correlated, float]:
+        if _is_numeric(stats):
+            numbers = NumericTargets.of(stats)
+            S = stats.scatters(by_samples=False)
+            return Correlated.of_scatter(S, numbers, head), numbers.total
         targets = Targets.of(stats, stats.priors(self.priors))
         return Correlated.of_sums(stats, targets, head), targets.total
 
     def _halves(self, stats: Any) -> Iterator[tuple[Any, Correlated, Callable[[Path], np.ndarray]]]:
+        if _is_numeric(stats):
+            for others, fold in stats.halves():
+                found, _ = self._correlated(others, np.arange(stats.n_features))
+                yield fold, found, partial(_share_of_numbers, others, fold, found)
+            return
         for halves in Halves.of(stats, self.priors):
             targets = Targets.of(halves.others, halves.p_others)
             found = Correlated.of_sums(halves.others, targets, np.arange(stats.n_features))
             yield halves.fold, found, partial(_share_of, halves, targets, found)
 
 
-@parameters
-class ForwardRegressionFS(Numeric, StepwiseSelector):
-    """Forward selection of features for numeric targets: stepwise regression.
-
-    ::
-
-        criterion   maximise the sum of R_j^2, the shares of the variance of each target that a
-                    ridge regression on the selected features explains
-        space       W selects features: a 0-1 matrix with a single 1 in each column
-        schedule    one feature after another; each is the best one beside those before it
-
-    With the correlations C of the features, and R those of features and targets, each step selects
-    the feature i with the largest ::
-
-        gain = |R_i|^2 / A_ii,   A = C + ridge I,
-
-    where R_i is a row of R, with an entry for each target, and sweeps the feature out of R and A.
-    With ``ridge=0`` that is forward stepwise least squares. Units of features and targets do not
-    matter: with several targets, the shares of all that vary count alike. Features that the
-    selected ones determine come after all others; constant features are never selected.
-
-    Parameters
-    ----------
-    n_features : int, float or "cv", default=10
-        Number of features to select, with those of `start`, or a fraction of them in (0, 1]
-        (rounded down, at least 1). The default is all features where there are fewer. "cv" chooses
-        the smallest number, up to 200, whose held-out score is within one standard error of the
-        best. One pass computes five folds; the state is five times as large. With `groups`, the
-        number of groups.
-    ridge : float or "auto", default="auto"
-        The ridge, relative to the variance of each feature. "auto" is 0.01.
-    {half_life}
-    start : sequence of int or str, optional
-        Indices or names of features that are selected first, in this order.
-    groups : array-like of shape (n_features,), optional
-        A label for each feature. Features with the same label are selected together, by the gain of
-        all of them, such as the columns that one categorical column became.
-
-    Attributes
-    ----------
-    scores_ : ndarray of shape (n_features,)
-        The gain of each selected feature (or of its group) when it was selected; 0 for the others.
-    ranking_ : ndarray of shape (n_features,)
-        Feature indices: the selected ones in the order of selection, then the others by the gain
-        that each would have as the next. Ties go to the lower index; constant features come last.
-    gain_curve_ : ndarray of shape (n_steps,)
-        Entry k - 1 is the share, from 0 to 1, of the variance of the targets that the features of
-        the first k steps explain, less the penalty of the ridge.
-    {energy_}
-    held_out_scores_, held_out_errors_ : ndarray of shape (n_steps,)
-        With ``n_features="cv"``: entry k - 1 is the share of the variance of the targets of a
-        held-out fold that the regression on the first k features of the other folds explains, and
-        its standard error; else empty.
-    n_features_, n_positive_ : int
-        Number of selected features, and of features with a positive score.
-    {n_samples_seen_}
-
-    Raises
-    ------
-    ValueError
-        See `fit`. X or y contain NaN, the number of targets changes, n_features exceeds the number
-        of features (or groups), `start` has unknown names, `groups` has another length, no feature
-        varies, there are more than 8,192 features, or fewer than five samples for "cv".
-
-    See Also
-    --------
-    ForwardFS : The same for classes.
-    CorrelationFS : Selection of each feature by itself, for any number of features.
-    ReducedRank : Projection by the same criterion.
-    sklearn.feature_selection.SequentialFeatureSelector : Forward selection for any regressor.
-
-    Notes
-    -----
-    **Cost** for d features, q targets and k selected features: O(n d^2) per batch, O(d^2) per merge
-    and O(d k (k + q)) for the selection; memory 8 d^2 bytes.
-
-    References
-    ----------
-    M. A. Efroymson, "Multiple regression analysis", in Mathematical Methods for Digital Computers,
-    Wiley, 1960: stepwise regression. The state and the groups are specific to narrows.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from narrows import ForwardRegressionFS
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> selector = ForwardRegressionFS(n_features=3).fit(X, y)
-    >>> selector.ranking_[:3].tolist(), selector.gain_curve_.round(2).tolist()
-    ([2, 8, 3], [0.34, 0.46, 0.48])
-    """
-
-    _useless: ClassVar[str] = "varies with the targets"
-
-    n_features: int | float | str = N_FEATURES
-    ridge: float | str = "auto"
-    half_life: float | None = None
-    start: Sequence[int | str] | None = None
-    groups: Sequence[Any] | None = None
-
-    def _check_together(self, n_features: int) -> None:
-        if MOST < n_features < sys.maxsize:
-            raise ParameterError(
-                f"{type(self).__name__}: expected at most {MOST:,} features, got {n_features:,}. "
-                "Select features with CorrelationFS first."
-            )
-        super()._check_together(n_features)
-
-    def _correlated(self, stats: Any, head: np.ndarray) -> tuple[Correlated, float]:
-        targets = NumericTargets.of(stats)
-        S = stats.scatters(by_samples=False)
-        return Correlated.of_scatter(S, targets, head), targets.total
-
-    def _halves(self, stats: Any) -> Iterator[tuple[Any, Correlated, Callable[[Path], np.ndarray]]]:
-        for others, fold in stats.halves():
-            found, _ = self._correlated(others, np.arange(stats.n_features))
-            yield fold, found, partial(_share_of_numbers, others, fold, found)
+def _is_numeric(state: Any) -> bool:
+    return isinstance(state, TargetStats)
 
 
 def _numbered(names: np.ndarray | None) -> dict[str, int]:

@@ -511,7 +511,7 @@ class ReducedRank(TargetProjector):
     --------
     PLS : Components of largest covariance with the targets, more than there are targets.
     SRDA : The same directions for classes.
-    ForwardRegressionFS : Selection of features by the same criterion.
+    ForwardFS : Selection of features by the same criterion.
     sklearn.linear_model.Ridge : The regression of full rank, from all samples at once.
 
     Notes

@@ -83,7 +83,7 @@ class Route:
         state: Any = self.empty(X.shape[1])
         for number in range(self.passes):
             state = self.next(state, number - 1) if number else state
-            self.estimator._update_state(state, X, y, sample_weight, check_input=False)
+            state = self.estimator._update_state(state, X, y, sample_weight, check_input=False)
         return state
 
     def of_parts(self, parts: Any) -> Any:

@@ -128,7 +128,7 @@ class CorrelationFS(Numeric, Selector):
 
     See Also
     --------
-    ForwardRegressionFS : Selection of features that complement each other.
+    ForwardFS : Selection of features that complement each other.
     OCFS : Selection of features for classes.
     sklearn.feature_selection.f_regression : The same order, from all samples at once.
 

@@ -49,7 +49,8 @@ class _Piece:
         for part in self.rows:
             size = part[0].shape[0]
             if before < size:
-                estimator._update_state(state, *(None if a is None else a[before:] for a in part))
+                cut = (None if a is None else a[before:] for a in part)
+                state = estimator._update_state(state, *cut)
             before = max(0, before - size)
         return state
 
@@ -258,11 +259,12 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         if self._answer is None or not all(same(self._answered.get(k), now[k]) for k in now):
             self._check_parameters()
             answer = clone(self.estimator)
-            states, left = [answer._empty_state(self.n_features_in_)], self.samples
+            states, left = list[Any](), self.samples
             for piece in reversed(self._pieces):
                 n = min(left, piece.n)
                 left -= n
                 states.append(piece.last(answer, n)._later(left))
+            states = states or [answer._empty_state(self.n_features_in_)]
             with errors_named_after(self):
                 state = type(states[0]).summed(states)
             answer._fitted, answer.n_features_in_ = Fitted(state), self.n_features_in_

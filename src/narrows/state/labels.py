@@ -19,8 +19,17 @@ SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # samples times these stay fini
 _NUMBERS, _TEXT = "biuf", "UO"
 _CLOSE = 1_000  # an array of so many numbers is always small
 _FOR_NUMBERS = (
-    "For targets that are numbers, use PLS, ReducedRank, CorrelationFS or ForwardRegressionFS."
+    "For targets that are numbers, use PLS, ReducedRank, CorrelationFS or "
+    'ForwardFS(target="numeric").'
 )
+
+
+def are_fractions(y: Any, who: str) -> bool:
+    """Whether labels are finite numbers, not all of them whole, as no classes are."""
+    numbers = None if y is None or sparse.issparse(y) else as_array(y, who)
+    if numbers is None or numbers.dtype.kind != "f":
+        return False
+    return bool(np.isfinite(numbers).all() and (numbers != np.floor(numbers)).any())
 
 
 def indicator(
