@@ -38,7 +38,6 @@ from narrows import (
     CorrelationFS,
     FisherFS,
     ForwardFS,
-    ForwardRegressionFS,
     KernelSRDA,
     OnlineSRDA,
     ReducedRank,
@@ -48,7 +47,7 @@ from narrows.engines import local
 from tests.oracles import contingency, dense
 
 NUMERIC_METHODS = {  # of which the targets are numbers
-    each.__name__: each for each in (PLS, ReducedRank, CorrelationFS, ForwardRegressionFS)
+    each.__name__: each for each in (PLS, ReducedRank, CorrelationFS)
 }
 METHODS = {
     name: found
@@ -254,8 +253,8 @@ NUMERIC = [
     Case(ReducedRank(), expected_to_fail=RIDGED, undecided={"feature_order": CHOSEN}),
     Case(CorrelationFS()),
     Case(CorrelationFS(n_features=3)),
-    Case(ForwardRegressionFS(n_features=3), additive=False, expected_to_fail=AT_MOST),
-    Case(ForwardRegressionFS(ridge=0.0), additive=False, expected_to_fail=AT_MOST),
+    Case(ForwardFS(n_features=3, target="numeric"), additive=False, expected_to_fail=AT_MOST),
+    Case(ForwardFS(ridge=0.0, target="numeric"), additive=False, expected_to_fail=AT_MOST),
 ]
 ADDITIVE = SELECTORS + PROJECTORS + CROSS + KERNEL
 WEIGHTED = ADDITIVE + BATCH + TWO_PASSES  # take sample_weight

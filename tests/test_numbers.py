@@ -25,7 +25,6 @@ from narrows import (
     SRDA,
     CorrelationFS,
     ForwardFS,
-    ForwardRegressionFS,
     OnlineSRDA,
     ReducedRank,
     TargetStats,
@@ -36,7 +35,15 @@ from tests.cases import NUMERIC, NUMERIC_METHODS, bytes_of, labelled
 from tests.inside import pretend
 
 every = pytest.mark.parametrize("case", NUMERIC, ids=lambda case: case.name)
-method = pytest.mark.parametrize("method", NUMERIC_METHODS.values())
+
+
+def numeric_forward(*args, **parameters):
+    """ForwardFS for numbers, also where the first ones are whole."""
+    return ForwardFS(*args, target="numeric", **parameters)
+
+
+numeric_forward.__name__ = "ForwardFS"
+method = pytest.mark.parametrize("method", [*NUMERIC_METHODS.values(), numeric_forward])
 
 
 def numbers(n=120, d=8, q=2, seed=0, is_sparse=False):
@@ -257,7 +264,7 @@ def test_forward_selection_is_stepwise_least_squares(q, seed):
     X, Y = numbers(q=q, seed=seed)
     X, Y = X * 10.0 ** np.arange(-4, 4), Y * 10.0 ** np.arange(q) if q > 1 else Y  # any units
     expected, curve = stepwise(X, Y, 8)
-    ours = ForwardRegressionFS(n_features=8, ridge=0.0)
+    ours = ForwardFS(n_features=8, ridge=0.0)
     for rows in (slice(0, 5), slice(5, None)):
         ours.partial_fit(X[rows], Y[rows])
     assert ours.ranking_.tolist() == flat(expected)
@@ -268,21 +275,21 @@ def test_forward_selection_is_stepwise_least_squares(q, seed):
 def test_forward_selection_starts_from_given_features_and_takes_groups():
     X, y = numbers(q=1, d=9)
     expected, curve = stepwise(X, y, 4, start=(3, 7))
-    ours = ForwardRegressionFS(n_features=4, ridge=0.0, start=[3, 7]).fit(X, y)
+    ours = ForwardFS(n_features=4, ridge=0.0, start=[3, 7]).fit(X, y)
     assert ours.ranking_[:4].tolist() == flat(expected)
     groups = np.array(list("aabcbdeec"))
     expected, curve = stepwise(X, y, 3, groups=groups)
-    ours = ForwardRegressionFS(n_features=3, ridge=0.0, groups=groups).fit(X, y)
+    ours = ForwardFS(n_features=3, ridge=0.0, groups=groups).fit(X, y)
     assert sorted(ours.get_support(indices=True)) == sorted(flat(expected))
     near(ours.gain_curve_, curve, 1e-8)
     frame = pd.DataFrame(X, columns=list("abcdefghi"))
-    named = ForwardRegressionFS(n_features=2, start=["c"]).fit(frame, pd.Series(y, name="price"))
+    named = ForwardFS(n_features=2, start=["c"]).fit(frame, pd.Series(y, name="price"))
     assert named.get_feature_names_out()[0] == "c" or named.ranking_[0] == 2
 
 
 def test_the_number_of_features_is_that_of_cross_validation_on_samples():
     X, Y = numbers(q=2, d=6, n=80)
-    ours = ForwardRegressionFS(n_features="cv", ridge=0.0).fit(X, Y)
+    ours = ForwardFS(n_features="cv", ridge=0.0).fit(X, Y)
     fold, curves = np.arange(80) % 5, []
     for k in range(5):
         train, test = fold != k, fold == k
@@ -472,9 +479,9 @@ def test_what_wide_samples_do_not_have_says_what_to_use():
                 verb(fitted)
         with pytest.raises(ParameterError, match=r"expected at most 8,192 features for n_compo"):
             model.set_params(n_components="cv").fit(X, y)
-    with pytest.raises(ParameterError, match=r"^ForwardRegressionFS: expected at most 8,192 feat"):
-        ForwardRegressionFS().fit(X, y)
-    selected = make_pipeline(CorrelationFS(n_features=500), ForwardRegressionFS(3)).fit(X, y)
+    with pytest.raises(ParameterError, match=r"^ForwardFS: expected at most 8,192 feat"):
+        ForwardFS(target="numeric").fit(X, y)
+    selected = make_pipeline(CorrelationFS(n_features=500), ForwardFS(3)).fit(X, y)
     assert selected.transform(X).shape == (150, 3)
 
 
@@ -569,7 +576,7 @@ def test_another_number_of_targets_is_refused_and_changes_nothing(method):
 
 @method
 def test_what_cannot_be_fitted_says_why(method):
-    if method is not ForwardRegressionFS and method is not CorrelationFS:
+    if method is not numeric_forward and method is not CorrelationFS:
         for A, b in ((X, np.ones(30)), (np.ones((30, 4)), Y), (X[:1], Y[:1])):
             with pytest.raises(
                 ValueError, match=rf"^{method.__name__}: expected targets that vary"
@@ -590,9 +597,36 @@ def test_sizes_that_are_too_large_are_refused():
         PLS(n_components="cv").fit(X[:4], Y[:4])
 
 
-@pytest.mark.parametrize("estimator", [OC(), SRDA(), OCFS(), ForwardFS(), OnlineSRDA()])
+@pytest.mark.parametrize(
+    "estimator", [OC(), SRDA(), OCFS(), ForwardFS(target="classes"), OnlineSRDA()]
+)
 def test_estimators_for_classes_name_those_for_numbers(estimator):
-    named = "use PLS, ReducedRank, CorrelationFS or ForwardRegressionFS"
+    named = "use PLS, ReducedRank, CorrelationFS or ForwardFS"
     for verb, targets in itertools.product((estimator.fit, estimator.partial_fit), (Y, Y[:, 0])):
         with pytest.raises(ValueError, match=rf"^{type(estimator).__name__}: .*{named}"):
             verb(X, targets)
+
+
+def test_forward_selection_tells_numbers_from_classes_by_fractions():
+    X, y = numbers(q=1)
+    found = ForwardFS(n_features=3).fit(X, y)
+    expected = numeric_forward(n_features=3).fit(X, y)
+    np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+    for name in ("classes_", "class_count_"):
+        with pytest.raises(AttributeError, match=f"does not support {name}: its targets are num"):
+            getattr(found, name)
+    stream = ForwardFS(n_features=3).partial_fit(X[:9], y[:9]).partial_fit(X[9:], np.round(y[9:]))
+    rounded = numeric_forward(n_features=3).fit(X, np.r_[y[:9], np.round(y[9:])])
+    np.testing.assert_array_equal(stream.ranking_, rounded.ranking_)
+    window = Window(ForwardFS(n_features=3), 50)
+    for rows in (slice(0, 40), slice(40, 100), slice(100, 120)):
+        window = window.partial_fit(X[rows], y[rows])
+    last = numeric_forward(n_features=3).fit(X[70:], y[70:])
+    np.testing.assert_array_equal(window.estimator_.ranking_, last.ranking_)
+    classes = np.arange(120) % 3
+    assert ForwardFS(n_features=3).fit(X, classes).classes_.tolist() == [0, 1, 2]
+    assert found.fit(X, classes).classes_.tolist() == [0, 1, 2]  # fit starts anew
+    with pytest.raises(ValueError, match=r'whole numbers or text.*ForwardFS\(target="numeric"\)'):
+        ForwardFS().partial_fit(X, classes).partial_fit(X, y)
+    with pytest.raises(TypeError, match="ForwardFS: expected another state"):
+        expected.set_params(target="auto").merge(ForwardFS(n_features=3).fit(X, classes))

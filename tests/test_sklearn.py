@@ -110,7 +110,6 @@ PUBLIC = {
     "MI": SELECTOR | {"class_scores_"},
     "FisherFS": SELECTOR | HELD_OUT,
     "ForwardFS": SELECTOR | HELD_OUT | {"emptied", "gain_curve_"},
-    "ForwardRegressionFS": SELECTOR | HELD_OUT | {"gain_curve_"},
     "CorrelationFS": SELECTOR,
     "PLS": REGRESSOR,
     "ReducedRank": REGRESSOR | {"alpha_", "alpha_errors_", "alpha_scores_", "alphas_"},

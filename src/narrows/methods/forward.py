@@ -674,6 +674,11 @@ class ForwardFS(StepwiseSelector):
         why = Numeric._unsupported.get(name) if is_numeric else None
         return super()._why_not(name) if why is None else why
 
+    def _check_classes(self, classes: Any, y: Any) -> Any:
+        if self.target == "numeric":
+            return Numeric._check_classes(self, classes, y)
+        return super()._check_classes(classes, y)
+
     def _empty_state(self, n_features: int) -> Any:
         if self.target == "numeric":
             return TargetStats(n_features, second="cross", folds=self._folds())
@@ -690,13 +695,13 @@ class ForwardFS(StepwiseSelector):
 
     def _check_two_classes(self, state: Any) -> None:
         if _is_numeric(state):
-            Numeric._check_two_classes(self, state)  # type: ignore[arg-type]
+            Numeric._check_two_classes(self, state)
         else:
             super()._check_two_classes(state)
 
     def _check_kind(self, stats: Any) -> None:
         if self.target != "classes" and _is_numeric(stats):
-            Numeric._check_kind(self, stats)  # type: ignore[arg-type]
+            Numeric._check_kind(self, stats)
         else:
             super()._check_kind(stats)
 
