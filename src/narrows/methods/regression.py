@@ -413,7 +413,7 @@ class PLS(TargetProjector):
     >>> for start in range(0, 442, 100):
     ...     pls = pls.partial_fit(X[start : start + 100], y[start : start + 100])
     >>> pls.transform(X).shape, round(pls.score(X, y), 3)
-    ((442, 3), 0.509)
+    ((442, 3), 0.513)
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | CV}
@@ -456,10 +456,10 @@ class ReducedRank(TargetProjector):
         schedule    exact, from all samples at once or batch by batch
 
     where X and Y are the samples and their targets less the means, and C is the covariance of the
-    features. Without a limit of the rank it is the ridge regression of each target. The directions
-    W are those features of X that predict the targets best; with a 0-1 indicator matrix of classes
-    for the targets, they span the directions of `SRDA` with the same ridge. `transform` returns
-    X W, not centred.
+    features. Without a limit of the rank it is the ridge regression of each target. The first p
+    directions predict the targets better than any others do; with a 0-1 indicator matrix of classes
+    for the targets, all of them span the directions of `SRDA` with the same ridge. `transform`
+    returns X W, not centred.
 
     Parameters
     ----------
@@ -541,7 +541,7 @@ class ReducedRank(TargetProjector):
     >>> model.transform(X).shape, model.predict(X).shape
     ((20, 1), (20, 3))
     >>> model.explained_variance_ratio_.round(2).tolist()
-    [0.28]
+    [0.26]
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {

@@ -724,10 +724,11 @@ class ClassStats(StateArrays):
             return
         digits = np.full(len(lost), np.inf)
         digits[lost] = np.log10(np.maximum(variances[lost] / noise[lost], 1.0))
-        worst = int(digits.argmin())
+        worst, q = int(digits.argmin()), self.n_targets
+        where = f"feature {worst - q}" if worst >= q else f"target {worst}"
         warn(
             f"ClassStats: expected at least {_DIGITS} correct digits of each variance after a "
-            f"subtraction, got about {int(digits[worst])} for feature {worst}; {int(lost.sum())} "
+            f"subtraction, got about {int(digits[worst])} for {where}; {int(lost.sum())} "
             f"of {len(lost)} features have fewer than {_DIGITS}. Most of the spread stems from the "
             "samples subtracted: add up the states that remain instead."
         )

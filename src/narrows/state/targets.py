@@ -86,10 +86,10 @@ class TargetStats:
     Examples
     --------
     >>> from narrows import TargetStats
-    >>> a = TargetStats.of([[1.0, 0.0], [3.0, 0.0]], [10.0, 20.0])
-    >>> b = TargetStats.of([[5.0, 3.0]], [60.0])
+    >>> a = TargetStats.of([[1.0, 0.0], [3.0, 2.0]], [10.0, 20.0])
+    >>> b = TargetStats.of([[5.0, 4.0]], [60.0])
     >>> (a + b).mean.tolist(), (a + b).target_mean.tolist()
-    ([3.0, 1.0], [30.0])
+    ([3.0, 2.0], [30.0])
     >>> (a + b - b).n_samples
     2
     """
