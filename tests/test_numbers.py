@@ -413,6 +413,20 @@ def test_a_window_has_the_last_samples(case):
     near(window.transform(X), expected.transform(X), 1e-8)
 
 
+@every
+def test_a_batch_in_blocks_is_learned_as_a_whole_or_not_at_all(case, monkeypatch):
+    X, Y = numbers()
+    expected = case.new().fit(X, Y)
+    pretend(monkeypatch, "few samples beside their targets")
+    found = case.new().fit(X[:3], Y[:3]).partial_fit(X[3:], Y[3:])
+    near(found.transform(X), expected.transform(X), 1e-9)
+    before, X = bytes_of(found), X.copy()
+    X[-1, 2] = 1e307
+    with pytest.raises(ValueError, match=rf"^{type(found).__name__}: expected .* in feature 'x2'"):
+        found.partial_fit(X, Y)
+    assert bytes_of(found) == before
+
+
 def test_states_that_are_no_model_of_targets_are_refused():
     X, Y = numbers()
     stats = TargetStats.of(X, Y)
@@ -511,6 +525,11 @@ def test_what_wide_samples_do_not_have_says_what_to_use():
                 verb(fitted)
         with pytest.raises(ParameterError, match=r"expected at most 8,192 features for n_compo"):
             model.set_params(n_components="cv").fit(X, y)
+    for model in (PLS(), ReducedRank()):
+        with pytest.raises(ValueError, match=r": expected targets that vary with the feat"):
+            model.fit(X, np.full(150, 0.1))
+        with pytest.raises(ValueError, match=r": expected samples with a non-zero weight"):
+            model.fit(X, y, np.zeros(150))
     with pytest.raises(ParameterError, match=r"^ForwardRegressionFS: expected at most 8,192 feat"):
         ForwardRegressionFS().fit(X, y)
     selected = make_pipeline(CorrelationFS(n_features=500), ForwardRegressionFS(3)).fit(X, y)

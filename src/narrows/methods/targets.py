@@ -74,7 +74,7 @@ class Numeric(Additive):
                 f"{name}: expected a TargetStats for fit_stats, got {type(stats).__name__}. "
                 "Use TargetStats.of(X, y), or fit for samples."
             )
-        if second == "cross" and stats.second not in (None, "cross"):
+        if second == "cross" != stats.second:
             raise ValueError(
                 f"{name}: expected a state with second={second!r}, got one with "
                 f"second={stats.second!r}. Make it with TargetStats.of(X, y, second={second!r})."
