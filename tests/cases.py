@@ -250,7 +250,11 @@ NUMERIC = [
     Case(PLS(n_components=4)),
     Case(ReducedRank(alpha=0.5), expected_to_fail=RIDGED),
     Case(ReducedRank(alpha="scale"), expected_to_fail=RIDGED),
-    Case(ReducedRank(), expected_to_fail=RIDGED, undecided={"feature_order": CHOSEN}),
+    Case(
+        ReducedRank(),
+        expected_to_fail=RIDGED,
+        undecided=dict.fromkeys(("feature_order", "offset"), CHOSEN),
+    ),
     Case(CorrelationFS()),
     Case(CorrelationFS(n_features=3)),
     Case(ForwardFS(n_features=3, target="numeric"), additive=False, expected_to_fail=AT_MOST),

@@ -44,6 +44,10 @@ SITUATIONS = {
     "few coordinates": {"state.maps.MOST": 40},
     "blocks of coordinates": {"state.maps._ENTRIES_AT_ONCE": None},
     "maps of few samples": {"methods.kernel_srda._GATHERED": 100},  # of a stream
+    "few samples beside their targets": {
+        "state.targets._FEWEST": 7,
+        "state.targets._NUMBERS": 7,
+    },
     "blocks of random features": {
         "state.maps._COORDINATES_AT_ONCE": 100,
         "state.maps._SAMPLES_AT_ONCE": None,

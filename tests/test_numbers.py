@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from contextvars import copy_context
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,8 @@ from scipy import sparse
 from scipy.linalg import subspace_angles
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import load_diabetes, load_linnerud
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import f_regression
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import r2_score
@@ -31,8 +34,10 @@ from narrows import (
     Window,
 )
 from narrows.errors import ParameterError
+from narrows.testing import check_method, laws
 from tests.cases import NUMERIC, NUMERIC_METHODS, bytes_of, labelled
 from tests.inside import pretend
+from tests.traced import INTERRUPTED, run_traced
 
 every = pytest.mark.parametrize("case", NUMERIC, ids=lambda case: case.name)
 
@@ -415,6 +420,20 @@ def test_a_window_has_the_last_samples(case):
     near(window.transform(X), expected.transform(X), 1e-8)
 
 
+@every
+def test_a_batch_in_blocks_is_learned_as_a_whole_or_not_at_all(case, monkeypatch):
+    X, Y = numbers()
+    expected = case.new().fit(X, Y)
+    pretend(monkeypatch, "few samples beside their targets")
+    found = case.new().fit(X[:3], Y[:3]).partial_fit(X[3:], Y[3:])
+    near(found.transform(X), expected.transform(X), 1e-9)
+    before, X = bytes_of(found), X.copy()
+    X[-1, 2] = 1e307
+    with pytest.raises(ValueError, match=rf"^{type(found).__name__}: expected .* in feature 'x2'"):
+        found.partial_fit(X, Y)
+    assert bytes_of(found) == before
+
+
 def test_states_that_are_no_model_of_targets_are_refused():
     X, Y = numbers()
     stats = TargetStats.of(X, Y)
@@ -432,6 +451,40 @@ def test_states_that_are_no_model_of_targets_are_refused():
         stats + narrows.ClassStats(8, second="cross")
     near(CorrelationFS().fit_stats(stats).scores_, CorrelationFS().fit(X, Y).scores_, 1e-12)
     assert sum([stats, stats]).n_samples == 240
+
+
+@pytest.mark.parametrize("case", NUMERIC[:1] + NUMERIC[4:6], ids=lambda case: case.name)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_an_update_that_is_stopped_leaves_all_or_nothing_or_ends_all_use(case, form):
+    X, Y = numbers(is_sparse=form is not np.asarray)
+    before = case.new().fit(form(X[:40]), Y[:40])
+    done, after = copy.deepcopy(before), copy.deepcopy(before)
+    done.partial_fit(form(X[40:]), Y[40:])  # which imports and compiles
+    lines = run_traced(lambda: after.partial_fit(form(X[40:]), Y[40:]))
+    rng, found = np.random.default_rng(0), set()
+    for number in sorted(rng.choice(np.arange(10, lines - 9), 60, replace=False)):
+        model = copy.deepcopy(before)
+        with pytest.raises(TimeoutError):
+            copy_context().run(  # whose variables may have been left as they were
+                run_traced, lambda m=model: m.partial_fit(form(X[40:]), Y[40:]), int(number)
+            )
+        if is_ended(model):
+            found.add("ended")
+            with pytest.raises(ValueError, match=INTERRUPTED):
+                model.partial_fit(form(X), Y)
+            assert bytes_of(model.fit(form(X[:40]), Y[:40])) == bytes_of(before)
+        else:
+            found.add({bytes_of(before): "before", bytes_of(after): "after"}[bytes_of(model)])
+    assert "before" in found
+
+
+def is_ended(model):
+    """Whether an interrupt has left a model that refuses further use."""
+    try:
+        bytes_of(model)
+    except ValueError as error:
+        return INTERRUPTED in str(error)
+    return False
 
 
 # -- all samples at once -------------------------------------------------------------------------
@@ -479,6 +532,11 @@ def test_what_wide_samples_do_not_have_says_what_to_use():
                 verb(fitted)
         with pytest.raises(ParameterError, match=r"expected at most 8,192 features for n_compo"):
             model.set_params(n_components="cv").fit(X, y)
+    for model in (PLS(), ReducedRank()):
+        with pytest.raises(ValueError, match=r": expected targets that vary with the feat"):
+            model.fit(X, np.full(150, 0.1))
+        with pytest.raises(ValueError, match=r": expected samples with a non-zero weight"):
+            model.fit(X, y, np.zeros(150))
     with pytest.raises(ParameterError, match=r"^ForwardFS: expected at most 8,192 feat"):
         ForwardFS(target="numeric").fit(X, y)
     selected = make_pipeline(CorrelationFS(n_features=500), ForwardFS(3)).fit(X, y)
@@ -572,6 +630,33 @@ def test_another_number_of_targets_is_refused_and_changes_nothing(method):
         assert bytes_of(model) == before
     with pytest.raises(ParameterError, match=rf"^{method.__name__}: expected no classes"):
         model.partial_fit(X, Y, classes=[1, 2])
+
+
+def test_a_stream_without_a_direction_yet_predicts_the_mean():
+    model = ReducedRank().partial_fit(X[:0], Y[:0])
+    with pytest.raises(NotFittedError, match="expected samples to predict by, got none so far"):
+        model.predict(X)
+    model.partial_fit(X[:1], Y[:1])
+    near(model.predict(X), np.tile(Y[0], (30, 1)), 1e-15)
+    with pytest.raises(NotFittedError, match="expected targets that vary with"):
+        model.transform(X)
+    near(model.partial_fit(X[1:], Y[1:]).predict(X), ReducedRank().fit(X, Y).predict(X), 1e-9)
+
+
+def test_samples_of_much_weight_are_held_out_without_a_warning(recwarn):
+    rows, targets = np.vstack([np.tile(X[:2], (40, 1)), X]), np.vstack([np.tile(Y[:2], (40, 1)), Y])
+    weight = np.where(np.arange(110) < 40, 1e6, 1.0)
+    assert len(ReducedRank().fit(rows, targets, weight).alpha_scores_) == 10
+    assert ReducedRank().fit(np.vstack([X, 1e8 * X[:1]]), np.vstack([Y, Y[:1]])).alpha_ > 0
+    assert not recwarn.list
+
+
+def test_laws_of_classes_do_not_apply():
+    for name in ("label_types", "class_names", "two_classes"):
+        assert laws(PLS())[name] == "the targets are numbers"
+        assert laws(LinearDiscriminantAnalysis())[name] == ""
+    outcomes = check_method(PLS(n_components=3), n_draws=1)
+    assert {each.law for each in outcomes if each.status == "passed"} >= {"merge", "offset"}
 
 
 @method

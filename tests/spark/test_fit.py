@@ -11,7 +11,7 @@ from narrows.engines import local
 from narrows.errors import DataError, ParameterError
 from narrows.spark import fit
 from narrows.text import HashedTfidf, Tfidf
-from tests.cases import assert_same, labelled
+from tests.cases import NUMERIC, assert_same, labelled
 from tests.conftest import slow
 from tests.spark.frames import disturbed, fail, frame, is_connect, kill_executor, wait
 from tests.test_engines import SPREAD
@@ -53,6 +53,17 @@ def test_an_estimator_takes_a_dataframe(spark):
     assert fitted.transform(df).columns == [*df.columns, "reduced"]
     with pytest.raises(TypeError, match="expected y as the name of a column of the DataFrame, got"):
         OC().fit(df, y)
+
+
+@pytest.mark.parametrize("case", NUMERIC, ids=lambda case: case.name)
+def test_targets_are_numbers(spark, case):
+    X, _ = labelled(sparse=True)
+    y = X[:, 1] + np.random.default_rng(0).normal(size=60)
+    spread = fit(case.new(), frame(spark, sparse.csr_array(X), y))
+    local = case.new().fit(X, y)
+    np.testing.assert_allclose(spread.transform(X), local.transform(X), atol=1e-9)
+    with pytest.raises(DataError, match="expected a label that is text or an integer, got"):
+        fit(SRDA(), frame(spark, X, y))
 
 
 # -- forms of samples ------------------------------------------------------------------------------

@@ -655,7 +655,7 @@ class Additive(Estimator):
 
         Parameters
         ----------
-        stats : ClassStats
+        stats : ClassStats, or TargetStats for numeric targets
             A state of the kind that the method needs, or with additional second moments. It is
             copied.
 

@@ -353,14 +353,19 @@ class Gathered:
         self.chunks.append((X, classes[codes], weights(sample_weight, len(codes), who)))
         return self
 
+    def joined(self, estimator: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return all samples, what was learned beside them, and their weights."""
+        every, y, w = zip(*self.chunks, strict=True)
+        weight: np.ndarray = np.concatenate(w)
+        X = stacked([widened(x, self.n_features) for x in every])
+        if estimator.half_life is not None:
+            weight = weight * 0.5 ** (np.arange(len(weight))[::-1] / estimator.half_life)
+        return X, np.concatenate(y), weight
+
     def solved(self, estimator: Any) -> Solved:
         """Return the directions that an estimator finds for the samples."""
-        X, y, w = zip(*self.chunks, strict=True)
-        codes = np.searchsorted(self.classes, np.concatenate(y))
-        weight: np.ndarray = np.concatenate(w)
-        X = stacked([widened(x, self.n_features) for x in X])
-        if estimator.half_life is not None:
-            weight = weight * 0.5 ** (np.arange(len(codes))[::-1] / estimator.half_life)
+        X, y, weight = self.joined(estimator)
+        codes = np.searchsorted(self.classes, y)
         counts = np.bincount(codes, weight, len(self.classes))
         solved = unsolved(estimator, self.classes, counts, len(codes))
         if not weight.all():

@@ -74,7 +74,7 @@ class Numeric(Additive):
                 f"{name}: expected a TargetStats for fit_stats, got {type(stats).__name__}. "
                 "Use TargetStats.of(X, y), or fit for samples."
             )
-        if second == "cross" and stats.second not in (None, "cross"):
+        if second == "cross" != stats.second:
             raise ValueError(
                 f"{name}: expected a state with second={second!r}, got one with "
                 f"second={stats.second!r}. Make it with TargetStats.of(X, y, second={second!r})."
@@ -150,7 +150,7 @@ class CorrelationFS(Numeric, Selector):
     >>> selector = CorrelationFS(n_features=3)
     >>> for start in range(0, 442, 100):
     ...     selector = selector.partial_fit(X[start : start + 100], y[start : start + 100])
-    >>> selector.get_support(indices=True).tolist(), selector.scores_.max().round(3)
+    >>> selector.get_support(indices=True).tolist(), round(float(selector.scores_.max()), 3)
     ([2, 3, 8], 0.344)
     """
 

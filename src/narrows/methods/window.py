@@ -77,9 +77,9 @@ class Window(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     estimator : narrows estimator whose states add up
-        OC, OCM, a selector, or SRDA, KernelSRDA, MMC, PCA or LDA(solver="regularized") for at most
-        8,192 features; without a `half_life`. It is not changed. The map of KernelSRDA is computed
-        from all samples of the window.
+        OC, OCM, a selector, or SRDA, KernelSRDA, MMC, PCA, PLS, ReducedRank or
+        LDA(solver="regularized") for at most 8,192 features; without a `half_life`. It is not
+        changed. The map of KernelSRDA is computed from all samples of the window.
     samples : int, default=1000
         N, the number of samples in the window.
 

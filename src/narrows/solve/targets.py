@@ -73,7 +73,7 @@ def pls(times: Product, XY: np.ndarray, most: int, noise: float, total: float) -
             break
         R[:, k], P[:, k], Q[:, k] = r, product / length, XY.T @ r / length
         XY -= length * np.outer(P[:, k], Q[:, k])
-        explained[k] = length * float(Q[:, k] @ Q[:, k])
+        explained[k] = float(np.sum((np.sqrt(length) * Q[:, k]) ** 2))
     else:
         k = most
     return Answer(explained[:k], R[:, :k], k, Q[:, :k])

@@ -74,7 +74,10 @@ _SCHEMA = {
     "registered": Field("b1", ("c",), optional=True),
 }
 _ORIGIN = {"origin": Field("f8", ("d",), FINITE), "placed": Field("f8", (), NOT_NEGATIVE)}
-N_TARGETS = {"n_targets": Field("i8", (), between(0, MOST_TARGETS))}
+_TARGETS = {
+    "n_targets": Field("i8", (), between(0, MOST_TARGETS)),
+    "classes": Field("i8", ("c",), Check("one class", lambda array, sizes: len(array) < 2)),
+}
 _FOLDS = {
     "folds": Field("i8", (), between(2, MOST_FOLDS)),
     "folds_first": Field("i8", (), COUNT),
@@ -98,9 +101,9 @@ class StateArrays(ChangesInPlace):
         presence: bool = False,
         kept: int = 0,
         folds: int | None = None,
-        n_targets: int = 0,
+        n_targets: int | None = None,
     ):
-        if second not in ROWS or (second == "targets" and not n_targets):
+        if second not in ROWS or (second == "targets" and n_targets is None):
             kinds = ", ".join(f'"{kind}"' for kind in ROWS if kind not in (None, "targets"))
             raise ParameterError(
                 f"ClassStats: expected second to be None, {kinds}, got {second!r}."
@@ -128,7 +131,7 @@ class StateArrays(ChangesInPlace):
         }
         self._parts: dict[str, tuple[Any, ...]] = {}  # one for each fold
         if second == "cross":
-            most = MOST_FEATURES + n_targets
+            most = MOST_FEATURES + (n_targets or 0)
             self._parts["cross"] = tuple(Cross(n_features, most=most) for _ in range(K))
         if kept:
             self._parts["kept"] = tuple(Kept(n_features, kept) for _ in range(K))
@@ -283,7 +286,7 @@ class StateArrays(ChangesInPlace):
                 "counts": self.counts,
                 "n_samples": np.array(self.n_samples),
             }
-            if self.n_targets:
+            if self.n_targets is not None:
                 arrays["n_targets"] = np.array(self.n_targets)
             if self._registered.any():
                 arrays["registered"] = self._registered
@@ -317,9 +320,10 @@ class StateArrays(ChangesInPlace):
             return any(given.startswith(name) for given in arrays)
 
         second = next((s for s in ROWS if s is not None and has(SQUARES.get(s, s))), None)
-        fields, rules, q = dict(_SCHEMA), tuple[Check, ...](), 0
-        if "n_targets" in arrays:
-            q, fields = _number_of_targets(arrays), fields | N_TARGETS
+        fields, rules, q = dict(_SCHEMA), tuple[Check, ...](), None
+        if "n_targets" in arrays:  # beside one class
+            checked(arrays, _TARGETS)
+            q, fields = int(arrays["n_targets"]), fields | _TARGETS
             second = "targets" if has("products") else second
         names = [name for name in ROWS[second] if name != "noise" or has(name)]
         each: dict[str, Any] = {"k": "c", "f": 1, "t": q}
@@ -399,7 +403,7 @@ class StateArrays(ChangesInPlace):
     def _rows(self, name: str, row: np.ndarray) -> np.ndarray:
         """Return the rows of a table for classes of these numbers, in all folds."""
         K, c = self._weights.shape
-        each = {"f": 1, "t": self.n_targets}.get(ROWS[self.second][name])
+        each = {"f": 1, "t": self.n_targets or 0}.get(ROWS[self.second][name])
         if each is not None:
             return np.arange(K * each)
         return np.add.outer(c * np.arange(K), row).ravel()
@@ -547,15 +551,6 @@ class StateArrays(ChangesInPlace):
     def _move(self, origin: Origin) -> None:
         """Measure all from another origin, in one step; with None all is raw."""
         self._become(self._about(origin))
-
-
-def _number_of_targets(arrays: Mapping[str, np.ndarray]) -> int:
-    """Return the number of targets of a state of one class; SchemaError where there are none."""
-    checked(arrays, N_TARGETS | {"classes": LABELS})
-    q = int(arrays["n_targets"])
-    if not q or len(arrays["classes"]) > 1:
-        raise SchemaError("n_targets: expected a number >= 1, beside one class, got others.")
-    return q
 
 
 def read_only(a: np.ndarray) -> np.ndarray:

@@ -258,9 +258,8 @@ class ClassStats(StateArrays):
         room = 0 if K == 1 else IN_FOLD  # to which each batch adds a few samples
         by_target = new._by_target(X, by_row, fold) if "products" in self._tables else None
         if by_target is not None and not sparse.issparse(X):
-            every = np.arange(K * self.n_targets)
             found, _ = dense_sums(X, by_target, origin=new._origin)
-            sums.append(("products", every, Table(found.shape, found)))
+            sums.append(("products", np.arange(len(found)), Table(found.shape, found)))
         products = new._for_products(X, by_row, room) if "cross" in self._parts else {}
         if self.kept and to_keep is None:
             to_keep = ToKeep(X, hashes(X))
@@ -305,7 +304,7 @@ class ClassStats(StateArrays):
 
     def _by_target(self, X: Any, Y: sparse.csr_array, fold: np.ndarray) -> sparse.csr_array:
         """Return the weighted targets about the origin, column t + q k for target t in fold k."""
-        n, q = X.shape[0], self.n_targets
+        n, q = X.shape[0], self.n_targets or 0
         origin = None if self._origin is None else self._origin[:q]
         first = about(X[:, :q].toarray() if sparse.issparse(X) else X[:, :q], origin)
         first *= Y.sum(axis=1)[:, None]
@@ -724,10 +723,11 @@ class ClassStats(StateArrays):
             return
         digits = np.full(len(lost), np.inf)
         digits[lost] = np.log10(np.maximum(variances[lost] / noise[lost], 1.0))
-        worst = int(digits.argmin())
+        worst, q = int(digits.argmin()), self.n_targets or 0
+        where = f"feature {worst - q}" if worst >= q else f"target {worst}"
         warn(
             f"ClassStats: expected at least {_DIGITS} correct digits of each variance after a "
-            f"subtraction, got about {int(digits[worst])} for feature {worst}; {int(lost.sum())} "
+            f"subtraction, got about {int(digits[worst])} for {where}; {int(lost.sum())} "
             f"of {len(lost)} features have fewer than {_DIGITS}. Most of the spread stems from the "
             "samples subtracted: add up the states that remain instead."
         )

@@ -14,13 +14,12 @@ from narrows.solve.arrays import as_numpy
 from narrows.solve.scatter import Scatter, of_samples
 from narrows.solve.schema import FINITE, Field, SchemaError, checked
 from narrows.solve.sums import blocks, near, with_one_index_type
-from narrows.state.arrays import MOST_TARGETS, N_TARGETS
+from narrows.state.arrays import MOST_TARGETS
 from narrows.state.class_stats import ClassStats, Second, checked_rows
 from narrows.state.kept import ToKeep, hashes
 from narrows.state.labels import indicator
 
-_AT_ONCE = 1 << 22  # numbers of samples that are copied beside their targets
-_SCHEMA = {"target_origin": Field("f8", ("q",), FINITE), "target_cross": Field("b1")}
+_FEWEST, _NUMBERS = 512, 1 << 20  # samples that are copied beside their targets, at least
 # what does not depend on which features are targets
 _OF_SAMPLES = {"classes", "counts", "folds", "kept", "n", "n_samples", "second"}
 PARTS = 5  # of the samples that are kept, each of which is held out
@@ -86,10 +85,10 @@ class TargetStats:
     Examples
     --------
     >>> from narrows import TargetStats
-    >>> a = TargetStats.of([[1.0, 0.0], [3.0, 0.0]], [10.0, 20.0])
-    >>> b = TargetStats.of([[5.0, 3.0]], [60.0])
+    >>> a = TargetStats.of([[1.0, 0.0], [3.0, 2.0]], [10.0, 20.0])
+    >>> b = TargetStats.of([[5.0, 4.0]], [60.0])
     >>> (a + b).mean.tolist(), (a + b).target_mean.tolist()
-    ([3.0, 1.0], [30.0])
+    ([3.0, 2.0], [30.0])
     >>> (a + b - b).n_samples
     2
     """
@@ -102,10 +101,8 @@ class TargetStats:
         kept: int = 0,
         folds: int | None = None,
     ):
-        self.n_targets, self.target_origin = 0, np.empty(0)
-        self._kind: dict[str, Any] = {"second": second, "kept": kept, "folds": folds}
-        # before the first samples, only its kind and their numbers matter
-        self.stats = ClassStats(n_features, kept=kept, folds=folds)
+        self.target_origin = np.empty(0)
+        self.stats = ClassStats(n_features, second=second, kept=kept, folds=folds, n_targets=0)
 
     @classmethod
     def of(
@@ -167,7 +164,8 @@ class TargetStats:
         q = Y.shape[1]
         self._check_targets(q)
         origin = self.target_origin if self.n_targets else near(Y)
-        parts = list(blocks(len(Y), max(1, _AT_ONCE // (q + self.n_features))))
+        size = max(_FEWEST, _NUMBERS // (q + self.n_features))
+        parts = list(blocks(len(Y), size if not sparse.issparse(X) else len(Y)))
         stats = self._about(q, origin)
         stats = stats if len(parts) < 2 else stats.copy()  # all samples or none
         with self._features_in_errors(q):
@@ -176,7 +174,7 @@ class TargetStats:
                 to_keep = None if raw is None else ToKeep(raw, hashes(raw))
                 Z = _beside(Y[part] - origin, X[part])
                 stats.add_samples(Z, classes, weight[part], to_keep)
-        self.stats, self.n_targets, self.target_origin = stats, q, origin
+        self.stats, self.target_origin = stats, origin
         return self
 
     def widen(self, n_features: int) -> Self:
@@ -200,9 +198,7 @@ class TargetStats:
 
     def reduced(self, second: Any, folds: bool = True) -> Self:
         """Return a copy for a method that needs these second moments; without `folds`, of none."""
-        new = self._like(self.stats.reduced(self.stats.second, folds))
-        new._kind["folds"] = new.stats.folds
-        return new
+        return self._like(self.stats.reduced(self.stats.second, folds))
 
     @classmethod
     def summed(cls, states: Iterable[Self]) -> Self:
@@ -212,7 +208,8 @@ class TargetStats:
         q, origin = first.n_targets, first.target_origin
         for each in states:
             first._check_kind(each)
-        return first._like(ClassStats.summed([each._about(q, origin) for each in states]))
+        with first._features_in_errors(q):
+            return first._like(ClassStats.summed([each._about(q, origin) for each in states]))
 
     def __add__(self, other: Self) -> Self:
         return self.summed([self, other])
@@ -237,7 +234,7 @@ class TargetStats:
         first = self if self.n_targets else fresh
         q, origin = first.n_targets, first.target_origin
         stats = self._about(q, origin).fade(weight, fresh._about(q, origin))
-        self.stats, self.n_targets, self.target_origin = stats, q, origin
+        self.stats, self.target_origin = stats, origin
         return self
 
     def _later(self, first: int) -> Self:
@@ -245,6 +242,11 @@ class TargetStats:
         return self._like(self.stats._later(first))
 
     # -- reading -----------------------------------------------------------------------------
+
+    @property
+    def n_targets(self) -> int:
+        """The number of targets, which the first samples determine; 0 before them."""
+        return self.stats.n_targets or 0
 
     @property
     def n_features(self) -> int:
@@ -320,65 +322,53 @@ class TargetStats:
         if self.stats.folds or not self.stats.kept:
             return
         q, (X, _, weight, _, _) = self.n_targets, self.stats.samples
-        sums, kind = self.stats.without_kept(), {**self._kind, "kept": 0}
+        sums = self.stats.without_kept()
         for some in np.array_split(np.arange(len(weight)), PARTS):
             Y = X[some, :q].toarray() if sparse.issparse(X) else X[some, :q]
             fold = type(self)(self.n_features).update(X[some, q:], Y, weight[some])
-            others = self._like(sums.less(fold._about(q, self.target_origin)))
-            others._kind = kind
-            yield others, fold
+            yield self._like(sums.less(fold._about(q, self.target_origin))), fold
 
     # -- storage -----------------------------------------------------------------------------
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the state as named arrays, for `from_arrays`; numbers keep all bits."""
-        own = {"n_targets": np.array(self.n_targets), "target_origin": self.target_origin}
-        kind = {"target_cross": np.array(self._kind["second"] == "cross")}
-        return self.stats.to_arrays() | own | kind
+        return self.stats.to_arrays() | {"target_origin": self.target_origin}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the state that `to_arrays` described."""
-        checked(arrays, N_TARGETS | _SCHEMA)
-        q, origin = int(arrays["n_targets"]), np.array(arrays["target_origin"])
-        rest = {name: array for name, array in arrays.items() if name not in _SCHEMA}
-        if not q:
-            del rest["n_targets"]
+        rest = {name: array for name, array in arrays.items() if name != "target_origin"}
         stats = ClassStats.from_arrays(rest)
-        second: Second = "cross" if arrays["target_cross"] else "targets"
-        empty = stats.second is None and not stats.n_samples and not len(stats.classes)
-        fits = (
-            len(origin) == q <= stats.n_features
-            and (stats.second == second if q else empty)
-            and not (stats.presence or len(stats.classes) > 1)
-        )
-        if not fits:
+        q = stats.n_targets
+        of_targets = stats.second in ("cross", "targets") and not stats.presence
+        if not of_targets or q is None or q > stats.n_features:
             raise SchemaError("n_targets: expected a state of so many targets, got another.")
-        new = cls(0, second=second, kept=stats.kept, folds=stats.folds)
-        new.stats, new.n_targets, new.target_origin = stats, q, origin
+        checked(arrays, {"target_origin": Field("f8", (q,), FINITE)})
+        new = cls(0)
+        new.stats, new.target_origin = stats, np.array(arrays["target_origin"])
         return new
 
     def __repr__(self) -> str:
-        folds = f", folds={self.stats.folds})" if self.stats.folds else ")"
+        kind = f"second={self.stats.second!r}, kept={self.stats.kept}, folds={self.stats.folds}"
         return (
             f"TargetStats({self.n_samples} samples, {self.n_targets} targets, "
-            f"{self.n_features} features, second={self._kind['second']!r}{folds}"
+            f"{self.n_features} features, {kind})"
         )
 
     # -- inside ------------------------------------------------------------------------------
 
     def _like(self, stats: ClassStats) -> Self:
-        """Return a state with these sums, of the same kind."""
+        """Return a state with these sums, about the same origin."""
         new = object.__new__(type(self))
-        vars(new).update(vars(self), stats=stats, _kind=dict(self._kind))
+        new.stats, new.target_origin = stats, self.target_origin
         return new
 
     def _about(self, q: int, origin: np.ndarray) -> ClassStats:
         """Return the sums, of q targets about another origin; they may share arrays with these."""
         if not self.n_targets and q:
-            d, kind = self.n_features, self._kind
-            empty = ClassStats(q + d, n_targets=q, **kind)
-            return empty.count_from(self.stats._first)
+            mine = self.stats
+            kind: Any = {"second": mine.second, "kept": mine.kept, "folds": mine.folds}
+            return ClassStats(q + mine.n_features, n_targets=q, **kind).count_from(mine._first)
         delta = self.target_origin - origin
         if not delta.any():
             return self.stats
@@ -404,7 +394,8 @@ class TargetStats:
             )
         if other.n_targets:
             self._check_targets(other.n_targets)
-        if other._kind != self._kind or other.n_features != self.n_features:
+        kinds = ("n_features", "second", "kept", "folds")
+        if any(getattr(self, kind) != getattr(other, kind) for kind in kinds):
             raise ValueError(f"TargetStats: expected states of one kind, got {self} and {other}.")
 
     @contextmanager
