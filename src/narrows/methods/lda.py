@@ -27,10 +27,12 @@ from narrows.solve.held_out import choose
 from narrows.solve.scatter import (
     Answer,
     Scatter,
+    continued,
     discriminants,
     discriminants_of_span,
     rank_within,
 )
+from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 
 _SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inverse are lost
@@ -162,13 +164,13 @@ class LDA(Discriminant):
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | CV | NONE,
         "solver": word("regularized", "pca", "gsvd"),
-        "mu": NOT_NEGATIVE | CV,
+        "mu": word("auto", "scale", "cv") | NOT_NEGATIVE,
         "pca_components": whole(1) | NONE,
     }
 
     n_components: int | str | None = None
     solver: str = "regularized"
-    mu: float | str = 0.5
+    mu: float | str = "auto"
     pca_components: int | None = None
     half_life: float | None = None
 
@@ -179,16 +181,22 @@ class LDA(Discriminant):
         return alpha if self.solver == "regularized" else 0.0
 
     def _ridge(self, mean_square: float) -> float:
-        return mean_square if is_cv(self.mu) else float(self.mu)
+        return mean_square if isinstance(self.mu, str) else float(self.mu)
+
+    def _chooses(self, stats: Any) -> bool:
+        return self.mu == "cv" or (self.mu == "auto" and isinstance(stats, ClassStats))
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         if alpha:
-            return discriminants(S, alpha)
-        S = S.spanned()
-        rank = rank_within(S)
-        if rank < len(S.C):
-            raise self._singular(rank, len(S.C))
-        return discriminants_of_span(S, alpha)
+            answer = discriminants(S, alpha)
+        else:
+            of_span = S.spanned()
+            rank = rank_within(of_span)
+            if rank < len(of_span.C):
+                raise self._singular(rank, len(of_span.C))
+            answer = discriminants_of_span(of_span, alpha)
+        used = alpha if answer.alpha is None else answer.alpha
+        return continued(S, answer, used, self._size or 0)
 
     def _singular(self, rank: int, of: int) -> ParameterError:
         return ParameterError(
@@ -200,16 +208,23 @@ class LDA(Discriminant):
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
         mu, unit, n = 0.0, np.sqrt(A.n), A.shape[0]
         if self.solver == "regularized":
-            mu, unit = A.scaled(float(self.mu)), 2.0 ** (-A.weight_power // 2)
-            if self.mu and not _SMALLEST_MU < mu < 1 / _SMALLEST_MU:
+            mu, unit = A.scaled(alpha), 2.0 ** (-A.weight_power // 2)
+            if alpha and not _SMALLEST_MU < mu < 1 / _SMALLEST_MU:
                 raise RangeError(
-                    f"samples whose scatter is of a magnitude comparable to mu={self.mu:g}",
+                    f"samples whose scatter is of a magnitude comparable to mu={alpha:g}",
                     f"values up to {A.largest:.1e}",
                     A.largest_in(),
                     "Scale the data, or mu by their squared scale.",
                 )
         if n <= MOST and mu > _ACCURATE * A.squares:
-            answer = discriminants(A.scatter(), mu)
+            answer = self._from_scatter(A.scatter(), mu)
+        elif A.is_sparse:
+            most = f" of at most {MOST:,} features or samples, with mu > 0"
+            raise ParameterError(
+                f'{type(self).__name__}: expected sparse data for solver="regularized"{most}, got '
+                f"{n:,} samples of {A.shape[1]:,} features, solver={self.solver!r} and "
+                f"mu={self.mu!r}. Use SRDA, which solves LDA by regression."
+            )
         else:
             answer = with_rule(A, Answer(*self._by_svd(A, mu)), mu)
         self._check_rank(len(answer.eigenvalues), len(A.counts))
@@ -254,25 +269,20 @@ class LDA(Discriminant):
             )
         return within if r is None else np.eye(t, r)
 
-    def _check_X(self, X: Any, late: bool = False, **options: Any) -> Any:
-        if sparse.issparse(X):
-            raise TypeError(
-                f"{type(self).__name__}: expected dense data, got a sparse matrix. Use SRDA, which "
-                "solves LDA by regression, or X.toarray() if X is small."
-            )
-        return super()._check_X(X, late, **options)
+    def _limit(self, classes: int) -> tuple[int, str]:
+        most, _ = super()._limit(classes)
+        return most, 'solver="regularized", which has more'
 
-    def _update_state(
-        self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
-    ) -> Any:
-        if sparse.issparse(X):
+    def _check_rank(self, rank: int, classes: int) -> None:
+        p = self._size
+        if self.solver == "regularized" and p is not None and 0 < rank < p:
             raise ParameterError(
-                f"{type(self).__name__}: expected dense data, got sparse data. Use SRDA, which "
-                "solves LDA by regression."
+                f"{type(self).__name__}: expected n_components<={rank}, since the samples span only "
+                f"{rank} direction{'s' if rank > 1 else ''}, got {p}."
             )
-        return super()._update_state(state, X, y, sample_weight, **options)
+        super()._check_rank(rank, classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = self.solver == "regularized"
         return tags

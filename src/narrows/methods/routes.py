@@ -282,6 +282,7 @@ _SCHEMA = {
     "coef": Field("f8", ("k", "c"), FINITE, optional=True),
     "intercept": Field("f8", ("c",), FINITE, optional=True),
     "mean_square": Field("f8", (), NOT_NEGATIVE),
+    "separating": Field("i8", (), COUNT, optional=True),
 }
 _RULES = (
     Check(
@@ -305,6 +306,7 @@ class Solved:
     coef: np.ndarray | None = None
     intercept: np.ndarray | None = None
     mean_square: float | None = None  # the trace of the covariance of all samples
+    separating: int | None = None  # the directions that separate the classes, if not all
 
     @property
     def n_features(self) -> int:
@@ -415,6 +417,7 @@ def complete(estimator: Any, solved: Solved, A: Centred) -> Solved:
         answer = estimator._from_samples(A, solved.alpha)
         W = answer.W * answer.unit
     solved.eigenvalues, solved.more = answer.eigenvalues, answer.more
+    solved.separating = answer.separating
     for what, values in (("eigenvalues", solved.eigenvalues), ("directions", W)):
         size = float(np.abs(values).max(initial=0.0))
         if not size <= HUGE or (A.power and size < TINY):
