@@ -450,7 +450,7 @@ def test_frames_of_something_else_are_refused():
     with pytest.raises(ValueError, match="'when': "):
         one.learn_many(some.assign(when=pd.Timestamp("2020-01-01")), ["x", "y"])
     assert not hasattr(one, "estimator_")
-    with pytest.raises(ParameterError, match=r"n_features <= 8,192 for LDA.*got 262,144"):
+    with pytest.raises(ParameterError, match=r"LDA: expected at most 8,192 features.*got 262,144"):
         OneByOne(LDA()).learn_many(some, ["x", "y"])
     oc = OneByOne(OC(), 64).learn_many(some, ["x", "y"])
     for ask in (oc.predict_one, oc.predict_many):

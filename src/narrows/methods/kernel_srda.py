@@ -16,7 +16,7 @@ from narrows.methods.parameters import Constraint, is_integer, parameters, real,
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
-from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
+from narrows.solve.scatter import Answer, Scatter, continued, discriminants, scaled
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
 from narrows.state.class_stats import ClassStats
@@ -177,7 +177,7 @@ class KernelSRDA(Discriminant):
     }
     _only_route = BehindKernel
     _of_map = "has learned samples"
-    _several_labels = True
+    _several_labels = _continues = True
     _instead = "SRDA or OnlineSRDA, which are linear"
     alpha_ = of_solution(lambda found: float(found.alpha), "The ridge.")
     alphas_, alpha_scores_, alpha_errors_ = of_curve("alphas_", "ridges")
@@ -352,4 +352,6 @@ class KernelSRDA(Discriminant):
         return mapped.without_hidden() if solution.map is None else mapped
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, "mean")
+        p = self.n_components or 0
+        answer = discriminants(S, alpha, total=True, overwrite=not p)
+        return scaled(continued(S, answer, alpha, p), S.n, "mean")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError
 from narrows.methods.cross import Choice
@@ -15,7 +14,6 @@ from narrows.methods.parameters import (
     NONE,
     NOT_NEGATIVE,
     Constraint,
-    is_cv,
     parameters,
     whole,
     word,
@@ -270,17 +268,11 @@ class LDA(Discriminant):
         return within if r is None else np.eye(t, r)
 
     def _limit(self, classes: int) -> tuple[int, str]:
-        most, _ = super()._limit(classes)
-        return most, 'solver="regularized", which has more'
+        return classes - 1, 'solver="regularized", which has more'
 
-    def _check_rank(self, rank: int, classes: int) -> None:
-        p = self._size
-        if self.solver == "regularized" and p is not None and 0 < rank < p:
-            raise ParameterError(
-                f"{type(self).__name__}: expected n_components<={rank}, since the samples span only "
-                f"{rank} direction{'s' if rank > 1 else ''}, got {p}."
-            )
-        super()._check_rank(rank, classes)
+    @property
+    def _continues(self) -> bool:  # type: ignore[override]
+        return self.solver == "regularized"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

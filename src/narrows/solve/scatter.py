@@ -312,6 +312,7 @@ def continued(S: Scatter, answer: Answer, alpha: float, p: int) -> Answer:
     if q <= 0:
         return answer
     assert answer.between is not None
+    assert answer.within is not None
     Q = linalg.svd(S.H.T, full_matrices=False)[0][:, :r]  # what separates the class means
     CQ = blas.dsymm(1.0, S.C, Q, lower=1)
     T = CQ - Q @ (0.5 * (Q.T @ CQ))
@@ -320,12 +321,13 @@ def continued(S: Scatter, answer: Answer, alpha: float, p: int) -> Answer:
     found = s > max(S.noise.sum(), DROPPED * s.max(initial=0.0))
     s, U = s[found][::-1], U[:, found][:, ::-1]
     between = np.zeros((len(answer.between), len(s)))
+    within = np.append(answer.within.diagonal(), np.ones(len(s)))
     return replace(
         answer,
         eigenvalues=np.append(answer.eigenvalues, s / (s + alpha)),
         W=np.hstack([answer.W, S.basis(U / np.sqrt(s + alpha))]),
         between=np.hstack([answer.between, between]),
-        within=np.eye(r + len(s)),
+        within=np.diag(within),
         separating=r,
     )
 
@@ -362,15 +364,16 @@ def scaled(answer: Answer, n: float, by: str) -> Answer:
     n : float
         The weight of all samples.
     by : {"mean", "within"}
-        With "mean" the mean squared length of the directions is 1; with "within" W'(n S_w + alpha
-        I) W = n I.
+        With "mean" the mean squared length of the directions that separate the classes is 1; with
+        "within" W'(n S_w + alpha I) W = n I.
     """
     assert answer.within is not None
     assert answer.between is not None
     scatter = answer.within.diagonal()
     size = np.sqrt(n / np.maximum(scatter, DROPPED * scatter.max(initial=1.0)))
     if by == "mean" and len(size):
-        size /= np.sqrt(np.mean((np.linalg.norm(answer.W, axis=0) * size) ** 2))
+        length = (np.linalg.norm(answer.W, axis=0) * size)[: answer.separating]
+        size /= np.sqrt(np.mean(length**2))
     within = answer.within * np.outer(size, size)
     return replace(answer, W=answer.W * size, between=answer.between * size, within=within)
 
