@@ -69,7 +69,8 @@ class KernelSRDA(Discriminant):
     Parameters
     ----------
     n_components : int, optional
-        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower).
+        p, the number of directions, at most the rank of the z(x). By default n_classes - 1 (fewer
+        if the rank is lower). Further ones are those of `LDA`, of the z(x).
     n_hidden : int, default=1500
         m, the number of random functions, at most 8,000.
     kernel : {"rbf", "relu"}, default="rbf"
@@ -94,9 +95,11 @@ class KernelSRDA(Discriminant):
         of the first dimension is 1. Without hidden features, the shape is (n_components,
         n_features) and the scale is that of `SRDA`.
     eigenvalues_ : ndarray of shape (n_components,)
-        w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
+        w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1. Of directions that do not
+        separate the classes: w'C w / w'(C + alpha/n I) w.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
+        The eigenvalues, divided by the sum of those of all directions that separate the classes; 0
+        for directions that do not.
     uses_hidden_ : bool
         Whether hidden features are used.
     gamma_ : float
