@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from narrows.errors import ParameterError
 from narrows.methods.base import Estimator, lock_of
 from narrows.methods.cross import KEPT, CrossProjector
 from narrows.methods.projector import EXPLAINED, Found
@@ -206,20 +205,10 @@ class Discriminant(Classifier, CrossProjector):
     """
 
     _kept = KEPT
-    _continues: ClassVar[bool] = False  # whether there are directions that separate no classes
     explained_variance_ratio_ = EXPLAINED
 
     def _limit(self, classes: int) -> tuple[int, str]:
         return classes - 1, "LDA, which has more with at most 8,192 features"
-
-    def _check_rank(self, rank: int, classes: int) -> None:
-        p = self._size
-        if self._continues and p is not None and 0 < rank < p:
-            raise ParameterError(
-                f"{type(self).__name__}: expected n_components<={rank}, since the samples span "
-                f"only {rank} direction{'s' if rank > 1 else ''}, got {p}."
-            )
-        super()._check_rank(rank, classes)
 
     def _decision(self, calibrated: bool = True) -> Decision:
         solution = self._solution

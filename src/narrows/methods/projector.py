@@ -168,6 +168,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     """Projects onto a few directions: W is real. The solution is `Directions`."""
 
     _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | NONE}
+    _continues: ClassVar[bool] = False  # whether there are directions that separate no classes
     n_components: Any
 
     @property
@@ -250,6 +251,11 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
             )
         if p is None or p <= rank:
             return
+        if self._continues:
+            raise ParameterError(
+                f"{name}: expected n_components<={rank}, since the samples span only {rank} "
+                f"direction{'s' if rank > 1 else ''}, got {p}."
+            )
         most, otherwise = self._limit(classes)
         reason = (
             f"{classes} classes have at most {most} direction{'s' if most > 1 else ''}"
