@@ -513,7 +513,7 @@ def test_parts_of_which_some_are_sparse(client):
     ]
     assert_same(engine.fit(SRDA(), parts, client), SRDA().fit(X, y))
     assert_same(engine.fit(MMC(), parts, client), MMC().fit(X, y))
-    assert_same(engine.fit(LDA(), parts, client), LDA().fit(X, y))
+    assert_same(engine.fit(LDA(n_components=5), parts, client), LDA(n_components=5).fit(X, y))
 
 
 @pytest.mark.parametrize("method", [slow(partial(SRDA)), slow(partial(MMC, 2)), partial(PCA, 2)])
