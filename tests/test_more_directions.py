@@ -171,3 +171,24 @@ def test_they_find_more_neighbours_of_the_same_class_than_principal_components(d
         near = np.argsort(-(B @ A.T), axis=1)[:, :10]
         share.append((y[train][::2][near] == y[~train][::8][:, None]).mean())
     assert share[0] > share[1] + 0.05
+
+
+@pytest.mark.parametrize("p", [1, 5, None])
+def test_equal_class_means_have_no_directions(p):
+    X = np.tile(np.random.default_rng(0).normal(size=(20, 10)), (2, 1))
+    with pytest.raises(ValueError, match="LDA: expected classes with different means"):
+        LDA(n_components=p).fit(X, np.repeat([0, 1], 20))
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1.0])
+def test_more_features_than_sums_hold(mu):
+    """The samples span few dimensions: in a basis of these, the answer is the same."""
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(60, 59)), np.arange(60) % 4
+    B = np.linalg.qr(rng.normal(size=(9000, 59)))[0]
+    wide = LDA(n_components=12, mu=mu).fit(Z @ B.T, y)
+    narrow = LDA(n_components=12, mu=mu).fit(Z, y)
+    np.testing.assert_allclose(wide.eigenvalues_, narrow.eigenvalues_, rtol=1e-6)
+    same(wide.components_[3:], narrow.components_[3:] @ B.T, 1e-6)
+    with pytest.raises(ParameterError, match="n_components<=59, since the samples span only 59"):
+        LDA(n_components=80, mu=mu).fit(Z @ B.T, y)

@@ -90,9 +90,13 @@ def test_a_window_has_the_twelve_directions_of_its_samples(model):
 def test_directions_are_added_as_samples_come():
     X, y = samples()
     model = clone(TWELVE[2]).partial_fit(X[:5], y[:5], classes=NAMES)
-    assert model.components_.any(axis=1).tolist() == [True] * 4 + [False] * 8
+    assert not model.components_.any()  # of one class
+    few = np.r_[5:8, 100:102]
+    model.partial_fit(X[few], y[few])
+    assert model.components_.any(axis=1).tolist() == [True] * 9 + [False] * 3
     assert model.transform(X).shape == (400, 12)
-    assert_same(model.partial_fit(X[5:], y[5:]), LDA(n_components=12, mu=0.5).fit(X, y))
+    rest = np.setdiff1d(np.arange(5, 400), few)
+    assert_same(model.partial_fit(X[rest], y[rest]), LDA(n_components=12, mu=0.5).fit(X, y))
 
 
 @pytest.mark.parametrize("d", [20, 9000])  # sums, and all samples at once
@@ -143,3 +147,8 @@ def test_the_command_line_fits_updates_merges_and_applies_them(run, tmp_path, ch
     shares = [direction["eigenvalue"] for direction in told["top"]]
     np.testing.assert_allclose(shares, once.eigenvalues_)
     assert [len(direction["columns"]) for direction in told["top"]] == [10] * 12
+    assert told["mu"] == pytest.approx(once.mu_)
+    assert ["scatter" in direction for direction in told["top"]] == [False] * 3 + [True] * 9
+    text = run("info all.narrows --top 1")[1]
+    assert text.count(", explained variance 0.") == 3
+    assert text.count(", scatter within the classes\n") == 9

@@ -248,9 +248,22 @@ class LDA(Discriminant):
             )
         else:
             answer = with_rule(A, Answer(*self._by_svd(A, mu)), mu)
+            if self._continues:
+                answer = self._continued(A, answer, mu)
         self._check_rank(len(answer.eigenvalues), len(A.counts))
         answer.unit = float(np.ldexp(unit, -A.power))
         return answer
+
+    def _continued(self, A: Centred, answer: Answer, mu: float) -> Answer:
+        """Return an answer by singular values with as many directions as asked for."""
+        (n, d), p, found = A.shape, self._size or 0, len(answer.eigenvalues)
+        if p > found and n > MOST:
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_components<={found} for more than {MOST:,} "
+                f"samples of more than {MOST:,} features, got {p}, {n:,} and {d:,}. Use fewer "
+                "components, or select features first."
+            )
+        return continued(A.scatter(), answer, mu, p) if p > found else answer
 
     def _by_svd(self, A: Centred, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return ratios and directions from singular values: no scatter costs digits."""

@@ -309,7 +309,7 @@ def continued(S: Scatter, answer: Answer, alpha: float, p: int) -> Answer:
     """
     r, k = len(answer.eigenvalues), len(S.C)
     q = min(p, k) - r
-    if q <= 0:
+    if q <= 0 or not r:  # without a direction that separates classes, none is of use
         return answer
     assert answer.between is not None
     assert answer.within is not None
