@@ -203,6 +203,8 @@ def test_transformers_and_pipelines_are_cut_where_their_size_is_open():
     assert [line.method for line in twice[1:]] == ["LDA()", "LDA() (2)"]
     with pytest.raises(ParameterError, match="expected names of methods or transformers, got 3"):
         retrieval(X, y, [3])
+    with pytest.raises(ParameterError, match=r"or transformers, got <class .*LDA'>"):
+        retrieval(X, y, [LDA])
     with pytest.raises(ParameterError, match=r"got 'pcas'\. Did you mean pca\?"):
         retrieval(X, y, ["pcas"])
 
@@ -270,6 +272,8 @@ def test_curves_of_both_kinds_of_classes():
     found = {c.get_label(): c.lines[0].get_xydata() for c in display.axes_[1].containers}
     lda = [(line.dimensions, line.mean("left-out", "recall@10")) for line in lines[1:3]]
     np.testing.assert_allclose(found["LDA"], lda)
+    with pytest.raises(ParameterError, match=r"metric must be .*, got 'recall'"):
+        RetrievalDisplay(lines).plot(metric="recall")
 
 
 # -- at the command line ---------------------------------------------------------------------------

@@ -267,10 +267,11 @@ def check(
 def _method(method: Any, seed: int) -> _Method:
     """Return the transformer that a name stands for, or one that was given."""
     if not isinstance(method, str):
-        if not (hasattr(method, "fit") and hasattr(method, "transform")):
+        needed = "fit", "transform", "get_params"
+        if isinstance(method, type) or not all(hasattr(method, name) for name in needed):
             raise ParameterError(
                 f"retrieval: expected names of methods or transformers, got {method!r}. Use "
-                "objects with fit and transform."
+                "estimators with fit and transform."
             )
         last = f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
         size = f"{last}n_components"
@@ -514,6 +515,7 @@ class Retrieval(list[RetrievalLine]):
         self, line: RetrievalLine, classes: str, metric: str, than: RetrievalLine | None = None
     ) -> Difference:
         """Return a score, or its difference from that of another line, and its standard error."""
+        self._check(classes, metric)
         column, apart = SCORES.index(metric), list[np.ndarray]()
         for draw, mine in enumerate(line.found[classes]):
             other = 0.0 if than is None else than.found[classes][draw][:, column]
@@ -550,8 +552,7 @@ class Retrieval(list[RetrievalLine]):
         score : Scores and differences, with standard errors.
         """
         classes = self.classes[-1] if classes is None else classes
-        word(*SCORES).check("best", "metric", metric)
-        word(*self.classes).check("best", "classes", classes)
+        self._check(classes, metric)
         lines = [line for line in self if line.is_reduction]
         if not lines:
             return None
@@ -564,6 +565,11 @@ class Retrieval(list[RetrievalLine]):
         worse = all(self.score(line, *by, every).is_worse for line in lines)
         estimator = self._methods[line.method].with_size(line.dimensions, self._scatter)
         return Chosen(line, best, *by, scores, every, worse, estimator)
+
+    def _check(self, classes: str, metric: str) -> None:
+        """Raise ParameterError where there is no such score."""
+        word(*SCORES).check("Retrieval", "metric", metric)
+        word(*self.classes).check("Retrieval", "classes", classes)
 
     def _near(self, best: RetrievalLine, classes: str, metric: str) -> list[RetrievalLine]:
         """Return the reductions that are not worse than the best by more than a standard error."""
