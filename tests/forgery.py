@@ -32,7 +32,6 @@ from narrows import (
     IDRQR,
     IG,
     IOC,
-    LDA,
     OC,
     OCFS,
     PLS,
@@ -494,8 +493,7 @@ def _update(model, good):
 def _reduce(model, good):
     X, _ = _rows(model)
     model.transform(X)
-    if not isinstance(model, LDA):  # which says that it takes none
-        model.transform(sparse.csr_array(X))
+    model.transform(sparse.csr_array(X))
     if hasattr(model, "predict"):
         model.predict(X)
 

@@ -6,6 +6,7 @@ What they promise on streams is in test_cross.py.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -144,12 +145,12 @@ def test_parameters_of_the_criterion_need_no_new_fit(case):
             assert_same(fitted, case.new().set_params(**fitted.get_params()).fit(X, y))
 
 
-@pytest.mark.parametrize("method", [LDA, SRDA])
+@pytest.mark.parametrize("method", [partial(LDA, solver="gsvd"), SRDA])
 def test_more_directions_than_classes_have(method):
     X, y = labelled()
     expected = (
         "expected n_components<=2, since 3 classes have at most 2 directions, got 3. "
-        "Use fewer components, or OCM for 3"
+        "Use fewer components, or (LDA|solver=.regularized.), which has more"
     )
     with pytest.raises(ParameterError, match=expected):
         method(n_components=3).fit(X, y)
@@ -505,14 +506,20 @@ def test_means_that_do_not_differ_where_pca_looks():
     assert LDA(solver="gsvd").fit(X, y).eigenvalues_.round(9).tolist() == [1, 1]
 
 
-def test_lda_refuses_sparse_data_and_names_srda():
+def test_lda_takes_sparse_data_if_regularised():
     X, y = labelled(sparse=True)
-    with pytest.raises(TypeError, match="LDA: expected dense data, got a sparse matrix"):
-        LDA().fit(sparse.csr_array(X), y)
-    with pytest.raises(TypeError, match="Use SRDA"):
-        LDA().fit(X, y).transform(sparse.csr_array(X))
-    with pytest.raises(ParameterError, match="LDA: expected dense data, got sparse data"):
-        local.fit(LDA(), [(sparse.csr_array(X), y)])
+    X = sparse.csr_array(X)
+    said = r'^LDA: expected sparse data for solver="regularized" .* got 60 samples of .*Use SRDA'
+    for lda in (LDA(solver="pca"), LDA(solver="gsvd")):
+        for fit in (lda.fit, lambda X, y, lda=lda: local.fit(lda, [(X, y)])):
+            with pytest.raises(ParameterError, match=said):
+                fit(X, y)
+    wide = sparse.hstack([X, sparse.csr_array((60, 9000))], format="csr")
+    found, narrow = LDA(mu=0.5).fit(wide, y), LDA(mu=0.5).fit(X.toarray(), y)
+    np.testing.assert_allclose(found.components_[:, :7], narrow.components_, atol=1e-10)
+    np.testing.assert_array_equal(found.predict(wide), narrow.predict(X))
+    with pytest.raises(ParameterError, match=r"with mu > 0, got 60 samples .* and mu=0"):
+        LDA(mu=0.0).fit(wide, y)
 
 
 @pytest.mark.parametrize("solver", ["regularized", "pca", "gsvd"])

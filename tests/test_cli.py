@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
-from sklearn.utils import get_tags
 
 import narrows
 from narrows import OCFS, ForwardFS
@@ -56,21 +55,9 @@ def read_npz(path):
 @pytest.mark.parametrize("chunk_rows", [7, 1000])
 def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_rows):
     X, y = svm
-    source = "a.svm"
-    if not get_tags(METHODS[method]()).input_tags.sparse:
-        status, out, err = run(f"fit a.svm --method {method} -o m.narrows")
-        assert (status, out) == (2, "")
-        assert err == (
-            "narrows: LDA: expected dense data, got sparse data. "
-            "Use SRDA, which solves LDA by regression.\n"
-        )
-        X, source = X.toarray(), "a.csv"
-        header = ",".join([*(f"x{k}" for k in range(7)), "class"])
-        rows = np.column_stack([X, y])
-        np.savetxt(source, rows, ["%.17g"] * 7 + ["%d"], ",", header=header, comments="")
     size = "n_features" if "n_features" in METHODS[method]().get_params() else "n_components"
     status, out, err = run(
-        f"fit {source} --method {method} --{size.replace('_', '-')} 2 -o m.narrows "
+        f"fit a.svm --method {method} --{size.replace('_', '-')} 2 -o m.narrows "
         f"--chunk-rows {chunk_rows}"
     )
     name = METHODS[method].__name__
@@ -84,7 +71,7 @@ def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_
     expected = expected.fit(X, y).transform(X)
     expected = expected.toarray() if sparse.issparse(expected) else expected
     for name in ("r.npz", "r.svm", "r.svm.gz", "r.csv", "r.csv.gz"):
-        assert run(f"transform m.narrows {source} -o {name} --chunk-rows {chunk_rows}")[0] == 0
+        assert run(f"transform m.narrows a.svm -o {name} --chunk-rows {chunk_rows}")[0] == 0
     found, labels = read_npz("r.npz")
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_array_equal(labels, y)
@@ -100,7 +87,7 @@ def test_from_file_to_reduced_file_is_what_python_gives(run, svm, method, chunk_
     numbers = [[float(cell) for cell in row.split(",")[:-1]] for row in rows]
     np.testing.assert_allclose(numbers, expected, atol=1e-12)
     assert [row.split(",")[-1] for row in rows] == [str(label) for label in y]
-    assert run(f"transform m.narrows {source} -o -")[1] == text
+    assert run("transform m.narrows a.svm -o -")[1] == text
 
 
 def test_text_goes_in_raw_and_its_terms_come_out_as_names(run):

@@ -142,9 +142,10 @@ def test_mu_is_that_of_the_other_samples():
     assert fitted.mu_ == pytest.approx(mu)
 
 
-def test_mu_is_the_ridge_of_srda():
+@pytest.mark.parametrize("mu", ["auto", "cv"])
+def test_mu_is_the_ridge_of_srda(mu):
     X, y = samples(noise=2.0)
-    lda, srda = LDA(mu="cv").fit(X, y), SRDA(alpha="cv").fit(X, y)
+    lda, srda = LDA(mu=mu).fit(X, y), SRDA(alpha="cv").fit(X, y)
     assert lda.mu_ == srda.alpha_
     np.testing.assert_array_equal(lda.mus_, srda.alphas_)
     np.testing.assert_array_equal(lda.mu_scores_, srda.alpha_scores_)
@@ -373,7 +374,7 @@ def test_two_classes_have_one_direction():
         (LDA(n_components="cv", solver="pca"), 'solver="regularized" for n_components="cv"'),
         (LDA(n_components="cv", solver="gsvd"), 'got "gsvd". Use another solver, or set n_comp'),
         (LDA(mu="cv", solver="pca"), 'solver="regularized" for mu="cv", .* set mu to a number.'),
-        (LDA(mu="best"), "mu must be a finite number >= 0 or \"cv\", got 'best'"),
+        (LDA(mu="best"), 'mu must be "auto", "scale", "cv" or a finite number >= 0, got .best'),
         (SRDA(n_components="best"), "must be an integer >= 1, \"cv\" or None, got 'best'"),
         (OCM(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),
         (PCA(n_components="cv"), "must be an integer >= 1 or None, got 'cv'"),

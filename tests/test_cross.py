@@ -312,7 +312,7 @@ def test_lda_is_the_explicit_eigenproblem(n, d, how):
     S_b, S_w, _ = scatters(X, y)
     D = n * S_w + 0.5 * np.eye(d)
     ratios, V = ridge_pair(n * S_b, D, 3)
-    fitted = learned(LDA(), X, y, None, how)
+    fitted = learned(LDA(mu=0.5), X, y, None, how)
     np.testing.assert_allclose(fitted.eigenvalues_, ratios, rtol=1e-9)
     same_directions(fitted.components_, V)
     W = fitted.components_
@@ -421,7 +421,14 @@ def test_more_features_than_a_state_holds_are_solved_from_the_samples(n):
     rng = np.random.default_rng(0)
     X, y = labelled(n=n, d=n - 2, c=4)
     B = np.linalg.qr(rng.standard_normal((9000, n - 2)))[0].T
-    for method in (SRDA(alpha=3.0), SRDA(alpha="scale"), LDA(), MMC(), PCA(4)):
+    for method in (
+        SRDA(alpha=3.0),
+        SRDA(alpha="scale"),
+        LDA(mu=0.5),
+        LDA(n_components=9, mu="scale"),
+        MMC(),
+        PCA(4),
+    ):
         narrow = clone(method).fit(X, y)
         wide = method.fit(X @ B, y)
         np.testing.assert_allclose(wide.eigenvalues_, narrow.eigenvalues_, rtol=1e-8)

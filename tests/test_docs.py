@@ -67,7 +67,7 @@ NAMES = sorted(set(public()) - OF_SPARK)
 METHODS = [n for n in NAMES if inspect.isclass(found(n)) and issubclass(found(n), BaseEstimator)]
 RECORDS = {
     "narrows.evaluate.Comparison", "narrows.evaluate.Convergence", "narrows.evaluate.Overlap",
-    "narrows.read.Source", "narrows.testing.Outcome",
+    "narrows.evaluate.Retrieval", "narrows.read.Source", "narrows.testing.Outcome",
 }  # fmt: skip
 ERRORS = {name for name in NAMES if name.startswith("narrows.errors.")}
 

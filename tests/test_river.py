@@ -6,6 +6,7 @@ import ast
 import copy
 import inspect
 import pickle
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.decomposition import PCA, IncrementalPCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_selection import SelectKBest
 
 import narrows.river
 from narrows import LDA, OC, OCFS, SRDA, OnlineSRDA
@@ -450,7 +455,7 @@ def test_frames_of_something_else_are_refused():
     with pytest.raises(ValueError, match="'when': "):
         one.learn_many(some.assign(when=pd.Timestamp("2020-01-01")), ["x", "y"])
     assert not hasattr(one, "estimator_")
-    with pytest.raises(ParameterError, match=r"n_features <= 8,192 for LDA.*got 262,144"):
+    with pytest.raises(ParameterError, match=r"LDA: expected at most 8,192 features.*got 262,144"):
         OneByOne(LDA()).learn_many(some, ["x", "y"])
     oc = OneByOne(OC(), 64).learn_many(some, ["x", "y"])
     for ask in (oc.predict_one, oc.predict_many):
@@ -485,3 +490,25 @@ def test_neither_river_nor_pandas_is_needed(monkeypatch):
     assert one.clone()._multiclass
     with pytest.raises(TypeError, match=r"expected a pandas DataFrame, got builtins\.list"):
         one.learn_many([{"a": 1.0}], ["x"])
+
+
+def test_the_comparison_with_other_libraries_is_true():
+    """What `docs/compared.md` says that scikit-learn and River do not support."""
+    river = rivers()
+    from river import feature_selection, preprocessing, stats
+
+    X, y = sparse.random_array((60, 9), density=0.3, rng=0, format="csr"), np.arange(60) % 3
+    with pytest.raises((TypeError, ValueError), match="Sparse data was passed"):
+        LinearDiscriminantAnalysis().fit(X, y)
+    kinds = SelectKBest, PCA, IncrementalPCA
+    assert [hasattr(kind, "partial_fit") for kind in kinds] == [False, False, True]
+    assert not any(hasattr(kind, "merge") for kind in kinds)
+    assert "decomposition" not in [each.name for each in pkgutil.iter_modules(river.__path__)]
+    selectors = [name for name in feature_selection.__all__ if name.startswith("Select")]
+    assert selectors == ["SelectKBest"]
+    assert [name for name in preprocessing.__all__ if name.endswith("Projector")] == [
+        "GaussianRandomProjector", "SparseRandomProjector",
+    ]  # fmt: skip
+    select = feature_selection.SelectKBest(similarity=stats.PearsonCorr(), k=1)
+    with pytest.raises(TypeError):
+        select.learn_one({"a": 1.0}, "a class")

@@ -47,6 +47,13 @@ from benchmarks.studies.order import Order
 from benchmarks.studies.overlap import OwnTerms, SharedColumns
 from benchmarks.studies.ratio import TraceRatio
 from benchmarks.studies.refits import EmbeddingsAlign
+from benchmarks.studies.retrieval import (
+    PrecisionAt10,
+    RecallAt1,
+    RecallAt10,
+    RetrievalRivals,
+    RetrievalTime,
+)
 from benchmarks.studies.ridge import Ridge, RidgePosteriors, RidgeScale
 from benchmarks.studies.seconds import Seconds
 from benchmarks.studies.spark import Spark
@@ -120,6 +127,11 @@ STUDIES = {
         EmbeddingsNeighbours,
         EmbeddingsUnseen,
         EmbeddingsAlign,
+        RecallAt1,
+        RecallAt10,
+        PrecisionAt10,
+        RetrievalRivals,
+        RetrievalTime,
         EmbeddingsCost,
         EmbeddingsCheck,
         Sets,

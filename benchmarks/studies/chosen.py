@@ -99,7 +99,7 @@ class ChosenMu:
         def fits(split: corpora.Split, wide: bool) -> dict[str, Kept]:
             found = {}
             for name, unit in fixed.items():
-                model = LDA().fit(split.X * unit, split.y)
+                model = LDA(mu=0.5).fit(split.X * unit, split.y)
                 accuracy = model.score(split.X_test * unit, split.y_test)
                 found[name] = Kept(0.5, _svm(split, model) if unit == 1 else 0.0, accuracy)
             model = LDA(mu="cv").fit(split.X, split.y)

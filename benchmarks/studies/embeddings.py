@@ -29,6 +29,7 @@ HALVES = range(5)  # draws of the classes that are held out
 SHORT, LONG = 64, 128
 COSTS = (0.1, 1.0, 10.0)  # C of the linear SVM, chosen with a fifth of the training samples
 ROUNDS = 7
+MORE = "LDA(n_components=p)"
 
 METHODS: dict[str, Callable[..., reducers.Reduce]] = {
     "all features": reducers.all_of,
@@ -41,7 +42,7 @@ METHODS: dict[str, Callable[..., reducers.Reduce]] = {
     "KernelSRDA": reducers.kernel_srda,
     "MMC": reducers.mmc,
     "SRDA, PCA of the rest": reducers.srda_and_pca,
-    "LDA, continued": reducers.continued_lda,
+    MORE: reducers.more_lda,
 }
 RANDOM = "random projection", "KernelSRDA"
 WHOLE = "all features", "all features, centred"
@@ -100,7 +101,7 @@ class EmbeddingsSummary:
     name = "embeddings"
     rows = (
         ("all features", 384), ("truncation", SHORT), ("random projection", SHORT), ("PCA", 19),
-        ("PCA", SHORT), ("LDA of scikit-learn", 19), ("SRDA", 19), ("LDA, continued", SHORT),
+        ("PCA", SHORT), ("LDA of scikit-learn", 19), ("SRDA", 19), (MORE, SHORT),
     )  # fmt: skip
 
     def table(self) -> Table:
@@ -152,7 +153,7 @@ class EmbeddingsCheck:
                   ("random projection", SHORT), ("PCA", 19), ("PCA", SHORT), ("PCA", LONG),
                   ("LDA of scikit-learn", 19), ("SRDA", 19), ("KernelSRDA", 19),
                   ("MMC", SHORT), ("SRDA, PCA of the rest", SHORT),
-                  ("LDA, continued", SHORT), ("LDA, continued", LONG))  # fmt: skip
+                  (MORE, SHORT), (MORE, LONG))  # fmt: skip
         names = tuple(dict.fromkeys(name for name, _ in wanted))
         found = _by_dimension(part, names, (19, SHORT, LONG))
         others = _unseen(part, tuple(n for n in names if n in UNSEEN), (9, SHORT, LONG))
@@ -298,7 +299,7 @@ def _svm(Z: np.ndarray, y: np.ndarray, Z_test: np.ndarray, y_test: np.ndarray) -
 # -- showing ---------------------------------------------------------------------------------------
 
 STYLES = {
-    "LDA, continued": ("-o", 0), "SRDA": ("-s", 1), "LDA of scikit-learn": ("--^", 2),
+    MORE: ("-o", 0), "SRDA": ("-s", 1), "LDA of scikit-learn": ("--^", 2),
     "PCA": ("-.D", 3), "random projection": (":v", 4), "truncation": (":x", 8),
 }  # fmt: skip
 

@@ -73,7 +73,7 @@ def projections(c: int) -> dict[str, list[Any]]:
         "LDA/GSVD (c - 1)": [filled, LDA(solver="gsvd")],
         "OCM (c)": [OCM()],
         "PCA (c)": [filled, PCA(c, random_state=0)],
-        "RLDA (c - 1)": [filled, LDA()],
+        "RLDA (c - 1)": [filled, LDA(mu=0.5)],
         "SRDA (c - 1)": [SRDA()],
         "OC (c - 1)": [OC()],
         "MMC (c - 1)": [MMC()],

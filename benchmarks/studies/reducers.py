@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import eigh
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.random_projection import GaussianRandomProjection
 
-from narrows import MMC, SRDA, ClassStats, KernelSRDA
-
-SHRINKAGE = 0.1  # of the scatter within classes to a multiple of the identity
+from narrows import LDA, MMC, SRDA, KernelSRDA
 
 Reduce = Callable[[np.ndarray, int], np.ndarray | None]  # vectors and p; None where p is too large
 
@@ -74,34 +71,9 @@ def srda_and_pca(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
     return lambda Z, p: _joined(X - mean, Z - mean, W, V[: p - len(W)]) if p > len(W) else None
 
 
-def continued_lda(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
-    """Return the directions of discriminant analysis, and those that follow."""
-    mean, c = X.mean(axis=0), len(np.unique(y))
-    values, V = continued(X, y)
-
-    def reduce(Z: np.ndarray, p: int) -> np.ndarray | None:
-        if p < c:
-            return None
-        W = V[:, :p].copy()  # the mean squared length of samples in W is the sum of their values
-        W[:, : c - 1] *= max(1.0, np.sqrt(values[c - 1 : p].sum() / values[: c - 1].sum()))
-        reduced: np.ndarray = (Z - mean) @ W
-        return reduced
-
-    return reduce
-
-
-def continued(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return all v with C v = lambda (S_w + SHRINKAGE t I) v, and lambda, which descends.
-
-    t is the mean of the diagonal of S_w, and v'(S_w + SHRINKAGE t I) v = 1. The first n_classes - 1
-    are those of regularised discriminant analysis. The others are principal components after a
-    linear map that gives the scatter within classes a variance of 1 in all directions.
-    """
-    stats = ClassStats.of(X, y, second="cross")
-    C, D = stats.covariance(), stats.means - stats.mean
-    S = C - (stats.priors() * D.T) @ D
-    values, V = eigh(C, S + SHRINKAGE * np.mean(np.diag(S)) * np.eye(len(S)))
-    return values[::-1], V[:, ::-1]
+def more_lda(X: np.ndarray, y: np.ndarray, seed: int) -> Reduce:
+    """Return the first p directions of LDA, also more than n_classes - 1."""
+    return _of_transform(LDA(n_components=min(256, X.shape[1])).fit(X, y).transform)
 
 
 def _joined(X: np.ndarray, Z: np.ndarray, W: np.ndarray, V: np.ndarray) -> np.ndarray:

@@ -189,7 +189,7 @@ def _cell(part: corpora.Split) -> Cell:
     ratio = MODELS["auto"].alpha_ / MODELS["scale"].alpha_
     rivals = {
         "SRDA": MODELS["auto"],
-        "LDA": LDA(),
+        "LDA": LDA(mu=0.5),
         "scikit-learn": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
     }
     for key, model in rivals.items():

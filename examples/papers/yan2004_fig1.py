@@ -32,7 +32,7 @@ def run(out: Path) -> list[Row]:
         target = leading(A)
         for curves, theta in ((literal, THETA), (auto, "auto")):
             curves.append(convergence(IMMC(1, theta=theta), X, y, target, at="every").cosines[:, 0])
-        same.append(cosine(target[0], LDA().fit(X, y).components_[0]))
+        same.append(cosine(target[0], LDA(mu=0.5).fit(X, y).components_[0]))
         far.append(
             [cosine(PCA(1).fit(X).components_[0], np.eye(2)[0]), cosine(target[0], np.eye(2)[1])]
         )

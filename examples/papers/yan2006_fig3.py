@@ -83,7 +83,7 @@ def run(out: Path) -> list[Row]:
 
 def _directions(X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
     made: dict[str, Any] = {
-        "OC": OC(), "IOC": IOC(1), "OCFS": OCFS(n_features=1), "LDA": LDA(), "MMC": MMC(1),
+        "OC": OC(), "IOC": IOC(1), "OCFS": OCFS(n_features=1), "LDA": LDA(mu=0.5), "MMC": MMC(1),
         "PCA": PCA(1),
     }  # fmt: skip
     found = {}

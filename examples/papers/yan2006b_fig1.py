@@ -36,7 +36,7 @@ def run(out: Path) -> list[Row]:
     axes[0].legend(fontsize=8)
     draw.save(figure, out, "yan2006b_fig1")
     X, y = _samples(WIDE, 0)
-    lda = len(LDA().fit(X, y).components_)
+    lda = len(LDA(mu=0.5).fit(X, y).components_)
     pca = [errors[title][f"PCA {p}"] for title in errors for p in (1, 2)]
     return [
         Row(

@@ -29,7 +29,7 @@ def run(out: Path) -> list[Row]:
         X_test, y_test = two_normals(seed + DRAWS)
         found = {
             "IIS": IIS(1).fit(X, y), "IMMC": IMMC(1).fit(X, y), "PCA": PCA(1).fit(X),
-            "LDA": LDA().fit(X, y),
+            "LDA": LDA(mu=0.5).fit(X, y),
         }  # fmt: skip
         w = {name: method.components_[0] for name, method in found.items()}
         first = first or w

@@ -35,7 +35,9 @@ def run(out: Path) -> list[Row]:
         lines = {
             "IMMC": {p: _error(lambda p=p: IMMC(p, passes=20), name, X, y) for p in _sizes(d)},
             "PCA": {p: _error(lambda p=p: PCA(p), name, X, y) for p in _sizes(d)},
-            "LDA": {p: _error(lambda p=p: LDA(n_components=p), name, X, y) for p in range(1, c)},
+            "LDA": {
+                p: _error(lambda p=p: LDA(n_components=p, mu=0.5), name, X, y) for p in range(1, c)
+            },
             "IIS": {p: _error(lambda p=p: IIS(p, passes=20), name, X, y) for p in range(1, c)},
         }
         best[name] = {method: min(of.values()) for method, of in lines.items()}

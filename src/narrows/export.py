@@ -189,7 +189,7 @@ def register_converters() -> None:
 
     If the last step of a pipeline is a classifier (`SRDA`, `LDA`, `KernelSRDA`, `OnlineSRDA`), its
     outputs are "label" and "probabilities". Before other steps, a classifier of narrows reduces the
-    samples, as in scikit-learn.
+    samples, as in scikit-learn. A model computes in the type of its samples, float32 or float64.
 
     Raises
     ------
@@ -273,13 +273,13 @@ def _shapes_of_classifier(operator: Any) -> None:
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add what `transform` does."""
-    graph = _Container(scope, container)
+    graph = _Container(scope, operator, container)
     graph.end(reduced(graph, operator.inputs[0].full_name, _own(operator)), operator.outputs[0])
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Add what `predict` and `predict_proba` do."""
-    graph = _Container(scope, container)
+    graph = _Container(scope, operator, container)
     found = predicted(graph, operator.inputs[0].full_name, _own(operator))
     for tensor, output in zip(found, operator.outputs, strict=True):
         graph.end(tensor, output)
@@ -416,6 +416,8 @@ def of_texts(estimator: Any) -> bool:
 class Graph:
     """Nodes of `onnx.helper`, added one after the other; tensors are known by their names."""
 
+    dtype: Any = np.float32  # of the samples
+
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
@@ -444,15 +446,19 @@ class Graph:
         return output
 
     def floats(self, values: Any) -> str:
-        """Add a tensor in single precision."""
-        return self.constant(np.asarray(values).astype(np.float32))
+        """Add a tensor of the type of the samples."""
+        return self.constant(np.asarray(values).astype(self.dtype))
 
 
 class _Container(Graph):
     """Nodes and tensors of skl2onnx."""
 
-    def __init__(self, scope: Any, container: Any):
+    def __init__(self, scope: Any, operator: Any, container: Any):
+        from skl2onnx.common.data_types import DoubleTensorType
+
         self.scope, self.container = scope, container
+        if isinstance(operator.inputs[0].type, DoubleTensorType):
+            self.dtype = np.float64
 
     def constant(self, values: np.ndarray) -> str:
         from onnx import TensorProto, helper
@@ -503,7 +509,8 @@ def predicted(graph: Graph, X: str, estimator: Classifier) -> tuple[str, str]:
         place = np.zeros((len(classes), n_labels))
         place[np.arange(len(classes)), classes] = 1
         likely = graph.node("Greater", scores, graph.floats(0.0))
-        labels = graph.node("MatMul", graph.node("Cast", likely, to=1), graph.floats(place))
+        found = graph.node("Where", likely, graph.floats(1.0), graph.floats(0.0))
+        labels = graph.node("MatMul", found, graph.floats(place))
         return graph.node("Cast", labels, to=7), graph.node("Sigmoid", scores)
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)
     names = graph.constant(as_labels(classes))
@@ -551,7 +558,7 @@ def _origin(estimator: Any, n_features: int) -> np.ndarray:
 def _coordinates(graph: Graph, X: str, features: RandomFeatures) -> str:
     """Add the random features of samples, and the features themselves after them."""
     nearly = features.centre.astype(np.float32)
-    X = graph.node("Sub", X, graph.constant(nearly))
+    X = graph.node("Sub", X, graph.floats(nearly))
     X = graph.node("Sub", X, graph.floats(features.centre - nearly))
     linear = graph.node("Mul", X, graph.floats(features.unit))
     m = features.n_hidden

@@ -18,14 +18,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
-from sklearn.utils import get_tags
 
 from narrows.errors import ParameterError
 from narrows.methods.parameters import check_whole
 from narrows.methods.selector import Selector
-from narrows.state.cross import MOST
 from narrows.state.labels import as_array
-from narrows.text import MOST as MOST_COLUMNS
+from narrows.text import MOST
 
 __all__ = ["OneByOne", "batches", "rows_of"]
 
@@ -83,10 +81,8 @@ def rows_of(dicts: Iterable[Row], n_features: int = 2**18) -> sparse.csr_array:
     ((1, 1024), [1.0, 2.5])
     """
     check_whole("rows_of", "n_features", n_features)
-    if n_features > MOST_COLUMNS:  # scikit-learn does not check, and the process ends
-        raise ParameterError(
-            f"rows_of: expected n_features <= {MOST_COLUMNS:,}, got {n_features!r}."
-        )
+    if n_features > MOST:  # scikit-learn does not check, and the process ends
+        raise ParameterError(f"rows_of: expected n_features <= {MOST:,}, got {n_features!r}.")
     hasher = FeatureHasher(n_features=n_features, alternate_sign=False)
     given = [{k: v for k, v in row.items() if v is not None} for row in dicts]
     # scikit-learn refuses an empty list
@@ -413,7 +409,7 @@ class OneByOne(BaseEstimator):
         if self._batch:
             self._learn_batch()
         if labels:
-            self.estimator_ = self._learner.partial_fit(self._suited(rows), as_array(labels))
+            self.estimator_ = self._learner.partial_fit(rows, as_array(labels))
         return self
 
     def _start(self) -> None:
@@ -431,7 +427,7 @@ class OneByOne(BaseEstimator):
     def _learn_batch(self) -> None:
         try:
             (X, labels), *_ = batches(self._batch, len(self._batch), self.n_features)
-            self.estimator_ = self._learner.partial_fit(self._suited(X), labels)
+            self.estimator_ = self._learner.partial_fit(X, labels)
         except (ValueError, TypeError):
             self._batch = []
             raise
@@ -467,7 +463,7 @@ class OneByOne(BaseEstimator):
         try:
             if isinstance(self.estimator_, Selector):
                 return selected_columns(X, self._selected)
-            reduced = self.estimator_.transform(self._suited(rows))
+            reduced = self.estimator_.transform(rows)
         except NotFittedError:  # classes are still to come
             return X.iloc[:, :0]
         names = self.estimator_.get_feature_names_out()
@@ -481,7 +477,7 @@ class OneByOne(BaseEstimator):
     def predict_many(self, X: Any) -> Any:
         """Return the predicted classes of a DataFrame as a Series; None before the first batch."""
         rows = rows_of_frame(X, self.n_features, type(self).__name__)
-        found = self._ask("predict", lambda: self._suited(rows), AttributeError)
+        found = self._ask("predict", lambda: rows, AttributeError)
         if found is None:
             return pandas().Series([None] * len(X), index=X.index, dtype=object)
         return pandas().Series(found, index=X.index)
@@ -496,7 +492,7 @@ class OneByOne(BaseEstimator):
     def predict_proba_many(self, X: Any) -> Any:
         """Return probabilities as a DataFrame, with a column for each class seen so far."""
         rows = rows_of_frame(X, self.n_features, type(self).__name__)
-        found = self._ask("predict_proba", lambda: self._suited(rows))
+        found = self._ask("predict_proba", lambda: rows)
         if found is None:
             return X.iloc[:, :0]
         classes = self.estimator_.classes_.tolist()
@@ -522,19 +518,7 @@ class OneByOne(BaseEstimator):
     # -- hashing --------------------------------------------------------------------------------
 
     def _rows(self, dicts: Iterable[Row]) -> Any:
-        return self._suited(rows_of(dicts, self.n_features))
-
-    def _suited(self, rows: sparse.csr_array) -> Any:
-        """Return rows as the estimator supports them, sparse if possible."""
-        if get_tags(self.estimator).input_tags.sparse:
-            return rows
-        if rows.shape[1] > MOST:
-            name = type(self.estimator).__name__
-            raise ParameterError(
-                f"{type(self).__name__}: expected n_features <= {MOST:,} for {name}, which "
-                f"needs dense data, got {rows.shape[1]:,}. Use fewer, or OnlineSRDA."
-            )
-        return rows.toarray()
+        return rows_of(dicts, self.n_features)
 
     def _selected(self, entries: list[Row]) -> np.ndarray:
         """Whether the feature of each dict, of one entry at most, is selected."""

@@ -187,7 +187,7 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
         "P",
         _or_cv(click.INT),
         "Number of components, or cv (oc, srda, lda); by default c - 1, c, 2 or the rank, "
-        "depending on the method.",
+        "depending on the method. lda can have more than c - 1.",
     ),
     "priors": ("PRIORS", numbers, "Class priors: empirical, sqrt, balanced or p1,p2,…"),
     "eps": (
@@ -198,8 +198,8 @@ PARAMETERS: dict[str, tuple[str, Any, str]] = {
     "theta": ("THETA", numbers, "Shift of immc: auto, a number or t1,t2,…"),
     "mu": (
         "MU",
-        _or_cv(click.FLOAT),
-        "Regularisation of the within-class scatter (lda, idrqr), or cv (lda).",
+        numbers,
+        "Ridge of lda: auto, scale, cv or a number; a number for idrqr.",
     ),
     "alpha": ("ALPHA", numbers, "Ridge of srda: auto, scale, cv or a number."),
     "ridge": ("RIDGE", numbers, "Ridge of forwardfs: auto or a number."),

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from narrows.command import values
 from narrows.command.console import report as show
 from narrows.command.console import say
-from narrows.errors import ParameterError, escaped
+from narrows.errors import DataError, ParameterError, escaped
 from narrows.evaluate.describe import described, details, summary
 from narrows.io.models import load_model
 from narrows.text import Tfidf
@@ -23,12 +23,22 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
     show(found, described(found), as_json)
 
 
-def compare(
-    input: str, test: str | None, methods: str | None, dims: str | None, classifier: str,
-    cv: int | None, repeats: int | None, metric: str, seed: int, report: str | None, as_json: bool,
-    **given: Any,
+def compare(task: str, **given: Any) -> int:
+    """Compare methods by a classifier on the reduced data, or by the neighbours of queries."""
+    others = {
+        "classification": ("left_out", "ridges"),
+        "retrieval": ("classifier", "cv", "metric", "report"),
+    }
+    [other] = others.keys() - {task}
+    values.refuse(given, others[task], f"--task {other}", f"--task {task}")
+    return _retrieve(**given) if task == "retrieval" else _classify(**given)
+
+
+def _classify(
+    input: str, test: str | None, methods: str | None, dims: str | None, classifier: str | None,
+    cv: int | None, repeats: int | None, metric: str | None, seed: int, report: str | None,
+    as_json: bool, **given: Any,
 ) -> int:  # fmt: skip
-    """Compare methods: how well a classifier does on the reduced data, by number of dimensions."""
     from narrows.evaluate import comparison as runs
     from narrows.evaluate import report as page
     from narrows.evaluate.results import averaged
@@ -39,8 +49,9 @@ def compare(
     one, *others = [flag for flag, value in splitting.items() if value is not None] or [""]
     if others:
         raise ParameterError(f"{one}, {others[0]}: expected one of them, got both. Leave one out.")
-    sizes = None if dims is None else values.integers("--dims", dims)
-    classifiers, metric = classifier.split(","), metric.replace("-", "_")
+    sizes = None if dims is None else values.listed("--dims", dims)
+    classifiers = (classifier or "svm").split(",")
+    metric = (metric or "auto").replace("-", "_")
     names = runs.METHODS if methods is None else methods.split(",")
     compared = runs.check(names, sizes, classifiers, seed)
     inputs = [input] if test is None else [input, test]
@@ -82,6 +93,54 @@ def compare(
     if stopped:
         say("interrupted; the lines above are complete.")
     return 130 if stopped else 0
+
+
+def _retrieve(
+    input: str, test: str | None, methods: str | None, dims: str | None, ridges: str | None,
+    left_out: float | None, repeats: int | None, seed: int, as_json: bool, **given: Any,
+) -> int:  # fmt: skip
+    from narrows.evaluate.retrieval import REPEATS, check, retrieval
+    from narrows.evaluate.splits import read_parts
+
+    settings: dict[str, Any] = {
+        "methods": None if methods is None else methods.split(","),
+        "dims": None if dims is None else values.listed("--dims", dims),
+        "ridges": None if ridges is None else values.listed("--ridges", ridges, float),
+        "left_out": left_out,
+        "repeats": repeats,
+        "seed": seed,
+    }
+    settings = {name: value for name, value in settings.items() if value is not None}
+    made = check(**settings)
+    parts, _ = read_parts(input, test, values.read_options(given, labels_required=True))
+    if parts[0].dtype == object:
+        raise DataError(
+            input, "expected vectors for --task retrieval, got texts. Give their embeddings."
+        )
+    values.check_text_options(given, False, input)
+    queries = None if test is None else parts[2:]
+    total = (repeats or REPEATS) * (1 + len(made))
+    with tqdm(total=total, unit="", disable=None, file=sys.stderr) as bar:
+
+        def advance(step: str) -> None:
+            bar.set_description(escaped(step))
+            bar.update()
+
+        lines = retrieval(*parts[:2], test=queries, progress=advance, **settings)
+    chosen, fit = lines.best(), None
+    if chosen is not None:
+        mu = getattr(chosen.estimator, "mu", None)
+        of_mu = [] if not isinstance(mu, float) else ["--mu", f"{mu:.6g}"]
+        method = "lda" if of_mu else chosen.line.method
+        fit = values.to_fit(input, method, chosen.line.dimensions, *of_mu)
+    found: dict[str, Any] = {"lines": lines.as_dicts(), "command": fit}
+    for classes in lines.classes:
+        best = lines.best(classes=classes)
+        found[classes] = best and best.as_dict()
+    show(found, str(lines), as_json)
+    if chosen is not None:
+        show(None, f"\n{fit or f'No command: narrows fit lacks {chosen.line.method}.'}", as_json)
+    return 0
 
 
 def demo(output: str, as_json: bool) -> None:

@@ -31,12 +31,13 @@ _ADDRESSES = {"scheduler": "dask", "master": "spark"}  # options, and the engine
 _MAX_STOP_WORDS = 16_000_000  # characters
 
 
-def integers(flag: str, value: str) -> list[int]:
-    """Return a list of integers separated by commas; ParameterError names the flag."""
+def listed(flag: str, value: str, kind: type = int) -> list[Any]:
+    """Return integers or numbers separated by commas; ParameterError names the flag."""
     try:
-        return [int(part) for part in value.split(",")]
+        return [kind(part) for part in value.split(",")]
     except ValueError:
-        problem = f"{flag}: expected integers separated by commas, got {value!r:.100}."
+        kinds = "integers" if kind is int else "numbers"
+        problem = f"{flag}: expected {kinds} separated by commas, got {value!r:.100}."
         raise ParameterError(problem) from None
 
 
@@ -248,13 +249,23 @@ def as_typed() -> str:
     return shlex.join(["narrows", command.name or "", *_typed(p.name for p in command.params)])
 
 
-def to_fit(input: str, method: str, dimensions: int) -> str | None:
-    """Return the command that fits a compared method to a whole file; None for other methods."""
+def to_fit(input: str, method: str, dimensions: int, *more: str) -> str | None:
+    """Return the command that fits a compared method to a whole file; None for other methods.
+
+    `more` are further words of the command.
+    """
     if method not in NAMES:
         return None
     chooses = class_of(method)().get_params()
     size = "n_components" if "n_components" in chooses else "n_features"
-    found = [*_typed((*_READING, *_OF_TEXTS)), "--method", method, _flag(size), str(dimensions)]
+    found = [
+        *_typed((*_READING, *_OF_TEXTS)),
+        "--method",
+        method,
+        _flag(size),
+        str(dimensions),
+        *more,
+    ]
     return shlex.join(["narrows", "fit", input, *found, "-o", "model.narrows"])
 
 

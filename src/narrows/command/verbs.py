@@ -161,24 +161,38 @@ def info() -> Work:
         help="Test data; by default fifths of the rows, or the JSON lines whose `split` is test.",
     ),
     click.option(
+        "--task", default="classification", show_default=True,
+        type=click.Choice(["classification", "retrieval"]),
+        help="Score a classifier, or the nearest neighbours of queries, also of classes that are "
+        "left out when methods are fitted.",
+    ),
+    click.option(
         "--methods", metavar="A,B,…",
         help="Methods to compare; see above.  [default: ocfs,forwardfs,oc,srda,onlinesrda, without "
-        "forwardfs if there are more than 8,192 columns]",
+        "forwardfs if there are more than 8,192 columns; for retrieval lda,pca]",
     ),
     click.option(
         "--dims", metavar="P,Q,…",
         help="Numbers of features or components.  [default: 2,10,100, or half of the columns in "
-        "place of 100 if there are fewer than 200]",
+        "place of 100 if there are fewer than 200; for retrieval 16,32,64,128 and the number of "
+        "fitted classes less one]",
     ),
     click.option(
-        "--classifier", default="svm", show_default=True, metavar="A,B",
-        help="Classifiers: svm, knn, smo.",
+        "--classifier", metavar="A,B", help="Classifiers: svm, knn, smo.  [default: svm]",
     ),
     click.option(
-        "--metric", default="auto", show_default=True,
-        type=click.Choice(["auto", "accuracy", "macro-f1", "balanced-accuracy"]),
+        "--metric", type=click.Choice(["auto", "accuracy", "macro-f1", "balanced-accuracy"]),
         help="Score by which results are compared; auto is the accuracy, or the balanced accuracy "
-        "if the largest class has more than 9 times as many rows as the smallest.",
+        "if the largest class has more than 9 times as many rows as the smallest.  [default: auto]",
+    ),
+    click.option(
+        "--left-out", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
+        help="Share of the classes to leave out (retrieval).  [default: 0.5]",
+    ),
+    click.option(
+        "--ridges", metavar="A,B,…",
+        help="Values of mu of lda to compare (retrieval), as multiples of the mean diagonal of the "
+        "scatter of the fitted rows.",
     ),
     click.option(
         "--repeats", type=click.IntRange(1), metavar="N",
@@ -194,19 +208,21 @@ def info() -> Work:
         help="Write an .html page, and its data as .json beside it.",
     ),
     options.READING, options.TEXTS,
-    short_help="Compare methods by the accuracy of a classifier.",
+    short_help="Compare methods by the accuracy of a classifier, or by retrieval.",
 )  # fmt: skip
 def compare() -> Work:
-    """Compare methods by the accuracy of a classifier on the reduced data.
+    """Compare methods by the accuracy of a classifier on the reduced data, or by retrieval.
 
     \b
     narrows compare mails.jsonl.gz --methods oc,ocfs,chi2 --classifier svm,knn
     narrows compare tickets.csv --label queue --text body
     narrows compare train.svm --test test.svm --methods srda,truncatedsvd --json
     narrows compare mails.jsonl.gz --dims 3,10,100,1000 --report report.html
+    narrows compare vectors.npy --label y.npy --task retrieval --dims 32,64
 
     Methods are those of fit, and these of scikit-learn: truncatedsvd, sklearn-pca,
-    sparserandomprojection, chi2, f_classif, lineardiscriminantanalysis.
+    sparserandomprojection, chi2, f_classif, lineardiscriminantanalysis. For retrieval,
+    truncation takes the first columns, which Matryoshka models order by importance.
     """  # noqa: D301 - click reads the character
     from narrows.command.reporting import compare
 

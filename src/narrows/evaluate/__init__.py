@@ -6,9 +6,11 @@ from narrows.evaluate.displays import (
     ComparisonDisplay,
     EnergyDisplay,
     GainDisplay,
+    RetrievalDisplay,
     ScatterDisplay,
 )
 from narrows.evaluate.overlap import Overlap, drift, selection_overlap
+from narrows.evaluate.retrieval import Retrieval, retrieval
 
 __all__ = [
     "Comparison",
@@ -18,9 +20,12 @@ __all__ = [
     "EnergyDisplay",
     "GainDisplay",
     "Overlap",
+    "Retrieval",
+    "RetrievalDisplay",
     "ScatterDisplay",
     "compare",
     "convergence",
     "drift",
+    "retrieval",
     "selection_overlap",
 ]

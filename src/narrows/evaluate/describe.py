@@ -14,6 +14,8 @@ from narrows.methods.projector import Projector
 from narrows.methods.selector import PerClassSelector, Selector
 from narrows.methods.targets import Numeric
 
+_RIDGES = "alpha", "mu"
+
 
 def summary(estimator: Any) -> dict[str, Any]:
     """Return the method, its parameters and the data it was fitted to, as plain data for JSON."""
@@ -51,8 +53,8 @@ def details(estimator: Any, top: int, per_class: bool = False) -> dict[str, Any]
             f"or MI, got {type(estimator).__name__}. Leave it out."
         )
     more = {"per_class": _per_class(estimator, top)} if per_class else {}
-    alpha = getattr(estimator, "alpha_", 0.0)
-    ridge = {"alpha": alpha} if alpha else {}
+    ridges = {name: getattr(estimator, f"{name}_", 0.0) for name in _RIDGES}
+    ridge = {name: value for name, value in ridges.items() if value}
     return _json({**ridge, "top": _top(estimator, top), **more})
 
 
@@ -97,15 +99,17 @@ def ends(estimator: Projector, top: int, most: int) -> list[dict[str, Any]]:
 
 def _directions(estimator: Any) -> list[dict[str, Any]]:
     """Return the eigenvalue of each direction and its share of the variance, or its class."""
-    shares = getattr(estimator, "explained_variance_ratio_", None)
-    if hasattr(estimator, "eigenvalues_") or shares is not None:
+    shares = getattr(estimator, "explained_variance_ratio_", ())
+    if hasattr(estimator, "eigenvalues_") or len(shares):
         values = getattr(estimator, "eigenvalues_", None)
         directions: list[dict[str, Any]] = [{} for _ in estimator.components_]
         if values is not None:
             directions = [{"eigenvalue": float(value)} for value in values]
-        if shares is not None:
-            for direction, share in zip(directions, shares, strict=True):
-                direction["explained variance"] = float(share)
+        separating = estimator._solution.separating if len(shares) else None
+        for direction, share in zip(directions[:separating], shares, strict=False):
+            direction["explained variance"] = float(share)
+        for direction in directions[len(directions) if separating is None else separating :]:
+            direction["scatter"] = "within the classes"
         return directions
     if len(estimator.components_) < len(estimator.classes_):
         return [{}] * len(estimator.components_)
@@ -169,8 +173,7 @@ def described(summary: dict[str, Any]) -> str:
         lines.append(f"predicted correctly before learning: {float(summary['score']):.4f}")
     if "certificate" in summary:
         lines.append(certified(summary))
-    if "alpha" in summary:
-        lines.append(f"alpha {summary['alpha']:.6g}")
+    lines += [f"{name} {summary[name]:.6g}" for name in _RIDGES if name in summary]
     lines.append("")
     if summary["top"] and "columns" in summary["top"][0]:
         for number, direction in enumerate(summary["top"], 1):

@@ -13,6 +13,7 @@ import numpy as np
 
 from narrows.errors import ParameterError
 from narrows.evaluate.results import ALL, Line, curves, title
+from narrows.evaluate.retrieval import Retrieval
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
 from narrows.methods.forward import ForwardFS
@@ -345,34 +346,99 @@ class ComparisonDisplay:
         self.ax_, self.figure_ = axes_of(ax, (7, 4.4))
         judge = classifier or next((line.classifier for line in self.lines), "")
         mine = [line for line in self.lines if line.classifier == judge]
-        for number, ((method, _), lines) in enumerate(curves(mine).items()):
-            self.ax_.errorbar(
-                [line.dimensions for line in lines],
-                [getattr(line, what) for line in lines],
-                [_error(line, what) for line in lines],
-                fmt=_STYLES[number // len(MARKERS) % len(_STYLES)],
-                marker=MARKERS[number % len(MARKERS)],
-                ms=5,
-                capsize=2,
-                color=COLOURS[number % len(COLOURS)],
-                label=printed(title(method)),
-            )
-        every = [line for line in mine if line.method == ALL]
+        found = {
+            title(method): [(line.dimensions, getattr(line, what), _error(line, what))
+                            for line in lines]
+            for (method, _), lines in curves(mine).items()
+        }  # fmt: skip
         of_reduction = what in ("learn", "transform")
-        if every and not of_reduction:
-            value = getattr(every[0], what)
-            label = f"all {every[0].dimensions:,} features"
-            self.ax_.axhline(value, color="black", lw=1, ls=":", label=label)
-        sizes = sorted({line.dimensions for line in mine if line.method != ALL})
+        every = next((line for line in mine if line.method == ALL and not of_reduction), None)
+        _plot_curves(self.ax_, found, every and (every.dimensions, getattr(every, what)))
         scale = "log" if what in ("learn", "transform", "train") else "linear"
         words = _WORDS[what] + ("" if of_reduction else f", {judge}")
-        self.ax_.set(xscale="log", yscale=scale, xlabel="dimensions", ylabel=words)
-        after = [*sizes[1:], 10 * max(sizes, default=1)]
-        sizes = [p for p, next_ in zip(sizes, after, strict=True) if next_ > 1.2 * p]  # apart
-        self.ax_.set_xticks(sizes, [f"{p:,}" for p in sizes])
-        self.ax_.set_xticks([], minor=True)
+        self.ax_.set(yscale=scale, ylabel=words)
         _grid_and_legend(self.ax_, legend)
         return self
+
+
+class RetrievalDisplay:
+    """Plot of a score of `retrieval` against the number of dimensions, one line per method.
+
+    Parameters
+    ----------
+    lines : Retrieval
+        Result of `retrieval`.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        The axes of seen classes, and of left-out classes if there are some.
+    figure_ : matplotlib Figure
+        The figure.
+
+    See Also
+    --------
+    retrieval : Compute what is plotted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from narrows.evaluate import RetrievalDisplay, retrieval
+    >>> lines = retrieval(*load_digits(return_X_y=True), dims=[4, 16])
+    >>> RetrievalDisplay(lines).plot().figure_.savefig("recall.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, lines: Retrieval):
+        self.lines = lines
+
+    def plot(
+        self, axes: Sequence[Any] | None = None, metric: str = "recall@1", legend: Place = "right"
+    ) -> RetrievalDisplay:
+        """Plot on given axes, one for each kind of classes, or in a new figure; return self.
+
+        Bars are one standard error. The legend is to the right of the last axes or below them.
+        """
+        kinds = self.lines.classes
+        if axes is None:
+            axes = new_figure((5 * len(kinds) + 2, 4)).subplots(1, len(kinds), squeeze=False)[0]
+        self.axes_, self.figure_ = list(axes), axes[0].figure
+        for ax, kind in zip(self.axes_, kinds, strict=True):
+            found: dict[str, list[Any]] = {}
+            for line in self.lines:
+                if line.found:
+                    point = line.dimensions, *self.lines.score(line, kind, metric)
+                    found.setdefault(title(line.method), []).append(point)
+            [every] = found.pop(ALL)
+            _plot_curves(ax, found, every[:2])
+            ax.set(ylabel=metric, title=f"{kind} classes")
+            ax.grid(alpha=0.25)
+        _grid_and_legend(self.axes_[-1], legend)
+        return self
+
+
+def _plot_curves(
+    ax: Any, found: Mapping[str, Sequence[tuple[int, float, float]]], every: Any
+) -> None:
+    """Plot values with their errors by dimensions, for each name, and the value of all features."""
+    for number, (name, points) in enumerate(found.items()):
+        ax.errorbar(
+            *zip(*points, strict=True),
+            fmt=_STYLES[number // len(MARKERS) % len(_STYLES)],
+            marker=MARKERS[number % len(MARKERS)],
+            ms=5,
+            capsize=2,
+            color=COLOURS[number % len(COLOURS)],
+            label=printed(name),
+        )
+    if every is not None:
+        d, value = every
+        ax.axhline(value, color="black", lw=1, ls=":", label=f"all {d:,} features")
+    sizes = sorted({p for points in found.values() for p, *_ in points})
+    ax.set(xscale="log", xlabel="dimensions")
+    after = [*sizes[1:], 10 * max(sizes, default=1)]
+    sizes = [p for p, next_ in zip(sizes, after, strict=True) if next_ > 1.2 * p]  # apart
+    ax.set_xticks(sizes, [f"{p:,}" for p in sizes])
+    ax.set_xticks([], minor=True)
 
 
 def _mark_chosen(ax: Any, chosen: int, height: float, place: tuple[Any, str]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from narrows.methods import MODULES
-from narrows.solve.paired import METRICS, Difference, Outcome, difference, standard_error
+from narrows.solve.paired import METRICS, Difference, Outcome, difference, ratio_of, standard_error
 
 ALL = "all columns"
 FIELDS = {"accuracy": "micro_f1", "macro_f1": "macro_f1", "balanced_accuracy": "balanced_accuracy"}
@@ -119,10 +119,24 @@ def title(method: str) -> str:
     return _NAMES.get(method, method)
 
 
-def named(line: Line) -> str:
+class Sized(Protocol):
+    """What has the name of a method, and a number of dimensions."""
+
+    method: str
+    dimensions: int
+
+
+def named(line: Sized) -> str:
     """Return the name and the number of dimensions of a line as text."""
     size = count(line.dimensions, "feature" if line.method == ALL else "dimension")
     return f"all {size}" if line.method == ALL else f"{title(line.method)} with {size}"
+
+
+def against(apart: Difference, other: str, score: str) -> str:
+    """Return as text how a result differs from another one, which has a score."""
+    how = "worse than" if apart.is_worse else "within one standard error of"
+    how = "better than" if apart.is_better() else how
+    return f"{how} {other} ({score}; difference {apart})"
 
 
 def count(n: int, what: str) -> str:
@@ -152,7 +166,7 @@ def mean(lines: Sequence[Line]) -> Line:
         first,
         dimensions=max(line.dimensions for line in lines),
         features=max(line.features for line in lines),
-        standard_error=standard_error(values["micro_f1"], variances, outcomes),
+        standard_error=standard_error(values["micro_f1"], variances, ratio_of(outcomes)),
         spread={name: float(np.std(values[name], ddof=1)) for name in _SCORES},
         wrong=sum((line.wrong for line in lines), Counter()),
         outcomes=outcomes,
@@ -277,15 +291,11 @@ class Recommendation:
         said += f"({line.classifier})"
         places = []
         if every is not None:
-            apart = self._from(every)
-            how = "worse than" if apart.is_worse else "within one standard error of"
-            how = "better than" if apart.is_better() else how
-            places.append(f"{how} {named(every)} ({self._score(every)}; difference {apart})")
+            places.append(against(self._from(every), named(every), self._score(every)))
         if best is line:
             return f"{', '.join([said, *places])}. No reduction has a higher score."
-        apart = self._from(best)
-        place = f"the best reduction, {named(best)} ({self._score(best)}; difference {apart})"
-        return f"{', '.join([said, *places])}, and within one standard error of {place}."
+        place = against(self._from(best), f"the best reduction, {named(best)}", self._score(best))
+        return f"{', '.join([said, *places])}, and {place}."
 
     def as_dict(self) -> dict[str, Any]:
         """Return the recommendation ready for JSON."""

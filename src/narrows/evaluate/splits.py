@@ -167,13 +167,25 @@ def read_folds(
 
     For texts, a copy of the unfitted `vectoriser` is fitted to the training samples of each split.
     """
+    has_split = not (test or cv or repeats or options.split) and _supports(path, "split")
+    parts, source = read_parts(path, test, options, has_split)
+    _check_counts(path, parts[1], len(parts) == 2, cv)
+    pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed) if len(parts) == 2 else []
+    if parts[0].dtype == object:  # texts
+        return Splits(parts, pairs, vectoriser)
+    return Splits(parts, pairs, source=source)
+
+
+def read_parts(
+    path: str, test: str | None, options: Options, has_split: bool = False
+) -> tuple[tuple[Any, ...], Source | None]:
+    """Read (X, y) of a file, or a `Fold` of two files or, if it `has_split`, of one.
+
+    Texts are an array of objects. Also return where the features come from, if that is known.
+    """
     if test is not None and options.zero_based is None and _count_columns(path, test):
         options = Dataset([path, test], options).options  # zero-based if either file is
-    parts: tuple[Any, ...] | None = None
-    asked = test or cv or repeats or options.split
-    if not asked and _supports(path, "split"):
-        parts = _splits(path, options)
-    source, pairs = None, list[Any]()
+    parts, source = _splits(path, options) if has_split else None, None
     if parts is None:
         X, y, dataset = rows(path, options)
         parts, source = (X, y), dataset.source()
@@ -190,15 +202,10 @@ def read_folds(
                 expected = f"expected labels that {path} has ({had}), got {got}."
                 raise DataError(test, f'{expected} Set labels="integer" if both are integers.')
             parts = X, y, X_test, y_test
-    _check_counts(path, parts[1], len(parts) == 2, cv)
-    if len(parts) == 2:
-        pairs = pairs_of(parts[1], cv, repeats or REPEATS, seed)
-    if parts[0].dtype == object:  # texts
-        return Splits(parts, pairs, vectoriser)
-    if len(parts) == 4:
+    if len(parts) == 4 and parts[0].dtype != object:
         width = max(parts[0].shape[1], parts[2].shape[1])
         parts = widened(parts[0], width), parts[1], widened(parts[2], width), parts[3]
-    return Splits(parts, pairs, source=source)
+    return parts, source
 
 
 def rows(

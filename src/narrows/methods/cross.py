@@ -225,7 +225,7 @@ class CrossProjector(Projector, Additive):
             counts = stats.counts[stats.counts > 0]
             coef, intercept = rule(answer, counts, stats.mean @ answer.W)
             linear = answer.W @ coef, intercept
-        best = Found.best(answer.W, answer.eigenvalues, self._size)
+        best = Found.best(answer.W, answer.eigenvalues, self._size, answer.separating)
         best.more, best.rule = answer.more, linear
         best.alpha = alpha if answer.alpha is None else answer.alpha
         return best
@@ -243,7 +243,8 @@ class CrossProjector(Projector, Additive):
         W = np.ascontiguousarray(state.W[:, :p]).view()
         W.flags.writeable = False  # it may be the state itself
         best = Found(W, state.eigenvalues[:p], found, more=state.more, alpha=state.alpha)
-        best.total = self._total(float(state.eigenvalues.sum()), state.mean_square or 0.0)
+        best.separating, L = state.separating, state.eigenvalues[: state.separating]
+        best.total = self._total(float(L.sum()), state.mean_square or 0.0)
         if state.coef is not None and state.intercept is not None:
             best.rule = state.W @ state.coef, state.intercept
         return best

@@ -207,6 +207,9 @@ class Discriminant(Classifier, CrossProjector):
     _kept = KEPT
     explained_variance_ratio_ = EXPLAINED
 
+    def _limit(self, classes: int) -> tuple[int, str]:
+        return classes - 1, "LDA, which has more with at most 8,192 features"
+
     def _decision(self, calibrated: bool = True) -> Decision:
         solution = self._solution
         if not isinstance(solution, Found) or solution.rule is None:

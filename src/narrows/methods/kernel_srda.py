@@ -16,7 +16,7 @@ from narrows.methods.parameters import Constraint, is_integer, parameters, real,
 from narrows.methods.projector import Found, of_curve, of_solution
 from narrows.methods.routes import InBands, is_first_pass
 from narrows.solve.held_out import GRID, TIMID, Kept, by_time, curve, leads
-from narrows.solve.scatter import Answer, Scatter, discriminants, scaled
+from narrows.solve.scatter import Answer, Scatter, continued, discriminants, scaled
 from narrows.solve.schema import SchemaError
 from narrows.solve.sums import TINY
 from narrows.state.class_stats import ClassStats
@@ -69,7 +69,8 @@ class KernelSRDA(Discriminant):
     Parameters
     ----------
     n_components : int, optional
-        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower).
+        p, the number of directions, at most the rank of the z(x). By default n_classes - 1 (fewer
+        if the rank is lower). Further ones are those of `LDA`, of the z(x).
     n_hidden : int, default=1500
         m, the number of random functions, at most 8,000.
     kernel : {"rbf", "relu"}, default="rbf"
@@ -94,9 +95,11 @@ class KernelSRDA(Discriminant):
         of the first dimension is 1. Without hidden features, the shape is (n_components,
         n_features) and the scale is that of `SRDA`.
     eigenvalues_ : ndarray of shape (n_components,)
-        w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1.
+        w'S_b w / w'(C + alpha/n I) w of each direction, between 0 and 1. Of directions that do not
+        separate the classes: w'C w / w'(C + alpha/n I) w.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
+        The eigenvalues, divided by the sum of those of all directions that separate the classes; 0
+        for directions that do not.
     uses_hidden_ : bool
         Whether hidden features are used.
     gamma_ : float
@@ -177,7 +180,7 @@ class KernelSRDA(Discriminant):
     }
     _only_route = BehindKernel
     _of_map = "has learned samples"
-    _several_labels = True
+    _several_labels = _continues = True
     _instead = "SRDA or OnlineSRDA, which are linear"
     alpha_ = of_solution(lambda found: float(found.alpha), "The ridge.")
     alphas_, alpha_scores_, alpha_errors_ = of_curve("alphas_", "ridges")
@@ -352,4 +355,6 @@ class KernelSRDA(Discriminant):
         return mapped.without_hidden() if solution.map is None else mapped
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
-        return scaled(discriminants(S, alpha, total=True, overwrite=True), S.n, "mean")
+        p = self.n_components or 0
+        answer = discriminants(S, alpha, total=True, overwrite=not p)
+        return scaled(continued(S, answer, alpha, p), S.n, "mean")

@@ -1,11 +1,10 @@
-"""Linear discriminant analysis of dense samples, from their singular value decomposition."""
+"""Linear discriminant analysis, from sums or the singular value decomposition of samples."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from narrows.errors import ParameterError, RangeError
 from narrows.methods.cross import Choice
@@ -15,7 +14,6 @@ from narrows.methods.parameters import (
     NONE,
     NOT_NEGATIVE,
     Constraint,
-    is_cv,
     parameters,
     whole,
     word,
@@ -27,10 +25,12 @@ from narrows.solve.held_out import choose
 from narrows.solve.scatter import (
     Answer,
     Scatter,
+    continued,
     discriminants,
     discriminants_of_span,
     rank_within,
 )
+from narrows.state.class_stats import ClassStats
 from narrows.state.cross import MOST
 
 _SMALLEST_MU = 1e-250  # in the units of the scaled data: below, mu and its inverse are lost
@@ -40,7 +40,7 @@ _ACCURATE = 1e-11  # of the sum of squares: with a smaller mu the SVD has more d
 
 @parameters
 class LDA(Discriminant):
-    """Linear discriminant analysis of dense data, also with more features than samples.
+    """Linear discriminant analysis, also with more directions than classes have.
 
     ::
 
@@ -59,6 +59,16 @@ class LDA(Discriminant):
     singular, "pca" and "gsvd" give the directions of scikit-learn's LDA, and so does "regularized"
     as mu tends to 0. `transform` returns X W, not centred.
 
+    At most n_classes - 1 directions separate class means. With a larger `n_components`,
+    "regularized" continues with the w that ::
+
+        maximise w'n S_w w / w'(n S_w + mu I) w, with w'(m_j - m) = 0 for all classes j
+
+    one after the other, in the same units: W'D W = I for all of them. These are the principal
+    directions of the scatter within the classes, as far as it does not separate the class means.
+    They keep what nearest neighbours and classes that were not in the fit need. Fewer components
+    are the first of more.
+
     "regularized" is a function of sums (`ClassStats` with ``second="cross"``) for at most 8,192
     features: batches in any order, merging and `fit` give the same result. The other forms, and
     data with more features, need all samples at once.
@@ -66,15 +76,19 @@ class LDA(Discriminant):
     Parameters
     ----------
     n_components : int or "cv", optional
-        p, the number of directions. By default n_classes - 1 (fewer if the rank is lower). "cv"
-        chooses the number with held-out samples, as `SRDA` does; "regularized" only.
+        p, the number of directions, with "regularized" at most the rank of the samples. By default
+        n_classes - 1 (fewer if the rank is lower). An explicit number holds from the first batch of
+        a stream on; directions that are not available yet are zero. "cv" chooses a number up to
+        n_classes - 1 with held-out samples, as `SRDA` does; "regularized" only.
     solver : {"regularized", "pca", "gsvd"}, default="regularized"
         The form of the criterion.
-    mu : float or "cv", default=0.5
-        Added to the diagonal of n S_w by "regularized", >= 0, in the squared units of X. n S_w is a
-        sum over the samples, so that mu has less effect the more samples there are. "cv" chooses
-        the ridge with held-out samples, as ``SRDA(alpha="cv")`` does; the directions are then the
-        same up to scale.
+    mu : float or {"auto", "scale", "cv"}, default="auto"
+        The ridge, added to the diagonal of n S_w by "regularized", >= 0, in the squared units of X.
+        n S_w is a sum over the samples, so that mu has less effect the more samples there are.
+        "scale" is the mean squared length of the centred samples. "cv" chooses the ridge with
+        held-out samples, as ``SRDA(alpha="cv")`` does; the directions are then the same up to
+        scale. "auto" is "cv" with at most 8,192 features, and "scale" otherwise. Other solvers
+        ignore it.
     pca_components : int, optional
         The number of leading principal components of X - m that "pca" uses. By default "pca" uses
         all components of X - m_y instead, the samples minus their class means (n - c components for
@@ -87,15 +101,17 @@ class LDA(Discriminant):
         The transpose of W, best direction first; W'D W = I, not orthogonal. The entry of largest
         magnitude in each direction is positive.
     eigenvalues_ : ndarray of shape (n_components,)
-        w'S_b w / w'D w of each direction, with n S_b for "regularized".
+        w'S_b w / w'D w of each direction, with n S_b for "regularized". Of directions that do not
+        separate the classes: w'n S_w w / w'D w, between 0 and 1.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        The eigenvalues, divided by the sum of all eigenvalues, not only the first `n_components`.
-        With "pca" these are the ratios of scikit-learn's LDA, if S_w is not singular.
+        The eigenvalues, divided by the sum of those of all directions that separate the classes,
+        not only the first `n_components`; 0 for directions that do not. With "pca" these are the
+        ratios of scikit-learn's LDA, if S_w is not singular.
     mu_ : float
         The mu of "regularized"; 0 for the other forms.
     mus_, mu_scores_, mu_errors_ : ndarray of shape (n_mus,)
-        The values that ``mu="cv"`` compares, the mean log-likelihood of held-out samples with each,
-        and its standard error; empty if mu was given.
+        The values that "cv" compares, the mean log-likelihood of held-out samples with each, and
+        its standard error; empty if mu was not chosen.
     held_out_scores_, held_out_errors_ : ndarray of shape (n_components_available,)
         With ``n_components="cv"``: entry p - 1 is 1 minus the Brier score of held-out samples by
         the first p directions, and its standard error; else empty.
@@ -106,14 +122,13 @@ class LDA(Discriminant):
     ------
     ValueError
         See `fit`. X contains NaN, there are fewer than two classes, n_components exceeds the number
-        of available directions, or S_w is singular and mu=0, or a parameter is "cv" and no samples
-        are kept.
-    TypeError
-        X is sparse; use `SRDA`.
+        of available directions, S_w is singular and mu=0, a parameter is "cv" and no samples are
+        kept, or X is sparse and the solver is not "regularized", mu is 0, or there are more than
+        8,192 samples of more than 8,192 features; use `SRDA`.
 
     See Also
     --------
-    SRDA : The same directions, also for sparse data, with a ridge chosen by default.
+    SRDA : The same first n_classes - 1 directions, also for wide sparse data.
     IDRQR : Discriminant analysis in the span of the class means, also on a stream.
     FisherFS : Selection of features by the same ratio.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Classification, for n > d.
@@ -121,10 +136,15 @@ class LDA(Discriminant):
     Notes
     -----
     **Cost**, for n samples and d features: the smaller of O(n d^2) and O(n^2 d). "regularized"
-    learns dense samples on all cores, and takes O(d^3) when attributes are read; memory 8 d^2
-    bytes, and up to 2,000 samples, which calibrate `predict_proba` and choose the parameters that
-    are "cv"; model files contain them. With mu chosen, reading takes 10 to 40 times as long. The
-    other forms compute the SVD of X; memory up to ten times that of X in double precision.
+    learns dense samples on all cores, and takes O(d^3) when attributes are read, about twice as
+    long with more directions than classes have; memory 8 d^2 bytes, and up to 2,000 samples, which
+    calibrate `predict_proba` and choose parameters; model files contain them. With mu chosen,
+    reading takes 10 to 40 times as long. The other forms compute the SVD of X; memory up to ten
+    times that of X in double precision.
+
+    **Which mu**: held-out samples choose it for predictions of the classes of the fit. For classes
+    to come a larger one may be better (`narrows.evaluate.retrieval`): it keeps more of the length
+    of the samples along the directions that vary most.
 
     **Accuracy**: "regularized" computes n S_w as a difference of sums, so that a ratio r has a
     relative error of about r times the rounding of the sums. If rounding makes n S_w + mu I
@@ -151,6 +171,9 @@ class LDA(Discriminant):
     >>> X, y = load_wine(return_X_y=True)
     >>> LDA(solver="pca").fit(X, y).eigenvalues_.round(2).tolist()
     [9.08, 4.13]
+    >>> lda = LDA(n_components=5).fit(X, y)
+    >>> lda.transform(X).shape, bool(lda.score(X, y) > 0.95)
+    ((178, 5), True)
     """
 
     _instead = "OnlineSRDA to learn from batches, or FisherFS to select features"
@@ -162,13 +185,13 @@ class LDA(Discriminant):
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_components": whole(1) | CV | NONE,
         "solver": word("regularized", "pca", "gsvd"),
-        "mu": NOT_NEGATIVE | CV,
+        "mu": word("auto", "scale", "cv") | NOT_NEGATIVE,
         "pca_components": whole(1) | NONE,
     }
 
     n_components: int | str | None = None
     solver: str = "regularized"
-    mu: float | str = 0.5
+    mu: float | str = "auto"
     pca_components: int | None = None
     half_life: float | None = None
 
@@ -179,16 +202,22 @@ class LDA(Discriminant):
         return alpha if self.solver == "regularized" else 0.0
 
     def _ridge(self, mean_square: float) -> float:
-        return mean_square if is_cv(self.mu) else float(self.mu)
+        return mean_square if isinstance(self.mu, str) else float(self.mu)
+
+    def _chooses(self, stats: Any) -> bool:
+        return self.mu == "cv" or (self.mu == "auto" and isinstance(stats, ClassStats))
 
     def _from_scatter(self, S: Scatter, alpha: float) -> Answer:
         if alpha:
-            return discriminants(S, alpha)
-        S = S.spanned()
-        rank = rank_within(S)
-        if rank < len(S.C):
-            raise self._singular(rank, len(S.C))
-        return discriminants_of_span(S, alpha)
+            answer = discriminants(S, alpha)
+        else:
+            of_span = S.spanned()
+            rank = rank_within(of_span)
+            if rank < len(of_span.C):
+                raise self._singular(rank, len(of_span.C))
+            answer = discriminants_of_span(of_span, alpha)
+        used = alpha if answer.alpha is None else answer.alpha
+        return continued(S, answer, used, self._size or 0)
 
     def _singular(self, rank: int, of: int) -> ParameterError:
         return ParameterError(
@@ -200,21 +229,41 @@ class LDA(Discriminant):
     def _from_samples(self, A: Centred, alpha: float) -> Answer:
         mu, unit, n = 0.0, np.sqrt(A.n), A.shape[0]
         if self.solver == "regularized":
-            mu, unit = A.scaled(float(self.mu)), 2.0 ** (-A.weight_power // 2)
-            if self.mu and not _SMALLEST_MU < mu < 1 / _SMALLEST_MU:
+            mu, unit = A.scaled(alpha), 2.0 ** (-A.weight_power // 2)
+            if alpha and not _SMALLEST_MU < mu < 1 / _SMALLEST_MU:
                 raise RangeError(
-                    f"samples whose scatter is of a magnitude comparable to mu={self.mu:g}",
+                    f"samples whose scatter is of a magnitude comparable to mu={alpha:g}",
                     f"values up to {A.largest:.1e}",
                     A.largest_in(),
                     "Scale the data, or mu by their squared scale.",
                 )
         if n <= MOST and mu > _ACCURATE * A.squares:
-            answer = discriminants(A.scatter(), mu)
+            answer = self._from_scatter(A.scatter(), mu)
+        elif A.is_sparse:
+            most = f" of at most {MOST:,} features or samples, with mu > 0"
+            raise ParameterError(
+                f'{type(self).__name__}: expected sparse data for solver="regularized"{most}, got '
+                f"{n:,} samples of {A.shape[1]:,} features, solver={self.solver!r} and "
+                f"mu={self.mu!r}. Use SRDA, which solves LDA by regression."
+            )
         else:
             answer = with_rule(A, Answer(*self._by_svd(A, mu)), mu)
+            if self._continues:
+                answer = self._continued(A, answer, mu)
         self._check_rank(len(answer.eigenvalues), len(A.counts))
         answer.unit = float(np.ldexp(unit, -A.power))
         return answer
+
+    def _continued(self, A: Centred, answer: Answer, mu: float) -> Answer:
+        """Return an answer by singular values with as many directions as asked for."""
+        (n, d), p, found = A.shape, self._size or 0, len(answer.eigenvalues)
+        if p > found and n > MOST:
+            raise ParameterError(
+                f"{type(self).__name__}: expected n_components<={found} for more than {MOST:,} "
+                f"samples of more than {MOST:,} features, got {p}, {n:,} and {d:,}. Use fewer "
+                "components, or select features first."
+            )
+        return continued(A.scatter(), answer, mu, p) if p > found else answer
 
     def _by_svd(self, A: Centred, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return ratios and directions from singular values: no scatter costs digits."""
@@ -254,25 +303,14 @@ class LDA(Discriminant):
             )
         return within if r is None else np.eye(t, r)
 
-    def _check_X(self, X: Any, late: bool = False, **options: Any) -> Any:
-        if sparse.issparse(X):
-            raise TypeError(
-                f"{type(self).__name__}: expected dense data, got a sparse matrix. Use SRDA, which "
-                "solves LDA by regression, or X.toarray() if X is small."
-            )
-        return super()._check_X(X, late, **options)
+    def _limit(self, classes: int) -> tuple[int, str]:
+        return classes - 1, 'solver="regularized", which has more'
 
-    def _update_state(
-        self, state: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
-    ) -> Any:
-        if sparse.issparse(X):
-            raise ParameterError(
-                f"{type(self).__name__}: expected dense data, got sparse data. Use SRDA, which "
-                "solves LDA by regression."
-            )
-        return super()._update_state(state, X, y, sample_weight, **options)
+    @property
+    def _continues(self) -> bool:  # type: ignore[override]
+        return self.solver == "regularized"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = self.solver == "regularized"
         return tags

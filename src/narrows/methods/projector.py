@@ -27,7 +27,8 @@ class Directions:
     """W with one direction per column, best first, and the value of the criterion for each.
 
     `size` is the number of components to return, if not all; missing ones are zeros. `total` is the
-    sum of the eigenvalues of all directions, also of those that are not returned.
+    sum of the eigenvalues of all directions, also of those that are not returned. Only the first
+    `separating` directions separate the classes; all do if None.
     """
 
     W: np.ndarray
@@ -38,14 +39,18 @@ class Directions:
     total: float = 0.0
     map: Any = None  # what makes coordinates of samples; if None, they are the features
     held_out: Curve = NO_CURVE  # how many directions are enough
+    separating: int | None = None
 
     @classmethod
-    def best(cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None) -> Self:
+    def best(
+        cls, W: np.ndarray, eigenvalues: np.ndarray, p: int | None, separating: int | None = None
+    ) -> Self:
         """Return the first p of these directions, with signs by the rule."""
         best = set_signs(np.ascontiguousarray(W[:, :p]))
         with np.errstate(over="ignore"):
-            total = float(eigenvalues.sum())
-        return cls(best, eigenvalues[:p], available=len(eigenvalues), size=p, total=total)
+            total = float(eigenvalues[:separating].sum())
+        L, k = eigenvalues[:p], len(eigenvalues)
+        return cls(best, L, available=k, size=p, total=total, separating=separating)
 
     def first(self, p: int, curve: Curve) -> Self:
         """Return the first p of these directions, with the curve that chose p."""
@@ -66,8 +71,10 @@ class Directions:
 
     def explained(self) -> np.ndarray:
         """Return the share of each direction in the sum of all eigenvalues."""
-        total = max(self.total, float(self.eigenvalues.sum()))  # rounding
-        return self.padded(self.eigenvalues / (total or 1.0))
+        L = self.eigenvalues[: self.separating]
+        share = np.zeros(len(self.eigenvalues))
+        share[: len(L)] = L / (max(self.total, float(L.sum())) or 1.0)  # max: rounding
+        return self.padded(share)
 
     def reduce(self, X: Any) -> Any:
         """Return X W, in the float type of X."""
@@ -161,6 +168,7 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
     """Projects onto a few directions: W is real. The solution is `Directions`."""
 
     _constraints: ClassVar[dict[str, Constraint]] = {"n_components": whole(1) | NONE}
+    _continues: ClassVar[bool] = False  # whether there are directions that separate no classes
     n_components: Any
 
     @property
@@ -243,6 +251,11 @@ class Projector(ClassNamePrefixFeaturesOutMixin, Estimator):
             )
         if p is None or p <= rank:
             return
+        if self._continues:
+            raise ParameterError(
+                f"{name}: expected n_components<={rank}, since the samples span only {rank} "
+                f"direction{'s' if rank > 1 else ''}, got {p}."
+            )
         most, otherwise = self._limit(classes)
         reason = (
             f"{classes} classes have at most {most} direction{'s' if most > 1 else ''}"

@@ -283,6 +283,7 @@ _SCHEMA = {
     "intercept": Field("f8", ("c",), FINITE, optional=True),
     "mean_square": Field("f8", (), NOT_NEGATIVE),
     "centre": Field("f8", ("k",), FINITE, optional=True),
+    "separating": Field("i8", (), COUNT, optional=True),
 }
 _RULES = (
     Check(
@@ -307,6 +308,7 @@ class Solved:
     intercept: np.ndarray | None = None
     mean_square: float | None = None  # the trace of the covariance of all samples, or targets
     centre: np.ndarray | None = None  # the mean of the samples along W, for numeric targets
+    separating: int | None = None  # the directions that separate the classes, if not all
 
     @property
     def n_features(self) -> int:
@@ -422,6 +424,7 @@ def complete(estimator: Any, solved: Solved, A: Centred) -> Solved:
         answer = estimator._from_samples(A, solved.alpha)
         W = answer.W * answer.unit
     solved.eigenvalues, solved.more = answer.eigenvalues, answer.more
+    solved.separating = answer.separating
     for what, values in (("eigenvalues", solved.eigenvalues), ("directions", W)):
         size = float(np.abs(values).max(initial=0.0))
         if not size <= HUGE or (A.power and size < TINY):

@@ -268,8 +268,7 @@ class Selector(SelectorMixin, Additive):
         if is_cv(self.n_features) and not isinstance(self, HeldOutSelector):
             raise ParameterError(
                 f'{name}: expected n_features to be a number, got "cv", which only OCFS, FisherFS, '
-                "IG, CHI, ForwardFS and ForwardRegressionFS support. Use a number, energy or "
-                "threshold."
+                "IG, CHI and ForwardFS support. Use a number, energy or threshold."
             )
         for key, value in given.items():
             if key in ("n_features", "per_class") and is_integer(value, 1) and value > n_features:

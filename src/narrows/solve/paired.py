@@ -103,17 +103,22 @@ def difference(a: Sequence[Outcome], b: Sequence[Outcome], metric: str) -> Diffe
     pairs = [(_value(x, metric), _value(y, metric)) for x, y in zip(a, b, strict=True)]
     values = [mine - other for (mine, _), (other, _) in pairs]
     variances = [float(np.square(mine - other).sum()) for (_, mine), (_, other) in pairs]
-    return Difference(float(np.mean(values)), standard_error(values, variances, a))
+    return Difference(float(np.mean(values)), standard_error(values, variances, ratio_of(a)))
 
 
-def standard_error(
-    values: Sequence[float], variances: Sequence[float], splits: Sequence[Outcome]
-) -> float:
-    """Return the standard error of a mean over splits, of its values and variances by split."""
+def ratio_of(splits: Sequence[Outcome]) -> float:
+    """Return n2/n1."""
+    return len(splits[0].true) / splits[0].n_train
+
+
+def standard_error(values: Sequence[float], variances: Sequence[float], ratio: float) -> float:
+    """Return the standard error of a mean over splits, of its values and variances by split.
+
+    `ratio` is n2/n1.
+    """
     if len(values) == 1:
         return float(np.sqrt(variances[0]))
     between = max(float(np.var(values, ddof=1)), float(np.mean(variances)))
-    ratio = len(splits[0].true) / splits[0].n_train
     return float(np.sqrt(between * (1 / len(values) + ratio)))
 
 

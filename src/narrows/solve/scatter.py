@@ -42,6 +42,8 @@ class Answer:
         The columns to return are W times this.
     alpha : float, optional
         The ridge that was used, where there is one.
+    separating : int, optional
+        How many of the directions, the first ones, separate the classes; all by default.
     """
 
     eigenvalues: np.ndarray
@@ -51,6 +53,7 @@ class Answer:
     within: np.ndarray | None = None
     unit: float = 1.0
     alpha: float | None = None
+    separating: int | None = None
 
 
 @dataclass
@@ -292,6 +295,43 @@ def discriminants_of_span(
     return Answer(ratios, S.basis(V), 1, between, within, alpha=alpha)
 
 
+def continued(S: Scatter, answer: Answer, alpha: float, p: int) -> Answer:
+    """Return p directions: those of `discriminants`, and then others, as far as there are any.
+
+    The others maximise w'n S_w w / w'D w one after the other, for D = n S_w + alpha I, among the w
+    that are orthogonal to all differences of class means. These are the principal directions of
+    n S_w there, of the scatter s, in units in which w'D w = 1. Their eigenvalues are s / (s +
+    alpha). All p directions satisfy W'D W = I. Directions that are rounding are left out.
+
+    Notes
+    -----
+    **Cost**: O(k^3), an eigenproblem.
+    """
+    r, k = len(answer.eigenvalues), len(S.C)
+    q = min(p, k) - r
+    if q <= 0 or not r:  # without a direction that separates classes, none is of use
+        return answer
+    assert answer.between is not None
+    assert answer.within is not None
+    Q = linalg.svd(S.H.T, full_matrices=False)[0][:, :r]  # what separates the class means
+    CQ = blas.dsymm(1.0, S.C, Q, lower=1)
+    T = CQ - Q @ (0.5 * (Q.T @ CQ))
+    rest = blas.dsyr2k(-1.0, Q, T, beta=1.0, c=S.C, lower=1)  # (I - QQ') C (I - QQ')
+    s, U = linalg.eigh(rest, lower=True, subset_by_index=[k - q, k - 1])
+    found = s > max(S.noise.sum(), DROPPED * s.max(initial=0.0))
+    s, U = s[found][::-1], U[:, found][:, ::-1]
+    between = np.zeros((len(answer.between), len(s)))
+    within = np.append(answer.within.diagonal(), np.ones(len(s)))
+    return replace(
+        answer,
+        eigenvalues=np.append(answer.eigenvalues, s / (s + alpha)),
+        W=np.hstack([answer.W, S.basis(U / np.sqrt(s + alpha))]),
+        between=np.hstack([answer.between, between]),
+        within=np.diag(within),
+        separating=r,
+    )
+
+
 def _factor(S: Scatter, alpha: float, total: bool, overwrite: bool) -> tuple[np.ndarray, float]:
     """Return a Cholesky factor of C or n S_w plus the ridge, and the ridge.
 
@@ -324,15 +364,16 @@ def scaled(answer: Answer, n: float, by: str) -> Answer:
     n : float
         The weight of all samples.
     by : {"mean", "within"}
-        With "mean" the mean squared length of the directions is 1; with "within" W'(n S_w + alpha
-        I) W = n I.
+        With "mean" the mean squared length of the directions that separate the classes is 1; with
+        "within" W'(n S_w + alpha I) W = n I.
     """
     assert answer.within is not None
     assert answer.between is not None
     scatter = answer.within.diagonal()
     size = np.sqrt(n / np.maximum(scatter, DROPPED * scatter.max(initial=1.0)))
     if by == "mean" and len(size):
-        size /= np.sqrt(np.mean((np.linalg.norm(answer.W, axis=0) * size) ** 2))
+        length = (np.linalg.norm(answer.W, axis=0) * size)[: answer.separating]
+        size /= np.sqrt(np.mean(length**2))
     within = answer.within * np.outer(size, size)
     return replace(answer, W=answer.W * size, between=answer.between * size, within=within)
 
