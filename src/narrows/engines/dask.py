@@ -94,7 +94,8 @@ def fit(
         there is none, a local cluster with one process for each core is started, and closed at the
         end.
     label, text, vector, split, width, zero_based, chunk_rows, max_line_mb, labels
-        How to read files and tables; see `narrows.read.iter_chunks`.
+        How to read files and tables; see `narrows.read.iter_chunks`. For methods with numeric
+        targets, the label of Parquet files and tables may be any number.
     vectoriser : Vectoriser, optional
         Counts the terms of texts, in a separate pass; `narrows.text.Tfidf` by default.
     progress : bool, default=False

@@ -16,7 +16,7 @@ from narrows.evaluate.results import ALL, Line, curves, title
 from narrows.evaluate.retrieval import Retrieval
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
-from narrows.methods.forward import ForwardFS
+from narrows.methods.forward import StepwiseSelector
 from narrows.methods.selector import HeldOutSelector, Selector
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -197,14 +197,14 @@ class EnergyDisplay:
 
 
 class GainDisplay:
-    """Plot of the share of the class indicators that selected features explain, by their number.
+    """Plot of the share of the targets that selected features explain, by their number.
 
     Held-out shares, if given, are plotted beside it, with a band of one standard error.
 
     Parameters
     ----------
     gains : ndarray of shape (n_steps,)
-        `gain_curve_` of `ForwardFS`.
+        `gain_curve_` of `ForwardFS` or `ForwardRegressionFS`.
     held_out, errors : ndarray of shape (n_compared,), optional
         `held_out_scores_` and `held_out_errors_` with ``n_features="cv"``.
 
@@ -241,11 +241,11 @@ class GainDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> GainDisplay:
-        """Plot the gains of a fitted `ForwardFS`."""
-        if not isinstance(estimator, ForwardFS):
+        """Plot the gains of a fitted `ForwardFS` or `ForwardRegressionFS`."""
+        if not isinstance(estimator, StepwiseSelector):
             raise ParameterError(
-                f"GainDisplay: expected a ForwardFS, got {type(estimator).__name__}. "
-                "Use EnergyDisplay for other selectors."
+                "GainDisplay: expected a ForwardFS or ForwardRegressionFS, got "
+                f"{type(estimator).__name__}. Use EnergyDisplay for other selectors."
             )
         display = cls(estimator.gain_curve_)
         if len(estimator.held_out_scores_):
@@ -277,7 +277,7 @@ class GainDisplay:
         self.ax_.set(
             ylim=(0, None),
             xlabel="steps, each of one feature or group",
-            ylabel="explained share of the class indicators",
+            ylabel="explained share of the targets",
         )
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
         _grid_and_legend(self.ax_, legend)

@@ -67,8 +67,9 @@ def fit(
         default ``features`` if there is such a column, else the arrays ``indices`` and ``values``
         of sparse samples, else all other columns.
     label_col : str, default="label"
-        The column of labels: text, integers, or whole numbers such as those of a StringIndexer. The
-        column may be missing if the method needs no labels; with None, no labels are read.
+        The column of labels: text, integers, or whole numbers such as those of a StringIndexer; any
+        numbers for methods with numeric targets. The column may be missing if the method needs no
+        labels; with None, no labels are read.
     weight_col : str, optional
         The column of weights, 0 or from 1e-100 to 1e100.
     vectoriser : Vectoriser, optional
