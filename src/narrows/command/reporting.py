@@ -24,11 +24,12 @@ def info(model: str, top: int, per_class: bool, as_json: bool) -> None:
 
 
 def compare(
-    input: str, test: str | None, methods: str | None, dims: str | None, classifier: str,
+    input: str, test: str | None, methods: str | None, dims: str | None,
+    classifier: str | None,
     cv: int | None, repeats: int | None, metric: str, seed: int, report: str | None, as_json: bool,
     **given: Any,
 ) -> int:  # fmt: skip
-    """Compare methods: how well a classifier does on the reduced data, by number of dimensions."""
+    """Compare methods: how well the reduced data predict, by number of dimensions."""
     from narrows.evaluate import comparison as runs
     from narrows.evaluate import report as page
     from narrows.evaluate.results import averaged
@@ -40,9 +41,11 @@ def compare(
     if others:
         raise ParameterError(f"{one}, {others[0]}: expected one of them, got both. Leave one out.")
     sizes = None if dims is None else values.integers("--dims", dims)
-    classifiers, metric = classifier.split(","), metric.replace("-", "_")
-    names = runs.METHODS if methods is None else methods.split(",")
-    compared = runs.check(names, sizes, classifiers, seed)
+    numeric, metric = bool(given["target"]), metric.replace("-", "_")
+    classifiers = runs.judges(None if classifier is None else classifier.split(","), numeric)
+    usual = runs.FOR_NUMBERS if numeric else runs.METHODS
+    names = usual if methods is None else methods.split(",")
+    compared = runs.check(names, sizes, classifiers, seed, metric, repeats, numeric)
     inputs = [input] if test is None else [input, test]
     for output in [] if report is None else [report, page.twin_of(report)]:
         values.check_output(output, *inputs)

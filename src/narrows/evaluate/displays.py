@@ -15,7 +15,7 @@ from narrows.errors import ParameterError
 from narrows.evaluate.results import ALL, Line, curves, title
 from narrows.io.atomic import replacing
 from narrows.io.extras import needing
-from narrows.methods.forward import ForwardFS
+from narrows.methods.forward import StepwiseSelector
 from narrows.methods.selector import HeldOutSelector, Selector
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -38,6 +38,8 @@ _WORDS = {
     "precision": "precision (macro)",
     "recall": "recall (macro)",
     "error": "share predicted wrongly",
+    "r2": "R^2",
+    "rmse": "root mean squared error",
     "learn": "CPU seconds to fit",
     "transform": "CPU seconds to reduce",
     "train": "CPU seconds to train the classifier",
@@ -241,7 +243,7 @@ class GainDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, ax: Any = None, legend: Place = "right") -> GainDisplay:
         """Plot the gains of a fitted `ForwardFS`."""
-        if not isinstance(estimator, ForwardFS):
+        if not isinstance(estimator, StepwiseSelector):
             raise ParameterError(
                 f"GainDisplay: expected a ForwardFS, got {type(estimator).__name__}. "
                 "Use EnergyDisplay for other selectors."
@@ -316,7 +318,7 @@ class ComparisonDisplay:
     def plot(
         self,
         ax: Any = None,
-        what: str = "micro_f1",
+        what: str | None = None,
         classifier: str | None = None,
         legend: Place = "right",
     ) -> ComparisonDisplay:
@@ -326,9 +328,9 @@ class ComparisonDisplay:
         ----------
         ax : matplotlib Axes, optional
             Axes to plot on; a new figure by default.
-        what : str
+        what : str, optional
             A field of the result: micro_f1, macro_f1, balanced_accuracy, precision, recall, error,
-            learn, transform or train.
+            r2, rmse, learn, transform or train. By default micro_f1, or r2 for numeric targets.
         classifier : str, optional
             The classifier; the first by default.
         legend : {"right", "below"}
@@ -338,6 +340,8 @@ class ComparisonDisplay:
         --------
         compare : Compute what is plotted.
         """
+        if what is None:
+            what = "r2" if any(line.r2 == line.r2 for line in self.lines) else "micro_f1"
         if what not in _WORDS:
             raise ParameterError(
                 f"ComparisonDisplay: expected what to be one of {', '.join(_WORDS)}, got {what!r}."
@@ -384,8 +388,8 @@ def _mark_chosen(ax: Any, chosen: int, height: float, place: tuple[Any, str]) ->
 
 
 def _error(line: Line, what: str) -> float:
-    """Return one standard error of the accuracy, or a standard deviation over folds."""
-    if what in ("micro_f1", "error"):
+    """Return one standard error of the accuracy or R^2, or a standard deviation over folds."""
+    if what in ("micro_f1", "error", "r2"):
         return line.standard_error
     return (line.spread or {}).get(what, 0.0)
 
