@@ -42,9 +42,10 @@ class Writer:
 
     def of_labels(self, y: Any, features: Sequence[str]) -> Sequence[str]:
         """Return names for the columns of labels or targets, beside those of the features."""
-        if y is None:
-            return []
-        return self.targets if y.ndim == 2 and self.targets else [label_name(features)]
+        if y is None or y.ndim == 1:
+            return [] if y is None else [label_name(features)]
+        n = y.shape[1]
+        return self.targets if len(self.targets) == n else [f"y{k}" for k in range(n)]
 
     def check_width(self, X: Any, format: str, other: str) -> None:
         """Raise where samples have another width than those before, which the format needs."""
